@@ -1,0 +1,95 @@
+//! An attempt: one intent on a chain, its members under one on-chain lock.
+
+use crate::answer::{Answer, Cause};
+use crate::ids::{ChainId, FlowId, Millis};
+use crate::record::Record;
+use crate::table::S;
+use std::sync::Arc;
+
+/// An attempt's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId(pub u128);
+
+/// What a form does with the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Pays the members: all of them, in their order.
+    Pay,
+    /// Takes the lock and pays nobody: a tombstone, a fence, a self-transfer.
+    Void,
+}
+
+/// One way to spend the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// Whom it pays.
+    pub purpose: Purpose,
+    /// Its name on the chain.
+    pub hash: [u8; 32],
+    /// The signed bytes; empty where the node signs.
+    pub bytes: Arc<[u8]>,
+    /// Identical bytes may go out again. False where a repeat is a second effect.
+    pub repeatable: bool,
+    /// The height after which it can no longer land.
+    pub expires: u64,
+}
+
+/// One intent under one lock (nonce, marker, reference). It may hold several forms; the lock lets
+/// at most one of them land.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// Its id.
+    pub id: AttemptId,
+    /// Where.
+    pub chain: ChainId,
+    /// Of which flow its members are.
+    pub flow: FlowId,
+    /// The sending state in which its members stand.
+    pub state: S,
+    /// Raised by every put.
+    pub version: u32,
+    /// The key or account whose sequence the lock is taken from.
+    pub lane: Arc<str>,
+    /// The number that the chain spends at most once.
+    pub lock: u64,
+    /// Who is paid, in order.
+    pub members: Arc<[Record]>,
+    /// What was signed under the lock.
+    pub forms: Vec<Form>,
+    /// When to look again.
+    pub due_at: Option<Millis>,
+}
+
+/// What a proof says of one member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Its answer.
+    pub answer: Answer,
+    /// It spoiled the attempt: send it alone next time.
+    pub alone: bool,
+}
+
+impl Attempt {
+    /// Holds what a chain port says of the members against the law (`design.md` §2): one answer for
+    /// each; all members share their fate; a refusal comes only from an attempt of one.
+    ///
+    /// # Errors
+    /// The cause for which the verdicts are no proof; the attempt stays open.
+    pub fn admit(&self, verdicts: &[Verdict]) -> Result<(), Cause> {
+        if verdicts.len() != self.members.len() || verdicts.is_empty() {
+            return Err(Cause::of("VERDICT_COUNT"));
+        }
+        let count = |f: fn(&Answer) -> bool| verdicts.iter().filter(|v| f(&v.answer)).count();
+        if count(|a| matches!(a, Answer::Unknown(_))) > 0 {
+            return Err(Cause::of("VERDICT_UNKNOWN"));
+        }
+        if count(|a| matches!(a, Answer::Rejected(..))) > 0 && verdicts.len() > 1 {
+            return Err(Cause::of("REJECTED_IN_COMPANY"));
+        }
+        let done = count(|a| matches!(a, Answer::Done(_)));
+        if done != 0 && done != verdicts.len() {
+            return Err(Cause::of("TORN_ATTEMPT"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! Every code that an answer of ours may carry, in the spelling of the HTTP contract.
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// A refusal or an error, by name. Codes are added, never renamed (`spec/api.md`).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($(#[$doc])* $name),* }
+        impl Code {
+            /// Every code, in the order of the contract's table.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+            /// The code as it is written on the wire and in the store.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+            /// The code of that spelling, where it is one of ours.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No token, or one that does not prove who calls.
+    Unauthorized = "UNAUTHORIZED",
+    /// A good token that does not allow this.
+    Forbidden = "FORBIDDEN",
+    /// Not JSON, an unknown or a missing field.
+    BadRequest = "BAD_REQUEST",
+    /// A create that must name its key does not.
+    IdempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED",
+    /// From and to are the same account.
+    SameAccount = "SAME_ACCOUNT",
+    /// No such account type.
+    InvalidAccountType = "INVALID_ACCOUNT_TYPE",
+    /// An account type that is known and not configured.
+    UnsupportedAccountType = "UNSUPPORTED_ACCOUNT_TYPE",
+    /// Not a plain positive decimal.
+    InvalidAmount = "INVALID_AMOUNT",
+    /// More decimals than the asset has.
+    PrecisionOverflow = "PRECISION_OVERFLOW",
+    /// Below the asset's minimum.
+    AmountTooSmall = "AMOUNT_TOO_SMALL",
+    /// Above the asset's maximum.
+    AmountTooLarge = "AMOUNT_TOO_LARGE",
+    /// Above what the arithmetic allows for the asset.
+    Overflow = "OVERFLOW",
+    /// No such asset.
+    InvalidAsset = "INVALID_ASSET",
+    /// Body above the limit.
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE",
+    /// The asset is suspended or delisted.
+    AssetSuspended = "ASSET_SUSPENDED",
+    /// The asset may not be transferred internally.
+    TransferNotAllowed = "TRANSFER_NOT_ALLOWED",
+    /// The source account does not exist.
+    SourceAccountNotFound = "SOURCE_ACCOUNT_NOT_FOUND",
+    /// The target account does not exist and is not created by a transfer.
+    TargetAccountNotFound = "TARGET_ACCOUNT_NOT_FOUND",
+    /// The account may not pay out.
+    AccountFrozen = "ACCOUNT_FROZEN",
+    /// The account may neither pay out nor receive.
+    AccountDisabled = "ACCOUNT_DISABLED",
+    /// Less available than asked.
+    InsufficientBalance = "INSUFFICIENT_BALANCE",
+    /// The same key with another body.
+    DuplicateRequest = "DUPLICATE_REQUEST",
+    /// Nothing of that id that the caller may see.
+    NotFound = "NOT_FOUND",
+    /// No such account.
+    AccountNotFound = "ACCOUNT_NOT_FOUND",
+    /// No money moves until persons resume.
+    Halted = "HALTED",
+    /// Too much is open, or the store takes no more.
+    Overloaded = "OVERLOADED",
+    /// Our fault; the outcome is unknown.
+    SystemError = "SYSTEM_ERROR",
+    /// The path exists, not with this method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED",
+    /// The body is not declared as JSON.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE",
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<Code> for std::borrow::Cow<'static, str> {
+    fn from(code: Code) -> Self {
+        Self::Borrowed(code.name())
+    }
+}

@@ -1,0 +1,114 @@
+//! Small names for things: ids of transfers, users, assets, flows, systems; times.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Milliseconds since 1970 by the journal's time, never by a process clock.
+pub type Millis = u64;
+
+/// A transfer's id: a ULID, written as 26 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Id(pub u128);
+
+impl Id {
+    /// The id of a moment with 80 random bits below it.
+    pub const fn new(at: Millis, random: u128) -> Self {
+        Self(ulid::Ulid::from_parts(at, random).0)
+    }
+
+    /// The lowest id of a moment: a horizon.
+    pub const fn floor(at: Millis) -> Self {
+        Self::new(at, 0)
+    }
+
+    /// The moment in the id.
+    pub const fn at(self) -> Millis {
+        ulid::Ulid(self.0).timestamp_ms()
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; ulid::ULID_LEN];
+        f.pad(ulid::Ulid(self.0).array_to_str(&mut text))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no id of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a ULID of 26 characters")]
+pub struct BadId;
+
+impl FromStr for Id {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        ulid::Ulid::from_string(text).map(|u| Self(u.0)).map_err(|_| BadId)
+    }
+}
+
+macro_rules! small {
+    ($($(#[$doc:meta])* $name:ident($inner:ty)),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub $inner);
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    )*};
+}
+
+small! {
+    /// An end user, above 0 and below 2^63.
+    UserId(u64),
+    /// An asset's number in `assets_tb`.
+    AssetId(u32),
+    /// A flow's place in [`crate::table::Flows`]; never stored, its name is.
+    FlowId(u8),
+    /// A ledger by its stored number: 1 FUNDING, 2 SPOT, 3 FUTURE, 4 MARGIN.
+    LedgerId(u8),
+    /// A chain by its stored number: 20 NEAR, 30 SOLANA, 31 NEXUS.
+    ChainId(u8),
+    /// One running process of workers, drawn at its start.
+    WorkerId(u64),
+    /// The number that the journal gave to a transfer (`transfer_id`).
+    Serial(u64),
+}
+
+impl LedgerId {
+    /// The Funding ledger, which lives in the journal's own database.
+    pub const FUNDING: Self = Self(1);
+    /// The Spot ledger: the trading core.
+    pub const SPOT: Self = Self(2);
+    /// The Futures ledger, remote where configured.
+    pub const FUTURE: Self = Self(3);
+    /// The Margin ledger, remote where configured.
+    pub const MARGIN: Self = Self(4);
+
+    /// The account type that users know this ledger by.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            1 => "FUNDING",
+            2 => "SPOT",
+            3 => "FUTURE",
+            4 => "MARGIN",
+            _ => "LEDGER",
+        }
+    }
+
+    /// The ledger of an account type.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::FUNDING, Self::SPOT, Self::FUTURE, Self::MARGIN]
+            .into_iter()
+            .find(|l| l.name() == text)
+    }
+}

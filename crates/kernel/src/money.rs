@@ -1,0 +1,262 @@
+//! Amounts: `u128` base units with a scale per asset; decimal strings at the edge, never a float.
+
+use crate::code::Code;
+use crate::ids::AssetId;
+use std::fmt;
+
+/// An amount in an asset's base units.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Amount(pub u128);
+
+/// More digits than any amount has: `u128::MAX` has 39.
+const MOST_DIGITS: usize = 39;
+/// The highest amount of an asset of up to nine decimals: the strict-FSM source's u64 with its
+/// safety factor of 2 (§1.5.3).
+const MOST_COARSE: u128 = 9_223_372_036_854_775_807;
+/// The highest amount of a finer asset (`spec/api.md`).
+const MOST_FINE: u128 = 1 << 120;
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// The sum, or `None` above `u128`.
+    pub const fn plus(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(sum) => Some(Self(sum)),
+            None => None,
+        }
+    }
+
+    /// The difference, or `None` below zero.
+    pub const fn minus(self, other: Self) -> Option<Self> {
+        match self.0.checked_sub(other.0) {
+            Some(rest) => Some(Self(rest)),
+            None => None,
+        }
+    }
+
+    /// The amount as a signed number, for sums that may be negative. Every amount that passed
+    /// [`Asset::amount`] fits; a larger one is `None`.
+    pub fn signed(self) -> Option<i128> {
+        i128::try_from(self.0).ok()
+    }
+
+    /// The amount in the asset's unit, with every decimal that the asset has.
+    pub fn decimal(self, precision: u8) -> String {
+        let places = usize::from(precision);
+        let digits = format!("{:0>1$}", self.0, places.saturating_add(1));
+        let (whole, fraction) = digits.split_at(digits.len().saturating_sub(places));
+        if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+    }
+}
+
+impl fmt::Debug for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Whether an asset may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssetStatus {
+    /// In use.
+    Active,
+    /// Refused for new transfers; what was accepted goes on.
+    Suspended,
+    /// As suspended, for good.
+    Delisted,
+}
+
+impl AssetStatus {
+    /// The stored spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "ACTIVE",
+            Self::Suspended => "SUSPENDED",
+            Self::Delisted => "DELISTED",
+        }
+    }
+
+    /// The status of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Active, Self::Suspended, Self::Delisted].into_iter().find(|s| s.name() == text)
+    }
+}
+
+/// One asset, as in `assets_tb`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    /// Its number.
+    pub id: AssetId,
+    /// Its name at the edge.
+    pub symbol: String,
+    /// Its decimals.
+    pub precision: u8,
+    /// Whether it may be used.
+    pub status: AssetStatus,
+    /// Whether users may move it between their own accounts.
+    pub transferable: bool,
+    /// The least that one transfer may move, in base units.
+    pub min: Amount,
+    /// The most that one transfer may move, where there is a limit.
+    pub max: Option<Amount>,
+}
+
+impl Asset {
+    /// An active, transferable asset without limits of its own.
+    pub fn plain(id: u32, symbol: &str, precision: u8) -> Self {
+        Self {
+            id: AssetId(id),
+            symbol: symbol.to_owned(),
+            precision,
+            status: AssetStatus::Active,
+            transferable: true,
+            min: Amount(1),
+            max: None,
+        }
+    }
+
+    /// What a fresh store knows (`spec/storage.md`).
+    pub fn fresh() -> Vec<Self> {
+        vec![
+            Self::plain(1, "BTC", 8),
+            Self::plain(2, "ETH", 8),
+            Self::plain(3, "USDT", 6),
+            Self::plain(4, "USDC", 6),
+            Self::plain(5, "USD", 2),
+        ]
+    }
+
+    /// Step 5 of the order of checks: may this asset be transferred?
+    ///
+    /// # Errors
+    /// `ASSET_SUSPENDED` or `TRANSFER_NOT_ALLOWED`.
+    pub const fn usable(&self) -> Result<(), Code> {
+        match self.status {
+            AssetStatus::Suspended | AssetStatus::Delisted => Err(Code::AssetSuspended),
+            AssetStatus::Active if !self.transferable => Err(Code::TransferNotAllowed),
+            AssetStatus::Active => Ok(()),
+        }
+    }
+
+    /// The most base units that the arithmetic allows.
+    pub const fn ceiling(&self) -> Amount {
+        Amount(if self.precision <= 9 { MOST_COARSE } else { MOST_FINE })
+    }
+
+    /// Reads an amount in the asset's unit: `123`, `0.5`; no sign, no exponent, no blanks, ASCII
+    /// digits only. The limits of one transfer are [`Asset::limits`].
+    ///
+    /// # Errors
+    /// `INVALID_AMOUNT` (not a plain decimal, or zero), `PRECISION_OVERFLOW`, `OVERFLOW`.
+    pub fn amount(&self, text: &str) -> Result<Amount, Code> {
+        let (whole, fraction) = match text.split_once('.') {
+            Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+            Some(_) => return Err(Code::InvalidAmount),
+            None => (text, ""),
+        };
+        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(fraction) {
+            return Err(Code::InvalidAmount);
+        }
+        let places = usize::from(self.precision);
+        if fraction.len() > places {
+            return Err(Code::PrecisionOverflow);
+        }
+        if whole.len().saturating_add(fraction.len()) > MOST_DIGITS {
+            return Err(Code::Overflow);
+        }
+        let units = format!("{whole}{fraction:0<places$}").parse().map_err(|_| Code::Overflow)?;
+        match Amount(units) {
+            Amount::ZERO => Err(Code::InvalidAmount),
+            amount if amount > self.ceiling() => Err(Code::Overflow),
+            amount => Ok(amount),
+        }
+    }
+
+    /// Step 6 of the order of checks, for an amount that was read by [`Asset::amount`] or came
+    /// from elsewhere.
+    ///
+    /// # Errors
+    /// `INVALID_AMOUNT`, `OVERFLOW`, `AMOUNT_TOO_SMALL`, `AMOUNT_TOO_LARGE`.
+    pub fn limits(&self, amount: Amount) -> Result<(), Code> {
+        if amount == Amount::ZERO {
+            return Err(Code::InvalidAmount);
+        }
+        if amount > self.ceiling() {
+            return Err(Code::Overflow);
+        }
+        if amount < self.min {
+            return Err(Code::AmountTooSmall);
+        }
+        match self.max {
+            Some(max) if amount > max => Err(Code::AmountTooLarge),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Amount, Asset, Code};
+
+    fn read(precision: u8, text: &str) -> Result<u128, Code> {
+        Asset::plain(9, "X", precision).amount(text).map(|a| a.0)
+    }
+
+    #[test]
+    fn reads_plain_decimals_and_nothing_else() {
+        assert_eq!(read(6, "100.00"), Ok(100_000_000));
+        assert_eq!(read(0, "7"), Ok(7));
+        assert_eq!(read(8, "0.00000001"), Ok(1));
+        let bad = [
+            "", ".", "1.", ".5", "+1", "-1", "-0", "1e2", "1E2", "NaN", "inf", " 1", "1 ", "1_000",
+            "1,0", "0x10", "١٢", "１", "1.0.0", "0", "0.00", "\u{0}1", "1\n",
+        ];
+        for text in bad {
+            assert_eq!(read(6, text), Err(Code::InvalidAmount), "{text:?}");
+        }
+        assert_eq!(read(8, "0.000000001"), Err(Code::PrecisionOverflow));
+        assert_eq!(read(0, "18446744073709551616"), Err(Code::Overflow));
+        assert_eq!(read(0, "9223372036854775807"), Ok(9_223_372_036_854_775_807));
+        assert_eq!(read(0, "9223372036854775808"), Err(Code::Overflow));
+        assert_eq!(read(24, "1000000"), Ok(10_u128.pow(30)));
+        assert_eq!(read(18, &"9".repeat(400)), Err(Code::Overflow));
+        assert_eq!(read(18, &"9".repeat(39)), Err(Code::Overflow));
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for (units, precision, text) in
+            [(100_000_000, 6, "100.000000"), (5, 0, "5"), (1, 8, "0.00000001"), (0, 2, "0.00")]
+        {
+            assert_eq!(Amount(units).decimal(precision), text);
+        }
+        for units in [1, 9, 10, 12_345_678, 9_223_372_036_854_775_807] {
+            for precision in [0, 2, 6, 9, 18] {
+                let text = Amount(units).decimal(precision);
+                assert_eq!(read(precision, &text), Ok(units), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn holds_the_limits_of_one_transfer() {
+        let mut asset = Asset::plain(1, "X", 2);
+        asset.min = Amount(10);
+        asset.max = Some(Amount(20));
+        assert_eq!(asset.limits(Amount(0)), Err(Code::InvalidAmount));
+        assert_eq!(asset.limits(Amount(9)), Err(Code::AmountTooSmall));
+        assert_eq!(asset.limits(Amount(10)), Ok(()));
+        assert_eq!(asset.limits(Amount(20)), Ok(()));
+        assert_eq!(asset.limits(Amount(21)), Err(Code::AmountTooLarge));
+        assert_eq!(asset.limits(Amount(u128::MAX)), Err(Code::Overflow));
+    }
+}

@@ -1,0 +1,20 @@
+//! Waiting and chance.
+
+use super::Fut;
+use crate::ids::Millis;
+
+/// Time that passes. It orders nothing and moves no money: stored times are the journal's.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970; may jump.
+    fn now(&self) -> Millis;
+    /// Nanoseconds of a clock that only goes forward; for durations in metrics.
+    fn ticks(&self) -> u64;
+    /// Waits.
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()>;
+}
+
+/// Random numbers.
+pub trait Rng: Send + Sync {
+    /// The next one.
+    fn next(&self) -> u64;
+}

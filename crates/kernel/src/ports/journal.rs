@@ -1,0 +1,149 @@
+//! The store of transfers.
+
+use super::Fut;
+use super::ledger::{Known, Totals};
+use crate::answer::Cause;
+use crate::attempt::Attempt;
+use crate::audit::{Entry, Hash};
+use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::money::{Amount, Asset};
+use crate::record::{Party, Record};
+use crate::table::S;
+use crate::unit::{Key, Operation, Unit, Wrote};
+use std::sync::Arc;
+
+/// Something whose time has come.
+#[derive(Debug, Clone)]
+pub enum Due {
+    /// A transfer to be carried on.
+    Transfer(Record),
+    /// A transfer whose owner died holding it: it runs alone.
+    Orphan(Record),
+    /// An attempt to be looked at; its members do not come on their own.
+    Attempt(Attempt),
+}
+
+/// What stands in the journal besides transfers.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// Why no money moves, where it does not.
+    pub halted: Option<Arc<str>>,
+    /// Flows that a person must resume, with the reason.
+    pub paused: Vec<(FlowId, Arc<str>)>,
+    /// Every asset.
+    pub assets: Vec<Asset>,
+    /// The ledgers outside the journal's database that it met.
+    pub ledgers: Vec<(LedgerId, Known)>,
+    /// Results at or below it are forgotten.
+    pub horizon: Option<Id>,
+}
+
+/// One entry of a history, with its place in the hash chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linked {
+    /// What happened.
+    pub entry: Entry,
+    /// The hash of the entry before.
+    pub prev: Hash,
+    /// The hash of this one.
+    pub hash: Hash,
+}
+
+/// How many transfers stand where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    /// The flow.
+    pub flow: FlowId,
+    /// The state.
+    pub state: S,
+    /// So many transfers.
+    pub transfers: u64,
+    /// When the oldest of them was opened.
+    pub oldest: Millis,
+}
+
+/// The journal. A unit is all or nothing; a group of units is only a speed-up.
+pub trait Journal: Send + Sync {
+    /// The journal's time: `max(clock, last written)`.
+    fn now(&self) -> Millis;
+    /// Independent units; one answer each, in order. An answer is given when it is durable.
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
+    /// Transfers by id, in no order; unknown ids are left out.
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    /// The transfer that a client's key is bound to.
+    fn bound(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>>;
+    /// A transfer's history, oldest first.
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>>;
+    /// Open transfers and attempts whose time has come and that no live worker holds, leased to
+    /// `worker`, the fewest deaths first. About `limit` of them.
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>>;
+    /// Open transfers at or below an id: those whose results a ledger must keep.
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>>;
+    /// A user's open transfers, for what is in flight.
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    /// Open transfers by flow and state.
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>>;
+    /// Flags, assets, ledgers.
+    fn standing(&self) -> Fut<'_, Result<Standing, Cause>>;
+    /// One instant of the whole journal.
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>>;
+}
+
+/// A transfer beside its operations, as the conservation check reads it.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The transfer's number.
+    pub serial: Serial,
+    /// Its id.
+    pub id: Id,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Where it stands.
+    pub state: S,
+    /// Where the money comes from.
+    pub source: Party,
+    /// Where the money goes.
+    pub target: Party,
+    /// What moves.
+    pub asset: AssetId,
+    /// How much.
+    pub amount: Amount,
+    /// What each ledger answered, as far as it is stored.
+    pub operations: Vec<(LedgerId, Operation)>,
+}
+
+/// What the stored operations of one ledger add up to, per asset, over the DONE ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Withdraws.
+    pub withdraw: i128,
+    /// Deposits.
+    pub deposit: i128,
+    /// Settles.
+    pub settle: i128,
+    /// Refunds.
+    pub refund: i128,
+    /// From the world less to the world.
+    pub external: i128,
+    /// Operations of every leg and outcome.
+    pub count: u64,
+}
+
+/// One instant of the journal's database. Dropping it ends the read transaction.
+pub trait Snapshot: Send {
+    /// The books of an enlisted ledger, recomputed from its balances.
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>>;
+    /// What the operation rows of a ledger with a number at or below `upto` add up to, recomputed
+    /// from all of them.
+    fn sums(&mut self, ledger: LedgerId, upto: u64)
+    -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>>;
+    /// Transfers above a number, by number, at most `limit`.
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>>;
+    /// The transfers of these keys; unknown ones are left out.
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>>;
+}

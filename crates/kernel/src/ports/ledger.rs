@@ -1,0 +1,236 @@
+//! A system that holds accounts and keeps its answers (`ledgers.md` §1–2).
+
+use super::Fut;
+use crate::answer::{Answer, Cause};
+use crate::code::Code;
+use crate::ids::{AssetId, Id, LedgerId, Millis, UserId};
+use crate::money::Amount;
+use crate::unit::{Key, Op, Operation};
+use std::sync::Arc;
+
+/// Who a ledger is: drawn once, in its first record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(pub u128);
+
+/// Which start of it this is: drawn and logged at each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(pub u128);
+
+/// What one side knows of a ledger. Every request names it, every reply carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Who.
+    pub identity: Identity,
+    /// Since which start.
+    pub incarnation: Incarnation,
+    /// Up to which operation.
+    pub highest: u64,
+}
+
+/// What came back from a ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard<T> {
+    /// An answer, and what the ledger is at that moment.
+    Said(Known, T),
+    /// It is another ledger, another incarnation, or knows less than the request: it executed
+    /// nothing.
+    Wrong(Known),
+    /// No answer, or none that counts.
+    Nothing(Cause),
+}
+
+/// What a ledger says of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// The stored operation.
+    Found(Operation),
+    /// Nothing under that key.
+    Nothing,
+}
+
+/// One asset's books at one instant; `users + frozen + clearing + world = 0`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// What users may use.
+    pub users: i128,
+    /// What is held for withdrawals.
+    pub frozen: i128,
+    /// Money between two ledgers.
+    pub clearing: i128,
+    /// The outside: deposits below zero, withdrawals above.
+    pub world: i128,
+}
+
+/// Whether an account may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccountStatus {
+    /// It may.
+    Active,
+    /// It may receive, not pay.
+    Frozen,
+    /// It may neither receive nor pay.
+    Disabled,
+}
+
+impl AccountStatus {
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "ACTIVE",
+            Self::Frozen => "FROZEN",
+            Self::Disabled => "DISABLED",
+        }
+    }
+
+    /// The status of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Active, Self::Frozen, Self::Disabled].into_iter().find(|s| s.name() == text)
+    }
+
+    /// What a withdraw is refused with (`ledgers.md` §1).
+    pub const fn bars_withdraw(self) -> Option<Code> {
+        match self {
+            Self::Active => None,
+            Self::Frozen => Some(Code::AccountFrozen),
+            Self::Disabled => Some(Code::AccountDisabled),
+        }
+    }
+
+    /// What a deposit is refused with.
+    pub const fn bars_deposit(self) -> Option<Code> {
+        match self {
+            Self::Active | Self::Frozen => None,
+            Self::Disabled => Some(Code::AccountDisabled),
+        }
+    }
+}
+
+/// One asset of one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Whose.
+    pub user: UserId,
+    /// What.
+    pub asset: AssetId,
+    /// What may be used.
+    pub available: Amount,
+    /// What is held.
+    pub frozen: Amount,
+    /// The account's status.
+    pub status: AccountStatus,
+}
+
+/// Which accounts are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// One user's.
+    User(UserId),
+    /// The next ones above this user, at most so many holdings.
+    After(u64, usize),
+}
+
+/// A ledger. Its answers are sticky: a repeat of a key gets what was stored, refusals included.
+pub trait Ledger: Send + Sync {
+    /// Which one.
+    fn id(&self) -> LedgerId;
+    /// Who it is now. Executes nothing.
+    fn hello(&self) -> Fut<'_, Heard<()>>;
+    /// One answer for each operation, in order. Independent of each other.
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>>;
+    /// What is stored under a key.
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>>;
+    /// Writes a tombstone under a key of a withdraw or a deposit, or says what is stored already.
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>>;
+    /// The books at one instant, which is the reply's `highest`; recomputed from the accounts.
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>>;
+    /// Operations above `after`, by number, at most `limit`.
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>>;
+    /// Results at or below `id` may be forgotten, but for those of `open`.
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>>;
+    /// Balances.
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>>;
+    /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>>;
+    /// Some where the ledger lives in the journal's database.
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        None
+    }
+}
+
+/// An operator's change of an account's status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusChange {
+    /// Whose account.
+    pub user: UserId,
+    /// What it becomes.
+    pub status: AccountStatus,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who.
+    pub caller: Arc<str>,
+    /// The operator's idempotency key.
+    pub key: Arc<str>,
+}
+
+/// A ledger whose operations may be added to a [`crate::unit::Unit`].
+pub trait Enlist: Send + Sync {
+    /// True: a withdraw only holds, so a settle goes with the move to the target.
+    fn holds(&self) -> bool;
+}
+
+/// The direction of money from or to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Into an account.
+    In,
+    /// Out of an account.
+    Out,
+}
+
+/// External money in or out of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// In or out.
+    pub direction: Direction,
+    /// The outside world's own id: unique per direction, and the key.
+    pub reference: Arc<str>,
+    /// Whose account.
+    pub user: UserId,
+    /// What.
+    pub asset: AssetId,
+    /// How much, in base units.
+    pub amount: Amount,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who.
+    pub caller: Arc<str>,
+}
+
+/// What became of external money.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moved {
+    /// It is booked.
+    Done {
+        /// The operation's number.
+        operation: u64,
+        /// What the account has available after it (at its first booking).
+        available: Amount,
+        /// When it was booked.
+        at: Millis,
+        /// It had been booked before; nothing was done now.
+        replayed: bool,
+    },
+    /// It was refused; nothing is stored.
+    Refused(Code),
+    /// Another movement has that reference; these fields differ.
+    Conflict(Vec<&'static str>),
+}
+
+/// Where the world's money enters and leaves.
+pub trait World: Send + Sync {
+    /// Books one movement, idempotent by its reference.
+    ///
+    /// # Errors
+    /// The cause for which nobody knows; repeat it with the same reference.
+    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>>;
+}

@@ -1,0 +1,110 @@
+//! What the engine and the store tell of themselves, for metrics.
+
+use crate::code::Code;
+use crate::ids::{AssetId, Millis};
+use crate::unit::Severity;
+
+/// Something that was measured. Every label is of bounded cardinality.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen<'a> {
+    /// The journal made a group of units durable.
+    Commit {
+        /// How long the write and its sync took.
+        nanos: u64,
+        /// How many units it carried.
+        units: usize,
+    },
+    /// A call was answered.
+    Step {
+        /// The flow's name.
+        flow: &'a str,
+        /// The act's name.
+        act: &'a str,
+        /// The answer's word.
+        answer: &'a str,
+        /// How long the call took.
+        nanos: u64,
+    },
+    /// A transfer was opened.
+    Opened {
+        /// The flow's name.
+        flow: &'a str,
+    },
+    /// A transfer reached its end.
+    Ended {
+        /// The flow's name.
+        flow: &'a str,
+        /// The end's name.
+        state: &'a str,
+        /// From its opening to its end, by the journal's time.
+        took: Millis,
+    },
+    /// A station took a batch.
+    Batch {
+        /// The station's name.
+        station: &'a str,
+        /// So many items.
+        items: usize,
+    },
+    /// So many wait at a station.
+    Queue {
+        /// The station's name.
+        station: &'a str,
+        /// So many items.
+        items: usize,
+    },
+    /// An unknown answer: the call is made again later.
+    Retry {
+        /// The flow's name.
+        flow: &'a str,
+        /// The act's name.
+        act: &'a str,
+    },
+    /// A request was refused before anything was opened.
+    Refused {
+        /// With this code.
+        code: Code,
+    },
+    /// A client's key came again with the same body.
+    Replay {
+        /// The flow's name.
+        flow: &'a str,
+    },
+    /// A client's key came again with another body.
+    Conflict {
+        /// The flow's name.
+        flow: &'a str,
+    },
+    /// A case was opened.
+    Case {
+        /// Its kind.
+        kind: &'a str,
+        /// How much it matters.
+        severity: Severity,
+    },
+    /// A conservation round ended.
+    Round {
+        /// The asset.
+        asset: AssetId,
+        /// What does not add up, in base units.
+        drift: i128,
+        /// Money between two ledgers, in base units.
+        in_flight: i128,
+    },
+    /// No money moves, or again.
+    Halted(bool),
+}
+
+/// Takes measurements. Cheap; called from hot paths.
+pub trait Meter: Send + Sync {
+    /// Takes one.
+    fn see(&self, seen: Seen<'_>);
+}
+
+/// Takes nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoMeter;
+
+impl Meter for NoMeter {
+    fn see(&self, _: Seen<'_>) {}
+}

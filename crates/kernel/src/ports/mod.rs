@@ -1,0 +1,15 @@
+//! What the kernel's users reach the world through. Traits only; one boxed future per *batch*.
+
+pub mod chain;
+pub mod clock;
+pub mod disk;
+pub mod journal;
+pub mod ledger;
+pub mod meter;
+pub mod spawn;
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// A boxed future: the ports are `dyn`, so that the simulation can give its own.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

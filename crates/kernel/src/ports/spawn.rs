@@ -1,0 +1,27 @@
+//! Starting background tasks, each with a name and a written fate.
+
+use super::Fut;
+
+/// What the death of a task means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The process ends: nothing works without it.
+    EndsProcess,
+    /// Nothing else is harmed; it ends by itself in the normal course.
+    Harmless,
+}
+
+/// A task's name and fate. The list of all tasks is one enum in the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// Its name, in logs.
+    pub name: &'static str,
+    /// What its death means.
+    pub fate: Fate,
+}
+
+/// Starts tasks.
+pub trait Spawn: Send + Sync {
+    /// Runs `future` beside the caller until it ends.
+    fn spawn(&self, task: Task, future: Fut<'static, ()>);
+}

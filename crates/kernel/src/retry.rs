@@ -1,0 +1,42 @@
+//! When to ask again: exponential backoff with jitter, without a limit of attempts.
+
+use crate::ids::Millis;
+
+/// The bounds of the wait between two attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first wait.
+    pub base: Millis,
+    /// The longest wait.
+    pub cap: Millis,
+}
+
+impl Backoff {
+    /// The wait after so many unknown answers: `base · 2^(retries-1)`, at most `cap`, of which the
+    /// upper half is random so that those who failed together do not return together.
+    pub const fn wait(self, retries: u32, random: u64) -> Millis {
+        let doublings = if retries > 32 { 31 } else { retries.saturating_sub(1) };
+        let full = self.base.saturating_mul(1 << doublings);
+        let full = if full > self.cap { self.cap } else { full };
+        let half = full / 2;
+        half.saturating_add(random % (full.saturating_sub(half).saturating_add(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Backoff;
+
+    #[test]
+    fn grows_and_stays_within_its_bounds() {
+        let b = Backoff { base: 100, cap: 30_000 };
+        for retries in 0..200 {
+            for random in [0, 1, u64::MAX / 2, u64::MAX] {
+                let wait = b.wait(retries, random);
+                assert!((50..=30_000).contains(&wait), "{retries}: {wait}");
+            }
+        }
+        assert!(b.wait(1, 0) < b.wait(3, 0));
+        assert_eq!(b.wait(100, 0), 15_000);
+    }
+}

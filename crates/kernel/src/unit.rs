@@ -1,0 +1,319 @@
+//! The journal's unit of writing: guards, what is written, and at most one fork at its end.
+
+use crate::answer::{Answer, Cause, Evidence};
+use crate::attempt::{Attempt, AttemptId, Form};
+use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial};
+use crate::life::Leg;
+use crate::money::Amount;
+use crate::ports::ledger::Known;
+use crate::record::{Account, Head, Record};
+use crate::table::S;
+use std::sync::Arc;
+
+/// The name of one effect at one ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The transfer.
+    pub id: Id,
+    /// Which of its effects.
+    pub leg: Leg,
+}
+
+/// An operation at a ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Op {
+    /// Its name; the ledger answers a repeat with what it stored.
+    pub key: Key,
+    /// Whose account.
+    pub account: Account,
+    /// The other account of a [`Leg::Move`]; `None` for every other leg.
+    pub other: Option<Account>,
+    /// What.
+    pub asset: AssetId,
+    /// How much, in base units.
+    pub amount: Amount,
+}
+
+/// What a ledger stored under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The effect exists.
+    Done,
+    /// It was refused, for ever.
+    Rejected(Evidence),
+    /// It was fenced: it never happened and never will.
+    Fenced,
+}
+
+/// An operation as a ledger lists it, or as the journal keeps it as a receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The ledger's number of it.
+    pub seq: u64,
+    /// What was asked. A fence knows only the key: its amount is zero.
+    pub op: Op,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// A compare-and-swap. [`Wrote::Lost`] names the one that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// No such transfer yet, and its id lies above the stored horizon.
+    Fresh(Id),
+    /// (flow, scope, key) is unbound.
+    Unbound {
+        /// The flow.
+        flow: FlowId,
+        /// The scope of the key.
+        scope: Arc<str>,
+        /// The client's key.
+        key: Arc<str>,
+    },
+    /// The transfer stands exactly there.
+    Transfer {
+        /// Which.
+        id: Id,
+        /// In this state.
+        state: S,
+        /// With this version.
+        version: u32,
+    },
+    /// The attempt stands exactly there.
+    Attempt {
+        /// Which.
+        id: AttemptId,
+        /// With this version.
+        version: u32,
+    },
+    /// A resource (a key, a cursor) has this version; 0 where it does not exist.
+    Resource {
+        /// Which.
+        name: Arc<str>,
+        /// With this version.
+        version: u32,
+    },
+    /// (consumer, event) was not seen before; writes its inbox row.
+    Inbox {
+        /// Who consumes.
+        consumer: &'static str,
+        /// What.
+        event: u128,
+    },
+    /// Money may move.
+    NotHalted,
+    /// The journal holds this incarnation of the ledger as current; `None`: it never met it.
+    Incarnation {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The incarnation that this worker believes in.
+        known: Option<Known>,
+    },
+    /// A bounded addition: the counter stays at or below its limit after `n` more, which are added.
+    AtMost {
+        /// The counter.
+        name: Arc<str>,
+        /// So many more.
+        n: u128,
+        /// The limit.
+        limit: u128,
+    },
+}
+
+/// Who looks after a transfer whose time has not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// The writing worker keeps it in its own heap.
+    Mine,
+    /// Nobody: the scanner brings it to whoever asks.
+    Free,
+}
+
+/// Something that is written.
+#[derive(Debug, Clone)]
+pub enum Put {
+    /// A new transfer, with its binding.
+    Open(Record),
+    /// A transfer stands elsewhere. With [`Head::due_at`] it becomes a row for the scanner.
+    Head {
+        /// Which.
+        id: Id,
+        /// Where it stands now. `head.version` is the new version.
+        head: Head,
+        /// The last refusal or cause; `None` keeps what is there.
+        error: Option<Evidence>,
+        /// Who looks after it.
+        hold: Hold,
+    },
+    /// The answer of a ledger outside the journal's database. Raises the journal's highest.
+    Receipt {
+        /// The ledger.
+        ledger: LedgerId,
+        /// What it answered.
+        operation: Operation,
+    },
+    /// A new or changed attempt.
+    Attempt(Attempt),
+    /// One more form of an attempt.
+    Form(AttemptId, Form),
+    /// A resource's new value; its version goes up by one.
+    Resource {
+        /// Which.
+        name: Arc<str>,
+        /// Its value.
+        value: Arc<str>,
+    },
+    /// The highest of what is there and this.
+    Raise {
+        /// The counter.
+        name: Arc<str>,
+        /// At least so much.
+        to: u128,
+    },
+    /// The journal takes this incarnation of a ledger as current.
+    Adopt {
+        /// The ledger.
+        ledger: LedgerId,
+        /// Its identity and incarnation, and the highest operation that was matched.
+        known: Known,
+    },
+    /// Results at or below this id are forgotten by ledgers from now on; it only rises.
+    Horizon(Id),
+    /// A question for a person.
+    Case(Case),
+    /// No claim is written and no effect begun from now on.
+    Halt {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// A flow takes no further step until a person resumes it.
+    Pause {
+        /// The flow.
+        flow: FlowId,
+        /// Why.
+        reason: Arc<str>,
+    },
+}
+
+/// How much a case matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Look at it today.
+    Warning,
+    /// Look at it now.
+    Critical,
+}
+
+impl Severity {
+    /// The stored spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+        }
+    }
+}
+
+/// An open question about a transfer or a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A listed word, e.g. `CONSERVATION`, `CONTRADICTION`, `WRONG_LEDGER`.
+    pub kind: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The transfer, where it is about one.
+    pub id: Option<Id>,
+    /// What is known, as a sentence or JSON.
+    pub facts: Arc<str>,
+}
+
+/// A step in a transfer's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The transfer.
+    pub id: Id,
+    /// The state before; `None` where it begins.
+    pub from: Option<S>,
+    /// The state after.
+    pub to: S,
+    /// The history's word.
+    pub what: &'static str,
+    /// Who caused it, where a person did.
+    pub caller: Option<Arc<str>>,
+    /// Evidence, cause or reason.
+    pub detail: Option<Arc<str>>,
+}
+
+/// A row of the outbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Where it goes.
+    pub topic: &'static str,
+    /// About which transfer.
+    pub id: Id,
+    /// The attempt it tells of, or 0.
+    pub n: u32,
+}
+
+/// All or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Unit {
+    /// What must hold.
+    pub guards: Vec<Guard>,
+    /// What is then written.
+    pub then: Then,
+}
+
+/// What is written; ends in at most one operation whose stored answer chooses how it goes on.
+#[derive(Debug, Clone, Default)]
+pub struct Then {
+    /// Rows.
+    pub puts: Vec<Put>,
+    /// History.
+    pub events: Vec<Event>,
+    /// Messages.
+    pub outbox: Vec<Outgoing>,
+    /// Enlisted operations that cannot be refused (settle). An `Unknown` of one keeps the whole
+    /// unit from being written.
+    pub ops: Vec<(LedgerId, Op)>,
+    /// The one enlisted operation that chooses.
+    pub fork: Option<Box<Fork>>,
+}
+
+/// An enlisted operation with both of its continuations. Where it answers `Unknown` nothing of the
+/// unit is written.
+#[derive(Debug, Clone)]
+pub struct Fork {
+    /// The enlisted ledger.
+    pub ledger: LedgerId,
+    /// The operation.
+    pub op: Op,
+    /// Written when it is done.
+    pub done: Then,
+    /// Written when it is refused; `None` for a push, which cannot be.
+    pub rejected: Option<Then>,
+}
+
+/// What is known of a unit that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The journal's time of the write.
+    pub at: Millis,
+    /// The number of the transfer that it opened.
+    pub serial: Option<Serial>,
+    /// The answer of its fork: never `Unknown`.
+    pub fork: Option<Answer>,
+}
+
+/// What became of a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrote {
+    /// It is durable.
+    Written(Written),
+    /// This guard failed; nothing was written.
+    Lost(Guard),
+    /// The store takes no more for now (a full disk); nothing was written.
+    Full,
+    /// A failed COMMIT, or an enlisted operation that is hindered: re-read by key.
+    Unknown(Cause),
+}
