@@ -1,0 +1,94 @@
+//! What every page keeps to: its links to files lead somewhere, and a decision has a title.
+
+use super::Fault;
+
+/// All rules over one Markdown page; `exists` answers for a path from the repository's root.
+pub(super) fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if path.starts_with("docs/decisions/") && !text.starts_with("# ") {
+        faults.push(Fault::at(path, 1, "a decision begins with its title: `# …`"));
+    }
+    for (line, link) in links(text) {
+        let file = link.split('#').next().unwrap_or_default();
+        // An anchor of this very page, or an address elsewhere.
+        if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+            continue;
+        }
+        match resolved(path, file) {
+            Some(target) if exists(&target) => (),
+            _ => faults.push(Fault::at(path, line, format!("`{link}` leads nowhere"))),
+        }
+    }
+    faults
+}
+
+/// The targets of `[text](target)` and `[name]: target`, outside of code, with their lines.
+fn links(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            let named = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
+            let targets = inline.chain(named.map(|(_, target)| target));
+            // A title may follow the target: `(a.md "A page")`.
+            found
+                .extend(targets.filter_map(|link| Some((number, link.split_whitespace().next()?))));
+        }
+    }
+    found
+}
+
+/// The link's target from the repository's root, or none when it leaves the repository.
+fn resolved(page: &str, link: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    if !link.starts_with('/') {
+        parts.extend(page.split('/'));
+        parts.pop();
+    }
+    for part in link.split('/') {
+        match part {
+            "" | "." => (),
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(path: &str, text: &str) -> Vec<String> {
+        let known = |target: &str| ["README.md", "docs/proof/acceptance.md"].contains(&target);
+        check(path, text, &known).iter().map(Fault::to_string).collect()
+    }
+
+    #[test]
+    fn good_links_pass() {
+        let text = "[a](../README.md#top) [b](proof/acceptance.md \"B\") [c](https://x.y/z) [d](#e)\n\
+                    [f]: /README.md\n```\n[g](nowhere.md)\n```\n";
+        assert_eq!(faults("docs/a.md", text), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_to_a_missing_file_is_found() {
+        let text = "one\n[a](README.md) [b](../../README.md)\n[c]: gone.md\n";
+        let expected = ["README.md` leads", "../../README.md` leads", "gone.md` leads"];
+        let found = faults("docs/a.md", text);
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (fault, part) in found.iter().zip(expected) {
+            assert!(fault.contains(part), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_decision_has_a_title() {
+        let found = faults("docs/decisions/0001.md", "No title.\n");
+        assert_eq!(found, ["docs/decisions/0001.md:1: a decision begins with its title: `# …`"]);
+        assert_eq!(faults("docs/decisions/0001.md", "# Title\n"), [""; 0]);
+    }
+}

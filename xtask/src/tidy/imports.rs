@@ -1,0 +1,151 @@
+//! Who may import whom. A line of the table below is the only permission there is.
+
+use super::{
+    Fault,
+    manifest::{self, Dependency, Manifest},
+};
+use crate::tree::Page;
+
+/// What one kind of dependency may name.
+#[derive(Debug)]
+enum May {
+    Only(&'static [&'static str]),
+    AllBut(&'static [&'static str]),
+}
+use May::{AllBut, Only};
+
+/// One crate's permissions. A name that ends in `-` stands for every crate that begins so.
+#[derive(Debug)]
+struct Row {
+    name: &'static str,
+    normal: May,
+    dev: May,
+}
+
+#[rustfmt::skip]
+const TABLE: [Row; 10] = [
+    Row { name: "kernel",  normal: Only(&["serde", "serde_json", "sha2", "thiserror", "ulid"]),                  dev: Only(&["expect-test", "proptest"]) },
+    Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
+    Row { name: "engine",  normal: Only(&["kernel", "flows", "tokio", "tracing"]),                               dev: Only(&["ledgers", "sim"]) },
+    Row { name: "store",   normal: Only(&["kernel", "rusqlite", "tokio", "tracing"]),                            dev: Only(&["flows", "sim", "tempfile"]) },
+    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "tokio", "tracing"]),                              dev: Only(&["sim", "tempfile"]) },
+    Row { name: "client",  normal: Only(&["kernel", "reqwest", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
+    Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["ledgers", "store"]) },
+    Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },
+    Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
+    Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
+];
+
+/// Of these crates only these features, whoever asks for them: (importer, crate, features).
+const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
+
+/// Crates that nobody imports: tools, not parts.
+const LEAVES: [&str; 2] = ["xtask", "bench-"];
+
+/// Holds all manifests, the workspace's among them, against the table.
+pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
+    // One that cannot be read is already a fault of its own.
+    let read = |page: &Page| Some((page.path.clone(), manifest::read(&page.text).ok()?));
+    let manifests: Vec<(String, Manifest)> = pages.iter().filter_map(read).collect();
+    let shared: Vec<_> = manifests.iter().flat_map(|(_, manifest)| &manifest.table).collect();
+    let mut faults = Vec::new();
+    for (path, manifest) in &manifests {
+        let Some(name) = &manifest.package else { continue };
+        let Some(row) = TABLE.iter().find(|row| is(name, row.name)) else {
+            faults
+                .push(Fault::whole(path, format!("crate `{name}` has no row in the import table")));
+            continue;
+        };
+        for wanted in &manifest.dependencies {
+            let from_table = shared.iter().filter(|(shared, ..)| *shared == wanted.name);
+            let features = from_table.flat_map(|(.., features)| features).chain(&wanted.features);
+            faults.extend(refusal(row, name, wanted).map(|what| Fault::whole(path, what)));
+            faults.extend(too_much(name, wanted, features).map(|what| Fault::whole(path, what)));
+        }
+    }
+    faults
+}
+
+fn refusal(row: &Row, importer: &str, wanted: &Dependency) -> Option<String> {
+    let (may, kind) = if wanted.dev { (&row.dev, "its tests") } else { (&row.normal, "it") };
+    let listed = |names: &[&str]| names.contains(&wanted.name.as_str());
+    let allowed = match may {
+        Only(names) => listed(names),
+        AllBut(names) => !listed(names) && !LEAVES.iter().any(|leaf| is(&wanted.name, leaf)),
+    };
+    (!allowed).then(|| format!("`{importer}` imports `{}`, which {kind} may not", wanted.name))
+}
+
+fn too_much<'a>(
+    importer: &str,
+    wanted: &Dependency,
+    mut features: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    let (.., may) =
+        FEATURES.iter().find(|(from, to, _)| *from == importer && *to == wanted.name.as_str())?;
+    let extra = features.find(|feature| !may.contains(&feature.as_str()))?;
+    Some(format!("`{importer}` takes feature `{extra}` of `{}`, which it may not", wanted.name))
+}
+
+fn is(name: &str, listed: &str) -> bool {
+    name == listed || (listed.ends_with('-') && name.starts_with(listed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The faults of a tree with this one crate, beside a workspace that asks for this of tokio.
+    fn faults(shared: &str, name: &str, dependencies: &str) -> Vec<String> {
+        let page = |path: &str, text: String| Page { path: path.to_owned(), text };
+        let pages = [
+            page("Cargo.toml", format!("[workspace.dependencies]\ntokio = {{ {shared} }}\n")),
+            page("x/Cargo.toml", format!("[package]\nname = \"{name}\"\n{dependencies}")),
+        ];
+        check(&pages).iter().map(Fault::to_string).collect()
+    }
+
+    #[test]
+    fn the_table_lets_through_what_it_lists() {
+        let engine = "[dependencies]\nkernel.workspace = true\n\
+                      tokio = { workspace = true, features = [\"sync\"] }\n\
+                      [dev-dependencies]\nsim.workspace = true\n";
+        assert_eq!(faults("", "engine", engine), [""; 0]);
+        assert_eq!(faults("", "bench-internal", "[dependencies]\nserver = \"1\"\n"), [""; 0]);
+        assert_eq!(faults("", "server", "[dev-dependencies]\nsim = \"1\"\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_refused_import_names_both() {
+        let found = faults("", "kernel", "[dependencies]\ntokio = \"1\"\n");
+        assert_eq!(found, ["x/Cargo.toml: `kernel` imports `tokio`, which it may not"]);
+        let found = faults("", "kernel", "[dev-dependencies]\nserde = \"1\"\n");
+        assert_eq!(found, ["x/Cargo.toml: `kernel` imports `serde`, which its tests may not"]);
+        assert_eq!(faults("", "server", "[dependencies]\nsim = \"1\"\n").len(), 1);
+        assert_eq!(faults("", "flows", "[build-dependencies]\ncc = \"1\"\n").len(), 1);
+    }
+
+    #[test]
+    fn nobody_imports_the_tools() {
+        for tool in ["xtask", "bench-internal"] {
+            let line = format!("[dev-dependencies]\n{tool} = \"1\"\n");
+            assert_eq!(faults("", "server", &line).len(), 1, "{tool}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_crate_is_refused() {
+        let found = faults("", "novel", "");
+        assert_eq!(found, ["x/Cargo.toml: crate `novel` has no row in the import table"]);
+    }
+
+    #[test]
+    fn a_feature_is_refused_in_the_crate_and_in_the_shared_table() {
+        let plain = "[dependencies]\ntokio.workspace = true\n";
+        let expected = ["x/Cargo.toml: `engine` takes feature `rt` of `tokio`, which it may not"];
+        assert_eq!(faults("features = [\"rt\"]", "engine", plain), expected);
+        let own = "[dependencies]\ntokio = { workspace = true, features = [\"sync\", \"rt\"] }\n";
+        assert_eq!(faults("", "engine", own), expected);
+        assert_eq!(faults("", "store", own), [""; 0]);
+    }
+}
