@@ -5,6 +5,9 @@
     reason = "a command-line tool speaks to its terminal"
 )]
 
+mod lint;
+mod run;
+mod stages;
 mod tidy;
 mod tree;
 
@@ -24,12 +27,15 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Format, clippy, tidy, licences and documentation; every stage runs, all failures are shown.
+    Lint,
     /// The house rules that no compiler knows: imports, file heads, lengths, words, links.
     Tidy,
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Lint => lint::run(),
         Task::Tidy => tidy::run(),
     };
     match outcome {

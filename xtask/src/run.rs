@@ -1,0 +1,69 @@
+//! Starting cargo and other programs, each from the repository's root, with its output on our terminal.
+
+use std::{ffi::OsString, process::Command};
+
+use crate::{Outcome, tree};
+
+/// The cargo that started us, or the one on the path.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    command.args(args);
+    // Set by `cargo run` for this process alone; below it they would describe the wrong package.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Any program, started in the repository's root.
+pub(crate) fn program(name: impl Into<OsString>) -> Command {
+    let mut command = Command::new(name.into());
+    command.current_dir(tree::root());
+    command
+}
+
+/// Runs to the end; an exit code other than 0 is an error that shows the command line.
+pub(crate) fn must(mut command: Command) -> Outcome {
+    let status = command.status().map_err(|error| format!("{}: {error}", shown(&command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", shown(&command))) }
+}
+
+/// Runs to the end and gives what was printed to standard output.
+pub(crate) fn output(mut command: Command) -> Outcome<String> {
+    command.stderr(std::process::Stdio::inherit());
+    let done = command.output().map_err(|error| format!("{}: {error}", shown(&command)))?;
+    if done.status.success() {
+        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    } else {
+        Err(format!("{}: {}", shown(&command), done.status))
+    }
+}
+
+/// The command line as a person would type it.
+fn shown(command: &Command) -> String {
+    let name = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
+    let mut words = vec![name.to_string_lossy().into_owned()];
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_shows_the_command_line() {
+        let mut command = program("false");
+        command.args(["--a", "b"]);
+        let why = must(command).unwrap_err();
+        assert!(why.starts_with("false --a b: exit status"), "{why}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let why = output(program("no-such-program-here")).unwrap_err();
+        assert!(why.starts_with("no-such-program-here: "), "{why}");
+    }
+}
