@@ -6,6 +6,7 @@
 )]
 
 mod lint;
+mod proof;
 mod run;
 mod stages;
 mod tidy;
@@ -31,12 +32,24 @@ enum Task {
     Lint,
     /// The house rules that no compiler knows: imports, file heads, lengths, words, links.
     Tidy,
+    /// Show that a test can fail: run it against the build that is wrong on purpose.
+    Proof {
+        #[command(subcommand)]
+        of: Proof,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Proof {
+    /// Every acceptance id of docs/proof/acceptance.md, green on the real build, red on its wrong one.
+    Acceptance,
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Lint => lint::run(),
         Task::Tidy => tidy::run(),
+        Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

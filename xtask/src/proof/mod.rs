@@ -1,0 +1,34 @@
+//! `cargo xtask proof acceptance`: a test that cannot fail proves nothing, so each one is seen to fail.
+
+mod page;
+mod plan;
+mod program;
+mod runner;
+
+use std::collections::BTreeSet;
+
+use crate::{Outcome, tree};
+
+/// The page that pairs every acceptance id with the wrong build that turns it red.
+const PAGE: &str = "docs/proof/acceptance.md";
+
+/// Runs every row of the page on the real build and on its wrong one.
+pub(crate) fn acceptance() -> Outcome {
+    let text = tree::read(&tree::root().join(PAGE))
+        .map_err(|why| format!("the page that names the wrong builds is missing: {why}"))?;
+    let rows = page::rows(&text)?;
+    none(&page::faults(&rows))?;
+    let program = program::build()?;
+    let (jobs, faults) = plan::jobs(&rows, &program.list()?);
+    none(&faults)?;
+    let faults = runner::run(&jobs, &program);
+    none(&faults)?;
+    let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    let builds: BTreeSet<&str> = rows.iter().filter_map(|row| row.wrong.as_deref()).collect();
+    println!("acceptance: {} ids proven against {} wrong builds", ids.len(), builds.len());
+    Ok(())
+}
+
+fn none(faults: &[String]) -> Outcome {
+    if faults.is_empty() { Ok(()) } else { Err(format!("{PAGE}:\n  {}", faults.join("\n  "))) }
+}

@@ -1,0 +1,109 @@
+//! From the rows of the page to the runs that prove them, none of them twice.
+
+use super::page::{PLAIN, Row};
+
+/// One thing to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Job {
+    /// The test passes, on the real build or on a wrong one that must not touch it.
+    Green { test: String, wrong: Option<String> },
+    /// Under the wrong build one of the tests fails, at this assertion.
+    Red { id: String, tests: Vec<String>, wrong: String, assertion: String },
+}
+
+/// All runs for these rows and these existing tests, and the rows that no test answers to.
+pub(super) fn jobs(rows: &[Row], tests: &[String]) -> (Vec<Job>, Vec<String>) {
+    let mut jobs = Vec::new();
+    let mut faults = Vec::new();
+    for row in rows {
+        let own = of(row, tests);
+        if own.is_empty() {
+            faults.push(format!("{}: no test is named `{}…`", row.id, row.test));
+            continue;
+        }
+        let green = own.iter().map(|test| Job::Green { test: test.clone(), wrong: None });
+        jobs.extend(green.collect::<Vec<_>>());
+        if let Some(wrong) = row.wrong.clone() {
+            jobs.extend(plain(rows, tests, &wrong));
+            let (id, assertion) = (row.id.clone(), row.assertion.clone());
+            jobs.push(Job::Red { id, tests: own, wrong, assertion });
+        }
+    }
+    let mut once: Vec<Job> = Vec::new();
+    for job in jobs {
+        if !once.contains(&job) {
+            once.push(job);
+        }
+    }
+    (once, faults)
+}
+
+/// The plain tests under a wrong build, but for those that this very build is to turn red.
+fn plain(rows: &[Row], tests: &[String], wrong: &str) -> Vec<Job> {
+    let meant =
+        |id: &str| rows.iter().any(|row| row.id == id && row.wrong.as_deref() == Some(wrong));
+    let bystanders = rows.iter().filter(|row| PLAIN.contains(&row.id.as_str()) && !meant(&row.id));
+    bystanders
+        .flat_map(|row| of(row, tests))
+        .map(|test| Job::Green { test, wrong: Some(wrong.to_owned()) })
+        .collect()
+}
+
+fn of(row: &Row, tests: &[String]) -> Vec<String> {
+    tests.iter().filter(|test| test.starts_with(&row.test)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::page::tests::sample, *};
+
+    fn green(test: &str, wrong: Option<&str>) -> Job {
+        Job::Green { test: test.to_owned(), wrong: wrong.map(str::to_owned) }
+    }
+
+    fn red(id: &str, tests: &[&str], wrong: &str) -> Job {
+        Job::Red {
+            id: id.to_owned(),
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+            wrong: wrong.to_owned(),
+            assertion: "money is lost".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_run_is_planned_once() {
+        let rows = [
+            sample("FSM-001", None),
+            sample("INV-001", Some("twice")),
+            sample("INV-002", Some("twice")),
+        ];
+        let tests = ["fsm_001", "inv_001_fused", "inv_001_plain", "inv_002", "other"];
+        let tests = tests.map(|name| format!("acceptance::{name}"));
+        let inv = ["acceptance::inv_001_fused", "acceptance::inv_001_plain"];
+        let expected = [
+            green("acceptance::fsm_001", None),
+            green(inv[0], None),
+            green(inv[1], None),
+            green("acceptance::fsm_001", Some("twice")),
+            red("INV-001", &inv, "twice"),
+            green("acceptance::inv_002", None),
+            red("INV-002", &["acceptance::inv_002"], "twice"),
+        ];
+        assert_eq!(jobs(&rows, &tests), (expected.to_vec(), Vec::new()));
+    }
+
+    #[test]
+    fn a_build_meant_for_a_plain_id_spares_the_other_one_only() {
+        let rows = [sample("FSM-001", Some("lost")), sample("FSM-002", None)];
+        let tests = ["acceptance::fsm_001".to_owned(), "acceptance::fsm_002".to_owned()];
+        let (jobs, _) = jobs(&rows, &tests);
+        assert!(jobs.contains(&green("acceptance::fsm_002", Some("lost"))));
+        assert!(!jobs.contains(&green("acceptance::fsm_001", Some("lost"))));
+    }
+
+    #[test]
+    fn a_row_without_a_test_is_found() {
+        let (_, faults) = jobs(&[sample("CRA-001", None)], &["acceptance::cra_002".to_owned()]);
+        assert_eq!(faults, ["CRA-001: no test is named `acceptance::cra_001…`"]);
+    }
+}
