@@ -5,10 +5,12 @@
     reason = "a command-line tool speaks to its terminal"
 )]
 
+mod bench;
 mod lint;
 mod proof;
 mod run;
 mod stages;
+mod test;
 mod tidy;
 mod tree;
 
@@ -30,8 +32,18 @@ struct Cli {
 enum Task {
     /// Format, clippy, tidy, licences and documentation; every stage runs, all failures are shown.
     Lint,
+    /// All tests of the workspace, then the acceptance proof.
+    Test,
     /// The house rules that no compiler knows: imports, file heads, lengths, words, links.
     Tidy,
+    /// Run one benchmark in release mode: `cargo xtask bench internal -- --help`.
+    Bench {
+        /// The folder under bench/.
+        name: String,
+        /// Handed to the benchmark as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Show that a test can fail: run it against the build that is wrong on purpose.
     Proof {
         #[command(subcommand)]
@@ -48,7 +60,9 @@ enum Proof {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Lint => lint::run(),
+        Task::Test => test::run(),
         Task::Tidy => tidy::run(),
+        Task::Bench { name, args } => bench::run(&name, &args),
         Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };
     match outcome {

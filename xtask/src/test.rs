@@ -1,0 +1,45 @@
+//! `cargo xtask test`: what the tests need, the tests, then the proof that they can fail.
+
+use std::process::Stdio;
+
+use crate::{Outcome, proof, run, stages::Stages};
+
+/// Stops at the first stage that fails, since each later one builds on it.
+pub(crate) fn run() -> Outcome {
+    let mut stages = Stages::of("test");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let _ = stages.stage("compiler", || c_compiler(&compiler))
+        && stages.stage("tests", tests)
+        && stages.stage("acceptance", proof::acceptance);
+    stages.end()
+}
+
+/// All test programs run even when one fails: one run should show every fault.
+fn tests() -> Outcome {
+    run::must(run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]))
+}
+
+/// SQLite is built from C. Without a compiler cargo fails late and deep inside a build script.
+fn c_compiler(name: &str) -> Outcome {
+    // `CC` may carry arguments, as in `ccache gcc`.
+    let mut words = name.split_whitespace();
+    let mut compiler = run::program(words.next().unwrap_or("cc"));
+    compiler.args(words).arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    run::must(compiler).map_err(|why| {
+        format!(
+            "no C compiler ({why}): SQLite is built from source and needs one.\n\
+             Install it (Debian: apt-get install gcc libc6-dev), or name yours in CC."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_compiler_is_said_clearly() {
+        let why = c_compiler("no-such-compiler --flag").unwrap_err();
+        assert!(why.contains("no-such-compiler") && why.contains("apt-get install gcc"), "{why}");
+    }
+}
