@@ -38,7 +38,7 @@ fn deny() -> Outcome {
          fetched from the network at each run"
     );
     let mut deny = run::program(tool);
-    deny.args(["--offline", "--locked", "check", "licenses", "bans", "sources"]);
+    deny.args(["--locked", "check", "licenses", "bans", "sources"]);
     run::must(deny)
 }
 
