@@ -1,1 +1,317 @@
-//! engine
+//! The engine: carries transfers from their opening to their end, whatever happens on the way.
+//!
+//! It is pure plans ([`plan`]) driven by a few background tasks ([`tasks`]); the world is reached
+//! through the kernel's ports alone, so that the simulation runs this very code.
+
+mod cases;
+mod commit;
+pub mod conservation;
+mod gate;
+mod guard;
+mod identity;
+mod intake;
+mod plan;
+mod race;
+mod ring;
+mod scan;
+mod station;
+pub mod tasks;
+mod waiting;
+
+use cases::CaseKey;
+use gate::Gate;
+use intake::Order;
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, Millis, WorkerId};
+use kernel::money::Asset;
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::journal::{Journal, Linked};
+use kernel::ports::ledger::{Known, Ledger, StatusChange};
+use kernel::ports::meter::Meter;
+use kernel::ports::spawn::Spawn;
+use kernel::record::Record;
+use kernel::retry::Backoff;
+use kernel::table::Flows;
+use plan::{Desk, Plan, Reach};
+use station::{Place, Station};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tasks::Background;
+use tokio::sync::mpsc;
+use waiting::Waiting;
+
+/// The engine's settings; defaults are those of `spec/storage.md`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long a caller waits for the end, from the durable opening.
+    pub sync_timeout_ms: Millis,
+    /// How long a caller waits for the durable opening.
+    pub open_timeout_ms: Millis,
+    /// How many transfers wait at intake, and at each station.
+    pub ring: usize,
+    /// How often the journal is asked for what is due.
+    pub scan_interval_ms: Millis,
+    /// The waits between attempts.
+    pub backoff: Backoff,
+    /// The most items of one batch.
+    pub batch_max: usize,
+    /// Calls at an enlisted ledger are part of the unit that leads to them.
+    pub fuse: bool,
+    /// Above so many open transfers nothing is taken in.
+    pub max_open: u64,
+    /// How often conservation is proven.
+    pub conservation_interval_ms: Millis,
+    /// Ledgers that cannot give back what they withdrew.
+    pub irreversible: Vec<LedgerId>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sync_timeout_ms: 500,
+            open_timeout_ms: 5_000,
+            ring: 10_000,
+            scan_interval_ms: 1_000,
+            backoff: Backoff { base: 100, cap: 30_000 },
+            batch_max: 1_024,
+            fuse: true,
+            max_open: 1_000_000,
+            conservation_interval_ms: 10_000,
+            irreversible: Vec::new(),
+        }
+    }
+}
+
+/// What the engine is made of. The server gives the real ones, the simulation its own.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Parts {
+    /// Every flow.
+    pub flows: Arc<Flows>,
+    /// The store of transfers.
+    pub journal: Arc<dyn Journal>,
+    /// Every ledger that may be an end of a transfer.
+    pub ledgers: Vec<Arc<dyn Ledger>>,
+    /// Waiting.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub rng: Arc<dyn Rng>,
+    /// Starting tasks.
+    pub spawn: Arc<dyn Spawn>,
+    /// Taking measurements.
+    pub meter: Arc<dyn Meter>,
+    /// Settings.
+    pub settings: Settings,
+    /// This run of this process.
+    pub worker: WorkerId,
+}
+
+/// A transfer that was opened, now or before.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// As it stands; the state says whether it ended.
+    pub record: Record,
+    /// The key was bound before this request.
+    pub replayed: bool,
+}
+
+/// Why nothing can be said of a new transfer.
+#[derive(Debug, Clone)]
+pub enum Refused {
+    /// Nothing was opened.
+    Code(kernel::code::Code),
+    /// The key is bound to this transfer, which another body asked for.
+    Mismatch(Box<Record>),
+    /// Nobody knows; repeat with the same key.
+    Unknown(Cause),
+}
+
+/// The engine. Cheap to share; its tasks hold it too.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Engine {
+    parts: Parts,
+    plan: Plan,
+    gate: Gate,
+    intake: mpsc::Sender<(Record, Order)>,
+    stations: Mutex<BTreeMap<Place, Arc<Station>>>,
+    waiting: Waiting,
+    /// The transfers in this process's hands.
+    held: Mutex<BTreeSet<Id>>,
+    /// The last id that was minted.
+    last: Mutex<Id>,
+    /// So many transfers are open, as far as this process saw.
+    open: AtomicU64,
+    cases: Mutex<BTreeSet<CaseKey>>,
+    assets: Mutex<Arc<[Asset]>>,
+    report: Mutex<Option<Arc<conservation::Report>>>,
+    checker: tokio::sync::Mutex<conservation::Checker>,
+}
+
+impl Engine {
+    /// Starts: reads the flags, finds out who each ledger is, sets the tasks to work. Under HALT it
+    /// starts too: reads and proofs go on.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
+        let standing = parts.journal.standing().await?;
+        let counts = parts.journal.counts().await?;
+        let desk = |ledger: &Arc<dyn Ledger>| {
+            let enlist = ledger.enlist();
+            let desk = Desk {
+                enlisted: enlist.is_some(),
+                holds: enlist.is_some_and(kernel::ports::ledger::Enlist::holds),
+                reversible: !parts.settings.irreversible.contains(&ledger.id()),
+            };
+            (ledger.id(), desk)
+        };
+        let desks = parts.ledgers.iter().map(desk).collect();
+        let plan = Plan { flows: parts.flows.clone(), desks };
+        let (intake, orders) = mpsc::channel(parts.settings.ring);
+        let engine = Arc::new(Self {
+            plan,
+            gate: Gate::default(),
+            intake,
+            stations: Mutex::default(),
+            waiting: Waiting::default(),
+            held: Mutex::default(),
+            last: Mutex::default(),
+            open: AtomicU64::new(counts.iter().map(|count| count.transfers).sum()),
+            cases: Mutex::default(),
+            assets: Mutex::new(standing.assets.into()),
+            report: Mutex::default(),
+            checker: tokio::sync::Mutex::default(),
+            parts,
+        });
+        if let Some(reason) = standing.halted {
+            tracing::error!(%reason, "HALT stands; no command lifts it yet");
+            engine.gate.halt(reason);
+        }
+        for (flow, reason) in standing.paused {
+            let name = engine.plan.table(flow).flow;
+            tracing::error!(flow = name, %reason, "the flow is paused; no command lifts it yet");
+            engine.gate.pause(flow);
+        }
+        engine.begin(orders).await;
+        Ok(engine)
+    }
+
+    async fn begin(self: &Arc<Self>, orders: mpsc::Receiver<(Record, Order)>) {
+        let ledgers: Vec<_> = self.parts.ledgers.iter().map(|ledger| ledger.id()).collect();
+        for ledger in ledgers {
+            if !self.settle_identity(ledger).await {
+                self.find_out(ledger);
+            }
+        }
+        let spawn = &self.parts.spawn;
+        spawn.spawn(Background::Intake.task(), Box::pin(self.clone().run_intake(orders)));
+        spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
+        spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
+        spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));
+    }
+
+    /// A transfer with its history.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn transfer(&self, id: Id) -> Result<Option<(Record, Vec<Linked>)>, Cause> {
+        let Some(record) = self.parts.journal.get(vec![id]).await?.pop() else { return Ok(None) };
+        Ok(Some((record, self.parts.journal.history(id).await?)))
+    }
+
+    /// Every asset.
+    pub fn assets(&self) -> Arc<[Asset]> {
+        self.assets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The asset of that symbol.
+    pub fn asset(&self, symbol: &str) -> Option<Asset> {
+        self.assets().iter().find(|asset| asset.symbol == symbol).cloned()
+    }
+
+    /// A configured ledger: a supported account type.
+    pub fn ledger(&self, id: LedgerId) -> Option<Arc<dyn Ledger>> {
+        self.parts.ledgers.iter().find(|ledger| ledger.id() == id).cloned()
+    }
+
+    /// Sets an account's status at its ledger. False: there is no such account.
+    ///
+    /// # Errors
+    /// The cause for which nobody knows; repeat it with the same key.
+    pub async fn set_status(&self, ledger: LedgerId, change: StatusChange) -> Result<bool, Cause> {
+        use kernel::ports::ledger::Heard;
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.gate.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        match port.status(known, change).await {
+            Heard::Said(said, found) => {
+                self.gate.learn(ledger, said);
+                Ok(found)
+            }
+            Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),
+            Heard::Nothing(cause) => Err(cause),
+        }
+    }
+
+    /// Why no money moves, where it does not.
+    pub fn halted(&self) -> Option<Arc<str>> {
+        self.gate.halted()
+    }
+
+    /// What is known of a ledger.
+    pub fn known(&self, ledger: LedgerId) -> Option<Known> {
+        self.gate.known(ledger)
+    }
+
+    /// The tables.
+    pub fn flows(&self) -> &Flows {
+        &self.plan.flows
+    }
+
+    /// The store of transfers.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.parts.journal
+    }
+
+    /// How many transfers are open, as far as this process saw.
+    pub fn open_transfers(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Takes nothing new in, and returns when what is in this process's hands has ended, or stands
+    /// still, or after `most` milliseconds. Whatever is left goes on at the next start.
+    pub async fn drain(&self, most: Millis) {
+        self.gate.drain();
+        let (mut left, step) = (most, 20);
+        while self.carried() > 0 && left > 0 {
+            self.parts.clock.sleep(step).await;
+            left = left.saturating_sub(step);
+        }
+    }
+
+    /// How far a unit may go in one write.
+    fn reach(&self) -> Reach {
+        if self.parts.settings.fuse { Reach::Fused } else { Reach::Plain }
+    }
+
+    /// When to try again after so many unknown answers.
+    fn due(&self, retries: u32) -> Millis {
+        let wait = self.parts.settings.backoff.wait(retries, self.parts.rng.next());
+        self.parts.journal.now().saturating_add(wait)
+    }
+
+    fn crowded(&self) -> bool {
+        self.open_transfers() >= self.parts.settings.max_open
+    }
+
+    /// One more transfer is open.
+    fn counted(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One fewer, and it is out of our hands.
+    fn closed(&self, id: Id) {
+        self.release(id);
+        let fewer = |open: u64| Some(open.saturating_sub(1));
+        let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+    }
+}

@@ -290,7 +290,9 @@ pub struct Fork {
     pub op: Op,
     /// Written when it is done.
     pub done: Then,
-    /// Written when it is refused; `None` for a push, which cannot be.
+    /// Written when it is refused; `None` for a push, which cannot be. The journal completes it with
+    /// what only the answer knows: each [`Put::Head`] without an error gets the refusal's evidence,
+    /// and the first event without a detail gets its code.
     pub rejected: Option<Then>,
 }
 

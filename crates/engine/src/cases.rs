@@ -1,0 +1,85 @@
+//! Questions for people, and HALT. Here a case is a row and a log line.
+
+use crate::Engine;
+use kernel::ids::Id;
+use kernel::ports::meter::Seen;
+use kernel::record::Record;
+use kernel::unit::{Case, Put, Severity, Then, Unit, Wrote};
+use std::sync::{Arc, PoisonError};
+
+/// What names a case, so that one process opens it once.
+pub(crate) type CaseKey = (&'static str, Option<Id>);
+
+impl Engine {
+    /// Opens a case; the write happens beside the caller.
+    pub(crate) fn case(self: &Arc<Self>, case: Case) {
+        if self.noted(&case) {
+            self.beside(vec![Put::Case(case)]);
+        }
+    }
+
+    /// Logs a case and counts it; false where this process opened it before.
+    fn noted(&self, case: &Case) -> bool {
+        let key: CaseKey = (case.kind, case.id);
+        if !self.cases.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+            return false;
+        }
+        let transfer = case.id.map(|id| id.to_string());
+        match case.severity {
+            Severity::Critical => {
+                tracing::error!(kind = case.kind, transfer, facts = %case.facts, "CRITICAL case");
+            }
+            Severity::Warning => {
+                tracing::warn!(kind = case.kind, transfer, facts = %case.facts, "WARNING case");
+            }
+        }
+        self.parts.meter.see(Seen::Case { kind: case.kind, severity: case.severity });
+        true
+    }
+
+    /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
+    pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
+        self.gate.pause(record.flow);
+        let unit = self.plan.contradiction(record, why);
+        let flow = self.plan.table(record.flow).flow;
+        tracing::error!(flow, "flow paused; no command lifts a pause yet");
+        let mut puts = Vec::new();
+        for put in unit.then.puts {
+            if !matches!(&put, Put::Case(case) if !self.noted(case)) {
+                puts.push(put);
+            }
+        }
+        self.beside(puts);
+    }
+
+    /// Stops all money: in RAM at once, in the journal before this returns.
+    pub(crate) async fn halt(self: &Arc<Self>, kind: &'static str, facts: Arc<str>) {
+        self.gate.halt(facts.clone());
+        self.parts.meter.see(Seen::Halted(true));
+        tracing::error!(%facts, "HALT: no money moves; no command lifts it yet");
+        let case = Case { kind, severity: Severity::Critical, id: None, facts: facts.clone() };
+        let mut puts = vec![Put::Halt { reason: facts }];
+        if self.noted(&case) {
+            puts.push(Put::Case(case));
+        }
+        self.insist(puts).await;
+    }
+
+    /// Writes puts without guards until they are durable.
+    async fn insist(&self, puts: Vec<Put>) {
+        loop {
+            let unit =
+                Unit { guards: vec![], then: Then { puts: puts.clone(), ..Then::default() } };
+            if let Some(Wrote::Written(_)) = self.parts.journal.write(vec![unit]).await.first() {
+                return;
+            }
+            self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+        }
+    }
+
+    fn beside(self: &Arc<Self>, puts: Vec<Put>) {
+        let engine = self.clone();
+        let task = crate::tasks::Background::Case.task();
+        self.parts.spawn.spawn(task, Box::pin(async move { engine.insist(puts).await }));
+    }
+}

@@ -1,0 +1,306 @@
+//! One journal write for many transfers, and where each goes after it.
+
+use crate::Engine;
+use crate::intake::{Opening, Order};
+use crate::plan::{Leads, Planned, Reach};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::code::Code;
+use kernel::ids::Id;
+use kernel::ports::meter::Seen;
+use kernel::record::{Facts, Record};
+use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
+use std::sync::Arc;
+
+/// What a unit is about, so that one that was not written can be planned again.
+#[derive(Debug)]
+pub(crate) enum Why {
+    /// A transfer begins; somebody waits for it.
+    Opens(Order),
+    /// A transfer is opened and left to the scanner; somebody waits for it.
+    Parks(Order),
+    /// A ledger answered.
+    Answered(Answer),
+    /// A call at an enlisted ledger, or a state that calls nobody.
+    Moves,
+    /// The next attempt was put at a later time, in this worker's own ring.
+    Later,
+    /// It was given up to whoever asks the journal.
+    Freed,
+}
+
+/// A record with the unit that is to be written for it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub record: Record,
+    pub unit: Unit,
+    pub leads: Leads,
+    /// The refusal or cause that the unit puts.
+    pub error: Option<Evidence>,
+    pub why: Why,
+    /// How often this was planned again after an unknown outcome.
+    pub again: u8,
+}
+
+impl Job {
+    pub(crate) fn new(record: Record, planned: Planned, why: Why) -> Self {
+        let error = match &why {
+            Why::Answered(Answer::Rejected(evidence, _)) => Some(evidence.clone()),
+            Why::Answered(_)
+            | Why::Opens(_)
+            | Why::Parks(_)
+            | Why::Moves
+            | Why::Later
+            | Why::Freed => None,
+        };
+        Self { record, unit: planned.unit, leads: planned.leads, error, why, again: 0 }
+    }
+}
+
+/// What is left of a job while its unit is with the journal.
+struct Kept {
+    record: Record,
+    leads: Leads,
+    error: Option<Evidence>,
+    why: Why,
+    again: u8,
+}
+
+/// What a round of writing leaves to do.
+#[derive(Default)]
+struct Rest {
+    moved: Vec<Record>,
+    again: Vec<Job>,
+    unsure: Vec<Kept>,
+    lost: Vec<Id>,
+    full: bool,
+}
+
+impl Engine {
+    /// Writes every unit, carries on those that moved and plans again those that could not be
+    /// written. Returns when each is out of the caller's hands.
+    pub(crate) async fn commit(self: &Arc<Self>, mut jobs: Vec<Job>) {
+        while !jobs.is_empty() {
+            let mut units = Vec::with_capacity(jobs.len());
+            let mut kept = Vec::with_capacity(jobs.len());
+            for Job { record, unit, leads, error, why, again } in jobs {
+                units.push(unit);
+                kept.push(Kept { record, leads, error, why, again });
+            }
+            let wrote = self.parts.journal.write(units).await;
+            let mut rest = Rest::default();
+            for (kept, wrote) in kept.into_iter().zip(wrote) {
+                self.settle(kept, wrote, &mut rest);
+            }
+            self.reread(&mut rest).await;
+            jobs = rest.again;
+            jobs.extend(self.advance(rest.moved));
+            if rest.full {
+                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            }
+        }
+    }
+
+    /// What became of one unit.
+    fn settle(self: &Arc<Self>, mut kept: Kept, wrote: Wrote, rest: &mut Rest) {
+        match wrote {
+            Wrote::Written(written) => {
+                if let Some(record) = self.written(kept, written) {
+                    rest.moved.push(record);
+                }
+            }
+            Wrote::Lost(Guard::NotHalted) => {
+                self.gate.halt("the journal is halted".into());
+                match kept.why {
+                    Why::Opens(order) | Why::Parks(order) => order.refuse(Code::Halted),
+                    Why::Answered(_) => rest.again.extend(self.again(kept, Reach::NoClaim)),
+                    Why::Moves | Why::Later | Why::Freed => rest.moved.push(kept.record),
+                }
+            }
+            Wrote::Lost(guard) => match kept.why {
+                // an id that exists or lies below the horizon: another one
+                Why::Opens(order) if matches!(guard, Guard::Fresh(_)) => {
+                    kept.record.id = self.mint();
+                    kept.why = Why::Opens(order);
+                    rest.again.extend(self.again(kept, self.reach()));
+                }
+                Why::Parks(order) if matches!(guard, Guard::Fresh(_)) => {
+                    order.answer(Opening::Unknown(Cause::of("ID_TAKEN")));
+                }
+                Why::Opens(order) | Why::Parks(order) => order.answer(Opening::Bound),
+                // another worker moved it: what stands in the journal counts
+                Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
+                    rest.lost.push(kept.record.id);
+                }
+            },
+            Wrote::Full => {
+                rest.full = true;
+                match kept.why {
+                    Why::Opens(order) | Why::Parks(order) => order.refuse(Code::Overloaded),
+                    Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
+                        rest.unsure.push(kept);
+                    }
+                }
+            }
+            Wrote::Unknown(cause) => {
+                tracing::warn!(transfer = %kept.record.id, %cause, "a write's outcome is unknown");
+                if cause.class == "CONTRADICTION" {
+                    self.contradicted(&kept.record, &cause.to_string());
+                }
+                rest.unsure.push(kept);
+            }
+        }
+    }
+
+    /// The record as the written unit left it; `None` where it is no longer in our hands.
+    fn written(&self, kept: Kept, written: Written) -> Option<Record> {
+        let Kept { mut record, leads, error, why, .. } = kept;
+        record.error = error.or(record.error);
+        record.head = match &written.fork {
+            Some(Answer::Done(_)) => leads.done.unwrap_or(leads.straight),
+            Some(Answer::Rejected(evidence, _)) => {
+                record.error = Some(evidence.clone());
+                leads.rejected.unwrap_or(leads.straight)
+            }
+            Some(Answer::Dead(_) | Answer::Unknown(_)) | None => leads.straight,
+        };
+        record.updated_at = written.at;
+        match why {
+            Why::Opens(order) => {
+                record.serial = written.serial;
+                record.created_at = written.at;
+                self.hold(record.id);
+                self.opened(&record, order);
+            }
+            Why::Parks(order) => {
+                record.serial = written.serial;
+                record.created_at = written.at;
+                self.opened(&record, order);
+                return None;
+            }
+            Why::Freed => {
+                self.release(record.id);
+                return None;
+            }
+            Why::Answered(_) | Why::Moves | Why::Later => {}
+        }
+        Some(record)
+    }
+
+    /// A transfer is durable: whoever waits is told, and may go on waiting for its end.
+    fn opened(&self, record: &Record, order: Order) {
+        self.counted();
+        self.parts.meter.see(Seen::Opened { flow: self.plan.table(record.flow).flow });
+        self.waiting.add(record.id, order.ended);
+        // nobody listens any more where the caller went away
+        let _gone = order.opened.send(Opening::Opened(record.clone()));
+    }
+
+    /// Plans the same thing again with another reach.
+    fn again(&self, kept: Kept, reach: Reach) -> Option<Job> {
+        let Kept { record, why, again, .. } = kept;
+        let facts = Facts::new();
+        let planned = match &why {
+            Why::Opens(_) => Some(self.plan.open(&record, reach, &facts)),
+            Why::Answered(answer) => self.plan.answered(&record, answer, reach, &facts),
+            Why::Moves => self.plan.resume(&record, reach, &facts),
+            Why::Parks(_) | Why::Later | Why::Freed => None,
+        }?;
+        let mut job = Job::new(record, planned, why);
+        job.again = again.saturating_add(1);
+        Some(job)
+    }
+
+    /// Asks the journal after units whose outcome nobody knows, and after records that others
+    /// moved; what it says counts.
+    async fn reread(&self, rest: &mut Rest) {
+        if rest.unsure.is_empty() && rest.lost.is_empty() {
+            return;
+        }
+        let ids = rest.unsure.iter().map(|kept| kept.record.id).chain(rest.lost.iter().copied());
+        let stored = match self.parts.journal.get(ids.collect()).await {
+            Ok(stored) => stored,
+            Err(cause) => {
+                tracing::error!(%cause, "the journal does not answer");
+                rest.full = true;
+                Vec::new()
+            }
+        };
+        let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
+        for id in std::mem::take(&mut rest.lost) {
+            match found(id) {
+                Some(record) if self.plan.table(record.flow).ends(record.head.state) => {
+                    rest.moved.push(record);
+                }
+                Some(_) | None => self.release(id),
+            }
+        }
+        for kept in std::mem::take(&mut rest.unsure) {
+            self.resolve(found(kept.record.id), kept, rest);
+        }
+    }
+
+    /// One unit of unknown outcome, and what stands in the journal under its id.
+    fn resolve(&self, stored: Option<Record>, kept: Kept, rest: &mut Rest) {
+        let stands = stored.filter(|stored| {
+            stored.head.version != kept.record.head.version
+                || matches!(kept.why, Why::Opens(_) | Why::Parks(_))
+        });
+        match (stands, kept.why) {
+            // it was written after all
+            (Some(record), Why::Opens(order)) => {
+                self.hold(record.id);
+                self.opened(&record, order);
+                rest.moved.push(record);
+            }
+            (Some(record), Why::Parks(order)) => self.opened(&record, order),
+            (Some(record), _) => rest.moved.push(record),
+            (None, Why::Opens(order)) if kept.again == 0 => {
+                let kept = Kept { why: Why::Opens(order), ..kept };
+                rest.again.extend(self.again(kept, Reach::Plain));
+            }
+            (None, Why::Opens(order) | Why::Parks(order)) => {
+                order.answer(Opening::Unknown(Cause::of("NOT_WRITTEN")));
+            }
+            // the answer alone, without the call that was fused to it
+            (None, why @ Why::Answered(_)) if kept.again == 0 => {
+                let kept = Kept { why, ..kept };
+                rest.again.extend(self.again(kept, Reach::Plain));
+            }
+            // the same call again later: it repeats what the ledger stored
+            (None, Why::Answered(_) | Why::Moves | Why::Later | Why::Freed) => {
+                let mut record = kept.record;
+                record.head.due_at = Some(self.due(record.head.retries));
+                rest.moved.push(record);
+            }
+        }
+    }
+
+    /// Sends each record to where its new state is worked on. Gives back the writes that free
+    /// those for which there is no room.
+    pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for record in records {
+            if self.plan.table(record.flow).ends(record.head.state) {
+                self.ended(record);
+                continue;
+            }
+            for over in self.station(&record).ring.offer([record]) {
+                let cause = Cause::of("OVERFLOW");
+                let planned = self.plan.later(&over, &cause, self.due(0), Hold::Free);
+                jobs.push(Job::new(over, planned, Why::Freed));
+            }
+        }
+        jobs
+    }
+
+    fn ended(&self, record: Record) {
+        let table = self.plan.table(record.flow);
+        self.parts.meter.see(Seen::Ended {
+            flow: table.flow,
+            state: table.state(record.head.state).name,
+            took: record.updated_at.saturating_sub(record.created_at),
+        });
+        self.closed(record.id);
+        self.waiting.tell(record);
+    }
+}

@@ -1,0 +1,106 @@
+//! The two tasks that look after the whole: the proof of conservation, and the horizon.
+
+use crate::Engine;
+use crate::conservation::Report;
+use kernel::answer::Cause;
+use kernel::ids::{Id, Millis};
+use kernel::ports::ledger::Heard;
+use kernel::ports::meter::Seen;
+use kernel::unit::{Put, Then, Unit, Wrote};
+use std::sync::{Arc, PoisonError};
+
+/// The horizon stays an hour behind the journal's time (`ledgers.md` §2).
+const BEHIND: Millis = 3_600_000;
+/// How often it is raised.
+const RAISE: Millis = 60_000;
+
+impl Engine {
+    pub(crate) async fn run_checker(self: Arc<Self>) {
+        loop {
+            if let Err(cause) = self.check_now().await {
+                tracing::warn!(%cause, "conservation could not be checked");
+            }
+            self.parts.clock.sleep(self.parts.settings.conservation_interval_ms).await;
+        }
+    }
+
+    /// One round of the conservation check. A break halts the service before this returns.
+    ///
+    /// # Errors
+    /// The cause for which a part did not answer; nothing is known then.
+    pub async fn check_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
+        let mut checker = self.checker.lock().await;
+        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let report = Arc::new(checker.round(journal, ledgers, &self.plan.flows).await?);
+        drop(checker);
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+        self.measure(&report);
+        if !report.ok {
+            let breaks: Vec<_> = report
+                .breaks
+                .iter()
+                .take(20)
+                .map(|b| format!("{} ({}): {}", b.key, b.amount, b.what))
+                .collect();
+            let facts = format!("conservation is broken: {}", breaks.join("; "));
+            self.halt("CONSERVATION", facts.into()).await;
+        }
+        Ok(report)
+    }
+
+    /// The last round of the conservation check.
+    pub fn report(&self) -> Option<Arc<Report>> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn measure(&self, report: &Report) {
+        for asset in self.assets().iter() {
+            let of = report.assets.iter().filter(|line| line.asset == asset.id);
+            let (mut drift, mut in_flight) = (0_i128, 0_i128);
+            for line in of {
+                let t = line.totals;
+                drift = drift
+                    .saturating_add(t.users)
+                    .saturating_add(t.frozen)
+                    .saturating_add(t.clearing)
+                    .saturating_add(t.world);
+                in_flight = in_flight.saturating_add(t.clearing).saturating_add(t.frozen);
+            }
+            self.parts.meter.see(Seen::Round { asset: asset.id, drift, in_flight });
+        }
+        self.parts.meter.see(Seen::Halted(self.halted().is_some()));
+    }
+
+    pub(crate) async fn run_horizon(self: Arc<Self>) {
+        loop {
+            self.parts.clock.sleep(RAISE).await;
+            if self.halted().is_none()
+                && let Err(cause) = self.raise_horizon().await
+            {
+                tracing::warn!(%cause, "the horizon could not be raised");
+            }
+        }
+    }
+
+    /// Stored in the journal before any ledger is told: a unit that would open a transfer at or
+    /// below it is lost.
+    async fn raise_horizon(&self) -> Result<(), Cause> {
+        let journal = &self.parts.journal;
+        let id = Id::floor(journal.now().saturating_sub(BEHIND));
+        let unit =
+            Unit { guards: vec![], then: Then { puts: vec![Put::Horizon(id)], ..Then::default() } };
+        let Some(Wrote::Written(_)) = journal.write(vec![unit]).await.pop() else {
+            return Err(Cause::of("NOT_WRITTEN"));
+        };
+        let open: Arc<[Id]> = journal.open_below(id).await?.into();
+        for ledger in &self.parts.ledgers {
+            let Some(known) = self.gate.known(ledger.id()) else { continue };
+            match ledger.horizon(known, id, open.clone()).await {
+                Heard::Said(said, ()) => self.gate.learn(ledger.id(), said),
+                Heard::Wrong(_) => return Err(Cause::of("WRONG_LEDGER")),
+                Heard::Nothing(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! Taking in transfers: the checks again, the opening, and the caller's wait.
+
+use crate::commit::{Job, Why};
+use crate::plan::Reach;
+use crate::race::{First, race};
+use crate::waiting::Ear;
+use crate::{Accepted, Engine, Refused};
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{FlowId, Id};
+use kernel::ports::meter::Seen;
+use kernel::record::{Account, Facts, Head, Record, System, Terms};
+use kernel::unit::{Hold, Put};
+use std::sync::Arc;
+use tokio::sync::mpsc::{Receiver, error::TrySendError};
+use tokio::sync::oneshot;
+
+/// What became of an opening.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// It is durable.
+    Opened(Record),
+    /// The client's key is bound already.
+    Bound,
+    /// Nothing was opened.
+    Refused(Code),
+    /// Nobody knows.
+    Unknown(Cause),
+}
+
+/// A transfer on its way in, with those who wait for it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub opened: oneshot::Sender<Opening>,
+    pub ended: Ear,
+}
+
+impl Order {
+    pub(crate) fn answer(self, opening: Opening) {
+        // nobody listens any more where the caller went away
+        let _gone = self.opened.send(opening);
+    }
+
+    pub(crate) fn refuse(self, code: Code) {
+        self.answer(Opening::Refused(code));
+    }
+}
+
+impl Engine {
+    /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then
+    /// at most `sync_timeout_ms`. It goes on by itself when the caller goes away.
+    ///
+    /// # Errors
+    /// [`Refused`]; after `Unknown` the caller repeats with the same key.
+    pub async fn create(
+        self: &Arc<Self>,
+        flow: FlowId,
+        mut terms: Terms,
+    ) -> Result<Accepted, Refused> {
+        if let Some(code) = self.objection(flow, &terms) {
+            self.parts.meter.see(Seen::Refused { code });
+            return Err(Refused::Code(code));
+        }
+        let fingerprint = terms.fingerprint();
+        if let Some(binding) = &mut terms.binding {
+            binding.fingerprint = fingerprint;
+        }
+        let terms = Arc::new(terms);
+        let record = Record {
+            id: self.mint(),
+            flow,
+            serial: None,
+            created_at: 0,
+            updated_at: 0,
+            head: Head::start(self.plan.table(flow).start),
+            error: None,
+            terms: terms.clone(),
+        };
+        let (opened, opening) = oneshot::channel();
+        let (ended, end) = oneshot::channel();
+        match self.intake.try_send((record, Order { opened, ended })) {
+            Ok(()) => {}
+            Err(TrySendError::Full((record, order))) => self.park(record, order).await,
+            Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
+        }
+        let patience = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        match race(opening, patience).await {
+            First::Left(Ok(Opening::Opened(record))) => {
+                Ok(Accepted { record: self.until(record, end).await, replayed: false })
+            }
+            First::Left(Ok(Opening::Bound)) => self.bound(&terms, flow, fingerprint).await,
+            First::Left(Ok(Opening::Refused(code))) => Err(Refused::Code(code)),
+            First::Left(Ok(Opening::Unknown(cause))) => Err(Refused::Unknown(cause)),
+            First::Left(Err(_)) => Err(Refused::Unknown(Cause::of("INTAKE_GONE"))),
+            First::Right(()) => Err(Refused::Unknown(Cause::of("OPEN_TIMEOUT"))),
+        }
+    }
+
+    /// The transfer that a client's key is bound to, as it stands now; an open one is waited for
+    /// like the first time.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn replay(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Result<Option<Accepted>, Cause> {
+        let Some(record) = self.parts.journal.bound(flow, scope, key).await? else {
+            return Ok(None);
+        };
+        if self.plan.table(flow).ends(record.head.state) {
+            return Ok(Some(Accepted { record, replayed: true }));
+        }
+        let (ended, end) = oneshot::channel();
+        self.waiting.add(record.id, ended);
+        // it may have ended between the reading and the waiting
+        let now = self.parts.journal.get(vec![record.id]).await?.pop().unwrap_or(record);
+        let record = if self.plan.table(flow).ends(now.head.state) {
+            now
+        } else {
+            self.until(now, end).await
+        };
+        Ok(Some(Accepted { record, replayed: true }))
+    }
+
+    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
+    /// status and balance are the ledgers' alone.
+    fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        if self.gate.halted().is_some() {
+            return Some(Code::Halted);
+        }
+        if self.gate.draining() || !self.gate.admits(flow) || self.crowded() {
+            return Some(Code::Overloaded);
+        }
+        if terms.source == terms.target || terms.source.system == terms.target.system {
+            return Some(Code::SameAccount);
+        }
+        for party in [&terms.source, &terms.target] {
+            let System::Ledger(ledger) = party.system else {
+                return Some(Code::InvalidAccountType);
+            };
+            if self.ledger(ledger).is_none() {
+                return Some(Code::UnsupportedAccountType);
+            }
+            if party.account != Account::User(terms.user) || terms.user.0 == 0 {
+                return Some(Code::Forbidden);
+            }
+        }
+        let assets = self.assets();
+        let Some(asset) = assets.iter().find(|asset| asset.id == terms.asset) else {
+            return Some(Code::InvalidAsset);
+        };
+        asset.usable().and_then(|()| asset.limits(terms.amount)).err()
+    }
+
+    /// Waits for the end of a transfer that is durable, and tells what it is then.
+    async fn until(&self, record: Record, end: oneshot::Receiver<Record>) -> Record {
+        if self.plan.table(record.flow).ends(record.head.state) {
+            return record;
+        }
+        let patience = self.parts.clock.sleep(self.parts.settings.sync_timeout_ms);
+        match race(end, patience).await {
+            First::Left(Ok(ended)) => ended,
+            First::Left(Err(_)) | First::Right(()) => record,
+        }
+    }
+
+    /// The answer to a key that is bound already.
+    async fn bound(
+        &self,
+        terms: &Terms,
+        flow: FlowId,
+        fingerprint: [u8; 32],
+    ) -> Result<Accepted, Refused> {
+        let Some(binding) = &terms.binding else {
+            return Err(Refused::Unknown(Cause::of("BOUND_WITHOUT_KEY")));
+        };
+        let found = self.replay(flow, binding.scope.clone(), binding.key.clone()).await;
+        let Some(accepted) = found.map_err(Refused::Unknown)? else {
+            return Err(Refused::Unknown(Cause::of("BOUND_AND_GONE")));
+        };
+        let stored = accepted.record.terms.binding.as_ref().map(|b| b.fingerprint);
+        let flow = self.plan.table(flow).flow;
+        if stored == Some(fingerprint) {
+            self.parts.meter.see(Seen::Replay { flow });
+            Ok(accepted)
+        } else {
+            self.parts.meter.see(Seen::Conflict { flow });
+            Err(Refused::Mismatch(Box::new(accepted.record)))
+        }
+    }
+
+    /// No room in the ring: the transfer is opened where it begins and left to the scanner.
+    async fn park(self: &Arc<Self>, record: Record, order: Order) {
+        let mut planned = self.plan.open(&record, Reach::NoClaim, &Facts::new());
+        planned.leads.straight.due_at = Some(self.parts.journal.now());
+        planned.unit.then.puts.push(Put::Head {
+            id: record.id,
+            head: planned.leads.straight,
+            error: None,
+            hold: Hold::Free,
+        });
+        self.commit(vec![Job::new(record, planned, Why::Parks(order))]).await;
+    }
+
+    /// Takes batches out of the ring and opens them.
+    pub(crate) async fn run_intake(self: Arc<Self>, mut orders: Receiver<(Record, Order)>) {
+        let cap = self.parts.settings.batch_max;
+        let mut batch = Vec::with_capacity(cap);
+        let facts = Facts::new();
+        while orders.recv_many(&mut batch, cap).await > 0 {
+            self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
+            self.parts.meter.see(Seen::Queue { station: "intake", items: orders.len() });
+            let open = |(record, order)| {
+                let planned = self.plan.open(&record, self.reach(), &facts);
+                Job::new(record, planned, Why::Opens(order))
+            };
+            let jobs = batch.drain(..).map(open).collect();
+            self.commit(jobs).await;
+        }
+    }
+
+    /// A new id: of the journal's time, and above every one that this process minted before, so
+    /// that rows are appended.
+    pub(crate) fn mint(&self) -> Id {
+        let random = u128::from(self.parts.rng.next());
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let fresh = Id::new(self.parts.journal.now(), random << 16);
+        *last =
+            if fresh > *last { fresh } else { Id(last.0.saturating_add(1 + (random & 0xffff))) };
+        *last
+    }
+}

@@ -1,0 +1,425 @@
+//! Pure: from a record and an answer to the unit that says it, and to the head that it leaves.
+//!
+//! The fused and the plain path are this one module; [`Reach`] only allows a fork or forbids it.
+
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::ids::{FlowId, LedgerId, Millis};
+use kernel::life::{Leg, Place, Ruling, Side, Step, Via};
+use kernel::record::{Facts, Head, Record, System};
+use kernel::table::{A, Flows, S, Table};
+use kernel::unit::{
+    Case, Event, Fork, Guard, Hold, Key, Op, Operation, Outcome, Put, Severity, Then, Unit,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How far a unit may go on after what it has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Through claims and rules to the first call at an enlisted ledger, which it makes.
+    Fused,
+    /// Through claims and rules; calls are made by stations.
+    Plain,
+    /// No further: under HALT no claim is written.
+    NoClaim,
+}
+
+/// What the plan has to know of a ledger.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Desk {
+    /// It lives in the journal's database.
+    pub enlisted: bool,
+    /// A withdraw only holds there.
+    pub holds: bool,
+    /// It can give back what it withdrew.
+    pub reversible: bool,
+}
+
+/// What a unit leads to: straight on, or by the answer of its fork.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leads {
+    pub straight: Head,
+    pub done: Option<Head>,
+    pub rejected: Option<Head>,
+}
+
+/// A unit and what it leads to.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub unit: Unit,
+    pub leads: Leads,
+}
+
+/// The tables and the ledgers that they are about.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub flows: Arc<Flows>,
+    pub desks: BTreeMap<LedgerId, Desk>,
+}
+
+/// One way through a unit while it is being planned.
+struct Way {
+    head: Head,
+    then: Then,
+    /// Claims or effects were planned: the unit must not be written under HALT.
+    moves: bool,
+    /// The refusal that is put with the head.
+    error: Option<Evidence>,
+}
+
+impl Way {
+    fn from(head: Head) -> Self {
+        Self { head, then: Then::default(), moves: false, error: None }
+    }
+}
+
+impl Plan {
+    pub(crate) fn table(&self, flow: FlowId) -> &Table {
+        self.flows.table(flow)
+    }
+
+    /// The ledger at which a record's act is made.
+    pub(crate) fn ledger_of(&self, record: &Record, act: A) -> Option<LedgerId> {
+        let party = match self.table(record.flow).act(act).side {
+            Side::Source => &record.terms.source,
+            Side::Target => &record.terms.target,
+        };
+        match party.system {
+            System::Ledger(ledger) => Some(ledger),
+            System::Chain(_) => None,
+        }
+    }
+
+    /// The ledger that a record's state calls.
+    pub(crate) fn calls(&self, record: &Record) -> Option<LedgerId> {
+        self.ledger_of(record, self.table(record.flow).makes(record.head.state)?)
+    }
+
+    /// The operation that a record's state makes.
+    pub(crate) fn calls_op(&self, record: &Record) -> Option<Op> {
+        self.op(record, self.table(record.flow).makes(record.head.state)?)
+    }
+
+    fn desk(&self, ledger: LedgerId) -> Option<Desk> {
+        self.desks.get(&ledger).copied()
+    }
+
+    pub(crate) fn enlisted(&self, ledger: LedgerId) -> bool {
+        self.desk(ledger).is_some_and(|desk| desk.enlisted)
+    }
+
+    /// The operation that makes a record's act; `None` for a question.
+    pub(crate) fn op(&self, record: &Record, act: A) -> Option<Op> {
+        let row = self.table(record.flow).act(act);
+        let leg = row.leg?;
+        let terms = &record.terms;
+        let (mine, other) = match row.side {
+            Side::Source => (&terms.source.account, &terms.target.account),
+            Side::Target => (&terms.target.account, &terms.source.account),
+        };
+        Some(Op {
+            key: Key { id: record.id, leg },
+            account: mine.clone(),
+            other: (leg == Leg::Move).then(|| other.clone()),
+            asset: terms.asset,
+            amount: terms.amount,
+        })
+    }
+
+    /// Opens a transfer and carries it as far as the reach allows.
+    pub(crate) fn open(&self, record: &Record, reach: Reach, facts: &Facts) -> Planned {
+        let mut way = Way::from(record.head);
+        way.then.events.push(Event {
+            id: record.id,
+            from: None,
+            to: record.head.state,
+            what: "CREATED",
+            caller: Some(record.terms.principal.clone()),
+            detail: None,
+        });
+        let (done, rejected) = self.follow(record, facts, &mut way, reach);
+        let mut opened = record.clone();
+        opened.head = way.head;
+        way.then.puts.insert(0, Put::Open(opened));
+        let mut guards = vec![Guard::NotHalted, Guard::Fresh(record.id)];
+        if let Some(binding) = &record.terms.binding {
+            let (scope, key) = (binding.scope.clone(), binding.key.clone());
+            guards.push(Guard::Unbound { flow: record.flow, scope, key });
+        }
+        let leads = Leads { straight: way.head, done, rejected };
+        Planned { unit: Unit { guards, then: way.then }, leads }
+    }
+
+    /// Records an answer. `None`: nothing moves; see [`Plan::later`].
+    pub(crate) fn answered(
+        &self,
+        record: &Record,
+        answer: &Answer,
+        reach: Reach,
+        facts: &Facts,
+    ) -> Option<Planned> {
+        let step = self.table(record.flow).step(record.head.state);
+        let mut way = Way::from(record.head);
+        let (via, to, evidence) = match step {
+            Step::Call { done, rejected, .. } | Step::Send { done, rejected, .. } => match answer {
+                Answer::Done(_) => (Via::Done, done, None),
+                Answer::Rejected(why, _) => (Via::Rejected, rejected, Some(why)),
+                Answer::Dead(_) | Answer::Unknown(_) => return None,
+            },
+            Step::Push { done, .. } => match answer {
+                Answer::Done(_) => (Via::Done, done, None),
+                Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_) => return None,
+            },
+            Step::Claim { .. } | Step::Decide { .. } | Step::End => return None,
+        };
+        if let Some(why) = evidence {
+            way.head.rejections = way.head.rejections.saturating_add(1);
+            self.go(record, &mut way, (via, to), Some(why.code.as_ref().into()));
+            way.error = Some(why.clone());
+        } else {
+            self.go(record, &mut way, (via, to), None);
+        }
+        self.receipt(record, answer, &mut way.then);
+        Some(self.sealed(record, way, reach, facts))
+    }
+
+    /// Carries a record on from a state that calls nobody, or makes its call at an enlisted
+    /// ledger. `None`: it stays where it is.
+    pub(crate) fn resume(&self, record: &Record, reach: Reach, facts: &Facts) -> Option<Planned> {
+        let planned = self.sealed(record, Way::from(record.head), reach, facts);
+        let moved = planned.leads.straight.state != record.head.state;
+        (moved || planned.unit.then.fork.is_some()).then_some(planned)
+    }
+
+    /// Puts a record's next attempt at a later time; nothing else moves.
+    pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.due_at = Some(due);
+        // what a ledger refused is what people ask for: a later hindrance does not hide it
+        let error = (head.rejections == 0)
+            .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
+        let put = Put::Head { id: record.id, head, error, hold };
+        let unit = Unit {
+            guards: vec![stands(record)],
+            then: Then { puts: vec![put], ..Then::default() },
+        };
+        Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
+    }
+
+    /// Marks a record as tried alone by an owner that may die of it.
+    pub(crate) fn trial(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.alone = true;
+        head.deaths = head.deaths.saturating_add(1);
+        head.due_at = None;
+        let put = Put::Head { id: record.id, head, error: None, hold: Hold::Mine };
+        let unit = Unit {
+            guards: vec![stands(record)],
+            then: Then { puts: vec![put], ..Then::default() },
+        };
+        Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
+    }
+
+    /// An answer that the table does not allow: the flow stops, a person is asked.
+    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> Unit {
+        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
+        let case = Case {
+            kind: "CONTRADICTION",
+            severity: Severity::Critical,
+            id: Some(record.id),
+            facts: reason.clone(),
+        };
+        let puts = vec![Put::Case(case), Put::Pause { flow: record.flow, reason }];
+        Unit { guards: vec![], then: Then { puts, ..Then::default() } }
+    }
+
+    /// Whether an answer contradicts the record's step, and why.
+    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
+        let step = self.table(record.flow).step(record.head.state);
+        match (step, answer) {
+            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
+            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
+                Some("a ledger called an operation dead")
+            }
+            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
+                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
+            }
+            _ => None,
+        }
+    }
+
+    /// True where the money could not be given back, so a refusal is not acted on.
+    pub(crate) fn irreversible(&self, record: &Record, answer: &Answer) -> bool {
+        let System::Ledger(source) = record.terms.source.system else { return false };
+        matches!(answer, Answer::Rejected(..))
+            && self.table(record.flow).state(record.head.state).money == Place::InFlight
+            && self.desk(source).is_some_and(|desk| !desk.reversible)
+    }
+
+    /// The answer of a ledger outside the journal's database, as a row.
+    fn receipt(&self, record: &Record, answer: &Answer, then: &mut Then) {
+        let Some(act) = self.table(record.flow).makes(record.head.state) else { return };
+        let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
+            return;
+        };
+        if self.enlisted(ledger) {
+            return;
+        }
+        let (outcome, seq) = match answer {
+            Answer::Done(receipt) => (Outcome::Done, receipt.seq),
+            Answer::Rejected(why, receipt) => (Outcome::Rejected(why.clone()), receipt.seq),
+            Answer::Dead(_) | Answer::Unknown(_) => return,
+        };
+        then.puts.push(Put::Receipt { ledger, operation: Operation { seq, op, outcome } });
+    }
+
+    /// Follows on from where a way stands, and completes its unit.
+    fn sealed(&self, record: &Record, mut way: Way, reach: Reach, facts: &Facts) -> Planned {
+        let error = way.error.take();
+        way.head = settled(way.head);
+        let (done, rejected) = self.follow(record, facts, &mut way, reach);
+        if way.then.fork.is_none() {
+            way.then.puts.push(put(record, way.head, error));
+        } else if let Some(fork) = &mut way.then.fork
+            && let Some(error) = error
+        {
+            // the refusal that led here is the error, unless the fork finds another
+            for then in std::iter::once(&mut fork.done).chain(&mut fork.rejected) {
+                keep(&mut then.puts, &error);
+            }
+        }
+        let mut guards = vec![stands(record)];
+        if way.moves {
+            guards.push(Guard::NotHalted);
+        }
+        let leads = Leads { straight: way.head, done, rejected };
+        Planned { unit: Unit { guards, then: way.then }, leads }
+    }
+
+    /// Goes through claims and rules; forks at the first call at an enlisted ledger.
+    fn follow(
+        &self,
+        record: &Record,
+        facts: &Facts,
+        way: &mut Way,
+        reach: Reach,
+    ) -> (Option<Head>, Option<Head>) {
+        let table = self.table(record.flow);
+        // a table has no circle of claims and rules, but a broken one must not hang a worker
+        for _ in 0..=table.states.len() {
+            match table.step(way.head.state) {
+                Step::Claim { to } if reach != Reach::NoClaim && !table.sends(to) => {
+                    way.moves = true;
+                    self.go(record, way, (Via::Claim, to), None);
+                }
+                Step::Decide { rule, yes, no } => {
+                    let now = Record { head: way.head, ..record.clone() };
+                    match (table.rule)(rule, &now, facts) {
+                        Ruling::Yes => self.go(record, way, (Via::Yes, yes), None),
+                        Ruling::No => self.go(record, way, (Via::No, no), None),
+                        Ruling::NotYet => break,
+                    }
+                }
+                Step::Call { act, done, rejected, .. } if reach == Reach::Fused => {
+                    return self.fork(record, facts, way, (act, done, Some(rejected)));
+                }
+                Step::Push { act, done, .. } if reach == Reach::Fused => {
+                    return self.fork(record, facts, way, (act, done, None));
+                }
+                Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
+                Step::Send { .. } | Step::End => break,
+            }
+        }
+        (None, None)
+    }
+
+    /// Both continuations of a call (act, done, rejected) at an enlisted ledger; nothing where it
+    /// is not enlisted.
+    fn fork(
+        &self,
+        record: &Record,
+        facts: &Facts,
+        way: &mut Way,
+        (act, done, rejected): (A, S, Option<S>),
+    ) -> (Option<Head>, Option<Head>) {
+        let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
+            return (None, None);
+        };
+        if !self.enlisted(ledger) {
+            return (None, None);
+        }
+        way.moves = true;
+        let side = |via, to| {
+            let mut on = Way::from(settled(way.head));
+            if via == Via::Rejected {
+                on.head.rejections = on.head.rejections.saturating_add(1);
+            }
+            self.go(record, &mut on, (via, to), None);
+            self.follow(record, facts, &mut on, Reach::Plain);
+            on.then.puts.push(put(record, on.head, None));
+            on
+        };
+        let done = side(Via::Done, done);
+        let rejected = rejected.map(|to| side(Via::Rejected, to));
+        let heads = (Some(done.head), rejected.as_ref().map(|way| way.head));
+        way.then.fork = Some(Box::new(Fork {
+            ledger,
+            op,
+            done: done.then,
+            rejected: rejected.map(|way| way.then),
+        }));
+        heads
+    }
+
+    /// One move: the event, and the settle that belongs to it.
+    fn go(&self, record: &Record, way: &mut Way, (via, to): (Via, S), detail: Option<Arc<str>>) {
+        let table = self.table(record.flow);
+        let from = way.head.state;
+        let what = (table.event)(from, via);
+        let id = record.id;
+        way.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
+        way.head.state = to;
+        let arrives =
+            table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
+        let System::Ledger(source) = record.terms.source.system else { return };
+        if arrives && self.desk(source).is_some_and(|desk| desk.holds) {
+            let terms = &record.terms;
+            way.then.ops.push((
+                source,
+                Op {
+                    key: Key { id, leg: Leg::Settle },
+                    account: terms.source.account.clone(),
+                    other: None,
+                    asset: terms.asset,
+                    amount: terms.amount,
+                },
+            ));
+        }
+    }
+}
+
+/// The record stands where this worker believes it does.
+fn stands(record: &Record) -> Guard {
+    let Head { state, version, .. } = record.head;
+    Guard::Transfer { id: record.id, state, version }
+}
+
+/// The head after an answer: nothing is owed to the scanner, nobody died of it.
+fn settled(head: Head) -> Head {
+    Head { version: head.version.saturating_add(1), alone: false, deaths: 0, due_at: None, ..head }
+}
+
+fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
+    Put::Head { id: record.id, head, error, hold: Hold::Mine }
+}
+
+/// Gives the heads among `puts` the error that led to them.
+fn keep(puts: &mut [Put], error: &Evidence) {
+    for put in puts {
+        if let Put::Head { error: slot @ None, .. } = put {
+            *slot = Some(error.clone());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Stations: one per (flow, state, system), so that a sick ledger holds up no other.
+//!
+//! A station's hands take what gathered, call as one batch, and write the answers with the next
+//! claims in one journal write. Two hands, so that one calls while the other writes.
+
+use crate::Engine;
+use crate::commit::{Job, Why};
+use crate::plan::Reach;
+use crate::race::caught;
+use crate::ring::{Batch, Ring};
+use crate::tasks::Background;
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{FlowId, LedgerId};
+use kernel::ports::ledger::{Heard, Known};
+use kernel::ports::meter::Seen;
+use kernel::record::{Facts, Record};
+use kernel::table::S;
+use kernel::unit::{Case, Hold, Op, Severity};
+use std::sync::{Arc, PoisonError};
+
+/// How many batches of one station are on their way at once.
+const HANDS: usize = 2;
+/// After so many unknown answers in company a record is called alone: it may be the one that
+/// spoils its batches.
+const LONELY_AFTER: u32 = 3;
+
+/// Where a record is worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub flow: FlowId,
+    pub state: S,
+    /// The system that the state calls; `None` where it calls nobody.
+    pub ledger: Option<LedgerId>,
+}
+
+/// A station.
+#[derive(Debug)]
+pub(crate) struct Station {
+    pub place: Place,
+    /// Flow, state and system, as a metric label.
+    pub name: String,
+    pub ring: Ring,
+}
+
+impl Engine {
+    /// The station of a record, with its hands at work.
+    pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
+        let ledger = self.plan.calls(record);
+        let place = Place { flow: record.flow, state: record.head.state, ledger };
+        let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(station) = stations.get(&place) {
+            return station.clone();
+        }
+        let table = self.plan.table(place.flow);
+        let system = ledger.map_or("none", LedgerId::name);
+        let name = format!("{}/{}/{system}", table.flow, table.state(place.state).name);
+        let ring = Ring::new(self.parts.settings.ring);
+        let station = Arc::new(Station { place, name, ring });
+        stations.insert(place, station.clone());
+        for _ in 0..HANDS {
+            let (engine, station) = (self.clone(), station.clone());
+            let hand = async move { engine.run_hand(&station).await };
+            self.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
+        }
+        station
+    }
+
+    /// How many records wait at stations, for metrics.
+    pub(crate) fn queues(&self) {
+        let stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
+        for station in stations.values() {
+            let items = station.ring.len();
+            self.parts.meter.see(Seen::Queue { station: &station.name, items });
+        }
+    }
+
+    async fn run_hand(self: &Arc<Self>, station: &Station) {
+        let cap = self.parts.settings.batch_max;
+        loop {
+            self.passage(&station.place).await;
+            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let batch = station.ring.take(cap, journal, clock).await;
+            // the flags may have changed while nothing was there to do
+            if !self.open(&station.place) {
+                let back = match batch {
+                    Batch::Many(records) => records,
+                    Batch::Alone(record) => vec![record],
+                };
+                let freed = self.advance(back);
+                self.commit(freed).await;
+                continue;
+            }
+            match batch {
+                Batch::Many(records) => {
+                    let items = records.len();
+                    self.parts.meter.see(Seen::Batch { station: &station.name, items });
+                    self.work(station, records).await;
+                }
+                Batch::Alone(record) => self.alone(station, record).await,
+            }
+        }
+    }
+
+    /// Whether calls (or, where nobody is called, claims) of this place may be made now.
+    fn open(&self, place: &Place) -> bool {
+        match place.ledger {
+            Some(ledger) => self.gate.call(place.flow, ledger).is_some(),
+            None => self.gate.claims(place.flow),
+        }
+    }
+
+    /// Waits until they may.
+    async fn passage(&self, place: &Place) {
+        match place.ledger {
+            Some(ledger) => {
+                self.gate.wait(place.flow, ledger).await;
+            }
+            None => self.gate.wait_claims(place.flow).await,
+        }
+    }
+
+    /// One that may be what kills: the journal knows that it is being tried before it is.
+    async fn alone(self: &Arc<Self>, station: &Station, record: Record) {
+        let planned = self.plan.trial(&record);
+        let head = planned.leads.straight;
+        let wrote = self.parts.journal.write(vec![planned.unit]).await;
+        match wrote.first() {
+            Some(kernel::unit::Wrote::Written(_)) => {
+                self.work(station, vec![Record { head, ..record }]).await;
+            }
+            // moved by another, or not writable now: the scanner knows better
+            Some(_) | None => self.release(record.id),
+        }
+    }
+
+    /// Calls for a batch and writes what came of it.
+    async fn work(self: &Arc<Self>, station: &Station, records: Vec<Record>) {
+        let enlisted = station.place.ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
+        let fused = self.reach() == Reach::Fused;
+        let jobs = match station.place.ledger {
+            Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
+            Some(_) | None => self.moves(records),
+        };
+        self.commit(jobs).await;
+    }
+
+    /// States that call nobody, and calls that are part of a unit.
+    fn moves(&self, records: Vec<Record>) -> Vec<Job> {
+        let facts = Facts::new();
+        let mut jobs = Vec::with_capacity(records.len());
+        for record in records {
+            match self.plan.resume(&record, self.reach(), &facts) {
+                Some(planned) => jobs.push(Job::new(record, planned, Why::Moves)),
+                // a rule says not yet
+                None => jobs.push(self.postponed(record, &Cause::of("NOT_YET"))),
+            }
+        }
+        jobs
+    }
+
+    /// One call for the whole batch.
+    async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
+        let Some(flow) = records.first().map(|record| record.flow) else { return Vec::new() };
+        let port = self.ledger(ledger);
+        let (Some(port), Some(known)) = (port, self.gate.call(flow, ledger)) else {
+            let cause = Cause::of("NOT_CALLED");
+            return records.into_iter().map(|record| self.postponed(record, &cause)).collect();
+        };
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        let asked = ops.len();
+        let begun = self.parts.clock.ticks();
+        let heard = caught(async { port.execute(known, ops).await }).await;
+        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let (answers, whole) = self.heard(ledger, known, heard, asked);
+        let company = records.len() > 1;
+        let mut jobs = Vec::with_capacity(records.len());
+        for (n, mut record) in records.into_iter().enumerate() {
+            let answer = match &answers {
+                Ok(answers) => answers.get(n).cloned(),
+                Err(cause) => Some(Answer::Unknown(cause.clone())),
+            };
+            let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
+            self.seen(&record, &answer, nanos);
+            // a batch that fails as a whole is split: at once after a panic, else in the long run
+            let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
+            let lonely = company && whole && record.head.retries >= LONELY_AFTER;
+            record.head.alone = panicked || lonely;
+            jobs.push(self.answered(record, answer));
+        }
+        jobs
+    }
+
+    /// What a ledger's reply says of the batch; true where it failed as a whole.
+    fn heard(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        known: Known,
+        heard: Option<Heard<Vec<Answer>>>,
+        asked: usize,
+    ) -> (Result<Vec<Answer>, Cause>, bool) {
+        match heard {
+            Some(Heard::Said(said, answers)) if answers.len() == asked => {
+                self.gate.learn(ledger, said);
+                (Ok(answers), false)
+            }
+            Some(Heard::Said(..)) => (Err(Cause::of("BAD_REPLY")), true),
+            Some(Heard::Wrong(actual)) => {
+                tracing::error!(ledger = ledger.name(), ?known, ?actual, "not the ledger we know");
+                if self.gate.suspect(ledger, known) {
+                    self.find_out(ledger);
+                }
+                (Err(Cause::of("WRONG_LEDGER")), false)
+            }
+            Some(Heard::Nothing(cause)) => (Err(cause), true),
+            None => (Err(Cause::of("PANIC")), true),
+        }
+    }
+
+    /// The unit that one answer leads to.
+    fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
+        if let Some(why) = self.plan.contradicts(&record, &answer) {
+            self.contradicted(&record, why);
+            return self.postponed(record, &Cause::of("CONTRADICTION"));
+        }
+        if self.plan.irreversible(&record, &answer) {
+            self.case(Case {
+                kind: "IRREVERSIBLE",
+                severity: Severity::Critical,
+                id: Some(record.id),
+                facts: "the target refused and the source cannot give back".into(),
+            });
+            return self.postponed(record, &Cause::of("IRREVERSIBLE"));
+        }
+        match self.plan.answered(&record, &answer, self.reach(), &Facts::new()) {
+            Some(planned) => Job::new(record, planned, Why::Answered(answer)),
+            None => match &answer {
+                Answer::Unknown(cause) => self.postponed(record, cause),
+                Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
+                    self.postponed(record, &Cause::of("NO_SUCH_STEP"))
+                }
+            },
+        }
+    }
+
+    /// Nobody knows: the same call again later, for ever.
+    fn postponed(&self, mut record: Record, cause: &Cause) -> Job {
+        let table = self.plan.table(record.flow);
+        if let Some(act) = table.makes(record.head.state) {
+            self.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });
+        }
+        record.head.retries = record.head.retries.saturating_add(1);
+        if cause.class != "PANIC" {
+            record.head.deaths = 0;
+        }
+        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Mine);
+        Job::new(record, planned, Why::Later)
+    }
+
+    fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
+        let table = self.plan.table(record.flow);
+        let Some(act) = table.makes(record.head.state) else { return };
+        let (flow, act, answer) = (table.flow, table.act(act).name, answer.word());
+        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+    }
+}

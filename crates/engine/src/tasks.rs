@@ -1,0 +1,38 @@
+//! Every background task of the engine, in one enum that says what its death means.
+
+use kernel::ports::spawn::{Fate, Task};
+
+/// A background task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// Opens what callers hand in. Without it nothing begins.
+    Intake,
+    /// Calls one system for one state of one flow. Without it money of that state stands still.
+    Station,
+    /// Brings what is due and what nobody holds. Without it nothing is ever recovered.
+    Scanner,
+    /// Proves conservation. Without it a loss would go unseen.
+    Checker,
+    /// Finds out who a ledger is, again until it answers.
+    Adopter,
+    /// Writes one case or flag, again until it is durable.
+    Case,
+    /// Raises the horizon below which ledgers forget. Without it their memory grows.
+    Horizon,
+}
+
+impl Background {
+    /// Its name and fate, for the spawner.
+    pub const fn task(self) -> Task {
+        let (name, fate) = match self {
+            Self::Intake => ("intake", Fate::EndsProcess),
+            Self::Station => ("station", Fate::EndsProcess),
+            Self::Scanner => ("scanner", Fate::EndsProcess),
+            Self::Checker => ("checker", Fate::EndsProcess),
+            Self::Adopter => ("adopter", Fate::EndsProcess),
+            Self::Case => ("case", Fate::EndsProcess),
+            Self::Horizon => ("horizon", Fate::EndsProcess),
+        };
+        Task { name, fate }
+    }
+}
