@@ -29,7 +29,9 @@ pub fn draw(t: &Table) -> String {
         };
         for (via, to) in t.edges(s) {
             let via = format!("{via:?}").to_lowercase();
-            let label = what.map_or_else(|| via.clone(), |what| format!("{what}: {via}"));
+            let label = what.map_or_else(|| via.clone(), |what| format!("{what} {via}"));
+            // these end a label
+            let label = label.replace([':', ';'], ",");
             lines.push(format!("{} --> {}: {label}", name(s), name(to)));
         }
     }

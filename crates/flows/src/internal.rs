@@ -1,0 +1,96 @@
+//! Between two accounts of one user at two ledgers: Funding to Spot, or back.
+
+use kernel::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use kernel::record::{Facts, Record};
+use kernel::words;
+use {Act::*, State::*, Step::*};
+
+words! {
+    /// Where a transfer stands: names and numbers are the strict-FSM source's (§2.1).
+    pub State {
+        Init = 0 "INIT",
+        SourcePending = 10 "SOURCE_PENDING",
+        SourceDone = 20 "SOURCE_DONE",
+        TargetPending = 30 "TARGET_PENDING",
+        Committed = 40 "COMMITTED",
+        Failed = -10 "FAILED",
+        Compensating = -20 "COMPENSATING",
+        RolledBack = -30 "ROLLED_BACK",
+    }
+}
+words! {
+    /// What is done at the ledgers.
+    pub Act {
+        Withdraw = 0 "withdraw",
+        Deliver = 1 "deliver",
+        Refund = 2 "refund",
+    }
+}
+
+impl Life for State {
+    type Act = Act;
+    type Rule = Never;
+    const FLOW: &'static str = "internal";
+    const START: Self = Init;
+
+    #[rustfmt::skip]
+    fn step(self) -> Step<Self, Act> {
+        match self {
+            Init          => Claim { to: SourcePending },
+            SourcePending => Call  { act: Withdraw, done: SourceDone, rejected: Failed,       unknown: SourcePending },
+            SourceDone    => Claim { to: TargetPending },
+            TargetPending => Call  { act: Deliver,  done: Committed,  rejected: Compensating, unknown: TargetPending },
+            Compensating  => Push  { act: Refund,   done: RolledBack, unknown: Compensating },
+            Committed | RolledBack | Failed => End,
+        }
+    }
+
+    fn money(self) -> Place {
+        match self {
+            Init | SourcePending | Failed | RolledBack => Place::AtSource,
+            SourceDone | TargetPending | Compensating => Place::InFlight,
+            Committed => Place::AtTarget,
+        }
+    }
+
+    fn act(act: Act) -> Meta<Act> {
+        let keyed = |leg, side| Meta {
+            manner: Manner::Repeatable,
+            leg: Some(leg),
+            side,
+            about: None,
+            undoes: &[],
+        };
+        match act {
+            Withdraw => keyed(Leg::Withdraw, Side::Source),
+            Deliver => keyed(Leg::Deposit, Side::Target),
+            Refund => Meta { undoes: &[Withdraw], ..keyed(Leg::Refund, Side::Source) },
+        }
+    }
+
+    fn rule(rule: Never, _: &Record, _: &Facts) -> Ruling {
+        match rule {}
+    }
+
+    fn event(self, via: Via) -> &'static str {
+        match self {
+            Init => "SOURCE_CALL",
+            SourcePending => answered(via, "SOURCE_OK", "SOURCE_FAIL"),
+            SourceDone => "TARGET_CALL",
+            TargetPending => answered(via, "TARGET_OK", "TARGET_FAIL"),
+            Compensating => answered(via, "ROLLBACK_OK", RETRY),
+            // nothing leaves an end
+            Committed | RolledBack | Failed => "",
+        }
+    }
+}
+
+const RETRY: &str = "RETRY";
+
+const fn answered(via: Via, done: &'static str, rejected: &'static str) -> &'static str {
+    match via {
+        Via::Done => done,
+        Via::Rejected => rejected,
+        Via::Claim | Via::Yes | Via::No | Via::Dead | Via::Unknown => RETRY,
+    }
+}

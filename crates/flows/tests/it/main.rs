@@ -1,0 +1,5 @@
+//! The tables of all flows, held against what is written down about them.
+
+mod internal;
+mod source;
+mod tables;
