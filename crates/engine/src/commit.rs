@@ -119,9 +119,14 @@ impl Engine {
             Wrote::Lost(guard) => match kept.why {
                 // an id that exists or lies below the horizon: another one
                 Why::Opens(order) if matches!(guard, Guard::Fresh(_)) => {
-                    kept.record.id = self.mint();
                     kept.why = Why::Opens(order);
-                    rest.again.extend(self.again(kept, self.reach()));
+                    // ... unless it may be this very transfer, written by a unit nobody heard of
+                    if kept.again > 0 {
+                        rest.unsure.push(kept);
+                    } else {
+                        kept.record.id = self.mint();
+                        rest.again.extend(self.again(kept, self.reach()));
+                    }
                 }
                 Why::Parks(order) if matches!(guard, Guard::Fresh(_)) => {
                     order.answer(Opening::Unknown(Cause::of("ID_TAKEN")));
@@ -219,11 +224,7 @@ impl Engine {
         let ids = rest.unsure.iter().map(|kept| kept.record.id).chain(rest.lost.iter().copied());
         let stored = match self.parts.journal.get(ids.collect()).await {
             Ok(stored) => stored,
-            Err(cause) => {
-                tracing::error!(%cause, "the journal does not answer");
-                rest.full = true;
-                Vec::new()
-            }
+            Err(cause) => return self.unheard(rest, &cause),
         };
         let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
         for id in std::mem::take(&mut rest.lost) {
@@ -239,11 +240,33 @@ impl Engine {
         }
     }
 
+    /// The journal does not say what became of anything: callers are told so, and what was on its
+    /// way repeats its call later.
+    fn unheard(&self, rest: &mut Rest, cause: &Cause) {
+        tracing::error!(%cause, "the journal does not answer");
+        rest.full = true;
+        for id in std::mem::take(&mut rest.lost) {
+            self.release(id);
+        }
+        for mut kept in std::mem::take(&mut rest.unsure) {
+            match kept.why {
+                Why::Opens(order) | Why::Parks(order) => {
+                    order.answer(Opening::Unknown(cause.clone()));
+                }
+                Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
+                    kept.record.head.due_at = Some(self.due(kept.record.head.retries));
+                    rest.moved.push(kept.record);
+                }
+            }
+        }
+    }
+
     /// One unit of unknown outcome, and what stands in the journal under its id.
     fn resolve(&self, stored: Option<Record>, kept: Kept, rest: &mut Rest) {
+        let opens = matches!(kept.why, Why::Opens(_) | Why::Parks(_));
         let stands = stored.filter(|stored| {
-            stored.head.version != kept.record.head.version
-                || matches!(kept.why, Why::Opens(_) | Why::Parks(_))
+            let same = stored.terms == kept.record.terms;
+            same && (opens || stored.head.version != kept.record.head.version)
         });
         match (stands, kept.why) {
             // it was written after all

@@ -11,6 +11,8 @@ mod guard;
 mod identity;
 mod intake;
 mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod race;
 mod ring;
 mod scan;
