@@ -51,12 +51,9 @@ fn trace(plan: &Plan, record: &Record, then: &Then) -> Vec<&'static str> {
     let table = plan.table(record.flow);
     let mut trace: Vec<_> = then.events.iter().map(|event| table.state(event.to).name).collect();
     for put in &then.puts {
-        let head = match put {
-            Put::Open(opened) => opened.head,
-            Put::Head { head, .. } => *head,
-            _ => continue,
-        };
-        trace.push(table.state(head.state).name);
+        if let Put::Open(Record { head, .. }) | Put::Head { head, .. } = put {
+            trace.push(table.state(head.state).name);
+        }
     }
     trace
 }
