@@ -1,0 +1,108 @@
+//! The development key: 32 random bytes in the data folder, for as long as no other key is set.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The file's name in `data.dir`.
+pub const FILE: &str = "auth.key";
+/// How many bytes it has.
+const LEN: usize = 32;
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No server made one yet.
+    #[error("{0}: no key here yet; `portage serve` makes one at its first start")]
+    Missing(PathBuf),
+    /// Others may read it, or it has another length.
+    #[error("{0}: {1}")]
+    Unfit(PathBuf, &'static str),
+    /// It cannot be read or written.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+}
+
+/// Reads the key.
+///
+/// # Errors
+/// It is not there, not ours alone, not 32 bytes, or not readable.
+pub fn read(dir: &Path) -> Result<Vec<u8>, Error> {
+    let path = dir.join(FILE);
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Err(Error::Missing(path)),
+        Err(fault) => return Err(Error::Io(path, fault)),
+    };
+    let mut key = Vec::with_capacity(LEN);
+    let mode = match file.metadata().and_then(|about| {
+        file.read_to_end(&mut key)?;
+        Ok(about.permissions().mode())
+    }) {
+        Ok(mode) => mode,
+        Err(fault) => return Err(Error::Io(path, fault)),
+    };
+    if mode & 0o077 != 0 {
+        return Err(Error::Unfit(path, "others may read this key: chmod 600 it, or remove it"));
+    }
+    if key.len() != LEN {
+        return Err(Error::Unfit(path, "not a key of 32 bytes: remove it for a new one"));
+    }
+    Ok(key)
+}
+
+/// Reads the key, or makes it. The flag says that it was made now.
+///
+/// # Errors
+/// As [`read`]; or it cannot be written.
+pub fn read_or_make(dir: &Path) -> Result<(Vec<u8>, bool), Error> {
+    match read(dir) {
+        Ok(key) => Ok((key, false)),
+        Err(Error::Missing(path)) => {
+            make(dir, &path).map_err(|fault| Error::Io(path, fault))?;
+            Ok((read(dir)?, true))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Written beside and renamed, so that a crash never leaves half a key.
+fn make(dir: &Path, path: &Path) -> io::Result<()> {
+    let mut key = [0; LEN];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let beside = dir.join(format!("{FILE}.new"));
+    match fs::remove_file(&beside) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+        Ok(()) | Err(_) => (),
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, FILE, read, read_or_make};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn made_once_and_ours_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(read(dir.path()), Err(Error::Missing(_))));
+        let (key, made) = read_or_make(dir.path()).unwrap();
+        assert!(made && key.len() == 32 && key.iter().any(|byte| *byte != 0));
+        assert_eq!(read_or_make(dir.path()).unwrap(), (key.clone(), false));
+        let file = dir.path().join(FILE);
+        let mode = |mode| {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        mode(0o644);
+        assert!(matches!(read(dir.path()), Err(Error::Unfit(..))));
+        mode(0o600);
+        std::fs::write(&file, b"short").unwrap();
+        assert!(matches!(read(dir.path()), Err(Error::Unfit(..))));
+    }
+}

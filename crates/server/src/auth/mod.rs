@@ -1,0 +1,75 @@
+//! Who calls, and what they may do.
+
+pub mod key;
+pub mod token;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
+
+use kernel::ids::UserId;
+use std::sync::Arc;
+
+/// What a token may allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// A user's own creates.
+    TransfersCreate,
+    /// A user's own reads.
+    TransfersRead,
+    /// A service that acts for the `user_id` in the body.
+    TransfersAny,
+    /// An operator's reads.
+    OpsRead,
+    /// An operator's actions.
+    OpsAct,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 6] = [
+        Self::TransfersCreate,
+        Self::TransfersRead,
+        Self::TransfersAny,
+        Self::OpsRead,
+        Self::OpsAct,
+        Self::Admin,
+    ];
+
+    /// The spelling in a token.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TransfersCreate => "transfers:create",
+            Self::TransfersRead => "transfers:read",
+            Self::TransfersAny => "transfers:any",
+            Self::OpsRead => "ops:read",
+            Self::OpsAct => "ops:act",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == text)
+    }
+}
+
+/// Whoever holds a good token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `issuer|sub`: the scope of idempotency keys, and the name in the audit.
+    pub principal: Arc<str>,
+    /// The user's id, where the token names one.
+    pub user: Option<UserId>,
+    /// What the token allows. Scopes that we do not know allow nothing.
+    pub scopes: Vec<Scope>,
+}
+
+impl Caller {
+    /// Whether the token allows it.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.iter().any(|held| *held == scope || *held == Scope::Admin)
+    }
+}

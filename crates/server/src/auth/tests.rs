@@ -1,0 +1,266 @@
+//! Every kind of bad token is refused, and a good one is not.
+
+use super::token::Minted;
+use super::verify::Verifier;
+use super::{Caller, Scope};
+use crate::config;
+use crate::ports::SystemClock;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use kernel::ids::{Millis, UserId};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const KEY: &[u8] = b"a key of exactly thirty-two byte";
+
+fn now() -> u64 {
+    SystemClock::default().now() / 1000
+}
+
+fn verifier() -> Verifier {
+    Verifier::new(&config::Auth::default(), KEY, Arc::new(SystemClock::default()))
+}
+
+/// Good claims, with some of them replaced (`null`: left out).
+fn claims(changes: Value) -> Value {
+    let now = now();
+    let mut claims = json!({
+        "iss": "portage", "aud": "portage", "sub": "4001", "scope": "transfers:create ops:read x",
+        "iat": now, "nbf": now, "exp": now + 600,
+    });
+    for (name, value) in changes.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    claims
+}
+
+fn signed_text(header: &str, claims: &str, key: &[u8]) -> String {
+    let message = format!("{}.{}", base64url(header.as_bytes()), base64url(claims.as_bytes()));
+    let signature = jsonwebtoken::crypto::sign(
+        message.as_bytes(),
+        &EncodingKey::from_secret(key),
+        Algorithm::HS256,
+    );
+    format!("{message}.{}", signature.unwrap())
+}
+
+fn base64url(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0_u32, |bits, byte| (bits << 8) | u32::from(*byte))
+            << (8 * (3 - three.len()));
+        for place in 0..=three.len() {
+            let six = (bits >> (18 - 6 * place)) & 63;
+            text.push(char::from(ALPHABET[usize::try_from(six).unwrap()]));
+        }
+    }
+    text
+}
+
+const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
+
+fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, &'static str> {
+    verifier().check(&signed_text(header, &claims.to_string(), KEY))
+}
+
+#[test]
+fn a_good_token_says_who_calls_and_what_is_allowed() {
+    let caller = check(HEADER, &claims(json!({}))).unwrap();
+    assert_eq!(&*caller.principal, "portage|4001");
+    assert_eq!(caller.user, Some(UserId(4001)));
+    assert_eq!(caller.scopes, [Scope::TransfersCreate, Scope::OpsRead]);
+    assert!(caller.may(Scope::OpsRead) && !caller.may(Scope::OpsAct));
+    let admin = check(HEADER, &claims(json!({"scope": "admin"}))).unwrap();
+    assert!(Scope::ALL.into_iter().all(|scope| admin.may(scope)));
+    let several = check(HEADER, &claims(json!({"aud": ["other", "portage"], "jti": [1, {}]})));
+    assert!(several.is_ok());
+    let none = check(HEADER, &claims(json!({"scope": null}))).unwrap();
+    assert!(none.scopes.is_empty());
+}
+
+#[test]
+fn a_user_is_a_plain_number() {
+    for sub in ["svc-a", "0", "007", "+5", "-1", "9223372036854775808", "1e3", "٣", " 5"] {
+        let caller = check(HEADER, &claims(json!({"sub": sub}))).unwrap();
+        assert_eq!(caller.user, None, "{sub}");
+    }
+    let settings = config::Auth { user_claim: "uid".to_owned(), ..config::Auth::default() };
+    let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
+    for uid in [json!(77), json!("77")] {
+        let token = signed_text(HEADER, &claims(json!({"uid": uid})).to_string(), KEY);
+        assert_eq!(verifier.check(&token).unwrap().user, Some(UserId(77)));
+    }
+}
+
+#[test]
+fn every_unfit_header_is_refused() {
+    let headers = [
+        r#"{"alg":"none","typ":"at+jwt"}"#,
+        r#"{"alg":"nOnE","typ":"at+jwt"}"#,
+        r#"{"alg":"","typ":"at+jwt"}"#,
+        r#"{"alg":"HS384","typ":"at+jwt"}"#,
+        r#"{"alg":"RS256","typ":"at+jwt"}"#,
+        r#"{"alg":"ES256","typ":"at+jwt"}"#,
+        r#"{"alg":"EdDSA","typ":"at+jwt"}"#,
+        r#"{"alg":"hs256","typ":"at+jwt"}"#,
+        r#"{"alg":"HS256"}"#,
+        r#"{"alg":"HS256","typ":"JWT"}"#,
+        r#"{"alg":"HS256","typ":"id+jwt"}"#,
+        r#"{"alg":"HS256","typ":"AT+JWT "}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","kid":"../../etc/passwd"}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","kid":"' or 1=1"}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","jku":"http://evil"}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","x5u":"http://evil"}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","jwk":{"kty":"oct","k":"AA"}}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","crit":["b64"],"b64":false}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","zip":"DEF"}"#,
+        r#"{"alg":"HS256","typ":"at+jwt","other":1}"#,
+        r#"{"alg":"none","alg":"HS256","typ":"at+jwt"}"#,
+        "not json",
+        "",
+    ];
+    for header in headers {
+        assert!(check(header, &claims(json!({}))).is_err(), "{header}");
+    }
+}
+
+#[test]
+fn every_unfit_claim_is_refused() {
+    let (now, most) = (now(), 1_u64 << 53);
+    let changes = [
+        json!({"exp": null}),
+        json!({"iat": null}),
+        json!({"nbf": null}),
+        json!({"iss": null}),
+        json!({"aud": null}),
+        json!({"sub": null}),
+        json!({"sub": ""}),
+        json!({"sub": 4001}),
+        json!({"sub": "a\nb"}),
+        json!({"sub": "x".repeat(256)}),
+        json!({"iss": "other"}),
+        json!({"iss": ["portage"]}),
+        json!({"iss": ["portage", "x"]}),
+        json!({"aud": "other"}),
+        json!({"aud": []}),
+        json!({"aud": 1}),
+        json!({"exp": (now + 600).to_string()}),
+        json!({"exp": 1.5e9 + 0.5}),
+        json!({"exp": now as f64 + 600.0}),
+        json!({"exp": most + 1}),
+        json!({"exp": u64::MAX}),
+        json!({"exp": -1}),
+        json!({"exp": true}),
+        json!({"exp": {}}),
+        json!({"iat": now.to_string()}),
+        json!({"nbf": now as f64 + 0.5}),
+        json!({"iat": []}),
+        json!({"exp": now - 6}),
+        json!({"nbf": now + 60}),
+        json!({"iat": now + 60}),
+        json!({"exp": now + 3700}),
+        json!({"iat": now - 3500}),
+        json!({"scope": ["admin"]}),
+        json!({"scope": 5}),
+    ];
+    for change in changes {
+        assert!(check(HEADER, &claims(change.clone())).is_err(), "{change}");
+    }
+    let good = claims(json!({})).to_string();
+    let twice = good.replacen('{', r#"{"sub":"4002","#, 1);
+    let deep = good.replacen('{', &format!(r#"{{"x":{}{},"#, "[".repeat(500), "]".repeat(500)), 1);
+    for text in [twice.as_str(), deep.as_str(), "[]", "null", "", "{"] {
+        assert!(verifier().check(&signed_text(HEADER, text, KEY)).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn every_unfit_signature_is_refused() {
+    let text = claims(json!({})).to_string();
+    let good = signed_text(HEADER, &text, KEY);
+    assert!(verifier().check(&good).is_ok());
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let other = signed_text(HEADER, &text, b"another key of thirty-two bytes!");
+    let mut bad = vec![
+        other,
+        format!("{message}."),
+        message.to_owned(),
+        format!("{good}."),
+        format!("{good}.x"),
+        format!("{good}="),
+        format!(" {good}"),
+        format!("{message}.{}", "A".repeat(43)),
+        String::new(),
+        "..".to_owned(),
+        "a.b.c".to_owned(),
+        format!("{good}{}", "A".repeat(9000)),
+    ];
+    // every letter of the signature changed in turn; the last one also in bits that carry nothing
+    for (place, letter) in signature.char_indices() {
+        for new in ['A', 'B', 'Q', 'g', '_'] {
+            let mut changed = signature.to_owned();
+            changed.replace_range(place..=place, &new.to_string());
+            if new != letter {
+                bad.push(format!("{message}.{changed}"));
+            }
+        }
+    }
+    for token in bad {
+        assert!(verifier().check(&token).is_err(), "{token}");
+    }
+}
+
+/// A clock that a test turns.
+struct Turned(AtomicU64);
+
+impl Clock for Turned {
+    fn now(&self) -> Millis {
+        self.0.load(Ordering::Relaxed)
+    }
+    fn ticks(&self) -> u64 {
+        0
+    }
+    fn sleep(&self, _: Millis) -> Fut<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[test]
+fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
+    let start = now() * 1000;
+    let clock = Arc::new(Turned(AtomicU64::new(start)));
+    let verifier = Verifier::new(&config::Auth::default(), KEY, clock.clone());
+    let exp = start / 1000 + 3;
+    let token = signed_text(HEADER, &claims(json!({"exp": exp})).to_string(), KEY);
+    let first = verifier.check(&token).unwrap();
+    assert!(Arc::ptr_eq(&first, &verifier.check(&token).unwrap()));
+    clock.0.store(exp * 1000, Ordering::Relaxed);
+    let again = verifier.check(&token).unwrap();
+    assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
+    clock.0.store((exp + 5) * 1000, Ordering::Relaxed);
+    assert_eq!(verifier.check(&token), Err("expired"));
+}
+
+#[test]
+fn what_is_minted_passes() {
+    let now = now();
+    let minted = Minted {
+        iss: "portage".to_owned(),
+        aud: "portage".to_owned(),
+        sub: "4001".to_owned(),
+        scope: "admin".to_owned(),
+        iat: now,
+        nbf: now,
+        exp: now + 3600,
+    };
+    assert!(verifier().check(&minted.sign("at+jwt", KEY).unwrap()).is_ok());
+    assert!(verifier().check(&minted.sign("JWT", KEY).unwrap()).is_err());
+    let mut header = Header::new(Algorithm::HS512);
+    header.typ = Some("at+jwt".to_owned());
+    let other = jsonwebtoken::encode(&header, &minted, &EncodingKey::from_secret(KEY)).unwrap();
+    assert!(verifier().check(&other).is_err());
+}
