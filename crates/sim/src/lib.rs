@@ -1,1 +1,5 @@
-//! sim
+//! The simulated world and the contract suites: what every part is held to, and where it is tried.
+//!
+//! A dev crate: nothing of the product imports it outside its tests.
+
+pub mod world;

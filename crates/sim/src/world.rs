@@ -1,0 +1,430 @@
+//! One thread, virtual time, one seed: the process that the simulation runs the real parts in.
+//!
+//! Which ready task goes next is drawn from the seed, so another seed is another interleaving and
+//! the same seed is the same run. A crash drops every task at once; what a port keeps outside of
+//! them (a disk, a journal's rows, another ledger) is what a real crash would leave.
+
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::spawn::{Fate, Spawn, Task};
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Where virtual time begins: early enough to be no real time, late enough to subtract from.
+pub const DAWN: Millis = 1_600_000_000_000;
+
+/// Why a run came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing is ready and nobody sleeps.
+    Idle,
+    /// The virtual time that was asked for has come.
+    Time,
+    /// The process died: it was killed, or a task panicked whose death ends it.
+    Dead(Arc<str>),
+}
+
+struct Inner {
+    now: Millis,
+    /// What an operator did to the wall clock.
+    skew: i64,
+    /// Draws the schedule; apart from `chance`, so that a draw of the product moves no task.
+    schedule: SplitMix,
+    chance: SplitMix,
+    next: u64,
+    ready: BTreeSet<u64>,
+    tasks: BTreeMap<u64, (Task, Fut<'static, ()>)>,
+    sleepers: BTreeMap<(Millis, u64), Waker>,
+    dead: Option<Arc<str>>,
+}
+
+/// The simulated process and its time. A handle: clones are the same one.
+#[derive(Clone)]
+pub struct Sim(Arc<Mutex<Inner>>);
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = self.inner();
+        f.debug_struct("Sim")
+            .field("now", &inner.now)
+            .field("tasks", &inner.tasks.len())
+            .field("dead", &inner.dead)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sim {
+    /// A process that has not begun.
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(Inner {
+            now: DAWN,
+            skew: 0,
+            schedule: SplitMix(seed),
+            chance: SplitMix(seed ^ 0xD1B5_4A32_D192_ED03),
+            next: 0,
+            ready: BTreeSet::new(),
+            tasks: BTreeMap::new(),
+            sleepers: BTreeMap::new(),
+            dead: None,
+        })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The true virtual time, whatever was done to the wall clock.
+    pub fn time(&self) -> Millis {
+        self.inner().now
+    }
+
+    /// Sets the wall clock wrong by so much; sleeps are not touched.
+    pub fn skew(&self, ms: i64) {
+        self.inner().skew = ms;
+    }
+
+    /// Ends the process at the next point where a task waits. Tasks go without a word, as in a
+    /// real crash; [`Sim::revive`] begins the next process.
+    pub fn kill(&self, why: &str) {
+        self.inner().dead.get_or_insert_with(|| why.into());
+    }
+
+    /// True between a death and the next process.
+    pub fn is_dead(&self) -> bool {
+        self.inner().dead.is_some()
+    }
+
+    /// Begins the next process on the same clock. Returns why the last one died.
+    pub fn revive(&self) -> Option<Arc<str>> {
+        self.bury();
+        self.inner().dead.take()
+    }
+
+    /// Adds a task that nobody waits for.
+    pub fn start(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.spawn(Task { name: "test", fate: Fate::EndsProcess }, Box::pin(future));
+    }
+
+    /// Runs until nothing is left to do before `until`, jumping over idle time.
+    pub fn run_until(&self, until: Millis) -> Stop {
+        loop {
+            while let Some(id) = self.pick() {
+                self.poll(id);
+            }
+            let mut inner = self.inner();
+            if let Some(why) = inner.dead.clone() {
+                drop(inner);
+                self.bury();
+                return Stop::Dead(why);
+            }
+            match inner.sleepers.first_key_value().map(|((at, _), _)| *at) {
+                Some(at) if at > until => {
+                    inner.now = later(inner.now, until);
+                    return Stop::Time;
+                }
+                Some(at) => {
+                    inner.now = later(inner.now, at);
+                    let first = inner.sleepers.pop_first();
+                    drop(inner);
+                    if let Some((_, waker)) = first {
+                        waker.wake();
+                    }
+                }
+                None => return Stop::Idle,
+            }
+        }
+    }
+
+    /// Runs for so much virtual time.
+    pub fn run_for(&self, ms: Millis) -> Stop {
+        self.run_until(self.time().saturating_add(ms))
+    }
+
+    /// Runs one future, and whatever else there is, until it ends or can no longer end.
+    ///
+    /// # Errors
+    /// Why it did not end. Sleepers are waited for without limit, so `Time` is not among them.
+    pub fn block_on<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Stop> {
+        let slot = Arc::new(Mutex::new(None));
+        let filled = slot.clone();
+        self.start(async move {
+            let value = future.await;
+            *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        });
+        let take = || slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        loop {
+            // in small steps: background tasks may sleep and wake for ever
+            let stop = self.step();
+            if let Some(value) = take() {
+                return Ok(value);
+            }
+            if let Some(stop) = stop {
+                return Err(stop);
+            }
+        }
+    }
+
+    /// Runs what is ready, then lets time pass to the next sleeper. Some where there is no next.
+    fn step(&self) -> Option<Stop> {
+        let next = self.inner().sleepers.first_key_value().map(|((at, _), _)| *at);
+        let ready = !self.inner().ready.is_empty();
+        let until = match next {
+            Some(at) if !ready => at,
+            Some(_) | None => self.time(),
+        };
+        match self.run_until(until) {
+            Stop::Time => None,
+            Stop::Idle => Some(Stop::Idle),
+            Stop::Dead(why) => Some(Stop::Dead(why)),
+        }
+    }
+
+    /// The next task to poll; none where nothing is ready or the process is dead.
+    fn pick(&self) -> Option<u64> {
+        let mut inner = self.inner();
+        let ready = u64::try_from(inner.ready.len()).unwrap_or(u64::MAX);
+        if ready == 0 || inner.dead.is_some() {
+            return None;
+        }
+        let at = usize::try_from(inner.schedule.next() % ready).unwrap_or(0);
+        let id = inner.ready.iter().nth(at).copied()?;
+        inner.ready.remove(&id);
+        Some(id)
+    }
+
+    fn poll(&self, id: u64) {
+        let Some((task, mut future)) = self.inner().tasks.remove(&id) else { return };
+        let waker = Waker::from(Arc::new(Bell { sim: self.clone(), id }));
+        let mut cx = Context::from_waker(&waker);
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut cx))) {
+            Ok(Poll::Pending) => {
+                self.inner().tasks.insert(id, (task, future));
+            }
+            Ok(Poll::Ready(())) => {}
+            Err(panic) if task.fate == Fate::EndsProcess => {
+                self.kill(&format!("{} panicked: {}", task.name, said(&*panic)));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Drops what the dead process had. Dropping may wake others, so nothing is locked meanwhile.
+    fn bury(&self) {
+        loop {
+            let mut inner = self.inner();
+            let tasks = std::mem::take(&mut inner.tasks);
+            let sleepers = std::mem::take(&mut inner.sleepers);
+            inner.ready.clear();
+            drop(inner);
+            if tasks.is_empty() && sleepers.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// The sentence of a panic.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+const fn later(a: Millis, b: Millis) -> Millis {
+    if a > b { a } else { b }
+}
+
+impl Spawn for Sim {
+    fn spawn(&self, task: Task, future: Fut<'static, ()>) {
+        let mut inner = self.inner();
+        if inner.dead.is_some() {
+            drop(inner);
+            return;
+        }
+        let id = inner.next;
+        inner.next += 1;
+        inner.tasks.insert(id, (task, future));
+        inner.ready.insert(id);
+    }
+}
+
+impl Rng for Sim {
+    fn next(&self) -> u64 {
+        self.inner().chance.next()
+    }
+}
+
+impl Clock for Sim {
+    fn now(&self) -> Millis {
+        let inner = self.inner();
+        inner.now.saturating_add_signed(inner.skew)
+    }
+
+    fn ticks(&self) -> u64 {
+        self.inner().now.saturating_mul(1_000_000)
+    }
+
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
+        let mut inner = self.inner();
+        let at = inner.now.saturating_add(ms);
+        let id = inner.next;
+        inner.next += 1;
+        drop(inner);
+        Box::pin(Sleep { sim: self.clone(), key: (at, id) })
+    }
+}
+
+/// Wakes one task.
+struct Bell {
+    sim: Sim,
+    id: u64,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.sim.inner().ready.insert(self.id);
+    }
+}
+
+struct Sleep {
+    sim: Sim,
+    key: (Millis, u64),
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.sim.inner();
+        if inner.now >= self.key.0 {
+            return Poll::Ready(());
+        }
+        inner.sleepers.insert(self.key, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        let waker = self.sim.inner().sleepers.remove(&self.key);
+        // outside the lock: dropping a waker may drop the process it belongs to
+        drop(waker);
+    }
+}
+
+/// `SplitMix64`: small, seedable, good enough to choose with.
+#[derive(Debug, Clone)]
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    /// The next number.
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// True `n` times in `of`.
+    pub const fn once_in(&mut self, n: u64, of: u64) -> bool {
+        of != 0 && self.next() % of < n
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sim, Stop};
+    use kernel::ports::clock::Clock;
+    use kernel::ports::spawn::{Fate, Spawn, Task};
+    use std::sync::{Arc, Mutex};
+
+    /// Ten tasks that each sleep a little and note that they woke.
+    fn order(seed: u64) -> Vec<u64> {
+        let (sim, seen) = (Sim::new(seed), Arc::new(Mutex::new(Vec::new())));
+        for n in 0..10_u64 {
+            let (clock, seen) = (sim.clone(), seen.clone());
+            sim.start(async move {
+                clock.sleep(10 * (n % 2)).await;
+                seen.lock().unwrap().push(n);
+            });
+        }
+        assert_eq!(sim.run_for(1_000), Stop::Idle);
+        seen.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn a_seed_is_a_schedule() {
+        assert_eq!(order(1), order(1));
+        assert!((2..9).any(|seed| order(seed) != order(1)));
+        for seed in 0..5 {
+            let mut all = order(seed);
+            all.sort_unstable();
+            assert_eq!(all, (0..10).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn time_jumps_to_the_next_sleeper_and_no_further() {
+        let sim = Sim::new(7);
+        let (clock, from) = (sim.clone(), sim.time());
+        sim.start(async move { clock.sleep(86_400_000).await });
+        assert_eq!(sim.run_for(1_000), Stop::Time);
+        assert_eq!(sim.time(), from + 1_000);
+        assert_eq!(sim.run_for(86_400_000), Stop::Idle);
+        assert_eq!(sim.time(), from + 86_400_000);
+        sim.skew(-3_600_000);
+        assert_eq!(sim.now(), from + 82_800_000);
+    }
+
+    #[test]
+    fn a_crash_drops_every_task_and_the_next_process_begins() {
+        let (sim, alive) = (Sim::new(3), Arc::new(()));
+        let (clock, held) = (sim.clone(), alive.clone());
+        sim.start(async move {
+            let _held = held;
+            clock.sleep(10).await;
+            clock.sleep(10).await;
+        });
+        let (clock, killer) = (sim.clone(), sim.clone());
+        sim.start(async move {
+            clock.sleep(15).await;
+            killer.kill("kill -9");
+        });
+        assert_eq!(sim.run_for(100), Stop::Dead("kill -9".into()));
+        assert_eq!(Arc::strong_count(&alive), 1);
+        assert!(sim.block_on(async {}).is_err());
+        assert_eq!(sim.revive().as_deref(), Some("kill -9"));
+        assert_eq!(sim.block_on(async { 5 }), Ok(5));
+    }
+
+    #[test]
+    fn a_panic_ends_the_process_only_where_the_task_says_so() {
+        let sim = Sim::new(4);
+        let task = |fate| Task { name: "x", fate };
+        sim.spawn(task(Fate::Harmless), Box::pin(async { panic!("no harm") }));
+        assert_eq!(sim.run_for(1), Stop::Idle);
+        sim.spawn(task(Fate::EndsProcess), Box::pin(async { panic!("the end") }));
+        assert_eq!(sim.run_for(1), Stop::Dead("x panicked: the end".into()));
+    }
+
+    #[test]
+    fn what_can_never_end_is_said_to_be_idle() {
+        let sim = Sim::new(5);
+        assert_eq!(sim.block_on(std::future::pending::<()>()), Err(Stop::Idle));
+        let clock = sim.clone();
+        let slept = async move {
+            clock.sleep(5).await;
+            1
+        };
+        assert_eq!(sim.block_on(slept), Ok(1));
+    }
+}
