@@ -8,6 +8,7 @@ pub mod attempt;
 pub mod audit;
 pub mod check;
 pub mod code;
+pub mod conserve;
 pub mod effects;
 pub mod ids;
 pub mod life;
