@@ -2,4 +2,5 @@
 //!
 //! A dev crate: nothing of the product imports it outside its tests.
 
+pub mod suite;
 pub mod world;
