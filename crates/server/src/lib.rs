@@ -4,3 +4,6 @@ pub mod auth;
 pub mod config;
 pub mod layers;
 pub mod ports;
+pub mod metrics;
+pub mod telemetry;
+pub mod http;

@@ -1,0 +1,229 @@
+//! Operators: the list of accounts, and their status.
+
+use super::body::{self, Body};
+use super::caller::{Acts, Watches, user};
+use super::error::{Problem, Refusal};
+use super::ops::reason;
+use super::{App, unknown, wire};
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use kernel::code::Code;
+use kernel::ids::{Id, LedgerId, UserId};
+use kernel::money::Asset;
+use kernel::ports::ledger::{AccountStatus, Heard, Holding, Ledger, StatusChange, Whose};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which accounts are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    /// Only this user's.
+    user: Option<u64>,
+    /// Without `user`: those above this user, from `next` of the page before.
+    #[serde(default)]
+    after: u64,
+    /// Without `user`: about so many rows of each ledger, at most 1000.
+    limit: Option<usize>,
+}
+
+/// A page of accounts, by user.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Accounts {
+    /// One row for each user, account type and asset.
+    pub accounts: Vec<AccountRow>,
+    /// There are more: ask with `after` set to this.
+    pub next: Option<u64>,
+}
+
+/// One asset of one account, in the asset's unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountRow {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: &'static str,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What may be used.
+    pub available: String,
+    /// What is held.
+    pub frozen: String,
+    /// `ACTIVE`, `FROZEN` or `DISABLED`.
+    pub status: &'static str,
+}
+
+/// Accounts at every ledger.
+#[utoipa::path(
+    get, path = "/api/v1/ops/accounts", tag = "ops", params(Which),
+    responses(
+        (status = 200, body = Accounts), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 403, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Accounts>, Refusal> {
+    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
+    let limit = which.limit.unwrap_or(100);
+    if !(10..=1000).contains(&limit) {
+        return Err(Refusal::bad("`limit`: from 10 to 1000"));
+    }
+    let whose = match which.user {
+        Some(id) => Whose::User(user(id)?),
+        None => Whose::After(which.after, limit),
+    };
+    let mut pages = Vec::new();
+    for ledger in app.ledgers() {
+        pages.push((ledger.id(), holdings(&*ledger, whose).await?));
+    }
+    let full = pages.iter().filter(|(_, page)| which.user.is_none() && page.len() >= limit);
+    // the last user of a full page may have more rows: the next page begins with it
+    let next = full.filter_map(|(_, page)| cut(page)).min();
+    let assets = app.engine.assets();
+    let mut accounts: Vec<AccountRow> = Vec::new();
+    for (ledger, page) in pages {
+        let page = page.into_iter().filter(|row| next.is_none_or(|next| row.user.0 <= next));
+        accounts.extend(page.map(|holding| row(ledger, &holding, &assets)));
+    }
+    accounts.sort_by_key(|row| row.user_id);
+    Ok(Json(Accounts { accounts, next }))
+}
+
+/// The last user of a full page whose rows are certainly all there; where the page has but one
+/// user, that one.
+fn cut(page: &[Holding]) -> Option<u64> {
+    let last = page.last()?.user.0;
+    let before = page.iter().rev().map(|row| row.user.0).find(|user| *user != last);
+    before.or(Some(last))
+}
+
+async fn holdings(ledger: &dyn Ledger, whose: Whose) -> Result<Vec<Holding>, Refusal> {
+    let name = ledger.id().name();
+    let silent = || Refusal::because(Code::SystemError, format!("{name} does not answer"));
+    match ledger.accounts(whose).await {
+        Heard::Said(_, holdings) => Ok(holdings),
+        Heard::Wrong(_) => Err(silent()),
+        Heard::Nothing(cause) => {
+            unknown("accounts", &cause);
+            Err(silent())
+        }
+    }
+}
+
+fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
+    let (asset, precision) = wire::asset(assets, holding.asset);
+    AccountRow {
+        user_id: holding.user.0,
+        account: ledger.name(),
+        asset,
+        available: holding.available.decimal(precision),
+        frozen: holding.frozen.decimal(precision),
+        status: holding.status.name(),
+    }
+}
+
+/// What an account becomes.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetStatus {
+    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
+    #[schema(example = "FROZEN")]
+    pub status: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(example = "court order 12")]
+    pub reason: String,
+}
+
+/// What an account became.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StatusSet {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: &'static str,
+    /// The status now.
+    pub status: &'static str,
+}
+
+/// Freezes, disables or frees an account. It works from its commit; a repeat is harmless.
+#[utoipa::path(
+    post, path = "/api/v1/ops/accounts/{user}/{type}/status", tag = "ops", request_body = SetStatus,
+    params(
+        ("user" = u64, Path), ("type" = String, Path, description = "The account type"),
+        ("Idempotency-Key" = Option<String>, Header),
+    ),
+    responses(
+        (status = 200, body = StatusSet), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 403, body = Problem), (status = 404, body = Problem), (status = 413, body = Problem),
+        (status = 415, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn set_status(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Path((user_id, account)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<StatusSet>, Refusal> {
+    let form: SetStatus = body.read()?;
+    let id = user_id.parse().map_err(|_| Refusal::of(Code::AccountNotFound))?;
+    let UserId(_) = user(id)?;
+    let status = AccountStatus::parse(&form.status)
+        .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
+    reason(&form.reason)?;
+    let key = body::key(&headers, None)?;
+    let ledger = LedgerId::parse(&account).ok_or(Code::InvalidAccountType)?;
+    if app.engine.ledger(ledger).is_none() {
+        return Err(Code::UnsupportedAccountType.into());
+    }
+    let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
+    let change = StatusChange {
+        user: UserId(id),
+        status,
+        reason: form.reason.as_str().into(),
+        caller: Arc::clone(&caller.principal),
+        key: key.unwrap_or_else(own).into(),
+    };
+    match app.engine.set_status(ledger, change).await {
+        Ok(true) => {
+            let (account, status) = (ledger.name(), status.name());
+            Ok(Json(StatusSet { user_id: id, account, status }))
+        }
+        Ok(false) => Err(Code::AccountNotFound.into()),
+        Err(cause) => {
+            unknown("status", &cause);
+            Err(Refusal::unknown("Nobody knows yet whether it was set. Repeat it"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+    use kernel::ids::{AssetId, UserId};
+    use kernel::money::Amount;
+    use kernel::ports::ledger::{AccountStatus, Holding};
+
+    #[test]
+    fn a_full_page_ends_before_its_last_user() {
+        let page = |users: &[u64]| -> Vec<Holding> {
+            let row = |user: &u64| Holding {
+                user: UserId(*user),
+                asset: AssetId(1),
+                available: Amount(0),
+                frozen: Amount(0),
+                status: AccountStatus::Active,
+            };
+            users.iter().map(row).collect()
+        };
+        assert_eq!(cut(&page(&[1, 1, 2, 3, 3])), Some(2));
+        assert_eq!(cut(&page(&[7, 7])), Some(7));
+        assert_eq!(cut(&page(&[])), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! A user's balances at every ledger.
+
+use super::caller::{Reads, own};
+use super::error::{Problem, Refusal};
+use super::{App, unknown, wire};
+use axum::Json;
+use axum::extract::State;
+use kernel::code::Code;
+use kernel::ids::{AssetId, LedgerId, UserId};
+use kernel::life::Place;
+use kernel::money::Asset;
+use kernel::ports::ledger::{Enlist, Heard, Ledger, Whose};
+use kernel::record::System;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// One asset of one account. Amounts are in the asset's unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Balance {
+    /// The account type.
+    pub account: &'static str,
+    /// The asset's symbol; none where the ledger does not answer.
+    pub asset: Option<String>,
+    /// What may be used.
+    pub available: Option<String>,
+    /// What is held for withdrawals under way.
+    pub frozen: Option<String>,
+    /// What was withdrawn from here and has neither arrived nor come back, without what is still
+    /// in `frozen`.
+    pub in_flight: Option<String>,
+    /// `ACTIVE`, `FROZEN`, `DISABLED`; `UNAVAILABLE` where the ledger does not answer.
+    pub status: &'static str,
+}
+
+/// The caller's balances.
+#[utoipa::path(
+    get, path = "/api/v1/balances", tag = "transfers",
+    responses(
+        (status = 200, body = Vec<Balance>),
+        (status = 401, body = Problem), (status = 403, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn balances(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+) -> Result<Json<Vec<Balance>>, Refusal> {
+    let user = own(&caller)?;
+    let assets = app.engine.assets();
+    let flying = in_flight(&app, user).await?;
+    let mut rows = Vec::new();
+    for ledger in app.ledgers() {
+        rows.extend(of_ledger(&*ledger, user, &assets, &flying).await);
+    }
+    Ok(Json(rows))
+}
+
+type Flying = BTreeMap<(LedgerId, AssetId), u128>;
+
+async fn of_ledger(
+    ledger: &dyn Ledger,
+    user: UserId,
+    assets: &[Asset],
+    flying: &Flying,
+) -> Vec<Balance> {
+    let account = ledger.id().name();
+    let holdings = match ledger.accounts(Whose::User(user)).await {
+        Heard::Said(_, holdings) => holdings,
+        Heard::Wrong(_) | Heard::Nothing(_) => {
+            let (asset, available, frozen, in_flight) = (None, None, None, None);
+            let status = "UNAVAILABLE";
+            return vec![Balance { account, asset, available, frozen, in_flight, status }];
+        }
+    };
+    let row = |holding: kernel::ports::ledger::Holding| {
+        let (symbol, precision) = wire::asset(assets, holding.asset);
+        let flying = flying.get(&(ledger.id(), holding.asset)).copied().unwrap_or_default();
+        Balance {
+            account,
+            asset: Some(symbol),
+            available: Some(holding.available.decimal(precision)),
+            frozen: Some(holding.frozen.decimal(precision)),
+            in_flight: Some(kernel::money::Amount(flying).decimal(precision)),
+            status: holding.status.name(),
+        }
+    };
+    holdings.into_iter().map(row).collect()
+}
+
+/// What is on its way out of ledgers that debit at once; one that holds shows it as frozen.
+async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
+    let open = app.engine.journal().open_of(user).await.map_err(|cause| {
+        unknown("balances", &cause);
+        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
+    })?;
+    let mut flying = Flying::new();
+    for record in open {
+        let System::Ledger(source) = record.terms.source.system else { continue };
+        let holds = app.engine.ledger(source).is_some_and(|l| l.enlist().is_some_and(Enlist::holds));
+        let place = app.engine.flows().table(record.flow).state(record.head.state).money;
+        if place == Place::InFlight && !holds {
+            let sum: &mut u128 = flying.entry((source, record.terms.asset)).or_default();
+            *sum = sum.saturating_add(record.terms.amount.0);
+        }
+    }
+    Ok(flying)
+}

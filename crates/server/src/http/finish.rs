@@ -1,0 +1,44 @@
+//! Around every request: its id, the body of a refusal, the measurement.
+
+use super::App;
+use super::error::Refusal;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use kernel::ids::Id;
+use std::sync::Arc;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Answers a request and completes its response.
+pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let start = app.clock.ticks();
+    let id = Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = request.method().clone();
+    let mut response = next.run(request).await;
+    if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+        tracing::debug!(request_id = id, code = %refusal.code, "refused: {}", refusal.sentence);
+        *response.body_mut() = Body::from(refusal.body(&id));
+        let headers = response.headers_mut();
+        headers.remove(CONTENT_LENGTH);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    let status = response.status();
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let nanos = app.clock.ticks().saturating_sub(start);
+    app.metrics.request(route, status.as_u16(), nanos);
+    tracing::debug!(request_id = id, %method, route, status = status.as_u16(), nanos, "answered");
+    response
+}

@@ -1,0 +1,113 @@
+//! Pages for machines: health, readiness, metrics, the API's own description.
+
+use super::caller::Peeks;
+use super::error::{Problem, Refusal};
+use super::{App, openapi, unknown};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use kernel::code::Code;
+use kernel::ports::ledger::Heard;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use utoipa::ToSchema;
+
+/// How the whole is, and each part by name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// `healthy`, `degraded` or `halted`.
+    pub status: &'static str,
+    /// `connected` or `unavailable`, by the part's name: `journal`, `funding`, `spot`, …
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, &'static str>,
+}
+
+/// Whether the process is up.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Alive {
+    /// `ok`, or why not.
+    pub status: &'static str,
+}
+
+const fn word(connected: bool) -> &'static str {
+    if connected { "connected" } else { "unavailable" }
+}
+
+/// How the whole is.
+#[utoipa::path(
+    get, path = "/health", tag = "machine", security(()),
+    responses((status = 200, body = Health), (status = 503, body = Health, description = "HALT stands"))
+)]
+pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
+    let mut parts = BTreeMap::new();
+    parts.insert("journal".to_owned(), word(app.engine.journal().standing().await.is_ok()));
+    for ledger in app.ledgers() {
+        let said = matches!(ledger.hello().await, Heard::Said(..));
+        parts.insert(ledger.id().name().to_lowercase(), word(said));
+    }
+    let whole = parts.values().all(|part| *part == word(true));
+    let (code, status) = match (app.engine.halted(), whole) {
+        (Some(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "halted"),
+        (None, true) => (StatusCode::OK, "healthy"),
+        (None, false) => (StatusCode::OK, "degraded"),
+    };
+    (code, Json(Health { status, parts })).into_response()
+}
+
+/// 200 while the process turns.
+#[utoipa::path(
+    get, path = "/livez", tag = "machine", security(()), responses((status = 200, body = Alive))
+)]
+pub(super) async fn livez() -> Json<Alive> {
+    Json(Alive { status: "ok" })
+}
+
+/// 200 while reads can be served, also under HALT.
+#[utoipa::path(
+    get, path = "/readyz", tag = "machine", security(()),
+    responses((status = 200, body = Alive), (status = 503, body = Alive))
+)]
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
+    let status = if app.draining() {
+        "draining"
+    } else if app.engine.journal().standing().await.is_err() {
+        "no journal"
+    } else {
+        return Json(Alive { status: "ok" }).into_response();
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(Alive { status })).into_response()
+}
+
+/// Measurements for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "machine", security((), ("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = String, content_type = "application/openmetrics-text"),
+        (status = 401, body = Problem), (status = 403, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn metrics(State(app): State<Arc<App>>, _: Peeks) -> Result<Response, Refusal> {
+    let journal = app.engine.journal();
+    let counts = journal.counts().await.map_err(|cause| {
+        unknown("metrics", &cause);
+        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
+    })?;
+    app.metrics.counted(app.engine.flows(), &counts, journal.now());
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())
+}
+
+/// This description.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "machine", security((), ("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Object), (status = 401, body = Problem), (status = 403, body = Problem),
+    )
+)]
+pub(super) async fn description(_: Peeks) -> Response {
+    static PAGE: LazyLock<String> = LazyLock::new(openapi::page);
+    ([(CONTENT_TYPE, "application/json")], PAGE.as_str()).into_response()
+}

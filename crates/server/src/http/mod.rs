@@ -1,0 +1,82 @@
+//! The door: routes, the order of checks, the shape of answers.
+
+pub mod accounts;
+pub mod balances;
+pub mod body;
+pub mod caller;
+pub mod error;
+mod finish;
+pub mod machine;
+pub mod openapi;
+pub mod ops;
+pub mod serve;
+pub mod transfers;
+pub mod weigh;
+pub mod wire;
+
+use crate::auth::verify::Verifier;
+use crate::metrics::Metrics;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use engine::Engine;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{FlowId, LedgerId};
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::ledger::{Ledger, World};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the routes reach.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct App {
+    /// Carries transfers.
+    pub engine: Arc<Engine>,
+    /// Where external money enters and leaves.
+    pub world: Arc<dyn World>,
+    /// Checks tokens.
+    pub verifier: Verifier,
+    /// Takes measurements.
+    pub metrics: Arc<Metrics>,
+    /// Time, for measurements.
+    pub clock: Arc<dyn Clock>,
+    /// Chance, for the ids of requests.
+    pub rng: Arc<dyn Rng>,
+    /// The flow `internal`.
+    pub internal: FlowId,
+    /// `/metrics` and `/openapi.json` need no token.
+    pub open_pages: bool,
+    /// The process is ending: nothing new is begun.
+    pub draining: AtomicBool,
+}
+
+impl App {
+    /// Every configured ledger, by number.
+    pub fn ledgers(&self) -> impl Iterator<Item = Arc<dyn Ledger>> {
+        [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::FUTURE, LedgerId::MARGIN]
+            .into_iter()
+            .filter_map(|id| self.engine.ledger(id))
+    }
+
+    /// True while the process is ending.
+    pub fn draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+}
+
+/// Every route with its answers, as a service.
+pub fn router(app: Arc<App>) -> Router {
+    let (router, _) = openapi::documented().split_for_parts();
+    router
+        .method_not_allowed_fallback(|| async { error::Refusal::of(Code::MethodNotAllowed) })
+        .fallback(|| async { error::Refusal::of(Code::NotFound) })
+        .layer(DefaultBodyLimit::max(body::MOST))
+        .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), finish::finish))
+        .with_state(app)
+}
+
+/// Logs what a caller is not told.
+fn unknown(what: &'static str, cause: &Cause) {
+    tracing::error!(%cause, "{what}: outcome unknown");
+}

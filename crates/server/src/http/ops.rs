@@ -1,0 +1,263 @@
+//! Operators: external money in and out, and the proof that nothing was lost.
+
+use super::body::{self, Body};
+use super::caller::{Acts, Watches, user};
+use super::error::{Problem, Refusal};
+use super::{App, unknown, wire};
+use crate::auth::Caller;
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use engine::conservation::Report;
+use kernel::code::Code;
+use kernel::ports::ledger::{Direction, External, Moved};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// External money in or out of a Funding account.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Movement {
+    /// Whose account.
+    #[schema(example = 4001)]
+    pub user_id: u64,
+    /// The asset's symbol.
+    #[schema(example = "USDT")]
+    pub asset: String,
+    /// A plain positive decimal in the asset's unit.
+    #[schema(example = "1000")]
+    pub amount: String,
+    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
+    #[serde(rename = "ref")]
+    #[schema(example = "bank-2024-12-23-7")]
+    pub reference: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(example = "wire received")]
+    pub reason: String,
+}
+
+/// What was booked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Booked {
+    /// The ledger's number of it.
+    pub operation_id: u64,
+    /// Whose account.
+    pub user_id: u64,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit.
+    pub amount: String,
+    /// What the account had available right after it.
+    pub available: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+/// Books money that came from outside; creates the account with its first.
+#[utoipa::path(
+    post, path = "/api/v1/ops/deposits", tag = "ops", request_body = Movement,
+    responses(
+        (status = 201, body = Booked), (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
+        (status = 409, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
+        (status = 422, body = Problem), (status = 500, body = Problem), (status = 503, body = Problem),
+    )
+)]
+pub(super) async fn deposit(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    book(&app, &caller, &body, Direction::In).await
+}
+
+/// Books money that went outside.
+#[utoipa::path(
+    post, path = "/api/v1/ops/withdrawals", tag = "ops", request_body = Movement,
+    responses(
+        (status = 201, body = Booked), (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
+        (status = 409, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
+        (status = 422, body = Problem), (status = 500, body = Problem), (status = 503, body = Problem),
+    )
+)]
+pub(super) async fn withdraw(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    book(&app, &caller, &body, Direction::Out).await
+}
+
+async fn book(
+    app: &App,
+    caller: &Caller,
+    body: &Body,
+    direction: Direction,
+) -> Result<Response, Refusal> {
+    let form: Movement = body.read()?;
+    let user = user(form.user_id)?;
+    body::visible("ref", &form.reference, 128)?;
+    reason(&form.reason)?;
+    if app.engine.halted().is_some() {
+        return Err(Refusal::of(Code::Halted));
+    }
+    let asset = app.engine.asset(&form.asset).ok_or(Code::InvalidAsset)?;
+    let amount = asset.amount(&form.amount)?;
+    let movement = External {
+        direction,
+        reference: form.reference.as_str().into(),
+        user,
+        asset: asset.id,
+        amount,
+        reason: form.reason.as_str().into(),
+        caller: Arc::clone(&caller.principal),
+    };
+    match app.world.external(movement).await {
+        Ok(Moved::Done { operation, available, at, replayed }) => {
+            let booked = Booked {
+                operation_id: operation,
+                user_id: user.0,
+                asset: asset.symbol,
+                amount: amount.decimal(asset.precision),
+                available: available.decimal(asset.precision),
+                created_at: wire::time(at),
+            };
+            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
+            Ok((status, Json(booked)).into_response())
+        }
+        Ok(Moved::Refused(code)) => Err(code.into()),
+        Ok(Moved::Conflict(fields)) => {
+            Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))
+        }
+        Err(cause) => {
+            unknown("external movement", &cause);
+            Err(Refusal::unknown("Nobody knows yet whether it was booked. Repeat it with the same ref"))
+        }
+    }
+}
+
+/// A reason that people can read later.
+///
+/// # Errors
+/// 400.
+pub(super) fn reason(text: &str) -> Result<(), Refusal> {
+    let fits = (1..=256).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    let refuse = || Refusal::bad("field `reason`: 1 to 256 characters, none of them a control");
+    if fits && !text.trim().is_empty() { Ok(()) } else { Err(refuse()) }
+}
+
+/// Which proof is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    /// Prove now, instead of showing the last round.
+    #[serde(default)]
+    fresh: bool,
+}
+
+/// The proof that nothing was lost: each ledger's books, and what does not add up.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Proof {
+    /// Everything adds up.
+    pub ok: bool,
+    /// Why no money moves, where it does not.
+    pub halted: Option<String>,
+    /// When it was proven, RFC 3339.
+    pub at: String,
+    /// Rounds so far in this process.
+    pub round: u64,
+    /// Receipts that wait for the next round.
+    pub waiting: usize,
+    /// Each ledger's books per asset.
+    pub assets: Vec<Books>,
+    /// What does not add up.
+    pub breaks: Vec<Break>,
+}
+
+/// One asset at one ledger, in the asset's unit; the four add up to zero.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Books {
+    /// The ledger.
+    pub ledger: &'static str,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What users may use.
+    pub users: String,
+    /// What is held.
+    pub frozen: String,
+    /// Money between two ledgers.
+    pub clearing: String,
+    /// The outside: below zero what came in.
+    pub world: String,
+}
+
+/// Something that does not add up.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Break {
+    /// Its name, the same in every round.
+    pub key: String,
+    /// By how much, in base units.
+    pub amount: String,
+    /// What it is, for a person.
+    pub what: String,
+}
+
+/// The last proof, or a fresh one.
+#[utoipa::path(
+    get, path = "/api/v1/ops/conservation", tag = "ops", params(Which),
+    responses(
+        (status = 200, body = Proof), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 403, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn conservation(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Proof>, Refusal> {
+    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
+    let last = app.engine.report().filter(|_| !which.fresh);
+    let report = match last {
+        Some(report) => report,
+        None => app.engine.check_now().await.map_err(|cause| {
+            unknown("conservation", &cause);
+            Refusal::because(Code::SystemError, format!("The proof could not be made: {cause}"))
+        })?,
+    };
+    Ok(Json(proof(&report, &app.engine.assets(), app.engine.halted().as_deref())))
+}
+
+/// A report as it is shown.
+pub fn proof(report: &Report, assets: &[kernel::money::Asset], halted: Option<&str>) -> Proof {
+    let books = report.assets.iter().map(|line| {
+        let (asset, precision) = wire::asset(assets, line.asset);
+        let sum = |units| wire::signed(units, precision);
+        let totals = &line.totals;
+        Books {
+            ledger: line.ledger.name(),
+            asset,
+            users: sum(totals.users),
+            frozen: sum(totals.frozen),
+            clearing: sum(totals.clearing),
+            world: sum(totals.world),
+        }
+    });
+    let breaks = report.breaks.iter().map(|found| Break {
+        key: found.key.clone(),
+        amount: found.amount.to_string(),
+        what: found.what.clone(),
+    });
+    Proof {
+        ok: report.ok,
+        halted: halted.map(str::to_owned),
+        at: wire::time(report.at),
+        round: report.round,
+        waiting: report.waiting,
+        assets: books.collect(),
+        breaks: breaks.collect(),
+    }
+}

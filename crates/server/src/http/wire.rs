@@ -1,0 +1,75 @@
+//! How times, amounts and transfers are written.
+
+use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::money::{Amount, Asset};
+use kernel::record::{Party, System};
+
+/// A time as RFC 3339 in UTC, with milliseconds.
+pub fn time(at: Millis) -> String {
+    let (days, in_day) = (at / 86_400_000, at % 86_400_000);
+    // from days to a date: eras of 400 years that begin on 1 March (Howard Hinnant's algorithm)
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
+    let (second, milli) = (in_day / 1000 % 60, in_day % 1000);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+/// An asset's name and its decimals; one that the journal no longer lists is named by its number.
+pub fn asset(assets: &[Asset], id: AssetId) -> (String, u8) {
+    let found = assets.iter().find(|asset| asset.id == id);
+    found.map_or_else(|| (id.to_string(), 0), |asset| (asset.symbol.clone(), asset.precision))
+}
+
+/// A sum that may be below zero, in the asset's unit.
+pub fn signed(units: i128, precision: u8) -> String {
+    let size = Amount(units.unsigned_abs()).decimal(precision);
+    if units < 0 { format!("-{size}") } else { size }
+}
+
+/// The account type of one end of a transfer.
+pub const fn account(party: &Party) -> &'static str {
+    match party.system {
+        System::Ledger(ledger) => ledger.name(),
+        System::Chain(_) => "CHAIN",
+    }
+}
+
+/// Whether an end of a transfer is this account type.
+pub fn is_at(party: &Party, ledger: LedgerId) -> bool {
+    party.system == System::Ledger(ledger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{signed, time};
+
+    #[test]
+    fn times_are_dates() {
+        for (at, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_734_962_400_123, "2024-12-23T14:00:00.123Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(time(at), text);
+        }
+        assert!(time(u64::MAX).ends_with('Z'), "no panic");
+    }
+
+    #[test]
+    fn sums_have_a_sign() {
+        assert_eq!(signed(-1_500_000, 6), "-1.500000");
+        assert_eq!(signed(0, 2), "0.00");
+        assert_eq!(signed(i128::MIN, 0).len(), 40);
+    }
+}
