@@ -1,1 +1,37 @@
-//! client
+//! A typed client of the HTTP API: for the command line, for tests, for users.
+//!
+//! Every create carries a key of its own, so that after [`Error::Unknown`] the same request can be
+//! sent again without ever being made twice.
+
+mod error;
+mod http;
+pub mod types;
+
+pub use error::Error;
+pub use http::Client;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// A fresh key for a create: 26 characters in the form of a ULID, of 128 random bits.
+pub fn fresh_cid() -> String {
+    // the machine's randomness by way of the standard library's hash keys
+    let draw = |n| {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u64(n);
+        u128::from(hasher.finish())
+    };
+    kernel::ids::Id((draw(1) << 64) | draw(2)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fresh_cid;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn keys_do_not_repeat() {
+        let drawn: BTreeSet<String> = (0..1000).map(|_| fresh_cid()).collect();
+        assert_eq!(drawn.len(), 1000);
+        assert!(drawn.iter().all(|cid| cid.len() == 26 && cid.is_ascii()));
+    }
+}

@@ -1,0 +1,52 @@
+//! What may go wrong with a request, by what a client may conclude from it.
+
+use kernel::code::Code;
+
+/// Why there is no answer to work with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The server said no: nothing was done.
+    #[error("{code}: {sentence}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The code, as written.
+        code: String,
+        /// For a person.
+        sentence: String,
+        /// The request's name in the server's log.
+        request_id: String,
+        /// With `DUPLICATE_REQUEST`: what differs.
+        mismatched: Vec<String>,
+    },
+    /// Nobody knows whether it was done: repeat it with the same key.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+    /// Nothing was sent: the server cannot be reached.
+    #[error("not reachable: {0}")]
+    Unreachable(String),
+    /// The client cannot be made of this address or this token.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl Error {
+    /// The code of a refusal, where it is one of ours.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused { code, .. } => Code::parse(code),
+            Self::Unknown(_) | Self::Unreachable(_) | Self::Unfit(_) => None,
+        }
+    }
+}
+
+/// A library's error with what lies below it, on one line.
+pub(crate) fn whole(fault: &dyn std::error::Error) -> String {
+    let mut text = fault.to_string();
+    let mut below = fault.source();
+    while let Some(fault) = below {
+        text = format!("{text}: {fault}");
+        below = fault.source();
+    }
+    text
+}

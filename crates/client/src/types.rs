@@ -1,0 +1,251 @@
+//! What is sent and what comes back. Fields that a newer server adds are passed over.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A transfer to be made.
+#[derive(Debug, Clone, Serialize)]
+pub struct NewTransfer {
+    /// The account type that pays.
+    pub from: String,
+    /// The account type that receives.
+    pub to: String,
+    /// The asset's symbol.
+    pub asset: String,
+    /// A plain decimal in the asset's unit.
+    pub amount: String,
+    /// The key: keep it to repeat the request.
+    pub cid: String,
+    /// For whom, where the token acts for any user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<u64>,
+}
+
+impl NewTransfer {
+    /// A transfer under a fresh key, for the token's own user.
+    pub fn new(from: &str, to: &str, asset: &str, amount: &str) -> Self {
+        Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            asset: asset.to_owned(),
+            amount: amount.to_owned(),
+            cid: crate::fresh_cid(),
+            user_id: None,
+        }
+    }
+}
+
+/// A transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// The journal's number of it.
+    pub transfer_id: u64,
+    /// Its id.
+    pub req_id: String,
+    /// The account type that pays.
+    pub from: String,
+    /// The account type that receives.
+    pub to: String,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit.
+    pub amount: String,
+    /// `COMMITTED`, `PENDING`, `FAILED`, `ROLLED_BACK`; from a get the exact state.
+    pub state: String,
+    /// The same as a sentence.
+    pub message: String,
+    /// The key.
+    pub cid: Option<String>,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub updated_at: String,
+    /// Why it moved no money, where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// What became of a create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Created {
+    /// The transfer, as far as it came.
+    #[serde(flatten)]
+    pub transfer: Transfer,
+    /// The key had been used before: this is that transfer.
+    pub replayed: bool,
+}
+
+/// A transfer with its history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Story {
+    /// The transfer.
+    #[serde(flatten)]
+    pub transfer: Transfer,
+    /// The last refusal or cause.
+    pub error: Option<String>,
+    /// Unclear answers so far.
+    pub retry_count: u32,
+    /// Oldest first.
+    pub history: Vec<Step>,
+}
+
+/// One step of a history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// From 0.
+    pub seq: u32,
+    /// RFC 3339.
+    pub at: String,
+    /// The state before.
+    pub from: Option<String>,
+    /// The state after.
+    pub to: String,
+    /// What happened.
+    pub event: String,
+    /// Evidence, cause or reason.
+    pub detail: Option<String>,
+}
+
+/// One asset of one of the caller's accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balance {
+    /// The account type.
+    pub account: String,
+    /// The asset's symbol.
+    pub asset: Option<String>,
+    /// What may be used.
+    pub available: Option<String>,
+    /// What is held.
+    pub frozen: Option<String>,
+    /// What is on its way.
+    pub in_flight: Option<String>,
+    /// The account's status.
+    pub status: String,
+}
+
+/// External money in or out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Movement {
+    /// Whose account.
+    pub user_id: u64,
+    /// The asset's symbol.
+    pub asset: String,
+    /// A plain decimal in the asset's unit.
+    pub amount: String,
+    /// The outside world's id: the key.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was booked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booked {
+    /// The ledger's number of it.
+    pub operation_id: u64,
+    /// Whose account.
+    pub user_id: u64,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit.
+    pub amount: String,
+    /// What the account had available right after it.
+    pub available: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+/// A page of accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    /// One row for each user, account type and asset.
+    pub accounts: Vec<AccountRow>,
+    /// Where the next page begins.
+    pub next: Option<u64>,
+}
+
+/// One asset of one account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountRow {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: String,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What may be used.
+    pub available: String,
+    /// What is held.
+    pub frozen: String,
+    /// The account's status.
+    pub status: String,
+}
+
+/// What an account became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusSet {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: String,
+    /// The status now.
+    pub status: String,
+}
+
+/// The proof that nothing was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Everything adds up.
+    pub ok: bool,
+    /// Why no money moves, where it does not.
+    pub halted: Option<String>,
+    /// RFC 3339.
+    pub at: String,
+    /// The round's number.
+    pub round: u64,
+    /// Receipts that wait for the next round.
+    pub waiting: usize,
+    /// Each ledger's books per asset.
+    pub assets: Vec<Books>,
+    /// What does not add up.
+    pub breaks: Vec<Break>,
+}
+
+/// One asset at one ledger; the four add up to zero.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Books {
+    /// The ledger.
+    pub ledger: String,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What users may use.
+    pub users: String,
+    /// What is held.
+    pub frozen: String,
+    /// Money between two ledgers.
+    pub clearing: String,
+    /// The outside.
+    pub world: String,
+}
+
+/// Something that does not add up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Break {
+    /// Its name.
+    pub key: String,
+    /// By how much, in base units.
+    pub amount: String,
+    /// What it is.
+    pub what: String,
+}
+
+/// How the server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// `healthy`, `degraded` or `halted`.
+    pub status: String,
+    /// Each part by name.
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, String>,
+}
