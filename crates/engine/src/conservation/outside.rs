@@ -1,0 +1,247 @@
+//! A ledger outside the journal's database: every operation is matched once it is listed, carried
+//! until its receipt is stored, and matched again in a window that moves over all of them.
+
+use super::{Inquiry, PAGE};
+use kernel::answer::Cause;
+use kernel::conserve::{self, Break, Matched};
+use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ports::journal::{Journal, Line, Snapshot, Sums};
+use kernel::ports::ledger::{Heard, Known, Ledger, Totals};
+use kernel::unit::{Key, Operation};
+use std::collections::BTreeMap;
+
+/// So many operations are kept in memory at once: with more, a round first catches up.
+const CHUNK: usize = 10_000;
+/// So many old operations are matched again in a round.
+const AGAIN: usize = 5_000;
+
+/// What is known of one ledger's operations.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// Operations up to this number were listed and matched.
+    cursor: u64,
+    /// So many of them.
+    listed: u64,
+    /// Receipts of operations that the ledger no longer lists; the same in each round.
+    forgotten: Option<i128>,
+    /// Operations that wait for a receipt or contradict theirs.
+    carried: BTreeMap<Key, Carried>,
+    /// Operations up to this number were matched again.
+    again: u64,
+}
+
+#[derive(Debug)]
+struct Carried {
+    operation: Operation,
+    receipt: bool,
+}
+
+/// The ledger at one instant, read before the journal's.
+#[derive(Debug)]
+pub(super) struct Instant {
+    pub(super) ledger: LedgerId,
+    pub(super) totals: Vec<(AssetId, Totals)>,
+    highest: u64,
+    new: Vec<Operation>,
+    old: Vec<Operation>,
+}
+
+impl Outside {
+    /// How many operations wait for their receipt.
+    pub(super) fn waiting(&self) -> usize {
+        self.carried.values().filter(|carried| !carried.receipt).count()
+    }
+
+    /// Reads the ledger. What has gathered above a chunk is matched on the way, each part against an
+    /// instant of the journal of its own.
+    pub(super) async fn look(
+        &mut self,
+        journal: &dyn Journal,
+        ledger: &dyn Ledger,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<Instant, Cause> {
+        let id = ledger.id();
+        loop {
+            let (known, ()) = said(ledger.hello().await)?;
+            let chunk = u64::try_from(CHUNK).unwrap_or(u64::MAX);
+            if known.highest.saturating_sub(self.cursor) < chunk {
+                break;
+            }
+            let operations = list(ledger, self.cursor, known.highest, CHUNK).await?;
+            if operations.is_empty() {
+                break;
+            }
+            let mut snapshot = journal.snapshot().await?;
+            self.take(&mut *snapshot, id, operations, inquiry).await?;
+        }
+        let old = list(ledger, self.again, self.cursor, AGAIN).await?;
+        let (known, totals) = said(ledger.totals().await)?;
+        let new = list(ledger, self.cursor, known.highest, usize::MAX).await?;
+        Ok(Instant { ledger: id, totals, highest: known.highest, new, old })
+    }
+
+    /// Holds the instant against a later one of the journal.
+    pub(super) async fn prove(
+        &mut self,
+        snapshot: &mut dyn Snapshot,
+        instant: Instant,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<(), Cause> {
+        let Instant { ledger, totals, highest, new, old } = instant;
+        if highest < self.cursor {
+            inquiry.add([forgot(ledger, self.cursor, highest)]);
+            return Ok(());
+        }
+        for page in old.chunks(PAGE) {
+            let found = matched(snapshot, ledger, page, inquiry).await?;
+            inquiry.add(found.into_iter().filter_map(|m| m.fault));
+        }
+        // begins anew once it has been over all of them
+        let full = old.len() >= AGAIN;
+        self.again = old.last().filter(|_| full).map_or(0, |last| last.seq);
+        let waited: Vec<Operation> =
+            self.carried.values().map(|carried| carried.operation.clone()).collect();
+        self.carry(snapshot, ledger, &waited, inquiry).await?;
+        self.take(snapshot, ledger, new, inquiry).await?;
+        let stored = snapshot.sums(ledger, highest).await?;
+        self.count(ledger, &stored, inquiry);
+        self.books(ledger, &totals, stored, inquiry);
+        Ok(())
+    }
+
+    /// Matches operations that were listed for the first time.
+    async fn take(
+        &mut self,
+        snapshot: &mut dyn Snapshot,
+        ledger: LedgerId,
+        operations: Vec<Operation>,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<(), Cause> {
+        self.carry(snapshot, ledger, &operations, inquiry).await?;
+        // only now: after an error the same ones are listed again
+        if let Some(last) = operations.last() {
+            self.cursor = last.seq;
+            let more = u64::try_from(operations.len()).unwrap_or(u64::MAX);
+            self.listed = self.listed.saturating_add(more);
+        }
+        Ok(())
+    }
+
+    /// Matches operations, and carries those that are not done with.
+    async fn carry(
+        &mut self,
+        snapshot: &mut dyn Snapshot,
+        ledger: LedgerId,
+        operations: &[Operation],
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<(), Cause> {
+        for page in operations.chunks(PAGE) {
+            let found = matched(snapshot, ledger, page, inquiry).await?;
+            for (operation, Matched { receipt, fault }) in page.iter().zip(found) {
+                if receipt && fault.is_none() {
+                    self.carried.remove(&operation.op.key);
+                } else {
+                    let carried = Carried { operation: operation.clone(), receipt };
+                    self.carried.insert(operation.op.key, carried);
+                }
+                inquiry.add(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each operation has one receipt or waits for it, so what is left over is the number of those
+    /// that the ledger no longer lists: it never changes. A receipt that appears or vanishes
+    /// anywhere is seen at once, whatever its outcome.
+    fn count(&mut self, ledger: LedgerId, stored: &[(AssetId, Sums)], inquiry: &mut Inquiry<'_>) {
+        let waiting = i128::try_from(self.waiting()).unwrap_or(i128::MAX);
+        let receipts: i128 = stored.iter().map(|(_, sums)| i128::from(sums.count)).sum();
+        let rest = receipts.saturating_add(waiting).saturating_sub(i128::from(self.listed));
+        let before = *self.forgotten.get_or_insert(rest);
+        if before != rest {
+            let key = format!("{}/receipts", ledger.name());
+            let amount = rest.saturating_sub(before);
+            let what = format!("{key}: {amount} more than operations of the ledger");
+            inquiry.add([Break { key, amount, what }]);
+        }
+    }
+
+    /// The books against the receipts and what waits for one.
+    fn books(
+        &self,
+        ledger: LedgerId,
+        totals: &[(AssetId, Totals)],
+        stored: Vec<(AssetId, Sums)>,
+        inquiry: &mut Inquiry<'_>,
+    ) {
+        let mut sums: BTreeMap<AssetId, Sums> = stored.into_iter().collect();
+        for carried in self.carried.values().filter(|carried| !carried.receipt) {
+            let asset = carried.operation.op.asset;
+            let sum = sums.entry(asset).or_default();
+            match conserve::counted(*sum, &carried.operation) {
+                Some(more) => *sum = more,
+                None => {
+                    let key = format!("{}/{asset}/sum", ledger.name());
+                    let what = format!("{key}: the operations leave the range of amounts");
+                    inquiry.add([Break { key, amount: i128::MAX, what }]);
+                }
+            }
+        }
+        let totals: BTreeMap<AssetId, Totals> = totals.iter().copied().collect();
+        for asset in totals.keys().chain(sums.keys()) {
+            let totals = totals.get(asset).copied().unwrap_or_default();
+            let sums = sums.get(asset).copied().unwrap_or_default();
+            inquiry.add(conserve::books(ledger, false, *asset, &totals, &sums));
+        }
+    }
+}
+
+fn forgot(ledger: LedgerId, cursor: u64, highest: u64) -> Break {
+    let key = format!("{}/highest", ledger.name());
+    let what = format!("{key}: the ledger knows {highest} operations and had listed {cursor}");
+    Break { key, amount: i128::from(highest).saturating_sub(i128::from(cursor)), what }
+}
+
+/// Operations, each beside its transfer.
+async fn matched(
+    snapshot: &mut dyn Snapshot,
+    ledger: LedgerId,
+    operations: &[Operation],
+    inquiry: &Inquiry<'_>,
+) -> Result<Vec<Matched>, Cause> {
+    let keys = operations.iter().map(|operation| operation.op.key).collect();
+    let lines = snapshot.lines_of(keys).await?;
+    let lines: BTreeMap<Id, Line> = lines.into_iter().map(|line| (line.id, line)).collect();
+    let one = |operation: &Operation| {
+        inquiry.laws.effect(ledger, operation, lines.get(&operation.op.key.id))
+    };
+    Ok(operations.iter().map(one).collect())
+}
+
+/// Operations in (after, upto], about `most` of them.
+async fn list(
+    ledger: &dyn Ledger,
+    after: u64,
+    upto: u64,
+    most: usize,
+) -> Result<Vec<Operation>, Cause> {
+    let (mut found, mut after) = (Vec::new(), after);
+    while after < upto && found.len() < most {
+        let (_, page) = said(ledger.operations(after, PAGE).await)?;
+        let Some(last) = page.last().map(|operation| operation.seq) else { break };
+        if last <= after {
+            return Err(Cause::because("OPERATIONS_UNORDERED", format!("{last} after {after}")));
+        }
+        after = last;
+        found.extend(page.into_iter().filter(|operation| operation.seq <= upto));
+    }
+    Ok(found)
+}
+
+fn said<T>(heard: Heard<T>) -> Result<(Known, T), Cause> {
+    match heard {
+        Heard::Said(known, answer) => Ok((known, answer)),
+        Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),
+        Heard::Nothing(cause) => Err(cause),
+    }
+}

@@ -1,0 +1,193 @@
+//! The checker on a small world: no alarm while it moves, and one for each thing that is changed.
+
+use super::world::{Desk, FLOWS, FUNDING, Fake, Holds, SPOT, World};
+use super::{Checker, Report};
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, UserId};
+use kernel::life::Leg;
+use kernel::ports::journal::Line;
+use kernel::ports::ledger::Ledger;
+use kernel::record::{Account, System};
+use kernel::unit::{Key, Operation, Outcome};
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+struct Test {
+    fake: Fake,
+    ledgers: Vec<Arc<dyn Ledger>>,
+    checker: Checker,
+}
+
+impl Test {
+    fn new(transfers: u64, seed: u64) -> Self {
+        let fake = Fake::default();
+        let ledgers: Vec<Arc<dyn Ledger>> =
+            vec![Arc::new(Desk(fake.clone(), Some(Holds))), Arc::new(Desk(fake.clone(), None))];
+        let test = Self { fake, ledgers, checker: Checker::default() };
+        test.change(|world| {
+            world.bring(1_000_000);
+            world.to_open = transfers;
+            world.dice = seed;
+        });
+        test
+    }
+
+    fn change(&self, change: impl FnOnce(&mut World)) {
+        change(&mut self.fake.0.lock().unwrap());
+    }
+
+    fn round(&mut self) -> Result<Report, Cause> {
+        let mut round = Box::pin(self.checker.round(&self.fake, &self.ledgers, &FLOWS));
+        match round.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(report) => report,
+            Poll::Pending => Err(Cause::of("PENDING")),
+        }
+    }
+
+    fn sound(&mut self) -> Report {
+        let report = self.round().unwrap();
+        assert!(report.ok, "{:#?}", report.breaks);
+        report
+    }
+}
+
+#[test]
+fn no_alarm_while_transfers_run() {
+    for seed in 0..20 {
+        let mut test = Test::new(150, seed);
+        let mut waited = 0;
+        for _ in 0..150 {
+            waited += test.sound().waiting;
+        }
+        assert!(waited > 0, "no effect was ever seen before its receipt");
+        test.change(World::settle);
+        assert_eq!(test.sound().waiting, 0);
+        assert_eq!(test.sound().round, 152);
+    }
+}
+
+#[test]
+fn a_store_above_all_pages_is_walked_to_its_end() {
+    let mut test = Test::new(0, 1);
+    test.change(|world| {
+        (0..21_000).for_each(|_| world.open());
+        world.settle();
+    });
+    for _ in 0..3 {
+        test.sound();
+    }
+    test.change(|world| {
+        let (_, operation) = world.lines[20_990].operations.last_mut().unwrap();
+        operation.op.account = Account::User(UserId(77));
+    });
+    let found = (0..2).map(|_| test.round().unwrap()).find(|report| !report.ok).unwrap();
+    assert_eq!(found.breaks.len(), 1, "{:#?}", found.breaks);
+}
+
+type Deed = fn(&mut World);
+
+/// What somebody did to the stores, and a part of the key under which it is named.
+const DEEDS: &[(&str, Deed)] = &[
+    ("FUNDING/3/total", |w| w.funding.users += 1),
+    ("FUNDING/3/frozen", |w| w.funding.frozen += 1),
+    ("FUNDING/3/clearing", |w| w.funding.clearing += 1),
+    ("FUNDING/3/world", |w| w.funding.world += 1),
+    ("SPOT/3/total", |w| w.spot.users += 1),
+    ("SPOT/3/clearing", |w| {
+        w.spot.users += 1;
+        w.spot.clearing -= 1;
+    }),
+    ("FUNDING/3/clearing", |w| {
+        w.funding.users += 1;
+        w.funding.clearing -= 1;
+    }),
+    ("FUNDING/3/world", |w| w.external += 1),
+    ("SPOT/3/clearing", |w| w.spot_line(Leg::Deposit).op.amount.0 += 1),
+    ("/SPOT/DEPOSIT", |w| w.spot_line(Leg::Deposit).outcome = Outcome::Fenced),
+    ("/SPOT/WITHDRAW", |w| w.spot_line(Leg::Withdraw).op.account = Account::User(UserId(99))),
+    ("/SPOT/WITHDRAW", |w| w.spot_line(Leg::Withdraw).seq -= 1),
+    ("SPOT/receipts", |w| {
+        w.lines[3].operations.retain(|(at, _)| *at != SPOT);
+    }),
+    ("SPOT/receipts", |w| {
+        // a refusal moves no money, and its row is missed all the same
+        let refused = |(at, o): &(LedgerId, Operation)| *at == SPOT && o.outcome != Outcome::Done;
+        let line = w.lines.iter_mut().find(|line| line.operations.iter().any(refused)).unwrap();
+        line.operations.retain(|row| !refused(row));
+    }),
+    ("/FUNDING/DEPOSIT", |w| {
+        let row =
+            |line: &&mut Line| line.target.system == System::Ledger(FUNDING) && line.state == 4;
+        w.lines.iter_mut().find(row).unwrap().operations.retain(|(at, _)| *at != FUNDING);
+    }),
+    ("/FUNDING/SETTLE", |w| {
+        let settle = |(_, o): &(LedgerId, Operation)| o.op.key.leg == Leg::Settle;
+        let line = w.lines.iter_mut().find(|line| line.operations.iter().any(settle)).unwrap();
+        line.operations.retain(|row| !settle(row));
+    }),
+    ("/FUNDING/REFUND", |w| {
+        let line = w.lines.iter_mut().find(|l| l.state == 4 && l.operations.len() == 3).unwrap();
+        let (_, mut more) = line.operations[0].clone();
+        more.op.key.leg = Leg::Refund;
+        line.operations.push((FUNDING, more));
+    }),
+    ("/SPOT/DEPOSIT", |w| {
+        let mut op = w.spot_log[0].op.clone();
+        op.key = Key { id: Id(1 << 90), leg: Leg::Deposit };
+        let seq = w.spot_log.last().unwrap().seq + 1;
+        w.post(SPOT, &op, &Outcome::Done);
+        w.spot_log.push(Operation { seq, op, outcome: Outcome::Done });
+    }),
+    ("SPOT/highest", |w| {
+        w.spot_log.truncate(5);
+    }),
+];
+
+#[test]
+fn every_deed_is_named_within_two_rounds() {
+    for (n, (key, deed)) in DEEDS.iter().enumerate() {
+        let mut test = Test::new(120, 7);
+        for _ in 0..80 {
+            test.sound();
+        }
+        test.change(World::settle);
+        test.sound();
+        test.change(deed);
+        let found = (0..2).map(|_| test.round().unwrap()).find(|report| !report.ok);
+        let breaks = found.unwrap_or_else(|| panic!("deed {n} went unseen")).breaks;
+        assert!(breaks.iter().any(|b| b.key.contains(key)), "deed {n}: {key}: {breaks:#?}");
+    }
+}
+
+#[test]
+fn a_transfer_that_vanishes_while_it_is_open_is_named() {
+    let mut test = Test::new(30, 3);
+    for _ in 0..4 {
+        test.sound();
+    }
+    test.change(|world| {
+        world.to_open = 0;
+        let open = world.lines.iter().position(|line| line.state == 0 || line.state == 1);
+        world.lines.remove(open.unwrap());
+    });
+    let report = test.round().unwrap();
+    assert!(report.breaks.iter().any(|b| b.what.contains("gone")), "{:#?}", report.breaks);
+}
+
+#[test]
+fn a_ledger_that_is_silent_makes_no_report_and_hides_no_break() {
+    let mut test = Test::new(10, 1);
+    test.sound();
+    test.change(|world| world.silent = true);
+    assert_eq!(test.round().unwrap_err(), Cause::of("TIMEOUT"));
+    test.change(|world| world.funding.users += 1);
+    let report = test.round().unwrap();
+    assert_eq!(report.breaks.len(), 1);
+    assert_eq!((report.breaks[0].key.as_str(), report.breaks[0].amount), ("FUNDING/3/total", 1));
+    test.change(|world| {
+        world.funding.users -= 1;
+        world.silent = false;
+    });
+    assert_eq!(test.sound().assets.len(), 2);
+}

@@ -1,0 +1,277 @@
+//! A small world for the checker's tests: a journal and two ledgers that move on between two reads.
+
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::life::{Leg, Place, Side, Step};
+use kernel::money::Amount;
+use kernel::ports::Fut;
+use kernel::ports::journal::{Count, Due, Journal, Line, Linked, Snapshot, Standing, Sums};
+use kernel::ports::ledger::{
+    Enlist, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals,
+    Whose,
+};
+use kernel::record::{Account, Party, Record, System};
+use kernel::table::Flows;
+use kernel::unit::{Key, Op, Operation, Outcome, Unit, Wrote};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock, Mutex};
+
+pub(super) const FUNDING: LedgerId = LedgerId::FUNDING;
+pub(super) const SPOT: LedgerId = LedgerId::SPOT;
+pub(super) static FLOWS: LazyLock<Flows> = LazyLock::new(flows::registry);
+pub(super) const ASSET: AssetId = AssetId(3);
+
+/// Both sides. Each call of a port lets it move on a little first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct World {
+    pub(super) lines: Vec<Line>,
+    pub(super) funding: Totals,
+    pub(super) external: i128,
+    pub(super) spot: Totals,
+    pub(super) spot_log: Vec<Operation>,
+    pub(super) silent: bool,
+    /// So many more transfers are opened while it moves.
+    pub(super) to_open: u64,
+    pub(super) dice: u64,
+}
+
+impl World {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.dice >> 33) % sides
+    }
+
+    pub(super) fn bring(&mut self, amount: i128) {
+        self.funding.users += amount;
+        self.funding.world -= amount;
+        self.external += amount;
+    }
+
+    pub(super) fn open(&mut self) {
+        let n = u64::try_from(self.lines.len()).unwrap() + 1;
+        let party = |ledger| Party {
+            system: System::Ledger(ledger),
+            account: Account::User(UserId(n % 9 + 1)),
+        };
+        let (source, target) = if n % 2 == 0 { (SPOT, FUNDING) } else { (FUNDING, SPOT) };
+        self.lines.push(Line {
+            serial: Serial(n),
+            id: Id(u128::from(n)),
+            flow: FlowId(0),
+            state: 0,
+            source: party(source),
+            target: party(target),
+            asset: ASSET,
+            amount: Amount(u128::from(n) + 10),
+            operations: Vec::new(),
+        });
+    }
+
+    /// One durable step of one transfer: a claim, an effect, or a receipt with the state after it.
+    fn step(&mut self, n: usize) {
+        let flow = &FLOWS.0[0];
+        let line = self.lines[n].clone();
+        let (act, done, rejected) = match flow.step(line.state) {
+            Step::Claim { to } => {
+                self.lines[n].state = to;
+                return;
+            }
+            Step::Call { act, done, rejected, .. } => (act, done, rejected),
+            Step::Push { act, done, .. } => (act, done, done),
+            Step::Decide { .. } | Step::Send { .. } | Step::End => return,
+        };
+        let row = flow.act(act);
+        let party = if row.side == Side::Source { &line.source } else { &line.target };
+        let leg = row.leg.unwrap();
+        let unlucky = match leg {
+            Leg::Withdraw => n.is_multiple_of(7),
+            Leg::Deposit => n.is_multiple_of(5),
+            Leg::Settle | Leg::Refund | Leg::Move | Leg::Quarantine | Leg::Cost => false,
+        };
+        let outcome = if unlucky { Outcome::Rejected(Evidence::code("NO")) } else { Outcome::Done };
+        let op = Op {
+            key: Key { id: line.id, leg },
+            account: party.account.clone(),
+            other: None,
+            asset: ASSET,
+            amount: line.amount,
+        };
+        let to = if unlucky { rejected } else { done };
+        if party.system == System::Ledger(SPOT) {
+            let known = self.spot_log.iter().find(|o| o.op.key == op.key).cloned();
+            let Some(operation) = known else {
+                let seq = u64::try_from(self.spot_log.len()).unwrap() + 1;
+                self.post(SPOT, &op, &outcome);
+                self.spot_log.push(Operation { seq, op, outcome });
+                return;
+            };
+            self.lines[n].operations.push((SPOT, operation));
+        } else {
+            self.post(FUNDING, &op, &outcome);
+            self.lines[n].operations.push((FUNDING, Operation { seq: 1, op, outcome }));
+        }
+        self.lines[n].state = to;
+        if flow.state(to).money == Place::AtTarget && line.source.system == System::Ledger(FUNDING)
+        {
+            let account = line.source.account.clone();
+            let key = Key { id: line.id, leg: Leg::Settle };
+            let op = Op { key, account, other: None, asset: ASSET, amount: line.amount };
+            self.post(FUNDING, &op, &Outcome::Done);
+            let settle = Operation { seq: 1, op, outcome: Outcome::Done };
+            self.lines[n].operations.push((FUNDING, settle));
+        }
+    }
+
+    pub(super) fn post(&mut self, ledger: LedgerId, op: &Op, outcome: &Outcome) {
+        if *outcome != Outcome::Done {
+            return;
+        }
+        let amount = op.amount.signed().unwrap();
+        let holds = ledger == FUNDING;
+        let books = if holds { &mut self.funding } else { &mut self.spot };
+        let Totals { users, frozen, clearing, .. } = books;
+        let (from, to) = match op.key.leg {
+            Leg::Withdraw if holds => (users, frozen),
+            Leg::Withdraw => (users, clearing),
+            Leg::Settle => (frozen, clearing),
+            Leg::Refund if holds => (frozen, users),
+            Leg::Deposit | Leg::Refund | Leg::Move | Leg::Quarantine | Leg::Cost => {
+                (clearing, users)
+            }
+        };
+        *from -= amount;
+        *to += amount;
+    }
+
+    /// Something happens between two reads.
+    fn live(&mut self) {
+        for _ in 0..self.roll(12) {
+            if self.to_open > 0 && self.roll(4) == 0 {
+                self.to_open -= 1;
+                self.open();
+            }
+            if !self.lines.is_empty() {
+                let n = self.roll(u64::try_from(self.lines.len()).unwrap());
+                self.step(usize::try_from(n).unwrap());
+            }
+        }
+    }
+
+    /// Everything ends.
+    pub(super) fn settle(&mut self) {
+        for n in 0..self.lines.len() {
+            (0..12).for_each(|_| self.step(n));
+        }
+    }
+
+    pub(super) fn spot_line(&mut self, leg: Leg) -> &mut Operation {
+        let rows = self.lines.iter_mut().flat_map(|line| &mut line.operations);
+        rows.filter(|(at, op)| *at == SPOT && op.op.key.leg == leg && op.outcome == Outcome::Done)
+            .map(|(_, op)| op)
+            .next()
+            .unwrap()
+    }
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Fake(pub(super) Arc<Mutex<World>>);
+
+impl Fake {
+    fn look(&self) -> World {
+        let mut world = self.0.lock().unwrap();
+        world.live();
+        world.clone()
+    }
+}
+
+fn ready<T: Send + 'static>(value: T) -> Fut<'static, T> {
+    Box::pin(std::future::ready(value))
+}
+
+fn none<T: Send + 'static>() -> Fut<'static, Result<T, Cause>> {
+    ready(Err(Cause::of("NOT_ASKED")))
+}
+
+impl Snapshot for World {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        assert_eq!(ledger, FUNDING);
+        ready(Ok(vec![(ASSET, self.funding)]))
+    }
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        let external = if ledger == FUNDING { self.external } else { 0 };
+        let rows = self.lines.iter().flat_map(|line| &line.operations);
+        let rows = rows.filter(|(at, op)| *at == ledger && op.seq <= upto);
+        let sums = rows.fold(Sums { external, ..Sums::default() }, |sums, (_, op)| {
+            kernel::conserve::counted(sums, op).unwrap()
+        });
+        ready(Ok(vec![(ASSET, sums)]))
+    }
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let page = self.lines.iter().filter(|line| line.serial > after).take(limit);
+        ready(Ok(page.cloned().collect()))
+    }
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        assert!(keys.len() <= super::PAGE, "memory is bounded");
+        let ids: BTreeSet<Id> = keys.iter().map(|key| key.id).collect();
+        let at = |id: &Id| self.lines.binary_search_by_key(id, |line| line.id).ok();
+        ready(Ok(ids.iter().filter_map(at).map(|n| self.lines[n].clone()).collect()))
+    }
+}
+
+#[rustfmt::skip]
+impl Journal for Fake {
+    fn now(&self) -> Millis { 5 }
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.look()))) }
+    fn write(&self, _: Vec<Unit>) -> Fut<'_, Vec<Wrote>> { ready(Vec::new()) }
+    fn get(&self, _: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn bound(&self, _: FlowId, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Record>, Cause>> { none() }
+    fn history(&self, _: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> { none() }
+    fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
+    fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
+    fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }
+    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> { none() }
+}
+
+/// Funding where it is enlisted, else Spot.
+pub(super) struct Desk(pub(super) Fake, pub(super) Option<Holds>);
+pub(super) struct Holds;
+
+impl Enlist for Holds {
+    fn holds(&self) -> bool {
+        true
+    }
+}
+
+impl Desk {
+    fn say<T: Send + 'static>(&self, answer: impl Fn(World) -> T) -> Fut<'static, Heard<T>> {
+        let world = self.0.look();
+        if world.silent {
+            return ready(Heard::Nothing(Cause::of("TIMEOUT")));
+        }
+        let highest = world.spot_log.last().map_or(0, |o| o.seq);
+        let known = Known { identity: Identity(1), incarnation: Incarnation(1), highest };
+        ready(Heard::Said(known, answer(world)))
+    }
+}
+
+#[rustfmt::skip]
+impl Ledger for Desk {
+    fn id(&self) -> LedgerId { if self.1.is_some() { FUNDING } else { SPOT } }
+    fn enlist(&self) -> Option<&dyn Enlist> { match &self.1 { Some(desk) => Some(desk), None => None } }
+    fn hello(&self) -> Fut<'_, Heard<()>> { self.say(|_| ()) }
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> { self.say(|world| vec![(ASSET, world.spot)]) }
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        self.say(|world| world.spot_log.into_iter().filter(|o| o.seq > after).take(limit).collect())
+    }
+    fn execute(&self, _: Known, _: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> { self.say(|_| Vec::new()) }
+    fn query(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> { self.say(|_| Stored::Nothing) }
+    fn fence(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> { self.say(|_| Stored::Nothing) }
+    fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Heard<()>> { self.say(|_| ()) }
+    fn accounts(&self, _: Whose) -> Fut<'_, Heard<Vec<Holding>>> { self.say(|_| Vec::new()) }
+    fn status(&self, _: Known, _: StatusChange) -> Fut<'_, Heard<bool>> { self.say(|_| false) }
+}
