@@ -98,7 +98,7 @@ impl World {
         };
         let to = if unlucky { rejected } else { done };
         if party.system == System::Ledger(SPOT) {
-            let known = self.spot_log.iter().find(|o| o.op.key == op.key).cloned();
+            let known = self.spot_log.iter().rev().find(|o| o.op.key == op.key).cloned();
             let Some(operation) = known else {
                 let seq = u64::try_from(self.spot_log.len()).unwrap() + 1;
                 self.post(SPOT, &op, &outcome);
@@ -248,14 +248,15 @@ impl Enlist for Holds {
 }
 
 impl Desk {
-    fn say<T: Send + 'static>(&self, answer: impl Fn(World) -> T) -> Fut<'static, Heard<T>> {
-        let world = self.0.look();
+    fn say<T: Send + 'static>(&self, answer: impl Fn(&World) -> T) -> Fut<'static, Heard<T>> {
+        let mut world = self.0.0.lock().unwrap();
+        world.live();
         if world.silent {
             return ready(Heard::Nothing(Cause::of("TIMEOUT")));
         }
         let highest = world.spot_log.last().map_or(0, |o| o.seq);
         let known = Known { identity: Identity(1), incarnation: Incarnation(1), highest };
-        ready(Heard::Said(known, answer(world)))
+        ready(Heard::Said(known, answer(&world)))
     }
 }
 
@@ -266,7 +267,7 @@ impl Ledger for Desk {
     fn hello(&self) -> Fut<'_, Heard<()>> { self.say(|_| ()) }
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> { self.say(|world| vec![(ASSET, world.spot)]) }
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
-        self.say(|world| world.spot_log.into_iter().filter(|o| o.seq > after).take(limit).collect())
+        self.say(|world| world.spot_log.iter().filter(|o| o.seq > after).take(limit).cloned().collect())
     }
     fn execute(&self, _: Known, _: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> { self.say(|_| Vec::new()) }
     fn query(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> { self.say(|_| Stored::Nothing) }
