@@ -1,0 +1,14 @@
+//! The Spot ledger through its port, on a real folder and on one that breaks.
+
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod folder;
+#[cfg(test)]
+mod hand;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod sharing;
