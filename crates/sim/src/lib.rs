@@ -2,5 +2,8 @@
 //!
 //! A dev crate: nothing of the product imports it outside its tests.
 
+pub mod books;
+pub mod ledger;
 pub mod suite;
 pub mod world;
+pub mod wrong;

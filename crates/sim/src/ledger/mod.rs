@@ -1,0 +1,5 @@
+//! Ledgers outside the journal's database, for the simulation.
+
+mod plain;
+
+pub use plain::Plain;

@@ -1,0 +1,130 @@
+//! What the journal knows of ledgers outside its database: receipts, incarnations, the horizon.
+
+use super::bench::{Bench, RICH, id, known, op, plain, receipt};
+use super::checks;
+use kernel::answer::Evidence;
+use kernel::ids::LedgerId;
+use kernel::life::Leg::{Deposit, Withdraw};
+use kernel::money::Amount;
+use kernel::ports::ledger::{Identity, Known};
+use kernel::unit::{Op, Operation, Outcome, Put};
+
+checks! {
+    a_receipt_is_kept_with_its_transfer,
+    a_receipt_raises_the_highest,
+    a_receipt_that_contradicts_is_not_written,
+    an_adoption_is_the_current_one,
+    a_superseded_incarnation_never_comes_back,
+    the_horizon_only_rises,
+}
+
+fn adopt(known: Known) -> Put {
+    Put::Adopt { ledger: LedgerId::SPOT, known }
+}
+
+async fn spot(b: &Bench) -> Option<Known> {
+    let standing = b.ok("standing", b.on().journal.standing().await);
+    standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT).map(|(_, known)| *known)
+}
+
+async fn a_receipt_is_kept_with_its_transfer(b: &mut Bench) {
+    b.opened(1).await;
+    b.opened(2).await;
+    b.written("an adoption", plain(vec![adopt(known(1, 0))])).await;
+    let refused = Operation {
+        seq: 8,
+        op: op(2, Deposit, 10),
+        outcome: Outcome::Rejected(Evidence::code("ACCOUNT_DISABLED")),
+    };
+    let put = Put::Receipt { ledger: LedgerId::SPOT, operation: refused.clone() };
+    b.written("receipts", plain(vec![receipt(7, op(1, Deposit, 10)), put])).await;
+    for _ in 0..2 {
+        let kept = b.line(id(1)).await.map(|line| line.operations);
+        let done = Operation { seq: 7, op: op(1, Deposit, 10), outcome: Outcome::Done };
+        b.same("the first", &kept, &Some(vec![(LedgerId::SPOT, done)]));
+        let kept = b.line(id(2)).await.map(|line| line.operations);
+        b.same("the second", &kept, &Some(vec![(LedgerId::SPOT, refused.clone())]));
+        b.reopen().await;
+    }
+}
+
+async fn a_receipt_raises_the_highest(b: &mut Bench) {
+    for n in 1..4 {
+        b.opened(n).await;
+    }
+    b.written("an adoption", plain(vec![adopt(known(1, 5))])).await;
+    for (n, seq, highest) in [(1, 9, 9), (2, 7, 9), (3, 10, 10)] {
+        b.written("a receipt", plain(vec![receipt(seq, op(n, Deposit, 10))])).await;
+        b.same("the highest", &spot(b).await, &Some(known(1, highest)));
+    }
+    b.reopen().await;
+    b.same("after a restart", &spot(b).await, &Some(known(1, 10)));
+}
+
+async fn a_receipt_that_contradicts_is_not_written(b: &mut Bench) {
+    let record = b.opened(1).await;
+    let first = op(1, Deposit, 10);
+    b.written("an adoption", plain(vec![adopt(known(1, 0))])).await;
+    b.written("a receipt", plain(vec![receipt(7, first.clone())])).await;
+    b.written("the same again", plain(vec![receipt(7, first.clone())])).await;
+    let other = |operation| Put::Receipt { ledger: LedgerId::SPOT, operation };
+    let refused = Outcome::Rejected(Evidence::code("ACCOUNT_DISABLED"));
+    let odd = [
+        receipt(8, first.clone()),
+        receipt(7, Op { amount: Amount(11), ..first.clone() }),
+        other(Operation { seq: 7, op: first.clone(), outcome: refused }),
+        other(Operation { seq: 7, op: first, outcome: Outcome::Fenced }),
+    ];
+    for put in odd {
+        let what = format!("{put:?}");
+        let mut unit = b.moving(&record, "FAILED", "X");
+        unit.then.puts.push(put);
+        b.unknown(&what, unit, "CONTRADICTION").await;
+    }
+    // another leg and another ledger are other keys
+    b.written("another leg", plain(vec![receipt(8, op(1, Withdraw, 10))])).await;
+    b.wins("the transfer did not move", b.stands(&record)).await;
+}
+
+async fn an_adoption_is_the_current_one(b: &mut Bench) {
+    b.same("before any", &spot(b).await, &None);
+    b.written("the first", plain(vec![adopt(known(1, 5))])).await;
+    b.same("the first", &spot(b).await, &Some(known(1, 5)));
+    b.written("the second", plain(vec![adopt(known(2, 3))])).await;
+    b.same("its highest never falls", &spot(b).await, &Some(known(2, 5)));
+    b.written("the same again", plain(vec![adopt(known(2, 9))])).await;
+    b.same("its highest rises", &spot(b).await, &Some(known(2, 9)));
+    b.reopen().await;
+    b.same("after a restart", &spot(b).await, &Some(known(2, 9)));
+}
+
+async fn a_superseded_incarnation_never_comes_back(b: &mut Bench) {
+    for n in 1..4 {
+        b.written("an incarnation", plain(vec![adopt(known(n, 5))])).await;
+    }
+    let record = b.opened(1).await;
+    b.reopen().await;
+    for n in 1..3 {
+        let mut unit = b.moving(&record, "FAILED", "X");
+        unit.then.puts.push(adopt(known(n, 50)));
+        b.unknown("a former incarnation", unit, "SUPERSEDED").await;
+    }
+    let elsewhere = Put::Adopt { ledger: LedgerId::FUTURE, known: known(1, 0) };
+    b.written("it may be another ledger's", plain(vec![elsewhere])).await;
+    let stranger = Known { identity: Identity(5), ..known(7, 5) };
+    b.written("who it may be is the guard's business", plain(vec![adopt(stranger)])).await;
+    b.same("the current one", &spot(b).await, &Some(stranger));
+}
+
+async fn the_horizon_only_rises(b: &mut Bench) {
+    let horizon = async |b: &Bench| b.ok("standing", b.on().journal.standing().await).horizon;
+    b.same("before any", &horizon(b).await, &None);
+    for (put, stands) in [(10, 10), (5, 10), (20, 20)] {
+        b.written("a horizon", plain(vec![Put::Horizon(id(put))])).await;
+        b.same("where it stands", &horizon(b).await, &Some(id(stands)));
+    }
+    let guard = kernel::unit::Guard::Fresh(id(15));
+    b.lost("an opening below it", b.opening(&b.record(15, RICH, 1)), guard).await;
+    b.reopen().await;
+    b.same("after a restart", &horizon(b).await, &Some(id(20)));
+}

@@ -1,0 +1,3 @@
+//! The suites over everything that claims to be a ledger or a journal.
+
+mod suite_ledger;
