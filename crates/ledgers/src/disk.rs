@@ -51,7 +51,7 @@ impl Folder {
     ///
     /// # Errors
     /// `Locked` where another owner holds it, in this process or in another; `Io`.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Arc<Self>, OpenError> {
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = path.into();
         fs::create_dir_all(&path)?;
         let lock = File::options().create(true).append(true).open(path.join(LOCK))?;
@@ -68,7 +68,7 @@ impl Folder {
                 drop(sync.done.send(sync.file.sync_data()));
             }
         })?;
-        Ok(Arc::new(Self { path, files: Mutex::default(), syncs, _lock: lock }))
+        Ok(Self { path, files: Mutex::default(), syncs, _lock: lock })
     }
 
     /// Runs with a file that is held open; with `create` it is made where it is missing.

@@ -181,22 +181,17 @@ impl<'a> Draft<'a> {
         entry.fate.answer(self.sequence)
     }
 
+    /// Says what is stored under a key, after writing a tombstone where it is free. A refund cannot
+    /// be refused, so it cannot be fenced either: asking for that only asks.
     fn fence(&mut self, key: Key) -> Reply {
-        if !matches!(key.leg, Leg::Withdraw | Leg::Deposit) {
-            return Reply::Nothing(Cause::of("BAD_OPERATION"));
-        }
         if self.forgotten(key.id) {
             return Reply::Nothing(Cause::of("BELOW_HORIZON"));
         }
-        let (seq, entry) = match self.stored(key) {
-            Some(stored) => stored,
-            None => {
-                let fence = Entry::fence(key);
-                self.store(fence, None);
-                (self.sequence, fence)
-            }
-        };
-        Reply::Stored(Stored::Found(entry.operation(seq)))
+        if self.stored(key).is_none() && matches!(key.leg, Leg::Withdraw | Leg::Deposit) {
+            self.store(Entry::fence(key), None);
+        }
+        let found = self.stored(key).map(|(seq, entry)| entry.operation(seq));
+        Reply::Stored(found.map_or(Stored::Nothing, Stored::Found))
     }
 
     fn status(&mut self, change: &StatusChange) -> Reply {

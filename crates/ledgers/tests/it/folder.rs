@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn folder(path: &Path) -> Arc<dyn Disk> {
-    Folder::open(path).unwrap()
+    Arc::new(Folder::open(path).unwrap())
 }
 
 fn copy(from: &Path, to: &Path) {

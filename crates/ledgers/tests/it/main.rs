@@ -12,3 +12,5 @@ mod hand;
 mod memory;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod suite;
