@@ -1,0 +1,116 @@
+//! Lies about ledgers.
+
+use super::shell::LedgerTwist;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::ids::{Id, UserId};
+use kernel::life::Leg;
+use kernel::record::Account;
+use kernel::unit::{Key, Op};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(super) fn twist(name: &str) -> Option<Box<dyn LedgerTwist>> {
+    Some(match name {
+        "double-withdraw" => Box::new(Double(Leg::Withdraw)),
+        "double-deposit" => Box::new(Double(Leg::Deposit)),
+        "double-refund" => Box::new(Double(Leg::Refund)),
+        "timeout-is-refusal" => Box::new(TimeoutIsRefusal),
+        "timeout-is-success" => Box::new(TimeoutIsSuccess),
+        "refusal-is-timeout" => Box::new(RefusalIsTimeout),
+        "refusal-is-success" => Box::new(RefusalIsSuccess),
+        "deposit-vanishes" => Box::new(Vanishes(Leg::Deposit)),
+        "refund-vanishes" => Box::new(Vanishes(Leg::Refund)),
+        _ => return None,
+    })
+}
+
+/// What every life of a [`Double`] did: starting again does not make it honest.
+static SEEN: Mutex<BTreeSet<Key>> = Mutex::new(BTreeSet::new());
+
+/// Forgets its results: a repeat of one leg is executed once more, under another key.
+struct Double(Leg);
+
+impl LedgerTwist for Double {
+    fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = |op: &Op| {
+            if op.key.leg != self.0 || seen.insert(op.key) {
+                return op.clone();
+            }
+            // giving back a second time is giving
+            let leg = if self.0 == Leg::Withdraw { Leg::Withdraw } else { Leg::Deposit };
+            Op { key: Key { id: Id(op.key.id.0 ^ 1), leg }, ..op.clone() }
+        };
+        ops.iter().map(one).collect()
+    }
+}
+
+/// Takes a lost reply for a refusal.
+struct TimeoutIsRefusal;
+
+impl LedgerTwist for TimeoutIsRefusal {
+    fn answer(&self, op: &Op, answer: Answer) -> Answer {
+        if let Answer::Unknown(cause) = &answer
+            && op.key.leg.refusable()
+        {
+            return Answer::Rejected(Evidence::code(cause.class), Receipt::seq(0));
+        }
+        answer
+    }
+}
+
+/// Takes a hindered refund for one that was made.
+struct TimeoutIsSuccess;
+
+impl LedgerTwist for TimeoutIsSuccess {
+    fn answer(&self, op: &Op, answer: Answer) -> Answer {
+        let hindered = op.key.leg == Leg::Refund && matches!(answer, Answer::Unknown(_));
+        if hindered { Answer::Done(Receipt::seq(0)) } else { answer }
+    }
+}
+
+/// Takes a stored refusal for a lost reply.
+struct RefusalIsTimeout;
+
+impl LedgerTwist for RefusalIsTimeout {
+    fn answer(&self, _: &Op, answer: Answer) -> Answer {
+        let refused = matches!(answer, Answer::Rejected(..));
+        if refused { Answer::Unknown(Cause::of("TIMEOUT")) } else { answer }
+    }
+}
+
+/// Pays out what is not there.
+struct RefusalIsSuccess;
+
+impl LedgerTwist for RefusalIsSuccess {
+    fn answer(&self, _: &Op, answer: Answer) -> Answer {
+        if let Answer::Rejected(why, receipt) = &answer
+            && why.code == Code::InsufficientBalance.name()
+        {
+            return Answer::Done(receipt.clone());
+        }
+        answer
+    }
+}
+
+/// Says that a leg was done, and gives the money to somebody else.
+struct Vanishes(Leg);
+
+impl LedgerTwist for Vanishes {
+    fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
+        let one = |op: &Op| match op.key.leg == self.0 {
+            true => Op {
+                key: Key { id: Id(op.key.id.0 ^ 1), leg: Leg::Deposit },
+                account: Account::User(UserId(999_999)),
+                ..op.clone()
+            },
+            false => op.clone(),
+        };
+        ops.iter().map(one).collect()
+    }
+    fn answer(&self, op: &Op, answer: Answer) -> Answer {
+        let refused = op.key.leg == self.0 && matches!(answer, Answer::Rejected(..));
+        if refused { Answer::Done(Receipt::seq(0)) } else { answer }
+    }
+}

@@ -1,0 +1,44 @@
+//! Wrong builds: small lies around real parts, each of which an acceptance test must notice.
+//!
+//! A test process takes the name of one from `PORTAGE_WRONG_BUILD`; `docs/proof/acceptance.md` says
+//! which test it turns red and at which assertion, and `cargo xtask proof acceptance` runs each
+//! pair. None of this is part of the product.
+
+mod journals;
+mod ledgers;
+mod shell;
+mod worlds;
+
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{Ledger, World};
+use shell::{JournalShell, LedgerShell};
+use std::sync::Arc;
+
+/// The variable that names the wrong build of a test process.
+pub const VARIABLE: &str = "PORTAGE_WRONG_BUILD";
+
+/// The wrong build of this process, where one is asked for.
+pub fn chosen() -> Option<String> {
+    std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
+/// The ledger, with the lie of that name where it is one about ledgers.
+pub fn ledger(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+    match name.and_then(ledgers::twist) {
+        Some(twist) => Arc::new(LedgerShell { inner, twist }),
+        None => inner,
+    }
+}
+
+/// The journal, with the lie of that name where it is one about journals.
+pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
+    match name.and_then(journals::twist) {
+        Some(twist) => Arc::new(JournalShell { inner, twist }),
+        None => inner,
+    }
+}
+
+/// The world, with the lie of that name where it is one about external money.
+pub fn world(name: Option<&str>, inner: Arc<dyn World>) -> Arc<dyn World> {
+    worlds::twisted(name, inner)
+}

@@ -1,0 +1,28 @@
+//! Lies about external money.
+
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::money::Amount;
+use kernel::ports::Fut;
+use kernel::ports::ledger::{External, Moved, World};
+use std::sync::Arc;
+
+pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn World>) -> Arc<dyn World> {
+    if name == Some("world-overdraws") { Arc::new(Overdraws(inner)) } else { inner }
+}
+
+/// Pays out to the world what a transfer took a moment before.
+struct Overdraws(Arc<dyn World>);
+
+impl World for Overdraws {
+    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(async move {
+            let moved = self.0.external(movement).await?;
+            if moved != Moved::Refused(Code::InsufficientBalance) {
+                return Ok(moved);
+            }
+            let available = Amount::ZERO;
+            Ok(Moved::Done { operation: 0, available, at: 0, replayed: false })
+        })
+    }
+}
