@@ -80,9 +80,9 @@ impl Variables {
             let Some((section, key)) = key.split_once("__") else { continue };
             let (section, key) = (section.to_lowercase(), key.to_lowercase());
             let value = value(defaults.find_value(&format!("{section}.{key}")).ok(), text);
-            match all.entry(section).or_insert_with(|| Value::from(Dict::new())) {
-                Value::Dict(_, keys) => drop(keys.insert(key, value)),
-                _ => continue,
+            let keys = all.entry(section).or_insert_with(|| Value::from(Dict::new()));
+            if let Value::Dict(_, keys) = keys {
+                keys.insert(key, value);
             }
         }
         Self(all)
@@ -113,14 +113,13 @@ impl Provider for Variables {
 /// What is wrong, where: the variable, or the file with its line.
 fn named(fault: &figment::Error, file: &Path) -> String {
     let mut path = fault.path.clone();
-    let what = match &fault.kind {
-        figment::error::Kind::UnknownField(key, known) => {
-            if path.last() != Some(key) {
-                path.push(key.clone());
-            }
-            format!("no such setting; known here: {}", known.join(", "))
+    let what = if let figment::error::Kind::UnknownField(key, known) = &fault.kind {
+        if path.last() != Some(key) {
+            path.push(key.clone());
         }
-        kind => kind.to_string(),
+        format!("no such setting; known here: {}", known.join(", "))
+    } else {
+        fault.kind.to_string()
     };
     let key = path.join(".");
     match fault.metadata.as_ref().map(|source| source.name.as_ref()) {

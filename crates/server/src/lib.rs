@@ -1,9 +1,12 @@
 //! The process around the engine: settings, tokens, HTTP, metrics, the command line.
 
 pub mod auth;
+pub mod cli;
 pub mod config;
-pub mod layers;
-pub mod ports;
-pub mod metrics;
-pub mod telemetry;
+pub mod house;
 pub mod http;
+pub mod layers;
+pub mod metrics;
+pub mod ports;
+pub mod shutdown;
+pub mod telemetry;

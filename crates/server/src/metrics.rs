@@ -165,9 +165,8 @@ impl Metrics {
     fn shown(&self, id: AssetId, units: i128) -> (OfAsset, f64) {
         let assets = self.assets.lock().unwrap_or_else(PoisonError::into_inner);
         let asset = assets.iter().find(|asset| asset.id == id);
-        let (symbol, precision) = asset.map_or((id.to_string(), 0), |asset| {
-            (asset.symbol.clone(), asset.precision)
-        });
+        let (symbol, precision) = asset
+            .map_or_else(|| (id.to_string(), 0), |asset| (asset.symbol.clone(), asset.precision));
         let text = Amount(units.unsigned_abs()).decimal(precision);
         let size: f64 = text.parse().unwrap_or(f64::NAN);
         (OfAsset::of(&symbol), size.copysign(if units < 0 { -1.0 } else { 1.0 }))

@@ -61,6 +61,15 @@ impl Rng for SystemRng {
     }
 }
 
+/// Runs something small beside everything else; nothing depends on its end.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place besides Spawn, for futures of any kind"
+)]
+pub fn beside(future: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(future);
+}
+
 /// Tasks of the runtime. A death that means the end ends the process, unless it is ending anyway.
 #[derive(Clone)]
 pub struct Tasks {

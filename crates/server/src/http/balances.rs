@@ -97,7 +97,8 @@ async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
     let mut flying = Flying::new();
     for record in open {
         let System::Ledger(source) = record.terms.source.system else { continue };
-        let holds = app.engine.ledger(source).is_some_and(|l| l.enlist().is_some_and(Enlist::holds));
+        let holds =
+            app.engine.ledger(source).is_some_and(|l| l.enlist().is_some_and(Enlist::holds));
         let place = app.engine.flows().table(record.flow).state(record.head.state).money;
         if place == Place::InFlight && !holds {
             let sum: &mut u128 = flying.entry((source, record.terms.asset)).or_default();

@@ -31,9 +31,9 @@ impl<S: Send + Sync> FromRequest<S> for Body {
         let read = tokio::time::timeout(PATIENCE, Bytes::from_request(request, state)).await;
         match read {
             Ok(Ok(bytes)) => Ok(Self(bytes)),
-            Ok(Err(BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)))) => {
-                Err(Refusal::of(Code::PayloadTooLarge))
-            }
+            Ok(Err(BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(
+                _,
+            )))) => Err(Refusal::of(Code::PayloadTooLarge)),
             Ok(Err(_)) => Err(Refusal::bad("The body broke off")),
             Err(_) => Err(Refusal::bad("The body did not arrive within 5 seconds")),
         }
@@ -115,9 +115,9 @@ pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, R
         visible("cid", text, 64)?;
     }
     match (header, field) {
-        (Some(header), Some(field)) if header != field => {
-            Err(Refusal::bad("`Idempotency-Key` and `cid` are two spellings of one key; they differ"))
-        }
+        (Some(header), Some(field)) if header != field => Err(Refusal::bad(
+            "`Idempotency-Key` and `cid` are two spellings of one key; they differ",
+        )),
         (Some(key), _) | (None, Some(key)) => Ok(Some(key.to_owned())),
         (None, None) => Ok(None),
     }

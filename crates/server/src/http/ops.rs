@@ -135,7 +135,9 @@ async fn book(
         }
         Err(cause) => {
             unknown("external movement", &cause);
-            Err(Refusal::unknown("Nobody knows yet whether it was booked. Repeat it with the same ref"))
+            Err(Refusal::unknown(
+                "Nobody knows yet whether it was booked. Repeat it with the same ref",
+            ))
         }
     }
 }

@@ -7,7 +7,6 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use kernel::ports::spawn::{Fate, Spawn, Task};
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -24,7 +23,7 @@ const CONNECTION: Task = Task { name: "connection", fate: Fate::Harmless };
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    spawn: Arc<dyn Spawn>,
+    spawn: &dyn Spawn,
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
@@ -36,7 +35,7 @@ pub async fn serve(
             () = &mut stop => break,
         };
         match taken {
-            Ok((stream, _)) => connected(stream, router.clone(), &*spawn, &graceful),
+            Ok((stream, _)) => connected(stream, router.clone(), spawn, &graceful),
             Err(fault) => {
                 tracing::warn!(%fault, "a connection could not be taken");
                 tokio::time::sleep(REST).await;

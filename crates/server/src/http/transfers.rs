@@ -290,9 +290,7 @@ pub(super) async fn get(
         unknown("get", &cause);
         Refusal::because(Code::SystemError, "The journal does not answer at the moment")
     })?;
-    let found = found.filter(|(record, _)| {
-        record.flow == app.internal && may_see(&caller, record)
-    });
+    let found = found.filter(|(record, _)| record.flow == app.internal && may_see(&caller, record));
     let (record, history) = found.ok_or_else(|| Refusal::of(Code::NotFound))?;
     let table = app.engine.flows().table(record.flow);
     Ok(Json(TransferStory {

@@ -10,8 +10,7 @@ pub fn time(at: Millis) -> String {
     // from days to a date: eras of 400 years that begin on 1 March (Howard Hinnant's algorithm)
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted_month + 2) / 5 + 1;

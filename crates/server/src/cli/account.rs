@@ -1,0 +1,61 @@
+//! `portage account list`.
+
+use super::exit::Fault;
+use super::remote::{Minted, Remote};
+use super::{Global, show, wait};
+use crate::auth::Scope;
+use client::types::AccountRow;
+
+/// Look at accounts.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = "Example:\n  portage account list --user 4001")]
+pub(super) enum Command {
+    /// Every account, or one user's.
+    List(List),
+}
+
+/// Every account, or one user's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage account list --user 4001")]
+pub(super) struct List {
+    /// Only this user's.
+    #[arg(long)]
+    user: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
+    let Command::List(args) = command;
+    wait(async {
+        let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
+        let (mut rows, mut after) = (Vec::new(), 0);
+        loop {
+            let page = client.accounts(args.user, after).await?;
+            rows.extend(page.accounts);
+            match page.next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        if args.json { show::json(&rows) } else { show::say(&accounts(&rows)) }
+    })
+}
+
+pub(super) fn accounts(rows: &[AccountRow]) -> String {
+    let row = |row: &AccountRow| {
+        [
+            row.user_id.to_string(),
+            row.account.clone(),
+            row.asset.clone(),
+            row.available.clone(),
+            row.frozen.clone(),
+            row.status.clone(),
+        ]
+    };
+    let titles = [">user", "account", "asset", ">available", ">frozen", "status"];
+    show::table(titles, rows.iter().map(row).collect())
+}

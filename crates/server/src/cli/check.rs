@@ -1,0 +1,116 @@
+//! `portage check`: proves that nothing was lost, on the folder itself or by asking its server.
+
+use super::exit::{Exit, Fault};
+use super::remote::{Minted, Remote};
+use super::{Global, show, wait};
+use crate::auth::Scope;
+use crate::house::{self, House};
+use crate::http::ops;
+use crate::ports::Fatal;
+use crate::telemetry;
+use client::types::Proof;
+use engine::conservation::Checker;
+use kernel::ports::journal::Journal;
+use kernel::ports::meter::NoMeter;
+use std::sync::Arc;
+
+/// Prove that nothing was lost.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage check --data-dir ./portage-data\n\n\
+    Opens the folder when no server holds it, and carries no transfer on; else asks its server. \
+    Ends with 0 only if everything adds up.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+    telemetry::start("warn");
+    let dir = global.settings()?.data.dir;
+    wait(async {
+        if args.remote.has_url() {
+            return told(&asked(global, &args.remote, None).await?, args.json);
+        }
+        if !dir.is_dir() {
+            return Err(Fault::new(Exit::NoInput, format!("{}: no such folder", dir.display())));
+        }
+        let proof = match opened(&dir).await {
+            Err(fault) if fault.exit == Exit::TempFail => {
+                let url = house::owner(&dir).map(|(_, url)| url);
+                asked(global, &args.remote, url).await?
+            }
+            other => other?,
+        };
+        told(&proof, args.json)
+    })
+}
+
+/// One round on the folder itself. The engine is not started: nothing is carried on.
+async fn opened(dir: &std::path::Path) -> Result<Proof, Fault> {
+    let fatal: Fatal = Arc::new(|what| {
+        show::complain(&what);
+        std::process::exit(Exit::Io.code());
+    });
+    let house = House::open(dir, Arc::new(NoMeter), fatal).await?;
+    let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
+    let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
+    let report = round.map_err(failed)?;
+    let standing = house.store.standing().await.map_err(failed)?;
+    let proof = ops::proof(&report, &standing.assets, standing.halted.as_deref());
+    let value = serde_json::to_value(proof).and_then(serde_json::from_value);
+    value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
+}
+
+async fn asked(global: &Global, remote: &Remote, url: Option<String>) -> Result<Proof, Fault> {
+    let client = remote.at(url).client(global, Minted::Operator, Scope::OpsRead)?;
+    Ok(client.conservation().await?)
+}
+
+fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
+    if json {
+        show::json(proof)?;
+    } else {
+        show::say(&proven(proof))?;
+    }
+    match (&proof.halted, proof.ok) {
+        (_, false) => Err(Fault::new(Exit::Data, "something does not add up")),
+        (Some(reason), true) => Err(Fault::new(Exit::Data, format!("HALT stands: {reason}"))),
+        (None, true) => Ok(()),
+    }
+}
+
+/// The books of each ledger, then the verdict.
+pub(super) fn proven(proof: &Proof) -> String {
+    let moved = proof.assets.iter().filter(|books| {
+        let sums = [&books.users, &books.frozen, &books.clearing, &books.world];
+        sums.iter().any(|sum| sum.bytes().any(|byte| matches!(byte, b'1'..=b'9')))
+    });
+    let row = |books: &client::types::Books| {
+        [
+            books.asset.clone(),
+            books.ledger.clone(),
+            books.users.clone(),
+            books.frozen.clone(),
+            books.clearing.clone(),
+            books.world.clone(),
+        ]
+    };
+    let titles = ["asset", "ledger", ">users", ">frozen", ">clearing", ">world"];
+    let mut text = show::table(titles, moved.map(row).collect());
+    for found in &proof.breaks {
+        text.push_str(&format!("\nBREAK {} ({}): {}", found.key, found.amount, found.what));
+    }
+    if let Some(reason) = &proof.halted {
+        text.push_str(&format!("\nHALT: {reason}"));
+    }
+    let verdict = if proof.ok {
+        "\nEvery ledger's books add up to zero, and every operation belongs to its transfer."
+    } else {
+        "\nThis does not add up."
+    };
+    text.push_str(verdict);
+    text
+}

@@ -1,0 +1,132 @@
+//! The server of the demo: this very program once more, as a process of its own.
+
+use super::super::exit::{Exit, Fault};
+use super::broken;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// Where the server's own log goes, inside the folder.
+const LOG: &str = "server.log";
+
+/// A running server. It dies with the demo.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+    folder: PathBuf,
+    /// Where it listens; the same after a restart.
+    pub(super) url: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // already gone in the normal course
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// This program, with nothing of the caller's settings.
+fn portage(folder: &Path) -> Result<Command, Fault> {
+    let program = std::env::current_exe().map_err(|fault| broken(fault.to_string()))?;
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("PORTAGE_") || text == "SERVER_PORT" {
+            command.env_remove(&name);
+        }
+    }
+    // a `portage.toml` lying about must not reach the demo
+    command.current_dir(folder).arg("--data-dir").arg(folder);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// How a person calls this program from here.
+pub(super) fn spelled() -> Result<String, Fault> {
+    let program = std::env::current_exe()?;
+    let here = std::env::current_dir()?;
+    let short = program.strip_prefix(&here).map(|path| format!("./{}", path.display()));
+    Ok(short.unwrap_or_else(|_| program.display().to_string()))
+}
+
+/// `portage check` on the folder, as a process of its own.
+pub(super) fn check(folder: &Path) -> Result<(), Fault> {
+    let out = portage(folder)?.arg("check").output()?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let (said, wrong) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    Err(broken(format!("`portage check` disagrees: {said}{wrong}")))
+}
+
+impl Server {
+    /// Starts one on a free port.
+    pub(super) async fn start(folder: &Path) -> Result<Self, Fault> {
+        let (child, url) = launched(folder, "127.0.0.1:0").await?;
+        Ok(Self { child, folder: folder.to_owned(), url })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL: the process gets no chance to do anything.
+    pub(super) fn kill(&mut self) -> Result<(), Fault> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Starts it again on the same folder and port.
+    pub(super) async fn restart(&mut self) -> Result<(), Fault> {
+        let address = self.url.trim_start_matches("http://").to_owned();
+        let (child, url) = launched(&self.folder, &address).await?;
+        self.child = child;
+        self.url = url;
+        Ok(())
+    }
+
+    /// SIGTERM, and waits until it has drained.
+    pub(super) async fn stop(&mut self) -> Result<(), Fault> {
+        let term = format!("kill -TERM {}", self.child.id());
+        Command::new("sh").arg("-c").arg(term).status()?;
+        for _ in 0..200 {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(ended(&self.folder, status)),
+                None => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+        Err(broken("the server did not stop within 10 s"))
+    }
+}
+
+fn ended(folder: &Path, status: ExitStatus) -> Fault {
+    let log = folder.join(LOG);
+    broken(format!("the server ended with {status}; its log: {}", log.display()))
+}
+
+/// Starts a server and waits for the line that says where it listens.
+async fn launched(folder: &Path, listen: &str) -> Result<(Child, String), Fault> {
+    let log = File::options().create(true).append(true).open(folder.join(LOG))?;
+    let mut command = portage(folder)?;
+    command.args(["serve", "--listen", listen]).stdout(Stdio::piped()).stderr(log);
+    let mut child = command.spawn()?;
+    let Some(out) = child.stdout.take() else { return Err(broken("the server has no stdout")) };
+    let line = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line).map(|_| line)
+    });
+    let line = line.await.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))??;
+    match line.trim().rsplit_once(' ') {
+        Some((_, url)) if url.starts_with("http://") => Ok((child, url.to_owned())),
+        _ => {
+            let status = child.wait()?;
+            Err(ended(folder, status))
+        }
+    }
+}

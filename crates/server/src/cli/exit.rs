@@ -1,0 +1,107 @@
+//! Exit codes of sysexits, and the fault that carries one.
+
+use client::Error;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Wrong words on the command line.
+    Usage,
+    /// What was given, or what was found, is wrong: a refusal, a break.
+    Data,
+    /// Something that must be there is not.
+    NoInput,
+    /// The server cannot be reached, or the address is taken.
+    Unavailable,
+    /// A fault of ours.
+    Software,
+    /// A folder or a file cannot be made.
+    CantCreate,
+    /// Reading or writing failed.
+    Io,
+    /// Try again later.
+    TempFail,
+    /// The token does not allow it.
+    NoPerm,
+    /// The settings cannot be used.
+    Config,
+}
+
+impl Exit {
+    /// The number.
+    pub const fn code(self) -> i32 {
+        match self {
+            Self::Usage => 64,
+            Self::Data => 65,
+            Self::NoInput => 66,
+            Self::Unavailable => 69,
+            Self::Software => 70,
+            Self::CantCreate => 73,
+            Self::Io => 74,
+            Self::TempFail => 75,
+            Self::NoPerm => 77,
+            Self::Config => 78,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct Fault {
+    /// How the process ends.
+    pub exit: Exit,
+    /// For a person, on stderr.
+    pub sentence: String,
+}
+
+impl Fault {
+    /// A fault.
+    pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
+        Self { exit, sentence: sentence.into() }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let sentence = error.to_string();
+        let exit = match &error {
+            Error::Refused { status: 401 | 403, .. } => Exit::NoPerm,
+            Error::Refused { status: 404, .. } => Exit::NoInput,
+            Error::Refused { status: 429 | 503, .. } | Error::Unknown(_) => Exit::TempFail,
+            Error::Refused { .. } => Exit::Data,
+            Error::Unreachable(_) => Exit::Unavailable,
+            Error::Unfit(_) => Exit::Usage,
+        };
+        Self { exit, sentence }
+    }
+}
+
+impl From<crate::config::Error> for Fault {
+    fn from(error: crate::config::Error) -> Self {
+        let exit = match &error {
+            crate::config::Error::NoFile(_) => Exit::NoInput,
+            crate::config::Error::Bad(_) => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<crate::auth::key::Error> for Fault {
+    fn from(error: crate::auth::key::Error) -> Self {
+        use crate::auth::key::Error as Key;
+        let exit = match &error {
+            Key::Missing(_) => Exit::NoInput,
+            Key::Unfit(..) => Exit::Config,
+            Key::Io(..) => Exit::Io,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+/// A closed pipe or a full disk below stdout.
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Exit::Io, error.to_string())
+    }
+}

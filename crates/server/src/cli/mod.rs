@@ -1,0 +1,166 @@
+//! The command line: what there is, and how each command ends.
+
+mod account;
+mod check;
+mod config;
+mod demo;
+pub mod exit;
+mod external;
+mod remote;
+mod serve;
+mod show;
+mod token;
+mod transfer;
+
+use crate::config::Config;
+use crate::layers::Flags;
+use clap::{Parser, Subcommand};
+use exit::{Exit, Fault};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Moves money between ledgers that share no transaction, and never loses any of it.
+#[derive(Debug, Parser)]
+#[command(name = "portage", version, about, propagate_version = true, subcommand_required = true)]
+#[command(after_help = "Begin with:\n  portage demo\n  portage serve")]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, clap::Args)]
+struct Global {
+    /// Settings; without it `portage.toml`, if it is there.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where everything is stored; over `data.dir`.
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Global {
+    fn settings(&self) -> Result<Config, Fault> {
+        let flags =
+            Flags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
+        Ok(Config::load(&flags)?)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(serve::Args),
+    /// Show everything in a minute: a fresh folder, a real server, a real kill -9.
+    Demo(demo::Args),
+    /// Mint a token with the development key.
+    Token(token::Args),
+    /// Make a transfer, or ask for one.
+    #[command(subcommand)]
+    Transfer(transfer::Command),
+    /// Book money that came from outside into a Funding account.
+    Deposit(external::DepositArgs),
+    /// Book money that goes outside from a Funding account.
+    Withdraw(external::WithdrawArgs),
+    /// Look at accounts.
+    #[command(subcommand)]
+    Account(account::Command),
+    /// Prove that nothing was lost.
+    Check(check::Args),
+    /// Print the effective settings.
+    Config(config::Args),
+}
+
+/// Runs the command of these words.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(fault) => {
+            let _closed = fault.print();
+            let code = if fault.use_stderr() { Exit::Usage.code() } else { 0 };
+            return ended(code);
+        }
+    };
+    match dispatch(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            show::complain(&fault.sentence);
+            ended(fault.exit.code())
+        }
+    }
+}
+
+fn ended(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+fn dispatch(cli: &Cli) -> Result<(), Fault> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Serve(args) => serve::run(global, args),
+        Command::Demo(args) => demo::run(global, args),
+        Command::Token(args) => token::run(global, args),
+        Command::Transfer(command) => transfer::run(global, command),
+        Command::Deposit(args) => external::deposit(global, args),
+        Command::Withdraw(args) => external::withdraw(global, args),
+        Command::Account(command) => account::run(global, command),
+        Command::Check(args) => check::run(global, args),
+        Command::Config(args) => config::run(global, args),
+    }
+}
+
+/// Runs a command's asynchronous part on this thread.
+fn wait<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?.block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn the_commands_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    fn leaves(command: &clap::Command, path: &str, all: &mut Vec<(String, String)>) {
+        let path = format!("{path} {}", command.get_name());
+        if command.has_subcommands() {
+            for sub in command.get_subcommands() {
+                leaves(sub, &path, all);
+            }
+        }
+        let help = command.clone().render_long_help().to_string();
+        all.push((path.trim().to_owned(), help));
+    }
+
+    #[test]
+    fn every_help_has_an_example_that_parses() {
+        let mut all = Vec::new();
+        leaves(&Cli::command(), "", &mut all);
+        assert!(all.len() >= 13, "{}", all.len());
+        for (path, help) in all {
+            let lines: Vec<_> = help.lines().map(str::trim).collect();
+            let examples: Vec<_> = lines.iter().filter(|l| l.starts_with("portage ")).collect();
+            assert!(examples.iter().any(|e| e.starts_with(&path)), "{path}:\n{help}");
+            for example in examples {
+                let words = example.split('"').enumerate().flat_map(|(n, part)| {
+                    let quoted = n % 2 == 1;
+                    let words: Vec<String> = if quoted {
+                        vec![part.to_owned()]
+                    } else {
+                        part.split_whitespace().map(str::to_owned).collect()
+                    };
+                    words
+                });
+                let parsed = Cli::try_parse_from(words.collect::<Vec<_>>());
+                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+}

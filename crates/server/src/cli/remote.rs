@@ -1,0 +1,75 @@
+//! The server that a command speaks to, and the token that it shows.
+
+use super::exit::{Exit, Fault};
+use super::{Global, token};
+use crate::auth::Scope;
+use crate::config::Config;
+use client::Client;
+
+/// Which server, with which token.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Remote {
+    /// The server's address; without it the listen address of the settings.
+    #[arg(long, env = "PORTAGE_URL", value_name = "URL")]
+    url: Option<String>,
+    /// The token; without it one is minted with the key in the data folder.
+    #[arg(long, env = "PORTAGE_TOKEN", value_name = "JWT", hide_env_values = true)]
+    token: Option<String>,
+}
+
+/// Whose token is minted where none is given.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Minted {
+    /// A user's own.
+    User(Option<u64>),
+    /// An operator's.
+    Operator,
+}
+
+impl Remote {
+    /// True where the caller brings a token.
+    pub(super) const fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// True where the caller names a server.
+    pub(super) const fn has_url(&self) -> bool {
+        self.url.is_some()
+    }
+
+    /// The same, at this address where none was given.
+    pub(super) fn at(&self, url: Option<String>) -> Self {
+        Self { url: self.url.clone().or(url), token: self.token.clone() }
+    }
+
+    /// A client with the token that was given, or one minted for this.
+    pub(super) fn client(
+        &self,
+        global: &Global,
+        minted: Minted,
+        scope: Scope,
+    ) -> Result<Client, Fault> {
+        let config = global.settings()?;
+        let url = self.url.clone().unwrap_or_else(|| format!("http://{}", config.server.listen));
+        let token = match &self.token {
+            Some(token) => token.clone(),
+            None => mint(&config, minted, scope)?,
+        };
+        Ok(Client::new(&url, &token)?)
+    }
+}
+
+/// Long enough for one command.
+const TTL_SECONDS: u64 = 60;
+
+fn mint(config: &Config, minted: Minted, scope: Scope) -> Result<String, Fault> {
+    let sub = match minted {
+        Minted::User(Some(user)) => user.to_string(),
+        Minted::User(None) => {
+            let sentence = "say whose it is: --user, or a token by --token or PORTAGE_TOKEN";
+            return Err(Fault::new(Exit::Usage, sentence));
+        }
+        Minted::Operator => "operator".to_owned(),
+    };
+    token::mint(config, &sub, scope.name(), TTL_SECONDS)
+}

@@ -1,0 +1,142 @@
+//! `portage serve`: opens the folder, starts the engine, answers until it is told to stop.
+
+use super::exit::{Exit, Fault};
+use super::{Global, show};
+use crate::auth::key;
+use crate::auth::verify::Verifier;
+use crate::config::Config;
+use crate::house::House;
+use crate::http::{self, App};
+use crate::layers::Flags;
+use crate::metrics::Metrics;
+use crate::ports::{Fatal, Tasks};
+use crate::shutdown::Signals;
+use crate::telemetry;
+use kernel::ports::meter::Meter;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Run the server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage serve --data-dir ./portage-data --listen 127.0.0.1:3000\n\n\
+    SIGINT or SIGTERM drains and stops; a second one ends at once.")]
+pub(super) struct Args {
+    /// Address and port, over `server.listen`; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+}
+
+/// How long connections may finish what they are answering.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long open transfers may reach their end before they are left to the next start.
+const DRAIN_MS: u64 = 5_000;
+/// The engine and the door share few cores.
+const WORKERS: usize = 2;
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+    let flags = Flags {
+        config: global.config.clone(),
+        data_dir: global.data_dir.clone(),
+        listen: args.listen,
+    };
+    let config = Config::load(&flags)?;
+    telemetry::start("info");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+    let served = runtime.block_on(serve(&config));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+/// Ends the process on the spot: nothing may be answered after it.
+fn fatal(exit: Exit) -> Fatal {
+    Arc::new(move |what| {
+        tracing::error!("{what}; ending: what was acknowledged is durable");
+        std::process::exit(exit.code());
+    })
+}
+
+async fn serve(config: &Config) -> Result<(), Fault> {
+    let signals = Signals::take()?;
+    let listener = bound(config.server.listen).await?;
+    let address = listener.local_addr()?;
+    let metrics = Arc::new(Metrics::default());
+    let meter: Arc<dyn Meter> = metrics.clone();
+    let house = House::open(&config.data.dir, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let key = signing_key(config)?;
+    let tasks = Tasks::new(fatal(Exit::Software));
+    let engine = house.start(config, meter, &tasks).await?;
+    metrics.know(&engine.assets());
+    let app = Arc::new(App {
+        internal: internal(&house)?,
+        world: house.store.funding(),
+        verifier: Verifier::new(&config.auth, &key, Arc::clone(&house.clock)),
+        metrics,
+        clock: Arc::clone(&house.clock),
+        rng: Arc::clone(&house.rng),
+        open_pages: address.ip().is_loopback() || config.server.public_metrics,
+        draining: AtomicBool::new(false),
+        engine,
+    });
+    let url = format!("http://{address}");
+    house.sign(&url);
+    tracing::info!(%url, data = %config.data.dir.display(), "ready");
+    show::say(&format!("portage listens on {url}"))?;
+    let stop = stopped(signals, Arc::clone(&app));
+    http::serve::serve(listener, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
+    app.engine.drain(DRAIN_MS).await;
+    tasks.ending();
+    if let Err(fault) = house.spot.snapshot().await {
+        tracing::warn!(%fault, "no snapshot; the next start repeats the log");
+    }
+    tracing::info!("drained");
+    Ok(())
+}
+
+async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
+    TcpListener::bind(address).await.map_err(|fault| {
+        let denied = fault.kind() == std::io::ErrorKind::PermissionDenied;
+        let exit = if denied { Exit::NoPerm } else { Exit::Unavailable };
+        Fault::new(exit, format!("{address}: cannot listen: {fault}"))
+    })
+}
+
+/// The configured secret, or the development key of the folder.
+fn signing_key(config: &Config) -> Result<Vec<u8>, Fault> {
+    match config.auth.hs256_secret.reveal() {
+        "" => {
+            let (key, made) = key::read_or_make(&config.data.dir)?;
+            let file = config.data.dir.join(key::FILE);
+            let what = if made { "made" } else { "in use" };
+            tracing::warn!(
+                file = %file.display(),
+                "DEVELOPMENT KEY {what}: whoever reads this file can act as anybody. For development only"
+            );
+            Ok(key)
+        }
+        secret => {
+            tracing::warn!("auth.hs256_secret is set: for development only");
+            Ok(secret.as_bytes().to_vec())
+        }
+    }
+}
+
+fn internal(house: &House) -> Result<kernel::ids::FlowId, Fault> {
+    let missing = || Fault::new(Exit::Software, "the flow `internal` is missing");
+    house.flows.named("internal").ok_or_else(missing)
+}
+
+/// Ends with the first signal; from then on nothing new is begun, and the second ends all.
+async fn stopped(mut signals: Signals, app: Arc<App>) {
+    signals.next().await;
+    app.draining.store(true, Ordering::Relaxed);
+    tracing::info!("draining; a second signal ends at once");
+    crate::ports::beside(signals.end_at_once());
+}

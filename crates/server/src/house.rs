@@ -1,0 +1,177 @@
+//! Opens what a data folder holds: the journal with its Funding ledger, and the Spot core beside.
+
+use crate::cli::exit::{Exit, Fault};
+use crate::config::Config;
+use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use engine::{Engine, Parts};
+use kernel::ids::{LedgerId, WorkerId};
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::journal::{Journal, Standing};
+use kernel::ports::ledger::Ledger;
+use kernel::ports::meter::Meter;
+use kernel::table::Flows;
+use kernel::unit::{Case, Put, Severity, Then, Unit};
+use ledgers::disk::Folder;
+use ledgers::spot::{Spot, TornTail};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::embedded::{Embedded, Options};
+
+/// The Spot core's folder inside the data folder.
+const SPOT: &str = "spot";
+/// Who holds the folder, for people: pid and address.
+const OWNER: &str = "owner";
+
+/// Everything that a data folder holds, opened.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct House {
+    /// The journal.
+    pub store: Arc<Embedded>,
+    /// The trading accounts.
+    pub spot: Arc<Spot>,
+    /// Every ledger.
+    pub ledgers: Vec<Arc<dyn Ledger>>,
+    /// Every flow.
+    pub flows: Arc<Flows>,
+    /// The machine's clock.
+    pub clock: Arc<dyn Clock>,
+    /// The machine's randomness.
+    pub rng: Arc<dyn Rng>,
+    dir: PathBuf,
+}
+
+impl House {
+    /// Opens the folder, or makes a new one. It is locked until the process ends.
+    ///
+    /// # Errors
+    /// 73: it cannot be made; 74: the disk fails; 75: another process holds it; 65: what is in it
+    /// cannot be trusted, or is newer than this program.
+    pub async fn open(dir: &Path, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+        made(dir)?;
+        let flows = Arc::new(flows::registry());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let rng: Arc<dyn Rng> = Arc::new(SystemRng::default());
+        let options = Options {
+            dir: dir.to_owned(),
+            flows: Arc::clone(&flows),
+            clock: Arc::clone(&clock),
+            meter,
+            fatal: Arc::clone(&fatal),
+        };
+        let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
+        let standing = store.standing().await.map_err(|cause| {
+            Fault::new(Exit::Io, format!("{}: the journal does not answer: {cause}", dir.display()))
+        })?;
+        let (spot, torn) = spot(dir, &standing, &*rng, fatal).await?;
+        if let Some(torn) = torn {
+            report(&store, &torn).await;
+        }
+        let ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding(), spot.clone()];
+        Ok(Self { store, spot, ledgers, flows, clock, rng, dir: dir.to_owned() })
+    }
+
+    /// Starts the engine in it.
+    ///
+    /// # Errors
+    /// 74: the journal does not answer.
+    pub async fn start(
+        &self,
+        config: &Config,
+        meter: Arc<dyn Meter>,
+        tasks: &Tasks,
+    ) -> Result<Arc<Engine>, Fault> {
+        let parts = Parts {
+            flows: Arc::clone(&self.flows),
+            journal: self.store.clone(),
+            ledgers: self.ledgers.clone(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            spawn: Arc::new(tasks.clone()),
+            meter,
+            settings: config.engine_settings(),
+            worker: WorkerId(self.rng.next()),
+        };
+        let failed = |cause| Fault::new(Exit::Io, format!("the engine cannot start: {cause}"));
+        Engine::start(parts).await.map_err(failed)
+    }
+
+    /// Leaves a note for people and for `portage check`: who holds the folder.
+    pub fn sign(&self, url: &str) {
+        let note = format!("{} {url}\n", std::process::id());
+        if let Err(fault) = fs::write(self.dir.join(OWNER), note) {
+            tracing::warn!(%fault, "the owner's note cannot be written");
+        }
+    }
+}
+
+fn made(dir: &Path) -> Result<(), Fault> {
+    fs::create_dir_all(dir.join(SPOT)).map_err(|fault| {
+        Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
+    })
+}
+
+async fn spot(
+    dir: &Path,
+    standing: &Standing,
+    rng: &dyn Rng,
+    fatal: Fatal,
+) -> Result<(Arc<Spot>, Option<TornTail>), Fault> {
+    let folder = dir.join(SPOT);
+    let failed = |fault| spot_fault(&folder, &fault);
+    let disk = Folder::open(&folder).map_err(failed)?;
+    let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+    let acknowledged = known.map_or(0, |(_, known)| known.highest);
+    let assets = standing.assets.iter().map(|asset| asset.id).collect();
+    Spot::open(Arc::new(disk), rng, assets, acknowledged, fatal).await.map_err(failed)
+}
+
+/// A batch that was cut off in the middle was never acknowledged: dropped, and told.
+async fn report(store: &Embedded, torn: &TornTail) {
+    let facts = format!("the Spot log ended in the middle of a batch, which was dropped: {torn:?}");
+    tracing::warn!("{facts}");
+    let case =
+        Case { kind: "TORN_TAIL", severity: Severity::Warning, id: None, facts: facts.into() };
+    let then = Then { puts: vec![Put::Case(case)], ..Then::default() };
+    let wrote = store.write(vec![Unit { guards: vec![], then }]).await;
+    tracing::debug!(?wrote, "the torn tail's case");
+}
+
+/// The address in the owner's note, for as long as somebody holds the folder.
+pub fn owner(dir: &Path) -> Option<(String, String)> {
+    let note = fs::read_to_string(dir.join(OWNER)).ok()?;
+    let (pid, url) = note.trim().split_once(' ')?;
+    Some((pid.to_owned(), url.to_owned()))
+}
+
+fn locked(dir: &Path) -> Fault {
+    let who = match owner(dir) {
+        Some((pid, url)) => format!("process {pid}, which serves {url}"),
+        None => "another process".to_owned(),
+    };
+    Fault::new(Exit::TempFail, format!("{}: held by {who}", dir.display()))
+}
+
+fn journal_fault(dir: &Path, fault: &store::embedded::OpenError) -> Fault {
+    use store::embedded::OpenError;
+    let exit = match fault {
+        OpenError::Locked => return locked(dir),
+        OpenError::Damaged(_) | OpenError::Newer(_) => Exit::Data,
+        OpenError::Io(_) => Exit::Io,
+    };
+    Fault::new(exit, format!("{}: {fault}", dir.display()))
+}
+
+fn spot_fault(dir: &Path, fault: &ledgers::OpenError) -> Fault {
+    use ledgers::OpenError;
+    let exit = match fault {
+        OpenError::Locked => return locked(dir.parent().unwrap_or(dir)),
+        OpenError::Damaged { .. } | OpenError::Acknowledged { .. } | OpenError::Newer { .. } => {
+            Exit::Data
+        }
+        OpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
+        OpenError::Io(_) => Exit::Io,
+    };
+    Fault::new(exit, format!("{}: {fault}", dir.display()))
+}
