@@ -1,1 +1,3 @@
-//! store
+//! The journal port with its enlisted ledgers: where transfers are kept.
+
+pub mod embedded;

@@ -1,0 +1,84 @@
+//! What the scanner is given: what is due, and what the folder's last owner died holding.
+
+use super::read;
+use super::text::{ABSURD, int, uint};
+use kernel::ids::Millis;
+use kernel::ports::journal::Due;
+use kernel::table::Flows;
+use rusqlite::{Connection, params};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A row that this process keeps in its own heap is given out only when it is so much too late.
+const LATE: Millis = 5_000;
+
+/// What was given out already. There is one worker process, so nothing of this is stored.
+#[derive(Debug, Default)]
+pub(super) struct Handed {
+    /// Transfers that were open when the folder was opened, the fewest deaths first.
+    orphans: VecDeque<i64>,
+    /// Transfers by number with the due time for which they were given out.
+    given: BTreeMap<i64, i64>,
+}
+
+impl Handed {
+    /// Finds what nobody holds, and drops the last owner's leases.
+    pub(super) fn open(db: &Connection, flows: &Flows) -> rusqlite::Result<Self> {
+        db.execute("UPDATE due SET leased_by = NULL, leased_until = NULL", [])?;
+        let mut orphans = Vec::new();
+        read::each_open(db, flows, "t.due_at IS NULL", |record| {
+            let number = record.serial.map_or(0, |serial| int(serial.0));
+            orphans.push((record.head.deaths, number));
+        })?;
+        orphans.sort_unstable();
+        let orphans = orphans.into_iter().map(|(_, number)| number).collect();
+        Ok(Self { orphans, given: BTreeMap::new() })
+    }
+
+    /// About `limit` of them.
+    pub(super) fn take(
+        &mut self,
+        db: &Connection,
+        flows: &Flows,
+        now: Millis,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Due>> {
+        let mut found = Vec::new();
+        while found.len() < limit
+            && let Some(number) = self.orphans.pop_front()
+        {
+            if let Some(record) = read::by_number(db, flows, number)?
+                && !flows.table(record.flow).ends(record.head.state)
+            {
+                found.push(Due::Orphan(record));
+            }
+        }
+        let sql = "SELECT transfer_id, due_at FROM due WHERE due_at > ?3 \
+                     OR due_at <= CASE WHEN leased_by IS NULL THEN ?1 ELSE ?2 END";
+        let mut ask = db.prepare_cached(sql)?;
+        let bounds = params![int(now), int(now.saturating_sub(LATE)), int(now + ABSURD)];
+        let ripe: Vec<(i64, i64)> = ask
+            .query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        // whoever was given out and is no longer there, or is there for another time, moved on
+        let still: BTreeMap<i64, i64> = ripe.iter().copied().collect();
+        self.given.retain(|number, due| still.get(number) == Some(due));
+        for (number, due) in ripe {
+            if found.len() >= limit {
+                break;
+            }
+            if self.given.get(&number) == Some(&due) {
+                continue;
+            }
+            if let Some(record) = read::by_number(db, flows, number)? {
+                self.given.insert(number, due);
+                found.push(Due::Transfer(record));
+            }
+        }
+        Ok(found)
+    }
+
+    /// How many wait to be resumed since the folder was opened.
+    pub(super) fn waiting(&self) -> u64 {
+        uint(i64::try_from(self.orphans.len()).unwrap_or(i64::MAX))
+    }
+}

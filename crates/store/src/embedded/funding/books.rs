@@ -1,0 +1,187 @@
+//! Balances, clearing and world while one journal write is being filled.
+//!
+//! A row is read once for each write and written once: a hot account gets faster. Nothing is kept
+//! beyond the transaction, so an operator's plain SQL works from its commit.
+
+use super::super::lane::LANE;
+use super::super::text::{self, int};
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::ports::ledger::AccountStatus;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::{BTreeMap, HashMap};
+
+/// One asset of one account.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Balance {
+    pub available: Amount,
+    pub frozen: Amount,
+    pub status: AccountStatus,
+    pub(super) changed: bool,
+}
+
+/// A book that no user owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Book {
+    Clearing,
+    World,
+}
+
+impl Book {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Clearing => "CLEARING",
+            Self::World => "WORLD",
+        }
+    }
+}
+
+type Row = (UserId, AssetId);
+
+/// What a unit changed, so that it can be taken back when the unit is not written.
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    rows: Vec<(Row, Balance)>,
+    books: Vec<(Book, AssetId, i128)>,
+}
+
+/// The books of one write.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    rows: HashMap<Row, Balance>,
+    books: BTreeMap<(Book, AssetId), i128>,
+}
+
+impl Books {
+    /// The balance of an account; `None` where there is no such account. An asset that the account
+    /// does not hold yet takes the account's status.
+    pub(crate) fn balance(
+        &mut self,
+        db: &Connection,
+        user: UserId,
+        asset: AssetId,
+    ) -> rusqlite::Result<Option<Balance>> {
+        if let Some(balance) = self.rows.get(&(user, asset)) {
+            return Ok(Some(*balance));
+        }
+        let sql = "SELECT available, frozen, status FROM balances_tb \
+                   WHERE user_id = ? AND account_type = 'FUNDING' AND asset_id = ?";
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(Balance {
+                available: text::read_amount(0, row.get_ref(0)?.as_str()?)?,
+                frozen: text::read_amount(1, row.get_ref(1)?.as_str()?)?,
+                status: text::read_status(2, row.get_ref(2)?.as_str()?)?,
+                changed: false,
+            })
+        };
+        let key = params![int(user.0), asset.0];
+        let found = db.prepare_cached(sql)?.query_row(key, read).optional()?;
+        let found = match found {
+            Some(balance) => Some(balance),
+            None => self.account(db, user)?.map(|status| Balance {
+                available: Amount::ZERO,
+                frozen: Amount::ZERO,
+                status,
+                changed: false,
+            }),
+        };
+        if let Some(balance) = found {
+            self.rows.insert((user, asset), balance);
+        }
+        Ok(found)
+    }
+
+    /// The status of an account; `None` where it does not exist.
+    pub(crate) fn account(
+        &self,
+        db: &Connection,
+        user: UserId,
+    ) -> rusqlite::Result<Option<AccountStatus>> {
+        let sql = "SELECT status FROM balances_tb \
+                   WHERE user_id = ? AND account_type = 'FUNDING' LIMIT 1";
+        let read = |row: &rusqlite::Row<'_>| text::read_status(0, row.get_ref(0)?.as_str()?);
+        let stored = db.prepare_cached(sql)?.query_row([int(user.0)], read).optional()?;
+        let fresh = || self.rows.iter().find(|((owner, _), _)| *owner == user);
+        Ok(stored.or_else(|| fresh().map(|(_, balance)| balance.status)))
+    }
+
+    /// Changes a balance from what [`Books::balance`] said.
+    pub(crate) fn put(&mut self, undo: &mut Undo, row: Row, before: Balance, after: Balance) {
+        undo.rows.push((row, before));
+        self.rows.insert(row, Balance { changed: true, ..after });
+    }
+
+    /// Creates an account's first row.
+    pub(crate) fn create(&mut self, user: UserId, asset: AssetId) -> Balance {
+        let status = AccountStatus::Active;
+        let (available, frozen) = (Amount::ZERO, Amount::ZERO);
+        let balance = Balance { available, frozen, status, changed: true };
+        self.rows.insert((user, asset), balance);
+        balance
+    }
+
+    /// Adds to a book that no user owns.
+    pub(crate) fn add(&mut self, undo: &mut Undo, book: Book, asset: AssetId, delta: i128) {
+        undo.books.push((book, asset, delta));
+        let sum = self.books.entry((book, asset)).or_default();
+        *sum = sum.saturating_add(delta);
+    }
+
+    /// Takes back what a unit changed.
+    pub(crate) fn restore(&mut self, undo: Undo) {
+        for (row, balance) in undo.rows.into_iter().rev() {
+            self.rows.insert(row, balance);
+        }
+        for (book, asset, delta) in undo.books {
+            let sum = self.books.entry((book, asset)).or_default();
+            *sum = sum.saturating_sub(delta);
+        }
+    }
+
+    /// Forgets what it read: a status was changed in the rows themselves.
+    pub(crate) fn forget(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        self.write(db)?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Writes every changed row.
+    pub(crate) fn write(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO balances_tb \
+                     (user_id, account_type, asset_id, available, frozen, status, version) \
+                   VALUES (?1, 'FUNDING', ?2, ?3, ?4, ?5, 1) \
+                   ON CONFLICT (user_id, account_type, asset_id) \
+                   DO UPDATE SET available = ?3, frozen = ?4, version = version + 1";
+        let mut put = db.prepare_cached(sql)?;
+        for ((user, asset), balance) in &mut self.rows {
+            if std::mem::take(&mut balance.changed) {
+                let (available, frozen) =
+                    (text::amount(balance.available), text::amount(balance.frozen));
+                let status = balance.status.name();
+                put.execute(params![int(user.0), asset.0, available, frozen, status])?;
+            }
+        }
+        for ((book, asset), delta) in std::mem::take(&mut self.books) {
+            if delta != 0 {
+                shift(db, book, asset, delta)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds to a stored book; the text of a sum is added up here, not by SQL.
+fn shift(db: &Connection, book: Book, asset: AssetId, delta: i128) -> rusqlite::Result<()> {
+    let key = params![book.name(), int(LANE), asset.0];
+    let sql = "SELECT amount FROM books WHERE account_type = 'FUNDING' \
+               AND book = ? AND lane = ? AND asset_id = ?";
+    let read = |row: &rusqlite::Row<'_>| text::read_signed(0, row.get_ref(0)?.as_str()?);
+    let before = db.prepare_cached(sql)?.query_row(key, read).optional()?.unwrap_or(0);
+    let sum = before.checked_add(delta).ok_or_else(|| text::damaged(0, "a sum too large"))?;
+    let sql = "INSERT INTO books (account_type, book, lane, asset_id, amount) \
+               VALUES ('FUNDING', ?1, ?2, ?3, ?4) \
+               ON CONFLICT (account_type, book, lane, asset_id) DO UPDATE SET amount = ?4";
+    let row = params![book.name(), int(LANE), asset.0, sum.to_string()];
+    db.prepare_cached(sql)?.execute(row)?;
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! Funding as a [`Ledger`] of its own: the plain path, operators, and the world.
+
+use super::super::sums;
+use super::super::text::{self, int, uint};
+use super::super::thread::Readers;
+use super::super::work::{Ask, Work};
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, Id, LedgerId, UserId};
+use kernel::ports::Fut;
+use kernel::ports::ledger::{
+    Enlist, External, Heard, Holding, Identity, Incarnation, Known, Ledger, Moved, StatusChange,
+    Stored, Totals, Whose, World,
+};
+use kernel::unit::{Key, Op, Operation};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::sync::Arc;
+use tokio::sync::{mpsc::Sender, oneshot};
+
+/// The Funding ledger. It lives in the journal's database, so it is always the one that the
+/// journal knows; only its identity is compared.
+#[derive(Debug, Clone)]
+pub struct Funding {
+    pub(crate) writer: Sender<Work>,
+    pub(crate) readers: Readers,
+    pub(crate) identity: Identity,
+}
+
+impl Funding {
+    fn known(&self, highest: u64) -> Known {
+        Known { identity: self.identity, incarnation: Incarnation(0), highest }
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Fut<'_, Heard<T>> {
+        let asked = self.readers.ask(move |db| {
+            let instant = db.unchecked_transaction()?;
+            let found = question(&instant)?;
+            Ok((highest(&instant)?, found))
+        });
+        Box::pin(async move {
+            match asked.await {
+                Ok((highest, found)) => Heard::Said(self.known(highest), found),
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+
+    /// Asks the writer, unless the request is for another ledger.
+    fn write<T: Send + 'static>(
+        &self,
+        known: Known,
+        work: impl FnOnce(oneshot::Sender<T>) -> Work + Send + 'static,
+    ) -> Fut<'_, Heard<T>> {
+        Box::pin(async move {
+            let now = match self.hello().await {
+                Heard::Said(now, ()) => now,
+                Heard::Wrong(now) => return Heard::Wrong(now),
+                Heard::Nothing(cause) => return Heard::Nothing(cause),
+            };
+            if (known.identity, known.incarnation) != (now.identity, now.incarnation)
+                || known.highest > now.highest
+            {
+                return Heard::Wrong(now);
+            }
+            let (told, answer) = oneshot::channel();
+            if self.writer.send(work(told)).await.is_err() {
+                return Heard::Nothing(Cause::of("STORE_CLOSED"));
+            }
+            match answer.await {
+                Ok(answer) => match self.hello().await {
+                    Heard::Said(now, ()) => Heard::Said(now, answer),
+                    Heard::Wrong(_) | Heard::Nothing(_) => Heard::Said(now, answer),
+                },
+                Err(_) => Heard::Nothing(Cause::of("STORE_CLOSED")),
+            }
+        })
+    }
+}
+
+/// The highest number of an operation.
+pub(crate) fn highest(db: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM operations WHERE ledger = 1";
+    db.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(uint)
+}
+
+impl Ledger for Funding {
+    fn id(&self) -> LedgerId {
+        LedgerId::FUNDING
+    }
+
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        self.read(|_| Ok(()))
+    }
+
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        self.write(known, move |told| Work::Legs { ops, answers: Vec::new(), told })
+    }
+
+    fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.read(move |db| {
+            let sql = format!(
+                "SELECT {} FROM operations WHERE req_id = ? AND ledger = 1 AND leg = ?",
+                super::COLUMNS
+            );
+            let params = params![key.id.to_string(), key.leg.name()];
+            let found = db.prepare_cached(&sql)?.query_row(params, super::operation).optional()?;
+            Ok(found.map_or(Stored::Nothing, Stored::Found))
+        })
+    }
+
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        let asked = self.write(known, move |told| Work::Fence(Ask::new(key, told)));
+        Box::pin(async move { flat(asked.await) })
+    }
+
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        self.read(sums::books)
+    }
+
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        self.read(move |db| sums::operations(db, LedgerId::FUNDING, after, limit))
+    }
+
+    /// The journal keeps every operation for ever: nothing to forget.
+    fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        self.hello()
+    }
+
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        self.read(move |db| {
+            let (low, high, limit) = match whose {
+                Whose::User(user) => (int(user.0), int(user.0), i64::MAX),
+                Whose::After(user, limit) => {
+                    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                    (int(user).saturating_add(1), i64::MAX, limit)
+                }
+            };
+            let sql = "SELECT user_id, asset_id, available, frozen, status FROM balances_tb \
+                       WHERE account_type = 'FUNDING' AND user_id BETWEEN ? AND ? \
+                       ORDER BY user_id, asset_id LIMIT ?";
+            let mut ask = db.prepare_cached(sql)?;
+            ask.query_map(params![low, high, limit], holding)?.collect()
+        })
+    }
+
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        let asked = self.write(known, move |told| Work::Status(Ask::new(change, told)));
+        Box::pin(async move { flat(asked.await) })
+    }
+
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        Some(self)
+    }
+}
+
+impl Enlist for Funding {
+    fn holds(&self) -> bool {
+        true
+    }
+}
+
+impl World for Funding {
+    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(async move {
+            let (told, answer) = oneshot::channel();
+            let work = Work::External(Ask::new(movement, told));
+            self.writer.send(work).await.map_err(|_| Cause::of("STORE_CLOSED"))?;
+            answer.await.unwrap_or(Err(Cause::of("STORE_CLOSED")))
+        })
+    }
+}
+
+fn flat<T>(heard: Heard<Result<T, Cause>>) -> Heard<T> {
+    match heard {
+        Heard::Said(known, Ok(found)) => Heard::Said(known, found),
+        Heard::Said(_, Err(cause)) | Heard::Nothing(cause) => Heard::Nothing(cause),
+        Heard::Wrong(known) => Heard::Wrong(known),
+    }
+}
+
+fn holding(row: &Row<'_>) -> rusqlite::Result<Holding> {
+    Ok(Holding {
+        user: UserId(uint(row.get(0)?)),
+        asset: AssetId(row.get(1)?),
+        available: text::read_amount(2, row.get_ref(2)?.as_str()?)?,
+        frozen: text::read_amount(3, row.get_ref(3)?.as_str()?)?,
+        status: text::read_status(4, row.get_ref(4)?.as_str()?)?,
+    })
+}

@@ -1,0 +1,106 @@
+//! One journal write: many units in one transaction.
+//!
+//! Each unit is decided before anything of it is written, so one that is lost or hindered leaves
+//! nothing behind. What would be written again and again (balances, books, counters) is gathered
+//! and written once at the end; nothing of it outlives the transaction.
+
+use super::funding::Books;
+use super::lane::{LANE, Lane};
+use super::text::{self, int};
+use kernel::audit::UnitDigest;
+use kernel::ids::{LedgerId, Millis};
+use kernel::table::Flows;
+use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
+
+/// A transaction that is being filled.
+pub(super) struct Group<'c> {
+    pub db: &'c Connection,
+    pub flows: &'c Flows,
+    /// The time of this write.
+    pub at: Millis,
+    pub lane: Lane,
+    pub books: Books,
+    /// The first number of a transfer that this write opened, and how many of them are open.
+    pub opened: Option<(u64, i64)>,
+    /// How many ended, by the write that opened them.
+    pub ended: BTreeMap<i64, i64>,
+    /// The highest receipt of each ledger outside.
+    pub highest: BTreeMap<LedgerId, u64>,
+    pub digest: UnitDigest,
+}
+
+impl<'c> Group<'c> {
+    pub(super) fn new(db: &'c Connection, flows: &'c Flows, lane: Lane, now: Millis) -> Self {
+        let at = if now > lane.at { now } else { lane.at };
+        let lane = Lane { at, batch: lane.batch + 1, ..lane };
+        Self {
+            db,
+            flows,
+            at,
+            lane,
+            books: Books::default(),
+            opened: None,
+            ended: BTreeMap::new(),
+            highest: BTreeMap::new(),
+            digest: UnitDigest::default(),
+        }
+    }
+
+    /// Writes what was gathered. The lane is what the next write begins with.
+    pub(super) fn finish(mut self) -> rusqlite::Result<Lane> {
+        self.books.write(self.db)?;
+        if let Some((lo, open)) = self.opened.filter(|(_, open)| *open > 0) {
+            let sql = "INSERT INTO open_batches (batch, lo, hi, open) VALUES (?, ?, ?, ?)";
+            let row = params![self.lane.batch, int(lo), int(self.lane.serial), open];
+            self.db.prepare_cached(sql)?.execute(row)?;
+        }
+        for (batch, ended) in &self.ended {
+            let sql = "UPDATE open_batches SET open = open - ?2 WHERE batch = ?1 RETURNING open";
+            let left: i64 =
+                self.db.prepare_cached(sql)?.query_row(params![batch, ended], |row| row.get(0))?;
+            if left <= 0 {
+                let sql = "DELETE FROM open_batches WHERE batch = ?";
+                self.db.prepare_cached(sql)?.execute([batch])?;
+            }
+        }
+        for (ledger, seq) in &self.highest {
+            let sql = "UPDATE ledgers_tb SET highest = ?2 \
+                       WHERE ledger = ?1 AND current = 1 AND highest < ?2";
+            self.db.prepare_cached(sql)?.execute(params![ledger.0, int(*seq)])?;
+        }
+        if self.digest.count > 0 {
+            self.lane.audit += 1;
+            let count = self.digest.count;
+            let digest = self.digest.finish(LANE, self.lane.audit);
+            let sql = "INSERT INTO audit_units (lane, n, count, digest, at) VALUES (?, ?, ?, ?, ?)";
+            let row = params![int(LANE), int(self.lane.audit), count, digest, int(self.at)];
+            self.db.prepare_cached(sql)?.execute(row)?;
+        }
+        Ok(self.lane)
+    }
+
+    /// Sets a named value of the service's state.
+    pub(super) fn set(&self, name: &str, value: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO service_state (name, value, version, at) VALUES (?1, ?2, 1, ?3) \
+                   ON CONFLICT (name) DO UPDATE SET value = ?2, version = version + 1, at = ?3";
+        self.db.prepare_cached(sql)?.execute(params![name, value, int(self.at)])?;
+        Ok(())
+    }
+
+    /// A named value of the service's state, with its version.
+    pub(super) fn value(&self, name: &str) -> rusqlite::Result<Option<(String, i64)>> {
+        use rusqlite::OptionalExtension as _;
+        let sql = "SELECT value, version FROM service_state WHERE name = ?";
+        let mut ask = self.db.prepare_cached(sql)?;
+        ask.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    /// A named counter; 0 where it was never raised.
+    pub(super) fn counter(&self, name: &str) -> rusqlite::Result<u128> {
+        match self.value(name)? {
+            Some((value, _)) => text::read_amount(0, &value).map(|amount| amount.0),
+            None => Ok(0),
+        }
+    }
+}

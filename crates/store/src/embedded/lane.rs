@@ -1,0 +1,59 @@
+//! What the one writer carries from one journal write to the next.
+
+use super::text::{int, uint};
+use kernel::ids::{Id, Millis};
+use rusqlite::{Connection, OptionalExtension};
+
+/// The writer's lane in `audit_units` and in the books. There is one writer.
+pub(super) const LANE: u64 = 0;
+
+/// Counters and flags. A copy is changed by a write and takes this one's place when it is durable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lane {
+    /// The time of the last write.
+    pub at: Millis,
+    /// The last number of a transfer.
+    pub serial: u64,
+    /// The last number of a write that opened transfers.
+    pub batch: i64,
+    /// The last number of an operation at Funding.
+    pub seq: u64,
+    /// The last row of `audit_units`.
+    pub audit: u64,
+    /// No claim is written.
+    pub halted: bool,
+    /// Ids at or below it are not opened any more.
+    pub horizon: Option<Id>,
+}
+
+impl Lane {
+    /// Reads what the last owner of the folder left.
+    pub(super) fn read(db: &Connection) -> rusqlite::Result<Self> {
+        let most = |sql: &str| -> rusqlite::Result<i64> {
+            db.query_row(sql, [], |row| row.get::<_, Option<i64>>(0)).map(Option::unwrap_or_default)
+        };
+        let state = |name: &str| -> rusqlite::Result<Option<String>> {
+            let sql = "SELECT value FROM service_state WHERE name = ?";
+            db.query_row(sql, [name], |row| row.get(0)).optional()
+        };
+        let at = uint(most(
+            "SELECT max(updated_at) FROM (SELECT updated_at FROM transfers ORDER BY transfer_id DESC LIMIT 1)",
+        )?);
+        let written = state("written_at")?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let audit = most(&format!("SELECT max(n) FROM audit_units WHERE lane = {}", int(LANE)))?;
+        let operations = most("SELECT max(seq) FROM operations WHERE ledger = 1")?;
+        let externals = most("SELECT max(operation_id) FROM externals")?;
+        let batches = most(
+            "SELECT max(batch) FROM transfers WHERE transfer_id > (SELECT max(transfer_id) FROM transfers) - 1",
+        )?;
+        Ok(Self {
+            at: if at > written { at } else { written },
+            serial: uint(most("SELECT max(transfer_id) FROM transfers")?),
+            batch: batches,
+            seq: uint(if operations > externals { operations } else { externals }),
+            audit: uint(audit),
+            halted: state("halted")?.is_some(),
+            horizon: state("horizon")?.and_then(|text| text.parse().ok()),
+        })
+    }
+}

@@ -1,0 +1,337 @@
+//! The journal and the Funding ledger in one folder, on SQLite: no server, one owner.
+//!
+//! One writer thread takes everything that waits as one transaction with one sync; readers have
+//! connections of their own and never wait for it.
+
+mod due;
+mod fail;
+mod funding;
+mod group;
+mod lane;
+mod put;
+mod read;
+mod rows;
+mod snapshot;
+mod sums;
+mod text;
+mod thread;
+mod touch;
+mod unit;
+mod work;
+mod writer;
+
+use due::Handed;
+pub use funding::Funding;
+use kernel::answer::Cause;
+use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
+use kernel::money::Asset;
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::ledger::Identity;
+use kernel::ports::meter::Meter;
+use kernel::record::Record;
+use kernel::table::Flows;
+use kernel::unit::{Unit, Wrote};
+use lane::Lane;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use thread::Readers;
+use tokio::sync::{mpsc, oneshot};
+use work::Work;
+use writer::Writer;
+
+/// The file that holds everything.
+pub const FILE: &str = "portage.db";
+/// The file whose lock says who owns the folder.
+const LOCK: &str = "portage.lock";
+/// The shape of the tables.
+const VERSION: i64 = 1;
+/// Marks the file as ours: "Port".
+const APPLICATION: i64 = 0x506f_7274;
+/// How many requests wait for the writer.
+const WAITING: usize = 4_096;
+/// How many questions are answered at once.
+const READERS: usize = 2;
+
+/// What a store is opened with.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Options {
+    /// The folder; made where it is missing.
+    pub dir: PathBuf,
+    /// Every flow.
+    pub flows: Arc<Flows>,
+    /// The time; the store's own never goes back.
+    pub clock: Arc<dyn Clock>,
+    /// Measurements.
+    pub meter: Arc<dyn Meter>,
+    /// Ends the process: the store can no longer keep its word.
+    pub fatal: Arc<dyn Fn(String) + Send + Sync>,
+    /// The most bytes of the database; above them the store is full. `None`: as many as fit.
+    pub max_bytes: Option<u64>,
+}
+
+/// Why a folder cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process owns it.
+    Locked(PathBuf),
+    /// A newer release wrote it.
+    Newer(i64),
+    /// The file is not what this release wrote.
+    Damaged(String),
+    /// The folder cannot be used.
+    Io(std::io::Error),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Locked(dir) => write!(f, "another process owns {}", dir.display()),
+            Self::Newer(version) => write!(f, "a newer release wrote it (shape {version})"),
+            Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
+            Self::Io(error) => write!(f, "the folder cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// The embedded store.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Embedded {
+    file: PathBuf,
+    flows: Arc<Flows>,
+    clock: Arc<dyn Clock>,
+    writer: mpsc::Sender<Work>,
+    readers: Readers,
+    /// The time of the last write.
+    written: Arc<AtomicU64>,
+    handed: Arc<Mutex<Handed>>,
+    funding: Arc<Funding>,
+    /// The folder is ours for as long as this is open.
+    _lock: Arc<File>,
+}
+
+impl Embedded {
+    /// Opens a folder: takes its lock, makes or checks the tables, finds what is open.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(options: Options) -> Result<Arc<Self>, OpenError> {
+        std::fs::create_dir_all(&options.dir).map_err(OpenError::Io)?;
+        let lock = Arc::new(lock(&options.dir)?);
+        let file = options.dir.join(FILE);
+        let db = Connection::open(&file)?;
+        writer::setup(&db)?;
+        if let Some(most) = options.max_bytes {
+            let page: i64 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = i64::try_from(most).unwrap_or(i64::MAX) / page;
+            db.pragma_update(None, "max_page_count", pages)?;
+        }
+        create(&db)?;
+        let identity = identity(&db)?;
+        let lane = Lane::read(&db)?;
+        let handed = Arc::new(Mutex::new(Handed::open(&db, &options.flows)?));
+        let readers = (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>()?;
+        let readers = Readers::new(readers);
+        let (asks, asked) = mpsc::channel(WAITING);
+        let written = Arc::new(AtomicU64::new(lane.at));
+        let Options { flows, clock, meter, fatal, .. } = options;
+        let writer = Writer {
+            db,
+            flows: flows.clone(),
+            clock: clock.clone(),
+            meter,
+            fatal,
+            lane,
+            written: written.clone(),
+        };
+        // the folder stays ours until the last write is done
+        let held = lock.clone();
+        std::thread::spawn(move || {
+            writer.run(asked);
+            drop(held);
+        });
+        let funding =
+            Arc::new(Funding { writer: asks.clone(), readers: readers.clone(), identity });
+        let _lock = lock;
+        Ok(Arc::new(Self {
+            file,
+            flows,
+            clock,
+            writer: asks,
+            readers,
+            written,
+            handed,
+            funding,
+            _lock,
+        }))
+    }
+
+    /// The Funding ledger, which is enlisted in this journal.
+    pub fn funding(&self) -> Arc<Funding> {
+        self.funding.clone()
+    }
+
+    /// How many open transfers of the folder's last owner wait to be resumed.
+    pub fn orphans(&self) -> u64 {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner).waiting()
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Fut<'_, Result<T, Cause>> {
+        let flows = self.flows.clone();
+        self.readers.ask(move |db| question(db, &flows))
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join(LOCK))
+        .map_err(OpenError::Io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked(dir.to_owned())),
+        Err(TryLockError::Error(error)) => Err(OpenError::Io(error)),
+    }
+}
+
+/// A connection that only reads.
+fn reader(file: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(std::time::Duration::from_secs(5))?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// Makes the tables of a fresh store, or checks whose they are.
+fn create(db: &Connection) -> Result<(), OpenError> {
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version > VERSION {
+        return Err(OpenError::Newer(version));
+    }
+    if version == VERSION {
+        let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let ours = owner == APPLICATION;
+        return ours.then_some(()).ok_or_else(|| OpenError::Damaged("not our file".to_owned()));
+    }
+    let fresh = db.unchecked_transaction()?;
+    fresh.execute_batch(include_str!("schema.sql"))?;
+    for asset in Asset::fresh() {
+        fresh.execute(
+            "INSERT INTO assets_tb VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            params![
+                asset.id.0,
+                asset.symbol,
+                asset.precision,
+                asset.status.name(),
+                asset.transferable,
+                text::amount(asset.min),
+            ],
+        )?;
+    }
+    fresh.execute(
+        "INSERT INTO service_state VALUES ('identity', lower(hex(randomblob(16))), 1, 0)",
+        [],
+    )?;
+    fresh.pragma_update(None, "application_id", APPLICATION)?;
+    fresh.pragma_update(None, "user_version", VERSION)?;
+    fresh.commit()?;
+    Ok(())
+}
+
+/// Who this store is: drawn once.
+fn identity(db: &Connection) -> Result<Identity, OpenError> {
+    let sql = "SELECT value FROM service_state WHERE name = 'identity'";
+    let text: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;
+    let number = text.and_then(|text| u128::from_str_radix(&text, 16).ok());
+    number.map(Identity).ok_or_else(|| OpenError::Damaged("no identity".to_owned()))
+}
+
+impl Journal for Embedded {
+    fn now(&self) -> Millis {
+        let (clock, written) = (self.clock.now(), self.written.load(Ordering::Acquire));
+        if clock > written { clock } else { written }
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let asked = units.len();
+            if asked == 0 {
+                return Vec::new();
+            }
+            let closed = || vec![Wrote::Unknown(Cause::of("STORE_CLOSED")); asked];
+            let (told, answer) = oneshot::channel();
+            let wrote = Vec::with_capacity(asked);
+            if self.writer.send(Work::Units { units, wrote, told }).await.is_err() {
+                return closed();
+            }
+            answer.await.unwrap_or_else(|_| closed())
+        })
+    }
+
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| read::get(db, flows, &ids))
+    }
+
+    fn bound(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        self.ask(move |db, flows| read::bound(db, flows, (flows.table(flow).flow, &scope, &key)))
+    }
+
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        self.ask(move |db, _| read::history(db, id))
+    }
+
+    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        let (handed, now) = (self.handed.clone(), self.now());
+        self.ask(move |db, flows| {
+            handed.lock().unwrap_or_else(PoisonError::into_inner).take(db, flows, now, limit)
+        })
+    }
+
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.ask(move |db, flows| read::open_below(db, flows, id))
+    }
+
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| read::open_of(db, flows, user))
+    }
+
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.ask(read::counts)
+    }
+
+    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
+        self.ask(read::standing)
+    }
+
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        let (file, flows) = (self.file.clone(), self.flows.clone());
+        let begun = self.readers.ask(move |_| snapshot::Instant::begin(reader(&file)?, flows));
+        Box::pin(async move {
+            let instant: Box<dyn Snapshot> = Box::new(begun.await?);
+            Ok(instant)
+        })
+    }
+}

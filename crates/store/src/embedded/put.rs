@@ -1,0 +1,101 @@
+//! Rows that belong to no transfer: receipts, identities, flags, cases.
+
+use super::group::Group;
+use super::text::int;
+use kernel::ids::{LedgerId, Millis};
+use kernel::money::Amount;
+use kernel::ports::ledger::Known;
+use kernel::unit::{Case, Operation, Put};
+use rusqlite::{OptionalExtension, params};
+
+impl Group<'_> {
+    /// Writes one put. Transfers were gathered before; attempts are refused before.
+    pub(super) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
+        match put {
+            Put::Open(_) | Put::Head { .. } | Put::Attempt(_) | Put::Form(..) => Ok(()),
+            Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
+            Put::Resource { name, value } => self.set(&format!("resource/{name}"), value),
+            Put::Raise { name, to } => {
+                let name = format!("counter/{name}");
+                if self.counter(&name)? >= *to {
+                    return Ok(());
+                }
+                self.set(&name, &super::text::amount(Amount(*to)))
+            }
+            Put::Adopt { ledger, known } => self.adopt(*ledger, known),
+            Put::Horizon(id) => {
+                if self.lane.horizon.is_some_and(|horizon| horizon >= *id) {
+                    return Ok(());
+                }
+                self.lane.horizon = Some(*id);
+                self.set("horizon", &id.to_string())
+            }
+            Put::Case(case) => self.case(case),
+            Put::Halt { reason } => {
+                if self.lane.halted {
+                    return Ok(());
+                }
+                self.lane.halted = true;
+                self.set("halted", reason)
+            }
+            Put::Pause { flow, reason } => {
+                let name = format!("paused/{}", self.flows.table(*flow).flow);
+                if self.value(&name)?.is_some() {
+                    return Ok(());
+                }
+                self.set(&name, reason)
+            }
+        }
+    }
+
+    fn receipt(&mut self, ledger: LedgerId, operation: &Operation) -> rusqlite::Result<()> {
+        let highest = self.highest.entry(ledger).or_default();
+        if *highest < operation.seq {
+            *highest = operation.seq;
+        }
+        // the same receipt again: what contradicts it was refused before
+        if self.legs(ledger, operation.op.key.id)?.has(operation.op.key.leg) {
+            return Ok(());
+        }
+        self.store(ledger, operation)
+    }
+
+    /// Another incarnation followed this one.
+    pub(super) fn superseded(&self, ledger: LedgerId, known: &Known) -> rusqlite::Result<bool> {
+        let sql = "SELECT current FROM ledgers_tb WHERE ledger = ? AND incarnation = ?";
+        let key = params![ledger.0, format!("{:032x}", known.incarnation.0)];
+        let current: Option<bool> =
+            self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()?;
+        Ok(current == Some(false))
+    }
+
+    fn adopt(&mut self, ledger: LedgerId, known: &Known) -> rusqlite::Result<()> {
+        let before = super::read::current(self.db, ledger)?.map_or(0, |known| known.highest);
+        let highest = if before > known.highest { before } else { known.highest };
+        let sql = "UPDATE ledgers_tb SET current = 0 WHERE ledger = ?";
+        self.db.prepare_cached(sql)?.execute([ledger.0])?;
+        let sql = "INSERT INTO ledgers_tb \
+                     (ledger, incarnation, identity, highest, current, adopted_at) \
+                   VALUES (?1, ?2, ?3, ?4, 1, ?5) \
+                   ON CONFLICT (ledger, incarnation) DO UPDATE SET current = 1, highest = ?4";
+        let incarnation = format!("{:032x}", known.incarnation.0);
+        let identity = format!("{:032x}", known.identity.0);
+        let row = params![ledger.0, incarnation, identity, int(highest), int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    fn case(&self, case: &Case) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO cases (kind, severity, req_id, facts, status, opened_at) \
+                   VALUES (?, ?, ?, ?, 'OPEN', ?)";
+        let at: Millis = self.at;
+        self.db.prepare_cached(sql)?.execute(params![
+            case.kind,
+            case.severity.name(),
+            case.id.map(|id| id.to_string()),
+            &*case.facts,
+            int(at),
+        ])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Questions to the store.
+
+use super::rows;
+use super::text::{self, int, uint};
+use kernel::audit::{Entry, Hash};
+use kernel::ids::{Id, LedgerId, UserId};
+use kernel::money::{Asset, AssetStatus};
+use kernel::ports::journal::{Count, Linked, Standing};
+use kernel::ports::ledger::{Identity, Incarnation, Known};
+use kernel::record::Record;
+use kernel::table::Flows;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
+
+/// Transfers by id.
+pub(super) fn get(db: &Connection, flows: &Flows, ids: &[Id]) -> rusqlite::Result<Vec<Record>> {
+    let sql = format!("SELECT {} FROM transfers WHERE req_id = ?", rows::COLUMNS);
+    let mut ask = db.prepare_cached(&sql)?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let one = ask.query_row([id.to_string()], |row| rows::record(flows, row)).optional()?;
+        found.extend(one);
+    }
+    Ok(found)
+}
+
+/// The transfer of that number.
+pub(super) fn by_number(
+    db: &Connection,
+    flows: &Flows,
+    number: i64,
+) -> rusqlite::Result<Option<Record>> {
+    let sql = format!("SELECT {} FROM transfers WHERE transfer_id = ?", rows::COLUMNS);
+    db.prepare_cached(&sql)?.query_row([number], |row| rows::record(flows, row)).optional()
+}
+
+/// The transfer that a key is bound to.
+pub(super) fn bound(
+    db: &Connection,
+    flows: &Flows,
+    (flow, scope, key): (&str, &str, &str),
+) -> rusqlite::Result<Option<Record>> {
+    let sql = "SELECT transfer_id FROM keys WHERE flow = ? AND scope = ? AND cid = ?";
+    let mut ask = db.prepare_cached(sql)?;
+    let number = ask.query_row([flow, scope, key], |row| row.get(0)).optional()?;
+    number.map_or(Ok(None), |number| by_number(db, flows, number))
+}
+
+/// An entry as it stands in a history.
+type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String);
+
+/// A transfer's history with its hash chain.
+pub(super) fn history(db: &Connection, id: Id) -> rusqlite::Result<Vec<Linked>> {
+    let sql = "SELECT history FROM transfers WHERE req_id = ?";
+    let text: Option<String> =
+        db.prepare_cached(sql)?.query_row([id.to_string()], |row| row.get(0)).optional()?;
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
+        .map_err(|_| text::damaged(0, "not a history"))?;
+    let mut prev = kernel::audit::genesis(id);
+    let mut linked = Vec::with_capacity(lines.len());
+    for (seq, at, from, to, event, caller, detail, hash) in lines {
+        let hash = hash_of(&hash)?;
+        let entry = Entry { seq, at, from, to, event, caller, detail };
+        linked.push(Linked { entry, prev, hash });
+        prev = hash;
+    }
+    Ok(linked)
+}
+
+fn hash_of(text: &str) -> rusqlite::Result<Hash> {
+    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    let hash = bytes.and_then(|bytes| bytes.try_into().ok());
+    hash.ok_or_else(|| text::damaged(0, "not a hash"))
+}
+
+/// Every open transfer, in the order of its number.
+pub(super) fn each_open(
+    db: &Connection,
+    flows: &Flows,
+    filter: &str,
+    mut take: impl FnMut(Record),
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT {} FROM open_batches b CROSS JOIN transfers t \
+         ON t.transfer_id BETWEEN b.lo AND b.hi WHERE {filter}",
+        rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect::<Vec<_>>().join(", ")
+    );
+    let mut ask = db.prepare_cached(&sql)?;
+    let mut found = ask.query([])?;
+    while let Some(row) = found.next()? {
+        let record = rows::record(flows, row)?;
+        if !flows.table(record.flow).ends(record.head.state) {
+            take(record);
+        }
+    }
+    Ok(())
+}
+
+/// A user's open transfers.
+pub(super) fn open_of(
+    db: &Connection,
+    flows: &Flows,
+    user: UserId,
+) -> rusqlite::Result<Vec<Record>> {
+    let mut open = Vec::new();
+    each_open(db, flows, &format!("t.user_id = {}", int(user.0)), |record| open.push(record))?;
+    Ok(open)
+}
+
+/// Open transfers at or below an id.
+pub(super) fn open_below(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Id>> {
+    let mut open = Vec::new();
+    each_open(db, flows, "1", |record| open.extend((record.id <= id).then_some(record.id)))?;
+    Ok(open)
+}
+
+/// Open transfers by flow and state.
+pub(super) fn counts(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Count>> {
+    let mut counts: BTreeMap<_, Count> = BTreeMap::new();
+    each_open(db, flows, "1", |record| {
+        let (flow, state, oldest) = (record.flow, record.head.state, record.created_at);
+        let count =
+            counts.entry((flow, state)).or_insert(Count { flow, state, transfers: 0, oldest });
+        count.transfers += 1;
+        if oldest < count.oldest {
+            count.oldest = oldest;
+        }
+    })?;
+    Ok(counts.into_values().collect())
+}
+
+/// Flags, assets, ledgers.
+pub(super) fn standing(db: &Connection, flows: &Flows) -> rusqlite::Result<Standing> {
+    let mut standing = Standing::default();
+    let mut ask = db.prepare_cached("SELECT name, value FROM service_state")?;
+    let mut found = ask.query([])?;
+    while let Some(row) = found.next()? {
+        let (name, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+        match name {
+            "halted" => standing.halted = Some(value.into()),
+            "horizon" => standing.horizon = Some(text::read_id(1, value)?),
+            _ => {
+                let flow = name.strip_prefix("paused/").and_then(|flow| flows.named(flow));
+                standing.paused.extend(flow.map(|flow| (flow, value.into())));
+            }
+        }
+    }
+    let sql = "SELECT asset_id, symbol, precision, status, internal_transfer_enabled, \
+               min_transfer_amount, max_transfer_amount FROM assets_tb ORDER BY asset_id";
+    let mut ask = db.prepare_cached(sql)?;
+    standing.assets = ask.query_map([], asset)?.collect::<rusqlite::Result<_>>()?;
+    let mut ask = db.prepare_cached("SELECT ledger FROM ledgers_tb WHERE current = 1")?;
+    let ledgers: Vec<u8> = ask.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for ledger in ledgers.into_iter().map(LedgerId) {
+        standing.ledgers.extend(current(db, ledger)?.map(|known| (ledger, known)));
+    }
+    Ok(standing)
+}
+
+fn asset(row: &Row<'_>) -> rusqlite::Result<Asset> {
+    let status = AssetStatus::parse(row.get_ref(3)?.as_str()?);
+    let max: Option<String> = row.get(6)?;
+    Ok(Asset {
+        id: kernel::ids::AssetId(row.get(0)?),
+        symbol: row.get(1)?,
+        precision: row.get(2)?,
+        status: status.ok_or_else(|| text::damaged(3, "not an asset's status"))?,
+        transferable: row.get(4)?,
+        min: text::read_amount(5, row.get_ref(5)?.as_str()?)?,
+        max: max.map(|text| text::read_amount(6, &text)).transpose()?,
+    })
+}
+
+/// What the journal holds as current of a ledger.
+pub(super) fn current(db: &Connection, ledger: LedgerId) -> rusqlite::Result<Option<Known>> {
+    let sql = "SELECT identity, incarnation, highest FROM ledgers_tb \
+               WHERE ledger = ? AND current = 1";
+    let number = |column, text: &str| {
+        u128::from_str_radix(text, 16).map_err(|_| text::damaged(column, "not a number"))
+    };
+    let read = |row: &Row<'_>| {
+        Ok(Known {
+            identity: Identity(number(0, row.get_ref(0)?.as_str()?)?),
+            incarnation: Incarnation(number(1, row.get_ref(1)?.as_str()?)?),
+            highest: uint(row.get(2)?),
+        })
+    };
+    db.prepare_cached(sql)?.query_row(params![ledger.0], read).optional()
+}

@@ -1,0 +1,149 @@
+-- The embedded store. Names that readers rely on are those of the contract: tables where operators
+-- lock and constrain rows, views over leaner shapes elsewhere. Amounts are base units as 39 digits
+-- of zero-padded text, so that text compares like numbers; views show them without the padding.
+
+CREATE TABLE transfers (
+  transfer_id INTEGER PRIMARY KEY,
+  req_id TEXT NOT NULL UNIQUE,
+  flow TEXT NOT NULL,
+  principal TEXT NOT NULL,
+  user_id INTEGER NOT NULL,
+  scope TEXT,
+  cid TEXT,
+  fingerprint BLOB,
+  asset_id INTEGER NOT NULL,
+  amount TEXT NOT NULL,
+  fee TEXT NOT NULL,
+  source_type INTEGER NOT NULL,
+  source_account TEXT NOT NULL,
+  target_type INTEGER NOT NULL,
+  target_account TEXT NOT NULL,
+  deadline INTEGER,
+  memo TEXT,
+  reference TEXT,
+  metadata TEXT,
+  state INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  error_message TEXT,
+  error_class TEXT,
+  retry_count INTEGER NOT NULL,
+  rejections INTEGER NOT NULL,
+  alone INTEGER NOT NULL,
+  deaths INTEGER NOT NULL,
+  due_at INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  batch INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  chain BLOB NOT NULL,
+  -- entries as JSON arrays, joined by commas; appended to, never rewritten
+  history TEXT NOT NULL
+);
+-- The place where a client's key is unique for ever.
+CREATE TABLE keys (
+  flow TEXT NOT NULL, scope TEXT NOT NULL, cid TEXT NOT NULL, transfer_id INTEGER NOT NULL,
+  PRIMARY KEY (flow, scope, cid)
+) WITHOUT ROWID;
+-- What is open: one row for each journal write that opened transfers, until all of them ended.
+CREATE TABLE open_batches (
+  batch INTEGER PRIMARY KEY, lo INTEGER NOT NULL, hi INTEGER NOT NULL, open INTEGER NOT NULL
+);
+-- What was not finished at once and waits for its time.
+CREATE TABLE due (
+  transfer_id INTEGER PRIMARY KEY, due_at INTEGER NOT NULL, leased_by INTEGER, leased_until INTEGER
+);
+CREATE TABLE operations (
+  req_id TEXT NOT NULL, ledger INTEGER NOT NULL, leg TEXT NOT NULL,
+  result TEXT NOT NULL, code TEXT, seq INTEGER NOT NULL,
+  asset_id INTEGER NOT NULL, amount TEXT NOT NULL, account TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (req_id, ledger, leg)
+) WITHOUT ROWID;
+CREATE TABLE externals (
+  operation_id INTEGER PRIMARY KEY,
+  direction TEXT NOT NULL, reference TEXT NOT NULL,
+  user_id INTEGER NOT NULL, asset_id INTEGER NOT NULL, amount TEXT NOT NULL,
+  available TEXT NOT NULL, reason TEXT NOT NULL, caller TEXT NOT NULL, at INTEGER NOT NULL,
+  UNIQUE (direction, reference)
+);
+CREATE TABLE balances_tb (
+  user_id INTEGER NOT NULL, account_type TEXT NOT NULL, asset_id INTEGER NOT NULL,
+  available TEXT NOT NULL, frozen TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('ACTIVE', 'FROZEN', 'DISABLED')),
+  version INTEGER NOT NULL,
+  PRIMARY KEY (user_id, account_type, asset_id)
+) WITHOUT ROWID;
+-- Clearing and world of a ledger, signed, one row for each writer's lane.
+CREATE TABLE books (
+  account_type TEXT NOT NULL, book TEXT NOT NULL, lane INTEGER NOT NULL, asset_id INTEGER NOT NULL,
+  amount TEXT NOT NULL,
+  PRIMARY KEY (account_type, book, lane, asset_id)
+) WITHOUT ROWID;
+CREATE TABLE assets_tb (
+  asset_id INTEGER PRIMARY KEY, symbol TEXT NOT NULL UNIQUE, precision INTEGER NOT NULL,
+  status TEXT NOT NULL, internal_transfer_enabled INTEGER NOT NULL,
+  min_transfer_amount TEXT NOT NULL, max_transfer_amount TEXT
+);
+CREATE TABLE outbox (
+  id TEXT PRIMARY KEY, req_id TEXT NOT NULL, n INTEGER NOT NULL, topic TEXT NOT NULL,
+  partition_key TEXT NOT NULL, type TEXT NOT NULL, payload TEXT NOT NULL, headers TEXT NOT NULL,
+  processed INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL, published_at INTEGER,
+  UNIQUE (req_id, type, n)
+) WITHOUT ROWID;
+CREATE TABLE inbox (
+  consumer TEXT NOT NULL, event_id TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (consumer, event_id)
+) WITHOUT ROWID;
+CREATE TABLE cases (
+  case_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, severity TEXT NOT NULL, req_id TEXT,
+  facts TEXT NOT NULL, status TEXT NOT NULL, opened_at INTEGER NOT NULL, closed_at INTEGER
+);
+CREATE TABLE operator_actions (
+  action_id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
+  reason TEXT NOT NULL, caller TEXT NOT NULL, idempotency_key TEXT NOT NULL UNIQUE,
+  found INTEGER NOT NULL, at INTEGER NOT NULL
+);
+-- Flags, counters and cursors by name.
+CREATE TABLE service_state (
+  name TEXT PRIMARY KEY, value TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE ledgers_tb (
+  ledger INTEGER NOT NULL, incarnation TEXT NOT NULL, identity TEXT NOT NULL,
+  highest INTEGER NOT NULL, current INTEGER NOT NULL, adopted_at INTEGER NOT NULL,
+  PRIMARY KEY (ledger, incarnation)
+) WITHOUT ROWID;
+CREATE TABLE audit_units (
+  lane INTEGER NOT NULL, n INTEGER NOT NULL, count INTEGER NOT NULL, digest BLOB NOT NULL,
+  at INTEGER NOT NULL, PRIMARY KEY (lane, n)
+) WITHOUT ROWID;
+
+CREATE VIEW transfers_tb AS SELECT
+  t.transfer_id, t.req_id, t.flow, t.principal, t.user_id, t.cid, lower(hex(t.fingerprint)) AS fingerprint,
+  t.asset_id, ltrim(t.amount, '0') AS amount,
+  CASE WHEN t.source_type = 1 AND t.target_type = 2 THEN 1
+       WHEN t.source_type = 2 AND t.target_type = 1 THEN 2 ELSE 0 END AS transfer_type,
+  t.source_type, t.target_type, t.reference, t.metadata, t.state, t.version,
+  t.error_message, t.error_class, t.retry_count, d.due_at, d.leased_by, d.leased_until,
+  t.created_at, t.updated_at
+FROM transfers t LEFT JOIN due d USING (transfer_id);
+
+CREATE VIEW transfer_events AS SELECT
+  t.req_id, json_extract(e.value, '$[0]') AS seq, json_extract(e.value, '$[1]') AS at,
+  json_extract(e.value, '$[2]') AS from_state, json_extract(e.value, '$[3]') AS to_state,
+  json_extract(e.value, '$[4]') AS event, json_extract(e.value, '$[5]') AS caller,
+  json_extract(e.value, '$[6]') AS detail,
+  lag(json_extract(e.value, '$[7]')) OVER (PARTITION BY t.req_id ORDER BY e.key) AS prev_hash,
+  json_extract(e.value, '$[7]') AS hash
+FROM transfers t, json_each('[' || t.history || ']') e;
+
+CREATE VIEW transfer_operations AS SELECT
+  CASE ledger WHEN 1 THEN 'FUNDING' WHEN 2 THEN 'SPOT' WHEN 3 THEN 'FUTURE' WHEN 4 THEN 'MARGIN'
+    ELSE CAST(ledger AS TEXT) END AS ledger,
+  req_id, leg, leg AS op_type, result, code, seq, asset_id,
+  CASE ltrim(amount, '0') WHEN '' THEN '0' ELSE ltrim(amount, '0') END AS amount, account, at
+FROM operations;
+
+CREATE VIEW balances AS SELECT
+  user_id, account_type, asset_id,
+  CASE ltrim(available, '0') WHEN '' THEN '0' ELSE ltrim(available, '0') END AS available,
+  CASE ltrim(frozen, '0') WHEN '' THEN '0' ELSE ltrim(frozen, '0') END AS frozen, status, version
+FROM balances_tb;

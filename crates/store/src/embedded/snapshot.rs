@@ -1,0 +1,111 @@
+//! One instant of the store: a read transaction on a connection and a thread of its own.
+
+use super::funding::operation;
+use super::rows::party;
+use super::sums;
+use super::text::{self, int, uint};
+use super::thread::Readers;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, LedgerId, Serial};
+use kernel::ports::Fut;
+use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::ledger::Totals;
+use kernel::table::Flows;
+use kernel::unit::{Key, Operation};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::sync::Arc;
+
+/// The read transaction ends when the thread does, and the thread when this is dropped.
+pub(super) struct Instant {
+    reader: Readers,
+    flows: Arc<Flows>,
+}
+
+impl Instant {
+    /// Begins at the moment of this call.
+    pub(super) fn begin(db: Connection, flows: Arc<Flows>) -> rusqlite::Result<Self> {
+        db.execute_batch("BEGIN")?;
+        // a deferred transaction begins with its first reading
+        db.query_row("SELECT count(*) FROM ledgers_tb", [], |_| Ok(()))?;
+        Ok(Self { reader: Readers::new(vec![db]), flows })
+    }
+}
+
+impl Snapshot for Instant {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        if ledger != LedgerId::FUNDING {
+            return Box::pin(async { Err(Cause::of("NOT_ENLISTED")) });
+        }
+        self.reader.ask(sums::books)
+    }
+
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        self.reader.ask(move |db| sums::sums(db, ledger, upto))
+    }
+
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let flows = self.flows.clone();
+        self.reader.ask(move |db| {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let sql =
+                format!("SELECT {COLUMNS} FROM transfers WHERE transfer_id > ? ORDER BY 1 LIMIT ?");
+            let mut ask = db.prepare_cached(&sql)?;
+            let read = |row: &Row<'_>| line(&flows, row);
+            let lines = ask.query_map(params![int(after.0), limit], read)?;
+            lines.map(|line| completed(db, line?)).collect()
+        })
+    }
+
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let flows = self.flows.clone();
+        self.reader.ask(move |db| {
+            let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ?");
+            let mut ask = db.prepare_cached(&sql)?;
+            let mut lines = Vec::with_capacity(keys.len());
+            for key in keys {
+                let found = ask.query_row([key.id.to_string()], |row| line(&flows, row)).optional();
+                if let Some(line) = found? {
+                    lines.push(completed(db, line)?);
+                }
+            }
+            Ok(lines)
+        })
+    }
+}
+
+const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
+    target_type, target_account, asset_id, amount";
+
+fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
+    let flow = flows.named(row.get_ref(2)?.as_str()?);
+    let flow = flow.ok_or_else(|| text::damaged(2, "not a flow of ours"))?;
+    let state = flows.table(flow).coded(row.get(3)?);
+    Ok(Line {
+        serial: Serial(uint(row.get(0)?)),
+        id: text::read_id(1, row.get_ref(1)?.as_str()?)?,
+        flow,
+        state: state.ok_or_else(|| text::damaged(3, "not a state of the flow"))?,
+        source: party(row, 4)?,
+        target: party(row, 6)?,
+        asset: AssetId(row.get(8)?),
+        amount: text::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        operations: Vec::new(),
+    })
+}
+
+/// The line with its operations.
+fn completed(db: &Connection, mut line: Line) -> rusqlite::Result<Line> {
+    let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
+               FROM operations WHERE req_id = ?";
+    let mut ask = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| -> rusqlite::Result<(LedgerId, Operation)> {
+        Ok((LedgerId(row.get(8)?), operation(row)?))
+    };
+    line.operations =
+        ask.query_map([line.id.to_string()], read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(line)
+}

@@ -1,0 +1,183 @@
+//! What the writer is asked to do. Each item can be run again: a group that is broken by one of
+//! them is taken apart.
+
+use super::funding::{NewOperation, Undo, book_external};
+use super::group::Group;
+use kernel::answer::{Answer, Cause};
+use kernel::ids::LedgerId;
+use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
+use kernel::unit::{Key, Op, Operation, Outcome, Unit, Wrote};
+use std::sync::Arc;
+use tokio::sync::oneshot::Sender;
+
+/// One answer on its way.
+pub(crate) struct Ask<Q, A> {
+    question: Q,
+    answer: Option<Result<A, Cause>>,
+    told: Sender<Result<A, Cause>>,
+}
+
+impl<Q, A> Ask<Q, A> {
+    pub(crate) fn new(question: Q, told: Sender<Result<A, Cause>>) -> Self {
+        Self { question, answer: None, told }
+    }
+
+    fn tell(self) {
+        let answer = self.answer.unwrap_or(Err(Cause::of("NOT_WRITTEN")));
+        // whoever asked went away
+        let _gone = self.told.send(answer);
+    }
+}
+
+/// Something to write.
+pub(crate) enum Work {
+    /// Units.
+    Units { units: Vec<Unit>, wrote: Vec<Wrote>, told: Sender<Vec<Wrote>> },
+    /// Single legs at Funding, each by itself.
+    Legs { ops: Arc<[Op]>, answers: Vec<Answer>, told: Sender<Vec<Answer>> },
+    /// A tombstone.
+    Fence(Ask<Key, Stored>),
+    /// An account's status.
+    Status(Ask<StatusChange, bool>),
+    /// External money.
+    External(Ask<External, Moved>),
+}
+
+impl Work {
+    /// How many items of their own it has.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Units { units, .. } => units.len(),
+            Self::Legs { ops, .. } => ops.len(),
+            Self::Fence(_) | Self::Status(_) | Self::External(_) => 1,
+        }
+    }
+
+    /// Runs one item inside a transaction.
+    pub(super) fn run(&mut self, n: usize, group: &mut Group<'_>) -> rusqlite::Result<()> {
+        match self {
+            Self::Units { units, wrote, .. } => {
+                let Some(unit) = units.get(n) else { return Ok(()) };
+                put(wrote, n, group.apply(unit)?, Wrote::Full);
+            }
+            Self::Legs { ops, answers, .. } => {
+                let Some(op) = ops.get(n) else { return Ok(()) };
+                put(answers, n, group.leg(op)?, Answer::Unknown(Cause::of("NOT_WRITTEN")));
+            }
+            Self::Fence(ask) => ask.answer = Some(Ok(group.fence(ask.question)?)),
+            Self::Status(ask) => ask.answer = Some(Ok(group.status(&ask.question)?)),
+            Self::External(ask) => {
+                ask.answer = Some(Ok(book_external(group, &ask.question)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// There was no room for one item.
+    pub(super) fn full(&mut self, n: usize) {
+        match self {
+            Self::Units { wrote, .. } => put(wrote, n, Wrote::Full, Wrote::Full),
+            Self::Legs { .. } | Self::Fence(_) | Self::Status(_) | Self::External(_) => {
+                self.unknown(n, &Cause::of("DISK_FULL"));
+            }
+        }
+    }
+
+    /// Nobody knows, or something hindered one item.
+    pub(super) fn unknown(&mut self, n: usize, cause: &Cause) {
+        match self {
+            Self::Units { wrote, .. } => put(wrote, n, Wrote::Unknown(cause.clone()), Wrote::Full),
+            Self::Legs { answers, .. } => {
+                let unknown = Answer::Unknown(cause.clone());
+                put(answers, n, unknown.clone(), unknown);
+            }
+            Self::Fence(ask) => ask.answer = Some(Err(cause.clone())),
+            Self::Status(ask) => ask.answer = Some(Err(cause.clone())),
+            Self::External(ask) => ask.answer = Some(Err(cause.clone())),
+        }
+    }
+
+    /// Gives the answers, now that they are durable.
+    pub(super) fn answer(self) {
+        match self {
+            // whoever asked went away
+            Self::Units { wrote, told, .. } => drop(told.send(wrote)),
+            Self::Legs { answers, told, .. } => drop(told.send(answers)),
+            Self::Fence(ask) => ask.tell(),
+            Self::Status(ask) => ask.tell(),
+            Self::External(ask) => ask.tell(),
+        }
+    }
+}
+
+/// Puts an answer at its place; a second run replaces the first.
+fn put<T: Clone>(answers: &mut Vec<T>, n: usize, answer: T, filler: T) {
+    if answers.len() <= n {
+        answers.resize(n + 1, filler);
+    }
+    if let Some(slot) = answers.get_mut(n) {
+        *slot = answer;
+    }
+}
+
+impl Group<'_> {
+    /// One leg by itself: the plain path.
+    fn leg(&mut self, op: &Op) -> rusqlite::Result<Answer> {
+        let (mut new, mut undo) = (Vec::new(), Undo::default());
+        let answer = self.decide(op, &mut new, &mut undo)?;
+        for NewOperation { operation } in &new {
+            self.store(LedgerId::FUNDING, operation)?;
+        }
+        Ok(answer)
+    }
+
+    fn fence(&mut self, key: Key) -> rusqlite::Result<Stored> {
+        let legs = self.legs(LedgerId::FUNDING, key.id)?;
+        if let Some(stored) = legs.of(key.leg) {
+            return Ok(Stored::Found(stored.clone()));
+        }
+        if !key.leg.refusable() {
+            return Ok(Stored::Nothing);
+        }
+        self.lane.seq += 1;
+        let op = Op {
+            key,
+            account: kernel::record::Account::Named("fence".into()),
+            other: None,
+            asset: kernel::ids::AssetId(0),
+            amount: kernel::money::Amount::ZERO,
+        };
+        let operation = Operation { seq: self.lane.seq, op, outcome: Outcome::Fenced };
+        self.store(LedgerId::FUNDING, &operation)?;
+        Ok(Stored::Found(operation))
+    }
+
+    fn status(&mut self, change: &StatusChange) -> rusqlite::Result<bool> {
+        use super::text::int;
+        use rusqlite::{OptionalExtension as _, params};
+        let sql = "SELECT found FROM operator_actions WHERE idempotency_key = ?";
+        let done: Option<bool> =
+            self.db.prepare_cached(sql)?.query_row([&*change.key], |row| row.get(0)).optional()?;
+        if let Some(found) = done {
+            return Ok(found);
+        }
+        self.books.forget(self.db)?;
+        let sql = "UPDATE balances_tb SET status = ?2, version = version + 1 \
+                   WHERE user_id = ?1 AND account_type = 'FUNDING'";
+        let row = params![int(change.user.0), change.status.name()];
+        let found = self.db.prepare_cached(sql)?.execute(row)? > 0;
+        let sql = "INSERT INTO operator_actions \
+                     (action, subject, value, reason, caller, idempotency_key, found, at) \
+                   VALUES ('ACCOUNT_STATUS', ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            format!("FUNDING/{}", change.user),
+            change.status.name(),
+            &*change.reason,
+            &*change.caller,
+            &*change.key,
+            found,
+            int(self.at),
+        ])?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,153 @@
+//! The one writer: takes everything that waits as one transaction, so that one sync carries it all.
+
+use super::fail::{Failure, failure};
+use super::group::Group;
+use super::lane::Lane;
+use super::work::Work;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::clock::Clock;
+use kernel::ports::meter::{Meter, Seen};
+use kernel::table::Flows;
+use rusqlite::Connection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::mpsc::Receiver;
+
+/// The most items of one transaction.
+const MOST: usize = 4_096;
+/// After so many bytes of log the pages are moved into the database, between two writes.
+const CHECKPOINT: i64 = 4_000;
+
+/// What the writer needs.
+pub(super) struct Writer {
+    pub db: Connection,
+    pub flows: Arc<Flows>,
+    pub clock: Arc<dyn Clock>,
+    pub meter: Arc<dyn Meter>,
+    pub fatal: Arc<dyn Fn(String) + Send + Sync>,
+    pub lane: Lane,
+    /// The time of the last write, for everybody.
+    pub written: Arc<AtomicU64>,
+}
+
+impl Writer {
+    /// Runs until nobody can ask any more.
+    pub(super) fn run(mut self, mut asked: Receiver<Work>) {
+        let mut waiting = Vec::new();
+        while let Some(first) = asked.blocking_recv() {
+            let mut items = first.len();
+            waiting.push(first);
+            while items < MOST
+                && let Ok(next) = asked.try_recv()
+            {
+                items += next.len();
+                waiting.push(next);
+            }
+            let begun = self.clock.ticks();
+            self.write(&mut waiting);
+            let nanos = self.clock.ticks().saturating_sub(begun);
+            self.meter.see(Seen::Commit { nanos, units: items });
+            for work in waiting.drain(..) {
+                work.answer();
+            }
+        }
+    }
+
+    /// One transaction for all; where one item breaks it, one for each.
+    fn write(&mut self, works: &mut [Work]) {
+        let items: Vec<(usize, usize)> = works
+            .iter()
+            .enumerate()
+            .flat_map(|(w, work)| (0..work.len()).map(move |n| (w, n)))
+            .collect();
+        match self.transaction(works, &items) {
+            Ok(()) => {}
+            Err(Failure::Refused(_)) if items.len() > 1 => {
+                for item in items {
+                    if let Err(failure) = self.transaction(works, &[item]) {
+                        self.failed(works, &[item], failure);
+                    }
+                }
+            }
+            Err(failure) => self.failed(works, &items, failure),
+        }
+    }
+
+    fn transaction(&mut self, works: &mut [Work], items: &[(usize, usize)]) -> Result<(), Failure> {
+        self.run_sql("BEGIN IMMEDIATE")?;
+        match self.fill(works, items) {
+            Ok(lane) => match self.run_sql("COMMIT") {
+                Ok(()) => {
+                    self.lane = lane;
+                    self.written.store(lane.at, Ordering::Release);
+                    Ok(())
+                }
+                Err(failure) => self.undo(failure),
+            },
+            Err(error) => self.undo(failure(error)),
+        }
+    }
+
+    fn fill(&self, works: &mut [Work], items: &[(usize, usize)]) -> rusqlite::Result<Lane> {
+        let now: Millis = self.clock.now();
+        let mut group = Group::new(&self.db, &self.flows, self.lane, now);
+        for (w, n) in items {
+            if let Some(work) = works.get_mut(*w) {
+                work.run(*n, &mut group)?;
+            }
+        }
+        group.finish()
+    }
+
+    /// Runs a statement, for as long as somebody else holds the lock.
+    fn run_sql(&self, sql: &str) -> Result<(), Failure> {
+        loop {
+            match self.db.execute_batch(sql).map_err(failure) {
+                Err(Failure::Busy) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Takes back what was not committed. Where that fails too, nobody knows what is there.
+    fn undo(&self, failure: Failure) -> Result<(), Failure> {
+        if self.db.is_autocommit() {
+            return Err(failure);
+        }
+        match self.db.execute_batch("ROLLBACK") {
+            Ok(()) => Err(failure),
+            Err(error) => Err(Failure::Broken(format!("{failure:?}; then ROLLBACK: {error}"))),
+        }
+    }
+
+    fn failed(&self, works: &mut [Work], items: &[(usize, usize)], failure: Failure) {
+        if let Failure::Broken(what) = &failure {
+            (self.fatal)(format!("the store failed: {what}"));
+        }
+        for (w, n) in items {
+            let Some(work) = works.get_mut(*w) else { continue };
+            match &failure {
+                Failure::Full => work.full(*n),
+                Failure::Refused(what) => {
+                    work.unknown(*n, &Cause::because("STORE_REFUSED", what.as_str()));
+                }
+                Failure::Busy => work.unknown(*n, &Cause::of("STORE_BUSY")),
+                Failure::Broken(what) => {
+                    work.unknown(*n, &Cause::because("STORE_BROKEN", what.as_str()));
+                }
+            }
+        }
+    }
+}
+
+/// How the writer's connection is set up.
+pub(super) fn setup(db: &Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
+    db.pragma_update(None, "cache_size", -32_768)?;
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    db.set_prepared_statement_cache_capacity(128);
+    db.busy_timeout(std::time::Duration::from_secs(5))
+}
