@@ -59,6 +59,7 @@ impl House {
             clock: Arc::clone(&clock),
             meter,
             fatal: Arc::clone(&fatal),
+            max_bytes: None,
         };
         let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
         let standing = store.standing().await.map_err(|cause| {
@@ -156,7 +157,7 @@ fn locked(dir: &Path) -> Fault {
 fn journal_fault(dir: &Path, fault: &store::embedded::OpenError) -> Fault {
     use store::embedded::OpenError;
     let exit = match fault {
-        OpenError::Locked => return locked(dir),
+        OpenError::Locked(_) => return locked(dir),
         OpenError::Damaged(_) | OpenError::Newer(_) => Exit::Data,
         OpenError::Io(_) => Exit::Io,
     };

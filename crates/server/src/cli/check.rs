@@ -34,8 +34,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
         if args.remote.has_url() {
             return told(&asked(global, &args.remote, None).await?, args.json);
         }
-        if !dir.is_dir() {
-            return Err(Fault::new(Exit::NoInput, format!("{}: no such folder", dir.display())));
+        if !dir.join(store::embedded::FILE).is_file() {
+            return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
         }
         let proof = match opened(&dir).await {
             Err(fault) if fault.exit == Exit::TempFail => {

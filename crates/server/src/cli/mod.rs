@@ -54,7 +54,7 @@ impl Global {
 enum Command {
     /// Run the server.
     Serve(serve::Args),
-    /// Show everything in a minute: a fresh folder, a real server, a real kill -9.
+    /// Show everything at work: a fresh folder, a real server, a real kill -9.
     Demo(demo::Args),
     /// Mint a token with the development key.
     Token(token::Args),

@@ -1,7 +1,7 @@
 //! What is printed: tables for people, JSON for programs.
 
 use super::exit::{Exit, Fault};
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
@@ -36,11 +36,15 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Fault> {
     say(&text)
 }
 
+/// One rule, below the titles.
+const RULED: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A table; columns whose title begins with `>` stand on the right.
 pub(super) fn table<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -> String {
     let right = titles.map(|title| title.starts_with('>'));
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(RULED);
     table.set_header(titles.map(|title| title.trim_start_matches('>')));
     for row in rows {
         let aligned = row.into_iter().zip(right).map(|(text, right)| {

@@ -60,7 +60,13 @@ impl Ledger {
                 if n.is_multiple_of(11) { "5000".to_owned() } else { format!("{}.5", n % 7) };
             let new = NewTransfer::new(from, to, "USDT", &amount);
             self.put(&new, None);
-            match client.create(&new).await {
+            let mut answer = client.create(&new).await;
+            // no connection: nothing was sent, so it is still the first try
+            while matches!(answer, Err(Error::Unreachable(_))) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                answer = client.create(&new).await;
+            }
+            match answer {
                 Ok(created) => {
                     match created.transfer.state.as_str() {
                         "COMMITTED" => count(&seen.committed),
@@ -69,10 +75,7 @@ impl Ledger {
                     }
                     self.put(&new, Some(created));
                 }
-                Err(_) => {
-                    count(&seen.unknown);
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
+                Err(_) => count(&seen.unknown),
             }
         }
     }

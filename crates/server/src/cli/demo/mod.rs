@@ -16,7 +16,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Show everything in a minute: a fresh folder, a real server, a real kill -9.
+/// Show everything at work: a fresh folder, a real server, a real kill -9.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage demo\n\n\
     Makes a new folder ./portage-demo-<n> (or the one of --data-dir) and leaves it there. Ends with \
