@@ -3,6 +3,7 @@
 use crate::Engine;
 use crate::tasks::Background;
 use kernel::answer::Cause;
+use kernel::effects;
 use kernel::ids::LedgerId;
 use kernel::ports::ledger::{Heard, Known, Ledger};
 use kernel::record::Record;
@@ -122,10 +123,8 @@ impl Engine {
         let Some(act) = act else { return false };
         let same = operation.outcome == Outcome::Fenced
             || self.plan.op(record, act).is_some_and(|op| op == operation.op);
-        same && {
-            let _ = table;
-            true
-        }
+        let state = record.head.state;
+        same && (table.makes(state) == Some(act) || effects::ever(table).at(state).contains(&act))
     }
 
     async fn adopt(

@@ -1,5 +1,6 @@
 //! What the scanner is given: what is due, and what the folder's last owner died holding.
 
+use super::attempts;
 use super::read;
 use super::text::{ABSURD, int, uint};
 use kernel::ids::Millis;
@@ -74,6 +75,8 @@ impl Handed {
                 found.push(Due::Transfer(record));
             }
         }
+        let room = limit.saturating_sub(found.len());
+        found.extend(attempts::due(db, flows, now, room)?.into_iter().map(Due::Attempt));
         Ok(found)
     }
 

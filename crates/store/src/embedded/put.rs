@@ -9,10 +9,12 @@ use kernel::unit::{Case, Operation, Put};
 use rusqlite::{OptionalExtension, params};
 
 impl Group<'_> {
-    /// Writes one put. Transfers were gathered before; attempts are refused before.
+    /// Writes one put. Transfers were gathered before.
     pub(super) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
         match put {
-            Put::Open(_) | Put::Head { .. } | Put::Attempt(_) | Put::Form(..) => Ok(()),
+            Put::Open(_) | Put::Head { .. } => Ok(()),
+            Put::Attempt(attempt) => self.attempt(attempt),
+            Put::Form(id, form) => self.form(*id, form),
             Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
             Put::Resource { name, value } => self.set(&format!("resource/{name}"), value),
             Put::Raise { name, to } => {

@@ -111,6 +111,18 @@ CREATE TABLE ledgers_tb (
   highest INTEGER NOT NULL, current INTEGER NOT NULL, adopted_at INTEGER NOT NULL,
   PRIMARY KEY (ledger, incarnation)
 ) WITHOUT ROWID;
+-- One intent on a chain, and the ways in which its lock may be spent.
+CREATE TABLE attempts (
+  attempt_id TEXT PRIMARY KEY, version INTEGER NOT NULL, chain INTEGER NOT NULL, flow TEXT NOT NULL,
+  state INTEGER NOT NULL, lane TEXT NOT NULL, lock INTEGER NOT NULL,
+  -- ids of transfers, in their order, joined by commas
+  members TEXT NOT NULL, due_at INTEGER
+) WITHOUT ROWID;
+CREATE TABLE attempt_forms (
+  attempt_id TEXT NOT NULL, n INTEGER NOT NULL, purpose TEXT NOT NULL, hash BLOB NOT NULL,
+  bytes BLOB NOT NULL, repeatable INTEGER NOT NULL, expires INTEGER NOT NULL,
+  PRIMARY KEY (attempt_id, n)
+) WITHOUT ROWID;
 CREATE TABLE audit_units (
   lane INTEGER NOT NULL, n INTEGER NOT NULL, count INTEGER NOT NULL, digest BLOB NOT NULL,
   at INTEGER NOT NULL, PRIMARY KEY (lane, n)

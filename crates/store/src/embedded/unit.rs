@@ -88,8 +88,7 @@ impl Group<'_> {
                 let row = self.standing(*id, touches)?;
                 row.is_some_and(|row| row.version == *version && row.code == code(&row))
             }
-            // no flow of this release sends, so the store keeps no attempts
-            Guard::Attempt { version, .. } => *version == 0,
+            Guard::Attempt { id, version } => self.attempt_version(*id)? == *version,
             Guard::Resource { name, version } => {
                 let stored = self.value(&format!("resource/{name}"))?;
                 stored.map_or(0, |(_, version)| version) == i64::from(*version)
@@ -227,11 +226,9 @@ impl Group<'_> {
                 Put::Adopt { ledger, known } if self.superseded(*ledger, known)? => {
                     return Ok(Some(Wrote::Unknown(Cause::of("SUPERSEDED"))));
                 }
-                Put::Attempt(_) | Put::Form(..) => {
-                    let cause = Cause::because("NO_ATTEMPTS", "the store keeps none yet");
-                    return Ok(Some(Wrote::Unknown(cause)));
-                }
                 Put::Adopt { .. }
+                | Put::Attempt(_)
+                | Put::Form(..)
                 | Put::Resource { .. }
                 | Put::Raise { .. }
                 | Put::Horizon(_)

@@ -118,7 +118,7 @@ async fn what_a_plan_said_itself_is_not_overwritten(b: &mut Bench) {
 
 async fn a_stored_answer_chooses(b: &mut Bench) {
     let known = b.funding_known().await;
-    for (n, amount, state) in [(1, 100, "SOURCE_DONE"), (2, START + 1, "FAILED")] {
+    for (n, amount, state) in [(1, 100, "SOURCE_DONE"), (2, START * 9, "FAILED")] {
         let record = pending(b, n).await;
         let ops = [op(n, Withdraw, amount)].into();
         let heard = b.on().funding.execute(known, ops).await;
@@ -126,7 +126,7 @@ async fn a_stored_answer_chooses(b: &mut Bench) {
             b.holds(false, "a withdraw", &heard);
             return;
         };
-        b.give(&format!("later {n}"), RICH, START * 3).await;
+        b.give(&format!("later {n}"), RICH, START * 7).await;
         let balance = b.balance().await;
         let written = b.written("the same in a unit", withdraw(b, &record, n, amount)).await;
         b.same("the stored answer", &written.fork.as_ref(), &answers.first());

@@ -1,0 +1,44 @@
+//! The contract suites over the embedded store.
+
+use crate::site::{fund, open};
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::Ledger;
+use kernel::table::Flows;
+use sim::suite::HandClock;
+use sim::suite::journal::Opened;
+use sim::suite::ledger::Profile;
+use std::sync::Arc;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_journal_is_a_journal() {
+    Box::pin(sim::suite::journal::run(|clock: HandClock, flows: Arc<Flows>| {
+        let dir = Arc::new(tempfile::tempdir().expect("a folder"));
+        let clock: Arc<dyn Clock> = Arc::new(clock);
+        let site: sim::suite::journal::Site = Box::new(move || {
+            let (dir, clock, flows) = (dir.clone(), clock.clone(), flows.clone());
+            Box::pin(async move {
+                let store = open(dir.path(), clock, flows);
+                Opened { funding: store.funding(), world: store.funding(), journal: store }
+            })
+        });
+        site
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn embedded_funding_is_a_ledger() {
+    sim::suite::ledger::run(Profile::FUNDING, |holdings| {
+        Box::pin(async move {
+            let dir = tempfile::tempdir().expect("a folder").keep();
+            let store =
+                open(&dir, Arc::new(HandClock::at(1_700_000_000_000)), Arc::new(flows::registry()));
+            for (asset, amount) in holdings {
+                fund(&store, 1, asset, amount).await;
+            }
+            let ledger: Arc<dyn Ledger> = store.funding();
+            ledger
+        })
+    })
+    .await;
+}
