@@ -1,3 +1,4 @@
 //! The suites over everything that claims to be a ledger or a journal.
 
+mod suite_journal;
 mod suite_ledger;

@@ -1,30 +1,60 @@
 //! The ledger suite over the simulated ledgers.
 
-use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
 use kernel::money::Amount;
 use kernel::ports::Fut;
-use kernel::ports::ledger::Ledger;
+use kernel::ports::ledger::{Direction, External, Ledger, Moved, World};
 use kernel::record::Account;
 use kernel::unit::{Key, Op};
+use sim::journal::Place;
 use sim::ledger::Plain;
 use sim::suite::ledger::{Profile, run};
 use sim::world::Sim;
 use std::sync::Arc;
 
 /// A ledger whose accounts are made by deposits, funded by them.
-fn funded(funds: Vec<(AssetId, Amount)>) -> Fut<'static, Arc<dyn Ledger>> {
+fn outside(funds: Vec<(AssetId, Amount)>) -> Fut<'static, Arc<dyn Ledger>> {
     let plain = Plain::new(LedgerId::SPOT, Profile::SPOT, 42);
     for (asset, amount) in funds {
         let key = Key { id: Id(1 + u128::from(asset.0)), leg: Leg::Deposit };
-        let account = Account::User(kernel::ids::UserId(1));
+        let account = Account::User(UserId(1));
         plain.books().decide(&Op { key, account, other: None, asset, amount });
     }
     let ledger: Arc<dyn Ledger> = Arc::new(plain);
     Box::pin(std::future::ready(ledger))
 }
 
+/// The ledger in the simulated journal, funded by the world.
+async fn enlisted(sim: Sim, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
+    let place = Place::new(Arc::new(flows::registry()));
+    let funding = place.open(Arc::new(sim), Arc::new(|why| panic!("{why}"))).funding();
+    for (asset, amount) in funds {
+        let movement = External {
+            direction: Direction::In,
+            reference: format!("start {asset}").into(),
+            user: UserId(1),
+            asset,
+            amount,
+            reason: "start".into(),
+            caller: "test".into(),
+        };
+        let moved = funding.external(movement).await;
+        assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+    }
+    funding
+}
+
 #[test]
 fn an_outside_ledger_keeps_the_contract() {
-    Sim::new(1).block_on(run(Profile::SPOT, funded)).unwrap();
+    Sim::new(1).block_on(run(Profile::SPOT, outside)).unwrap();
+}
+
+#[test]
+fn the_simulated_funding_ledger_keeps_the_contract() {
+    let sim = Sim::new(1);
+    let clock = sim.clone();
+    let fresh =
+        move |funds| -> Fut<'static, Arc<dyn Ledger>> { Box::pin(enlisted(clock.clone(), funds)) };
+    sim.block_on(run(Profile::FUNDING, fresh)).unwrap();
 }

@@ -1,0 +1,129 @@
+//! The Funding ledger in the simulated journal: each call is a write of its own, unless a unit
+//! carries the operation.
+
+use super::state::State;
+use super::{Refusal, SimJournal};
+use crate::books::Books;
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, Id, LedgerId, Millis};
+use kernel::ports::Fut;
+use kernel::ports::ledger::{
+    Enlist, External, Heard, Holding, Identity, Incarnation, Known, Ledger, Moved, StatusChange,
+    Stored, Totals, Whose, World,
+};
+use kernel::unit::{Key, Op, Operation};
+use std::sync::Arc;
+
+/// The ledger.
+#[derive(Debug)]
+pub struct SimFunding {
+    journal: Arc<SimJournal>,
+}
+
+/// It is the journal's database, so it is always the one that the journal knows.
+const fn is(books: &Books) -> Known {
+    Known { identity: Identity(1), incarnation: Incarnation(1), highest: books.highest() }
+}
+
+impl SimFunding {
+    pub(super) const fn new(journal: Arc<SimJournal>) -> Self {
+        Self { journal }
+    }
+
+    fn shown<T: Send + 'static>(&self, look: impl FnOnce(&Books) -> T) -> Fut<'_, Heard<T>> {
+        let state = self.journal.place.now();
+        Box::pin(std::future::ready(Heard::Said(is(&state.books), look(&state.books))))
+    }
+
+    async fn written<T>(
+        &self,
+        act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause>,
+    ) -> Result<(Known, T), Cause> {
+        let wrote = self.journal.commit(|state: &mut State, _, at| {
+            act(&mut state.books, at).map(|value| (is(&state.books), value))
+        });
+        match wrote.await {
+            Ok(result) => result,
+            Err(Refusal::Full) => Err(Cause::of("FULL")),
+            Err(Refusal::Unknown) => Err(Cause::of("COMMIT")),
+        }
+    }
+
+    fn asked<'a, T: Send + 'a>(
+        &'a self,
+        act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause> + Send + 'a,
+    ) -> Fut<'a, Heard<T>> {
+        Box::pin(async move {
+            match self.written(act).await {
+                Ok((known, said)) => Heard::Said(known, said),
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+}
+
+impl Ledger for SimFunding {
+    fn id(&self) -> LedgerId {
+        LedgerId::FUNDING
+    }
+
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        self.shown(|_| ())
+    }
+
+    fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        self.asked(move |books, _| Ok(ops.iter().map(|op| books.decide(op).0).collect()))
+    }
+
+    fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        let state = self.journal.place.now();
+        let heard = match state.books.query(key) {
+            Ok(stored) => Heard::Said(is(&state.books), stored),
+            Err(cause) => Heard::Nothing(cause),
+        };
+        Box::pin(std::future::ready(heard))
+    }
+
+    fn fence(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.asked(move |books, _| books.fence(key))
+    }
+
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        self.shown(Books::totals)
+    }
+
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        self.shown(|books| books.operations(after, limit))
+    }
+
+    fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        self.shown(|_| ())
+    }
+
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        self.shown(|books| books.holdings(whose))
+    }
+
+    fn status(&self, _: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        self.asked(move |books, _| Ok(books.set_status(&change)))
+    }
+
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        Some(self)
+    }
+}
+
+impl Enlist for SimFunding {
+    fn holds(&self) -> bool {
+        true
+    }
+}
+
+impl World for SimFunding {
+    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(async move {
+            let moved = self.written(|books, at| books.external(&movement, at)).await;
+            moved.map(|(_, moved)| moved)
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! The simulated journal with its enlisted Funding ledger: in memory, on a simulated clock.
+//!
+//! A [`Place`] is what a crash leaves: everything that was written. A [`SimJournal`] is one process
+//! over it. It is held to the same suite as the real stores, which is why the simulation may stand
+//! on it.
+
+mod faults;
+mod funding;
+mod hands;
+mod state;
+mod view;
+
+pub use faults::{Fault, Faults};
+pub use funding::SimFunding;
+
+use hands::Hands;
+use kernel::answer::Cause;
+use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::record::Record;
+use kernel::table::Flows;
+use kernel::unit::{Unit, Wrote};
+use state::State;
+use std::fmt;
+use std::future::{pending, poll_fn};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+/// What a process calls when the plan says that it dies.
+pub type Crash = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The data of one journal and the plan of its faults. A handle: clones are the same one.
+#[derive(Clone)]
+pub struct Place {
+    state: Arc<Mutex<Arc<State>>>,
+    /// What goes wrong with its writes.
+    pub faults: Faults,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("faults", &self.faults).finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// An empty one that knows the assets of a fresh store.
+    pub fn new(flows: Arc<Flows>) -> Self {
+        let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
+        Self { state, faults: Faults::default() }
+    }
+
+    /// One process over the data. The one before must be gone.
+    pub fn open(&self, clock: Arc<dyn Clock>, crash: Crash) -> Arc<SimJournal> {
+        let hands = Mutex::new(Hands::after_a_crash(&self.now()));
+        Arc::new(SimJournal { place: self.clone(), clock, crash, hands })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state at this instant; later writes do not change it.
+    fn now(&self) -> Arc<State> {
+        self.lock().clone()
+    }
+
+    /// Every transfer's history as words, for comparing runs: id, then each entry's word.
+    pub fn traces(&self) -> Vec<(Id, Vec<String>)> {
+        let state = self.now();
+        let words = |history: &Vec<Linked>| {
+            history.iter().map(|linked| linked.entry.event.clone()).collect()
+        };
+        state.history.iter().map(|(id, history)| (*id, words(history))).collect()
+    }
+
+    /// The kinds of the cases that were opened, in order.
+    pub fn cases(&self) -> Vec<&'static str> {
+        self.now().cases.iter().map(|case| case.kind).collect()
+    }
+}
+
+/// Why a write was not made, or nobody knows whether.
+enum Refusal {
+    Full,
+    Unknown,
+}
+
+/// One process's journal.
+pub struct SimJournal {
+    place: Place,
+    clock: Arc<dyn Clock>,
+    crash: Crash,
+    hands: Mutex<Hands>,
+}
+
+impl fmt::Debug for SimJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimJournal").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl SimJournal {
+    /// The ledger that lives in it.
+    pub fn funding(self: &Arc<Self>) -> Arc<SimFunding> {
+        Arc::new(SimFunding::new(self.clone()))
+    }
+
+    fn hands(&self) -> MutexGuard<'_, Hands> {
+        self.hands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One durable write, at the mercy of the plan. Other tasks run before it and before its
+    /// answer.
+    async fn commit<T>(
+        &self,
+        act: impl FnOnce(&mut State, &mut Hands, Millis) -> T,
+    ) -> Result<T, Refusal> {
+        breath().await;
+        let fault = self.place.faults.begin();
+        match fault {
+            Some(Fault::Full) => return Err(Refusal::Full),
+            Some(Fault::LostBefore) => return Err(Refusal::Unknown),
+            Some(Fault::CrashBefore) => self.die("before a write").await,
+            Some(Fault::LostAfter | Fault::CrashAfter) | None => {}
+        }
+        let value = {
+            let mut state = self.place.lock();
+            let at = later(self.clock.now(), state.last);
+            let state = Arc::make_mut(&mut *state);
+            state.last = at;
+            act(state, &mut self.hands(), at)
+        };
+        match fault {
+            Some(Fault::LostAfter) => return Err(Refusal::Unknown),
+            Some(Fault::CrashAfter) => self.die("after a write").await,
+            Some(Fault::Full | Fault::LostBefore | Fault::CrashBefore) | None => {}
+        }
+        breath().await;
+        Ok(value)
+    }
+
+    /// The process dies here: whoever waits for this never hears of it.
+    async fn die(&self, when: &str) {
+        (self.crash)(&format!("crashed {when}"));
+        pending::<()>().await;
+    }
+}
+
+const fn later(a: Millis, b: Millis) -> Millis {
+    if a > b { a } else { b }
+}
+
+/// Lets others run once.
+async fn breath() {
+    let mut taken = false;
+    poll_fn(|cx| {
+        if taken {
+            return Poll::Ready(());
+        }
+        taken = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+impl Journal for SimJournal {
+    fn now(&self) -> Millis {
+        later(self.clock.now(), self.place.now().last)
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let asked = units.len();
+            let wrote = self.commit(|state, hands, at| state.group(hands, units, at)).await;
+            match wrote {
+                Ok(wrote) => wrote,
+                Err(Refusal::Full) => vec![Wrote::Full; asked],
+                Err(Refusal::Unknown) => vec![Wrote::Unknown(Cause::of("COMMIT")); asked],
+            }
+        })
+    }
+
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            let state = self.place.now();
+            Ok(ids.iter().filter_map(|id| state.transfers.get(id).cloned()).collect())
+        })
+    }
+
+    fn bound(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        Box::pin(async move {
+            let state = self.place.now();
+            let id = state.bindings.get(&(flow, scope, key));
+            Ok(id.and_then(|id| state.transfers.get(id).cloned()))
+        })
+    }
+
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().history.get(&id).cloned().unwrap_or_default()) })
+    }
+
+    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            let (state, now) = (self.place.now(), self.now());
+            Ok(self.hands().due(&state, now, limit))
+        })
+    }
+
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().open.range(..=id).copied().collect()) })
+    }
+
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            let state = self.place.now();
+            Ok(state.opens().filter(|record| record.terms.user == user).cloned().collect())
+        })
+    }
+
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().counts()) })
+    }
+
+    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
+        Box::pin(async move { Ok(self.place.now().standing()) })
+    }
+
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        Box::pin(async move {
+            let snapshot: Box<dyn Snapshot> = Box::new(view::View(self.place.now()));
+            Ok(snapshot)
+        })
+    }
+}

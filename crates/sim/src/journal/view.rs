@@ -1,0 +1,71 @@
+//! One instant of the simulated journal, as the conservation check reads it.
+
+use super::state::State;
+use crate::books::add_up;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, Id, LedgerId, Serial};
+use kernel::ports::Fut;
+use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::ledger::Totals;
+use kernel::unit::Key;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+pub(super) struct View(pub Arc<State>);
+
+impl View {
+    fn line(&self, id: &Id) -> Option<Line> {
+        let record = self.0.transfers.get(id)?;
+        let funding = self.0.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
+        let others = self.0.receipts.iter().filter(|((_, key), _)| key.id == *id);
+        let others = others.map(|((ledger, _), o)| (*ledger, o.clone()));
+        Some(Line {
+            serial: record.serial?,
+            id: *id,
+            flow: record.flow,
+            state: record.head.state,
+            source: record.terms.source.clone(),
+            target: record.terms.target.clone(),
+            asset: record.terms.asset,
+            amount: record.terms.amount,
+            operations: funding.chain(others).collect(),
+        })
+    }
+}
+
+impl Snapshot for View {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        let books = match ledger {
+            LedgerId::FUNDING => Ok(self.0.books.totals()),
+            _ => Err(Cause::of("NOT_ENLISTED")),
+        };
+        Box::pin(std::future::ready(books))
+    }
+
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        let sums = if ledger == LedgerId::FUNDING {
+            self.0.books.sums(upto)
+        } else {
+            let own = self.0.receipts.iter().filter(|((at, _), o)| *at == ledger && o.seq <= upto);
+            add_up(own.map(|(_, operation)| operation))
+        };
+        Box::pin(std::future::ready(Ok(sums.into_iter().collect())))
+    }
+
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let above = self.0.by_serial.range((Bound::Excluded(after), Bound::Unbounded));
+        let lines = above.take(limit).filter_map(|(_, id)| self.line(id)).collect();
+        Box::pin(std::future::ready(Ok(lines)))
+    }
+
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let ids: BTreeSet<Id> = keys.iter().map(|key| key.id).collect();
+        let lines = ids.iter().filter_map(|id| self.line(id)).collect();
+        Box::pin(std::future::ready(Ok(lines)))
+    }
+}

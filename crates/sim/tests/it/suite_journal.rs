@@ -1,0 +1,27 @@
+//! The journal suite over the simulated journal.
+
+use kernel::table::Flows;
+use sim::journal::Place;
+use sim::suite::HandClock;
+use sim::suite::journal::{Opened, Site, run};
+use sim::world::Sim;
+use std::sync::Arc;
+
+/// A simulated journal; what is dropped with it is what a crash would take.
+fn simulated(clock: HandClock, flows: Arc<Flows>) -> Site {
+    let place = Place::new(flows);
+    Box::new(move || {
+        let crash = Arc::new(|why: &str| panic!("{why}"));
+        let journal = place.open(Arc::new(clock.clone()), crash);
+        let funding = journal.funding();
+        let opened = Opened { journal, funding: funding.clone(), world: funding };
+        Box::pin(std::future::ready(opened))
+    })
+}
+
+#[test]
+fn the_simulated_journal_keeps_the_contract() {
+    for seed in 0..5 {
+        Sim::new(seed).block_on(run(simulated)).unwrap();
+    }
+}
