@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 const LOCK: &str = "lock";
 /// Room is set aside in such pieces, as zeros: a sync of bytes inside the file's length writes no
 /// metadata.
-const AHEAD: u64 = 1 << 20;
+const AHEAD: u64 = 256 << 10;
 /// Only files of this ending get room ahead: the logs, which grow by small pieces.
 const GROWING: &str = ".log";
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// Why a folder was not opened. Nothing in it was changed.
+/// Why a folder was not opened. Nothing in it was changed, unless by the disk's own failure.
 #[derive(Debug)]
 pub enum OpenError {
     /// Another owner holds the folder.

@@ -1,4 +1,14 @@
 //! One batch as it lies in a file: a header with its own checksum, then the records.
+//!
+//! ```text
+//! bytes  0  "SPOT"                     25  operations that it numbers
+//!        4  version                    29  CRC32C of the records
+//!        5  length of the records      33  CRC32C of the header so far
+//!        9  the batch's number         37  records
+//!       17  highest operation before
+//! ```
+//! Numbers are little-endian. The header's own checksum tells a torn last batch from a damaged one
+//! that others follow.
 
 use super::codec;
 use super::record::Record;

@@ -2,13 +2,10 @@
 //! the books are never wrong.
 
 use crate::hand::{Hand, deposit, freeze, fresh, open, run, withdraw};
-use crate::memory::Memory;
+use crate::memory::{Files, Memory};
 use kernel::ports::ledger::Ledger;
 use ledgers::OpenError;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-type Files = BTreeMap<String, Vec<u8>>;
 
 /// A folder, and the books after each number of operations.
 fn written() -> (Files, Vec<String>) {
@@ -148,4 +145,30 @@ fn a_missing_file_is_refused() {
     let mut files = disk.files();
     files.retain(|file, _| file.ends_with(".log"));
     assert!(matches!(reopen(&files, 0), Err(OpenError::Damaged { .. })));
+}
+
+#[test]
+fn killed_after_any_change_of_the_disk_nothing_answered_is_gone() {
+    let (disk, hand) = fresh();
+    *disk.history.lock().unwrap() = Some(vec![disk.files()]);
+    let (mut states, mut answered) = (vec![hand.all()], Vec::new());
+    for id in 1..=12 {
+        hand.done(&[deposit(id, 7, 10), withdraw(id, 7, 3)]);
+        states.push(hand.all());
+        answered.push((disk.history.lock().unwrap().as_ref().unwrap().len(), hand.known().highest));
+        if id % 3 == 0 {
+            run(hand.spot.snapshot()).unwrap();
+        }
+    }
+    let history = disk.history.lock().unwrap().take().unwrap();
+    assert!(history.len() > 40, "{}", history.len());
+    for (changes, files) in (1..).zip(&history) {
+        let before = answered.iter().rev().find(|(length, _)| *length <= changes);
+        let acknowledged = before.map_or(0, |(_, highest)| *highest);
+        let (_, again) = reopen(files, acknowledged).unwrap();
+        assert!(again.known().highest >= acknowledged, "after change {changes}");
+        assert!(states.contains(&again.all()), "after change {changes}: {}", again.all());
+        run(again.spot.snapshot()).unwrap();
+        again.done(&[deposit(99, 9, 9)]);
+    }
 }

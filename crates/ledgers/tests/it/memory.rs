@@ -17,21 +17,26 @@ pub(crate) enum Fault {
     Hang,
 }
 
+/// The files of a folder.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
 /// The folder.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    files: Mutex<Files>,
+    /// What a process killed after each change would leave, where that is wanted.
+    pub(crate) history: Mutex<Option<Vec<Files>>>,
     faults: Mutex<VecDeque<Fault>>,
     /// How often a file was synced.
     pub(crate) syncs: Mutex<usize>,
 }
 
 impl Memory {
-    pub(crate) fn of(files: BTreeMap<String, Vec<u8>>) -> Self {
+    pub(crate) fn of(files: Files) -> Self {
         Self { files: Mutex::new(files), ..Self::default() }
     }
 
-    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn files(&self) -> Files {
         self.files.lock().unwrap().clone()
     }
 
@@ -44,9 +49,17 @@ impl Memory {
         if faults.front().is_some_and(wanted) { faults.pop_front() } else { None }
     }
 
+    fn note(&self, files: &Files) {
+        if let Some(history) = &mut *self.history.lock().unwrap() {
+            history.push(files.clone());
+        }
+    }
+
     fn with<T>(&self, file: &str, run: impl FnOnce(&mut Vec<u8>) -> T) -> io::Result<T> {
         let mut files = self.files.lock().unwrap();
-        files.get_mut(file).map(run).ok_or_else(|| io::ErrorKind::NotFound.into())
+        let done = files.get_mut(file).map(run);
+        self.note(&files);
+        done.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -61,6 +74,7 @@ impl Disk for Memory {
             let part = if fault.is_some() { bytes.len() / 2 } else { bytes.len() };
             let mut files = self.files.lock().unwrap();
             files.entry(file.to_owned()).or_default().extend(&bytes[..part]);
+            self.note(&files);
             match fault {
                 Some(Fault::Append(kind)) => Err(kind.into()),
                 _ => Ok(()),
@@ -99,13 +113,16 @@ impl Disk for Memory {
             let mut files = self.files.lock().unwrap();
             let bytes = files.remove(from).ok_or(io::ErrorKind::NotFound)?;
             files.insert(to.to_owned(), bytes);
+            self.note(&files);
             Ok(())
         })
     }
 
     fn remove<'a>(&'a self, file: &'a str) -> Fut<'a, io::Result<()>> {
         Box::pin(async move {
-            let removed = self.files.lock().unwrap().remove(file);
+            let mut files = self.files.lock().unwrap();
+            let removed = files.remove(file);
+            self.note(&files);
             removed.map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
         })
     }

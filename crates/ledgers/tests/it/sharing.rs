@@ -44,3 +44,19 @@ fn a_caller_that_goes_away_leaves_nothing_half_done() {
     let again = crate::hand::open(Arc::new(crate::memory::Memory::of(disk.files())), 2).unwrap();
     assert_eq!(again.all(), all);
 }
+
+#[test]
+fn a_snapshot_that_is_given_up_leaves_a_whole_log() {
+    let (disk, hand) = fresh();
+    hand.done(&[deposit(1, 7, 5)]);
+    disk.fail(Fault::Hang);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut gone = Box::pin(hand.spot.snapshot());
+    assert!(gone.as_mut().poll(&mut context).is_pending());
+    drop(gone);
+    hand.done(&[deposit(2, 7, 5)]);
+    let again = crate::hand::open(Arc::new(crate::memory::Memory::of(disk.files())), 2).unwrap();
+    assert_eq!(again.all(), hand.all());
+    run(hand.spot.snapshot()).unwrap();
+    assert_eq!(disk.files().len(), 1);
+}
