@@ -5,6 +5,7 @@ use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::effects;
 use kernel::ids::LedgerId;
+use kernel::life::Via;
 use kernel::ports::ledger::{Heard, Known, Ledger};
 use kernel::record::Record;
 use kernel::unit::{Guard, Operation, Outcome, Put, Then, Unit, Wrote};
@@ -124,7 +125,12 @@ impl Engine {
         let same = operation.outcome == Outcome::Fenced
             || self.plan.op(record, act).is_some_and(|op| op == operation.op);
         let state = record.head.state;
-        same && (table.makes(state) == Some(act) || effects::ever(table).at(state).contains(&act))
+        let answer = match operation.outcome {
+            Outcome::Done => Via::Done,
+            Outcome::Rejected(_) | Outcome::Fenced => Via::Rejected,
+        };
+        let had = || effects::ever(table, answer).at(state).contains(&act);
+        same && (table.makes(state) == Some(act) || had())
     }
 
     async fn adopt(
