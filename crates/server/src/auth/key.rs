@@ -93,7 +93,7 @@ mod tests {
         assert!(matches!(read(dir.path()), Err(Error::Missing(_))));
         let (key, made) = read_or_make(dir.path()).unwrap();
         assert!(made && key.len() == 32 && key.iter().any(|byte| *byte != 0));
-        assert_eq!(read_or_make(dir.path()).unwrap(), (key.clone(), false));
+        assert_eq!(read_or_make(dir.path()).unwrap(), (key, false));
         let file = dir.path().join(FILE);
         let mode = |mode| {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -61,6 +61,11 @@ fn base64url(bytes: &[u8]) -> String {
     text
 }
 
+/// The same time as a JSON number with a fraction.
+fn fraction(seconds: u64) -> Value {
+    serde_json::from_str(&format!("{seconds}.0")).unwrap()
+}
+
 const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
 fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, &'static str> {
@@ -150,14 +155,14 @@ fn every_unfit_claim_is_refused() {
         json!({"aud": 1}),
         json!({"exp": (now + 600).to_string()}),
         json!({"exp": 1.5e9 + 0.5}),
-        json!({"exp": now as f64 + 600.0}),
+        json!({"exp": fraction(now + 600)}),
         json!({"exp": most + 1}),
         json!({"exp": u64::MAX}),
         json!({"exp": -1}),
         json!({"exp": true}),
         json!({"exp": {}}),
         json!({"iat": now.to_string()}),
-        json!({"nbf": now as f64 + 0.5}),
+        json!({"nbf": fraction(now)}),
         json!({"iat": []}),
         json!({"exp": now - 6}),
         json!({"nbf": now + 60}),
