@@ -3,6 +3,7 @@
 //! A dev crate: nothing of the product imports it outside its tests.
 
 pub mod books;
+pub mod disk;
 pub mod journal;
 pub mod ledger;
 pub mod suite;

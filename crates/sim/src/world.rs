@@ -11,7 +11,7 @@ use kernel::ports::spawn::{Fate, Spawn, Task};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// Where virtual time begins: early enough to be no real time, late enough to subtract from.
 pub const DAWN: Millis = 1_600_000_000_000;
+
+/// What a port calls when its plan says that the process dies here.
+pub type Crash = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Why a run came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,12 @@ impl Sim {
     /// real crash; [`Sim::revive`] begins the next process.
     pub fn kill(&self, why: &str) {
         self.inner().dead.get_or_insert_with(|| why.into());
+    }
+
+    /// Kills, for ports that die by plan.
+    pub fn crash(&self) -> Crash {
+        let sim = self.clone();
+        Arc::new(move |why| sim.kill(why))
     }
 
     /// True between a death and the next process.
@@ -281,6 +290,26 @@ impl Clock for Sim {
         drop(inner);
         Box::pin(Sleep { sim: self.clone(), key: (at, id) })
     }
+}
+
+/// Lets others run once.
+pub async fn breath() {
+    let mut taken = false;
+    poll_fn(|cx| {
+        if taken {
+            return Poll::Ready(());
+        }
+        taken = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The process dies here: whoever waits for this never hears of it.
+pub(crate) async fn die(crash: &Crash, why: &str) {
+    crash(why);
+    pending::<()>().await;
 }
 
 /// Wakes one task.

@@ -13,6 +13,7 @@ mod view;
 pub use faults::{Fault, Faults};
 pub use funding::SimFunding;
 
+use crate::world::{Crash, breath, die};
 use hands::Hands;
 use kernel::answer::Cause;
 use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
@@ -24,12 +25,7 @@ use kernel::table::Flows;
 use kernel::unit::{Unit, Wrote};
 use state::State;
 use std::fmt;
-use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
-
-/// What a process calls when the plan says that it dies.
-pub type Crash = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The data of one journal and the plan of its faults. A handle: clones are the same one.
 #[derive(Clone)]
@@ -123,7 +119,7 @@ impl SimJournal {
         match fault {
             Some(Fault::Full) => return Err(Refusal::Full),
             Some(Fault::LostBefore) => return Err(Refusal::Unknown),
-            Some(Fault::CrashBefore) => self.die("before a write").await,
+            Some(Fault::CrashBefore) => die(&self.crash, "crashed before a write").await,
             Some(Fault::LostAfter | Fault::CrashAfter) | None => {}
         }
         let value = {
@@ -135,36 +131,16 @@ impl SimJournal {
         };
         match fault {
             Some(Fault::LostAfter) => return Err(Refusal::Unknown),
-            Some(Fault::CrashAfter) => self.die("after a write").await,
+            Some(Fault::CrashAfter) => die(&self.crash, "crashed after a write").await,
             Some(Fault::Full | Fault::LostBefore | Fault::CrashBefore) | None => {}
         }
         breath().await;
         Ok(value)
     }
-
-    /// The process dies here: whoever waits for this never hears of it.
-    async fn die(&self, when: &str) {
-        (self.crash)(&format!("crashed {when}"));
-        pending::<()>().await;
-    }
 }
 
 const fn later(a: Millis, b: Millis) -> Millis {
     if a > b { a } else { b }
-}
-
-/// Lets others run once.
-async fn breath() {
-    let mut taken = false;
-    poll_fn(|cx| {
-        if taken {
-            return Poll::Ready(());
-        }
-        taken = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 impl Journal for SimJournal {
