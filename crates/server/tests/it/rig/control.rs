@@ -12,14 +12,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-/// What a crash left.
-#[derive(Debug)]
-pub(crate) struct Left {
-    pub folder: TempDir,
-    /// The opening of a transfer was on its way and did not become durable.
-    pub unopened: bool,
-}
-
 /// A fault and how often it strikes.
 #[derive(Debug, Clone, Copy)]
 struct Hinder {
@@ -35,8 +27,10 @@ struct State {
     /// Writes and calls about transfers since the point was set.
     steps: usize,
     dead: bool,
-    left: Option<Left>,
+    left: Option<TempDir>,
     hinders: Vec<Hinder>,
+    /// How often a fault struck.
+    strikes: usize,
     /// This write is told that the journal is halted.
     halt_at: Option<&'static str>,
     /// The next opening waits until it is let go.
@@ -57,7 +51,6 @@ pub(crate) struct Control {
 pub(crate) struct Watched {
     point: Option<When>,
     before: Option<TempDir>,
-    opens: bool,
 }
 
 fn scratch() -> TempDir {
@@ -80,19 +73,19 @@ impl Control {
         state.steps = 0;
     }
 
-    /// It will not be stopped any more.
-    pub(crate) fn spare(&self) {
-        self.state().point = None;
-    }
-
     /// Stops it now.
     pub(crate) fn stop_now(&self) {
-        self.die(When::After, None, false);
+        self.die(When::After, None);
     }
 
     /// Calls of this leg meet the fault, so many times.
     pub(crate) fn hinder(&self, ledger: LedgerId, leg: Leg, fault: Fault, times: usize) {
         self.state().hinders.push(Hinder { ledger, leg, fault, times });
+    }
+
+    /// How often a fault struck so far.
+    pub(crate) fn strikes(&self) -> usize {
+        self.state().strikes
     }
 
     /// No call is hindered any more.
@@ -140,7 +133,7 @@ impl Control {
     }
 
     /// What the crash left, once there was one.
-    pub(crate) fn left(&self) -> Option<Left> {
+    pub(crate) fn left(&self) -> Option<TempDir> {
         self.state().left.take()
     }
 
@@ -153,12 +146,7 @@ impl Control {
 
     /// Looks at a call that is about to be made; stops the process where the point is before it.
     /// `at` says whether the call is at a place; `counts` whether it is about a transfer.
-    pub(crate) async fn begin(
-        &self,
-        counts: bool,
-        opens: bool,
-        at: impl Fn(At) -> bool,
-    ) -> Watched {
+    pub(crate) async fn begin(&self, counts: bool, at: impl Fn(At) -> bool) -> Watched {
         self.pass().await;
         let hit = {
             let mut state = self.state();
@@ -168,7 +156,7 @@ impl Control {
             }
             let point = state.point.filter(|point| match point.at {
                 At::Step(n) => counts && n == step,
-                other => at(other),
+                At::Write(_) | At::Commit(_) | At::Call(..) => at(point.at),
             });
             if point.is_some() {
                 state.point = None;
@@ -177,7 +165,7 @@ impl Control {
         };
         let when = hit.map(|point| point.when);
         if when == Some(When::Before) {
-            self.die(When::Before, None, opens);
+            self.die(When::Before, None);
             self.pass().await;
         }
         let before = matches!(when, Some(When::Torn(_))).then(|| {
@@ -185,19 +173,19 @@ impl Control {
             image::copy(&self.folder, folder.path());
             folder
         });
-        Watched { point: when, before, opens }
+        Watched { point: when, before }
     }
 
     /// Looks at a call that was made; stops the process where the point is after it.
     pub(crate) async fn end(&self, watched: Watched) {
         self.pass().await;
         if let Some(when) = watched.point {
-            self.die(when, watched.before, watched.opens);
+            self.die(when, watched.before);
             self.pass().await;
         }
     }
 
-    fn die(&self, when: When, before: Option<TempDir>, opens: bool) {
+    fn die(&self, when: When, before: Option<TempDir>) {
         let mut state = self.state();
         if state.dead {
             return;
@@ -210,8 +198,7 @@ impl Control {
             }
             _ => image::copy(&self.folder, folder.path()),
         }
-        let unopened = opens && when != When::After;
-        state.left = Some(Left { folder, unopened });
+        state.left = Some(folder);
     }
 
     /// The fault that this leg meets now.
@@ -220,7 +207,9 @@ impl Control {
         let mut found = state.hinders.iter_mut();
         let hit = found.find(|h| h.ledger == ledger && h.times > 0 && is(h.leg))?;
         hit.times -= 1;
-        Some(hit.fault)
+        let fault = hit.fault;
+        state.strikes += 1;
+        Some(fault)
     }
 
     /// Waits until the faults are lifted.

@@ -31,7 +31,7 @@ pub(crate) struct Watched {
 impl Watched {
     async fn on_store_side(&self, units: Vec<Unit>) -> Vec<Wrote> {
         let here = |at| matches!(at, At::Commit(what) if units.iter().any(|u| tells(u, what)));
-        let watched = self.control.begin(false, units.iter().any(opens), here).await;
+        let watched = self.control.begin(false, here).await;
         let wrote = self.inner.write(units).await;
         self.control.end(watched).await;
         wrote
@@ -63,7 +63,7 @@ impl Watched {
             At::Commit(_) | At::Step(_) => false,
         };
         let about = units.iter().any(moves);
-        let watched = control.begin(about, units.iter().any(opens), here).await;
+        let watched = control.begin(about, here).await;
         let fault = self.fault(&units);
         if fault == Some(Fault::LoseRequest) {
             control.end(watched).await;

@@ -35,7 +35,7 @@ impl Ledger for Watched {
             let (control, id) = (&self.control, self.inner.id());
             let has = |leg| ops.iter().any(|op| op.key.leg == leg);
             let here = |at| matches!(at, At::Call(ledger, leg) if ledger == id && has(leg));
-            let watched = control.begin(true, false, here).await;
+            let watched = control.begin(true, here).await;
             let fault = control.fault(id, has);
             if fault == Some(Fault::LoseRequest) {
                 control.end(watched).await;

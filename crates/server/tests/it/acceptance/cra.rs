@@ -1,0 +1,199 @@
+//! Crash recovery (§10.5): stopped dead at an exact point, it ends as it must after the next start.
+
+use super::road::{self, INIT, SOURCE_DONE};
+use super::{USER, after, with};
+use crate::rig::points::{At, Point, When, point};
+use crate::rig::{Ask, Crash, Money, Rig, Setup, Way};
+use kernel::life::Leg;
+
+/// Before, in the middle of, and after a write or an effect.
+const ALL: [When; 3] = [When::Before, When::Torn(50), When::After];
+const UNDONE: [When; 2] = [When::Before, When::Torn(50)];
+
+/// A server with one kind of transfer under test.
+pub(super) struct Scene {
+    pub id: &'static str,
+    pub rig: Rig,
+    pub setup: Setup,
+    pub way: Way,
+    /// The target refuses, so it comes back.
+    pub back: bool,
+    count: u64,
+}
+
+impl Scene {
+    pub(super) fn new(id: &'static str, setup: &Setup, way: Way, back: bool) -> Self {
+        let rig = with(*setup, 1_000, 500);
+        if back {
+            rig.set_status(USER, way.target(), "DISABLED");
+        }
+        Self { id, rig, setup: *setup, way, back, count: 0 }
+    }
+
+    /// The next transfer, with a key of its own.
+    pub(super) fn ask(&mut self) -> Ask {
+        self.count += 1;
+        Ask::new(USER, self.way, 2).keyed(format!("{}-{}", self.id, self.count))
+    }
+
+    pub(super) fn end(&self) -> &'static str {
+        if self.back { "ROLLED_BACK" } else { "COMMITTED" }
+    }
+
+    /// What the user has once a transfer ended.
+    pub(super) fn then(&self, before: Money) -> Money {
+        if self.back { before } else { after(before, self.way, 2) }
+    }
+
+    /// A crash at each of the points, one transfer each.
+    fn crash_at(&mut self, at: At, whens: &[When]) {
+        for when in whens {
+            let (before, ask) = (self.rig.money(USER), self.ask());
+            let point = point(at, *when);
+            let crash = self.rig.crash_at(point, &ask);
+            let row = road::row(&self.setup, self.way, self.back, point);
+            self.recovers(crash, row, point, (&ask, before));
+        }
+    }
+
+    /// The row was where the point says, and everything ends as it must.
+    fn recovers(&self, crash: Crash, row: Option<i16>, point: Point, (ask, before): (&Ask, Money)) {
+        let (id, rig) = (self.id, &self.rig);
+        let at = format!("{:?} {point:?}", self.way);
+        assert_eq!(
+            crash.state, row,
+            "{id}: the row is in the journal as far as it was written, {at}"
+        );
+        if row.is_some() {
+            let story = rig.reaches(USER, crash.id, self.end());
+            assert_eq!(story.state, self.end(), "{id}: recovery ends the transfer by itself, {at}");
+        } else {
+            assert_eq!(rig.get(USER, crash.id).status, 404, "{id}: nothing was opened, {at}");
+        }
+        self.ended(ask, before, &at);
+    }
+
+    /// It ended once, asked again or not, and the money is where it belongs.
+    pub(super) fn ended(&self, ask: &Ask, before: Money, at: &str) {
+        let (id, rig) = (self.id, &self.rig);
+        let reply = rig.post(ask);
+        assert_eq!(reply.text("state"), self.end(), "{id}: asked again it is what it is, {at}");
+        assert_eq!(rig.money(USER), self.then(before), "{id}: the balances are exact, {at}");
+        let story = rig.story(USER, reply.id());
+        assert!(story.is_legal(), "{id}: each step follows from the one before, {at}: {story:?}");
+        let again = rig.post(ask);
+        let replay = (again.replayed, again.id());
+        assert_eq!(replay, (true, reply.id()), "{id}: a key is bound to one transfer, {at}");
+        rig.sound(id);
+    }
+}
+
+/// Both ways, committed and rolled back.
+pub(super) fn scenes(id: &'static str, setup: &Setup) -> impl Iterator<Item = Scene> {
+    let kinds = Way::BOTH.into_iter().flat_map(|way| [(way, false), (way, true)]);
+    kinds.map(move |(way, back)| Scene::new(id, setup, way, back))
+}
+
+/// After INIT, before SOURCE_PENDING. A row stands at INIT where intake had no room for the
+/// transfer and left it to the scanner.
+pub(super) fn cra_001(setup: Setup) {
+    let narrow = Setup { ring: 1, patience_ms: 60, ..setup };
+    for way in Way::BOTH {
+        let mut scene = Scene::new("CRA-001", &narrow, way, false);
+        for when in ALL {
+            let (before, ask) = (scene.rig.money(USER), scene.ask());
+            crowd(&mut scene);
+            let point = point(At::Write("CREATED"), when);
+            let crash = scene.rig.crash_at(point, &ask);
+            let row = (when == When::After).then_some(INIT);
+            scene.recovers(crash, row, point, (&ask, before));
+        }
+        // stopped after the caller was told that it is open
+        let (before, ask) = (scene.rig.money(USER), scene.ask());
+        crowd(&mut scene);
+        let reply = scene.rig.post(&ask);
+        assert!(matches!(reply.status, 200 | 202), "CRA-001: it is open: {reply:?}");
+        let crash = scene.rig.crash();
+        assert!(crash.state.is_some(), "CRA-001: what was answered as open is in the journal");
+        let point = point(At::Write("CREATED"), When::After);
+        scene.recovers(crash, crash.state, point, (&ask, before));
+        // the first claim of a transfer that came in by the front door
+        scene.setup = setup;
+        scene.crash_at(At::Write("SOURCE_CALL"), &UNDONE);
+    }
+}
+
+/// One opening is held up and another waits behind it: there is no room for a third.
+fn crowd(scene: &mut Scene) {
+    let (first, second) = (scene.ask(), scene.ask());
+    let rig = &scene.rig;
+    let before = rig.control().opened().len();
+    rig.control().hold_opening();
+    rig.nudge(&first);
+    let held = rig.until(|| rig.control().opened().len() > before);
+    assert!(held, "an opening is held up");
+    rig.nudge(&second);
+}
+
+/// During SOURCE_PENDING, before the call.
+pub(super) fn cra_002(setup: Setup) {
+    for way in Way::BOTH {
+        let mut scene = Scene::new("CRA-002", &setup, way, false);
+        scene.crash_at(At::Write("SOURCE_CALL"), &[When::After]);
+        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Before]);
+    }
+}
+
+/// During SOURCE_PENDING, after the call: the answer is lost, or read and not stored.
+pub(super) fn cra_003(setup: Setup) {
+    for way in [Way::ToFunding, Way::ToSpot] {
+        let mut scene = Scene::new("CRA-003", &setup, way, false);
+        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Torn(50), When::After]);
+        scene.crash_at(At::Write("SOURCE_OK"), &UNDONE);
+    }
+}
+
+/// After SOURCE_DONE, before TARGET_PENDING. A row stands at SOURCE_DONE where a halt came between
+/// the call and its answer: the answer is written without the next claim.
+pub(super) fn cra_004(setup: Setup) {
+    for way in Way::BOTH {
+        let mut scene = Scene::new("CRA-004", &setup, way, false);
+        scene.crash_at(At::Write("SOURCE_OK"), &ALL);
+        if setup.fuse && way == Way::ToSpot {
+            continue;
+        }
+        let again = point(At::Write("TARGET_CALL"), When::Before);
+        for ahead in [vec![], vec![again]] {
+            let (before, ask) = (scene.rig.money(USER), scene.ask());
+            scene.rig.control().halt_at("SOURCE_OK");
+            scene.rig.crash_again_at(&ahead);
+            let point = point(At::Write("SOURCE_OK"), When::After);
+            let mut crash = scene.rig.crash_at(point, &ask);
+            for next in ahead {
+                assert_eq!(crash.state, Some(SOURCE_DONE), "CRA-004: it stands at SOURCE_DONE");
+                crash = scene.rig.crashed(&format!("{next:?}"));
+            }
+            scene.recovers(crash, Some(SOURCE_DONE), point, (&ask, before));
+        }
+    }
+}
+
+/// During TARGET_PENDING.
+pub(super) fn cra_005(setup: Setup) {
+    for way in Way::BOTH {
+        let mut scene = Scene::new("CRA-005", &setup, way, false);
+        scene.crash_at(At::Write("TARGET_CALL"), &[When::After]);
+        scene.crash_at(At::Call(way.target(), Leg::Deposit), &ALL);
+        scene.crash_at(At::Write("TARGET_OK"), &ALL);
+    }
+}
+
+/// During COMPENSATING.
+pub(super) fn cra_006(setup: Setup) {
+    for way in [Way::ToFunding, Way::ToSpot] {
+        let mut scene = Scene::new("CRA-006", &setup, way, true);
+        scene.crash_at(At::Write("TARGET_FAIL"), &[When::After]);
+        scene.crash_at(At::Call(way.source(), Leg::Refund), &ALL);
+        scene.crash_at(At::Write("ROLLBACK_OK"), &ALL);
+    }
+}

@@ -1,0 +1,117 @@
+//! State transitions (§10.4): the path of a transfer through its states.
+
+use super::{USER, after, called, with};
+use crate::rig::points::Fault;
+use crate::rig::{Ask, Rig, Setup, Way};
+use kernel::life::Leg;
+
+const HAPPY: [&str; 5] = ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING", "COMMITTED"];
+const FAILED: [&str; 3] = ["INIT", "SOURCE_PENDING", "FAILED"];
+const ROLLED_BACK: [&str; 6] =
+    ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING", "COMPENSATING", "ROLLED_BACK"];
+/// A hindrance is seen so often before a test believes that it goes on for ever.
+const OFTEN: usize = 8;
+
+/// Only the flow of states: these two tell a wrong build apart from one that does not work at all.
+fn normal(id: &str, setup: Setup, way: Way) {
+    let rig = with(setup, 100, 20);
+    let reply = rig.post(&Ask::new(USER, way, 10));
+    let story = rig.reaches(USER, reply.id(), "COMMITTED");
+    assert_eq!(story.path, HAPPY, "{id}: the path of a normal transfer");
+}
+
+/// Normal Funding → Spot.
+pub(super) fn fsm_001(setup: Setup) {
+    normal("FSM-001", setup, Way::ToSpot);
+}
+
+/// Normal Spot → Funding.
+pub(super) fn fsm_002(setup: Setup) {
+    normal("FSM-002", setup, Way::ToFunding);
+}
+
+/// The source refuses.
+pub(super) fn fsm_003(setup: Setup) {
+    let rig = with(setup, 100, 20);
+    for way in [Way::ToFunding, Way::ToSpot] {
+        let reply = rig.post(&Ask::new(USER, way, 1_000));
+        let story = rig.reaches(USER, reply.id(), "FAILED");
+        assert_eq!(story.path, FAILED, "FSM-003: a refusal of the source leads to FAILED");
+        assert!(story.is_legal(), "FSM-003: each step follows from the one before");
+    }
+    rig.sound("FSM-003");
+}
+
+/// The target refuses in so many words.
+pub(super) fn fsm_004(setup: Setup) {
+    let rig = with(setup, 100, 20);
+    for way in Way::BOTH {
+        rig.set_status(USER, way.target(), "DISABLED");
+        let reply = rig.post(&Ask::new(USER, way, 5));
+        let story = rig.reaches(USER, reply.id(), "ROLLED_BACK");
+        assert_eq!(story.path, ROLLED_BACK, "FSM-004: a refusal of the target is compensated");
+        assert!(story.is_legal(), "FSM-004: each step follows from the one before");
+        rig.set_status(USER, way.target(), "ACTIVE");
+    }
+    rig.sound("FSM-004");
+}
+
+/// Waits until a fault struck often enough.
+fn struck(rig: &Rig, id: &str, before: usize, often: usize) {
+    let enough = rig.until(|| rig.control().strikes() >= before + often);
+    assert!(enough, "{id}: it is tried again and again");
+}
+
+/// The target does not answer: it stays, whether or not the money arrived, and is asked for ever.
+pub(super) fn fsm_005(setup: Setup) {
+    let rig = with(Setup { patience_ms: 20, ..setup }, 100, 20);
+    for way in Way::BOTH {
+        let mut faults = vec![(Fault::LoseRequest, OFTEN), (Fault::HangBefore, 1)];
+        if called(&setup, way.target()) {
+            faults.extend([(Fault::LoseReply, OFTEN), (Fault::HangAfter, 1)]);
+        }
+        for (fault, often) in faults {
+            let (before, strikes) = (rig.money(USER), rig.control().strikes());
+            rig.control().hinder(way.target(), Leg::Deposit, fault, usize::MAX);
+            let reply = rig.post(&Ask::new(USER, way, 5));
+            assert_eq!(reply.text("state"), "PENDING", "FSM-005: nobody knows: {reply:?}");
+            struck(&rig, "FSM-005", strikes, often);
+            let stays = rig.reaches(USER, reply.id(), "TARGET_PENDING");
+            // a unit that carries the deposit holds up the states before it too, while it hangs
+            let hangs = !called(&setup, way.target()) && fault == Fault::HangBefore;
+            let state = if hangs { "SOURCE_PENDING" } else { "TARGET_PENDING" };
+            assert_eq!(stays.state, state, "FSM-005: a timeout leaves it where it is ({fault:?})");
+            rig.control().heal();
+            let story = rig.reaches(USER, reply.id(), "COMMITTED");
+            assert_eq!(story.path, HAPPY, "FSM-005: it goes on once the target answers");
+            assert_eq!(rig.money(USER), after(before, way, 5), "FSM-005: it arrived once");
+        }
+    }
+    rig.sound("FSM-005");
+}
+
+/// The refund is hindered: it stays and is tried for ever.
+pub(super) fn fsm_006(setup: Setup) {
+    let rig = with(Setup { patience_ms: 20, ..setup }, 100, 20);
+    for way in Way::BOTH {
+        rig.set_status(USER, way.target(), "DISABLED");
+        for fault in [Fault::LoseRequest, Fault::LoseReply] {
+            if fault == Fault::LoseReply && !called(&setup, way.source()) {
+                continue;
+            }
+            let (before, strikes) = (rig.money(USER), rig.control().strikes());
+            rig.control().hinder(way.source(), Leg::Refund, fault, usize::MAX);
+            let reply = rig.post(&Ask::new(USER, way, 5));
+            assert_eq!(reply.text("state"), "PENDING", "FSM-006: it is open: {reply:?}");
+            struck(&rig, "FSM-006", strikes, OFTEN);
+            let stays = rig.story(USER, reply.id());
+            assert_eq!(stays.state, "COMPENSATING", "FSM-006: a hindered refund is not a refund");
+            rig.control().heal();
+            let story = rig.reaches(USER, reply.id(), "ROLLED_BACK");
+            assert_eq!(story.path, ROLLED_BACK, "FSM-006: it ends once the refund is made");
+            assert_eq!(rig.money(USER), before, "FSM-006: it came back once");
+        }
+        rig.set_status(USER, way.target(), "ACTIVE");
+    }
+    rig.sound("FSM-006");
+}
