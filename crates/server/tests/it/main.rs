@@ -1,7 +1,11 @@
-//! The server, driven through its own routes.
+//! The server, driven through its own routes and as a process.
 
 #[cfg(test)]
 mod acceptance;
+#[cfg(test)]
+mod command;
+#[cfg(test)]
+mod door;
 #[cfg(test)]
 mod release;
 #[cfg(test)]

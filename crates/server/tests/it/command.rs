@@ -1,0 +1,204 @@
+//! The binary itself: exit codes, the lock, signals, the demo.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+fn portage(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
+    command.current_dir(dir).env_clear().stdin(Stdio::null());
+    command.arg("--data-dir").arg(dir.join("data"));
+    command
+}
+
+fn run(dir: &Path, words: &[&str]) -> Output {
+    portage(dir).args(words).output().expect("it runs")
+}
+
+fn code(dir: &Path, words: &[&str]) -> i32 {
+    run(dir, words).status.code().expect("an exit code")
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// A running server; it dies with the test.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Served {
+    fn start(dir: &Path) -> Self {
+        let mut command = portage(dir);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let out = child.stdout.take().expect("its stdout");
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
+        if !url.starts_with("http://") {
+            let mut why = String::new();
+            let _whole = child.stderr.take().map(|mut err| err.read_to_string(&mut why));
+            panic!("no server: {line} {why}");
+        }
+        // nobody reads it further; a full pipe must not stop the server
+        let err = child.stderr.take().expect("its stderr");
+        std::thread::spawn(move || std::io::copy(&mut BufReader::new(err), &mut std::io::sink()));
+        Self { child, url }
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    fn ended(&mut self) -> i32 {
+        for _ in 0..400 {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                return status.code().unwrap_or(-1);
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        panic!("it did not end");
+    }
+}
+
+#[test]
+fn exit_codes_say_what_was_wrong() {
+    let dir = folder();
+    let dir = dir.path();
+    for (words, expected) in [
+        (&["--help"][..], 0),
+        (&["transfer", "create", "--help"], 0),
+        (&["--version"], 0),
+        (&["config"], 0),
+        (&[], 64),
+        (&["serv"], 64),
+        (&["token", "--sub", "1", "--scope", "all"], 64),
+        (&["token", "--sub", "1", "--scope", "admin"], 66),
+        (&["token", "--sub", "1", "--scope", "admin", "--ttl", "2h"], 64),
+        (&["check"], 66),
+        (&["config", "--config", "nowhere.toml"], 66),
+        (&["account", "list", "--token", "x", "--url", "http://127.0.0.1:9"], 69),
+        (&["account", "list", "--token", "x", "--url", "ftp://127.0.0.1"], 64),
+        (&["serve", "--listen", "0.0.0.0:0"], 78),
+    ] {
+        let out = run(dir, words);
+        assert_eq!(out.status.code(), Some(expected), "{words:?}: {out:?}");
+    }
+    std::fs::write(dir.join("portage.toml"), "[server]\nlistn = 1\n").expect("a file");
+    let out = run(dir, &["config"]);
+    assert_eq!(out.status.code(), Some(78));
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(why.contains("portage.toml:2: server.listn"), "{why}");
+    std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
+    std::fs::write(dir.join("file"), "").expect("a file");
+    assert_eq!(code(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);
+}
+
+#[test]
+fn one_server_and_everything_that_asks_it() {
+    let dir = folder();
+    let dir = dir.path();
+    let mut server = Served::start(dir);
+    let url = server.url.clone();
+    let ask = |words: &[&str]| {
+        let out = portage(dir).env("PORTAGE_URL", &url).args(words).output().expect("it runs");
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        (out.status.code().expect("a code"), said, out)
+    };
+    let (code, said, _) =
+        ask(&["deposit", "--user", "7", "--asset", "USDT", "--amount", "100", "--ref", "a"]);
+    assert!(code == 0 && said.contains("100.000000"), "{said}");
+    let create = [
+        "transfer", "create", "--user", "7", "--from", "FUNDING", "--to", "SPOT", "--asset", "USDT",
+    ];
+    let with = |more: &[&'static str]| [&create[..], more].concat();
+    let (code, said, _) = ask(&with(&["--amount", "30", "--cid", "k", "--json"]));
+    assert_eq!(code, 0, "{said}");
+    let made: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let (code, said, _) = ask(&with(&["--amount", "30", "--cid", "k"]));
+    assert!(code == 0 && said.contains("had been used before"), "{said}");
+    assert_eq!(ask(&with(&["--amount", "31", "--cid", "k"])).0, 65, "another body");
+    assert_eq!(ask(&with(&["--amount", "3000"])).0, 65, "too much");
+    let id = made["req_id"].as_str().expect("an id");
+    let (code, said, _) = ask(&["transfer", "get", id, "--user", "7"]);
+    assert!(code == 0 && said.contains("TARGET_OK"), "{said}");
+    assert_eq!(ask(&["transfer", "get", id, "--user", "8"]).0, 66, "another user's");
+    assert_eq!(ask(&["transfer", "get", id]).0, 64, "whose?");
+    let (_, token, _) = ask(&["token", "--sub", "7", "--scope", "transfers:read"]);
+    assert_eq!(ask(&["transfer", "get", id, "--token", token.trim()]).0, 0);
+    assert_eq!(ask(&["account", "list", "--token", token.trim()]).0, 77, "not an operator");
+    let (code, said, _) = ask(&["account", "list", "--user", "7"]);
+    assert!(code == 0 && said.contains("70.000000"), "{said}");
+    assert_eq!(ask(&["withdraw", "--user", "7", "--asset", "USDT", "--amount", "70"]).0, 0);
+    // the folder is held: `check` asks the server that the owner's note names
+    let (code, said, out) = (
+        run(dir, &["check"]).status.code(),
+        run(dir, &["check"]).stdout,
+        run(dir, &["serve", "--listen", "127.0.0.1:0"]),
+    );
+    assert_eq!(code, Some(0), "{}", String::from_utf8_lossy(&said));
+    assert_eq!(out.status.code(), Some(75));
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(why.contains(&server.child.id().to_string()) && why.contains(&url), "{why}");
+    server.signal("TERM");
+    assert_eq!(server.ended(), 0, "drained");
+    let out = run(dir, &["check", "--json"]);
+    let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((out.status.code(), &proof["ok"]), (Some(0), &serde_json::json!(true)));
+    let mut again = Served::start(dir);
+    let taken = again.url.trim_start_matches("http://").to_owned();
+    assert_eq!(code_of_taken(dir, &taken), 69, "the address is taken");
+    again.signal("INT");
+    assert_eq!(again.ended(), 0);
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let dir = folder();
+    let mut server = Served::start(dir.path());
+    // a request that never arrives whole keeps the drain waiting
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let mut held = std::net::TcpStream::connect(&address).expect("a connection");
+    let head = format!("POST /api/v1/internal_transfer HTTP/1.1\r\nHost: {address}\r\n");
+    held.write_all(head.as_bytes()).expect("a part of a request");
+    std::thread::sleep(Duration::from_millis(100));
+    server.signal("TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.child.try_wait().expect("a status").is_none(), "it drains");
+    server.signal("TERM");
+    assert_eq!(server.ended(), 75);
+    assert_eq!(code(dir.path(), &["check"]), 0);
+}
+
+fn code_of_taken(dir: &Path, address: &str) -> i32 {
+    code(dir, &["serve", "--listen", address, "--data-dir", "other"])
+}
+
+#[test]
+fn the_demo_holds() {
+    let dir = folder();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
+    let out = command.current_dir(dir.path()).arg("demo").output().expect("it runs");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    let why = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{said}{why}");
+    assert!(said.contains("SIGKILL") && said.contains("Try next"), "{said}");
+    let made = dir.path().join("portage-demo-1");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_portage"));
+    let out = check.arg("check").arg("--data-dir").arg(&made).output().expect("it runs");
+    assert!(out.status.success(), "{out:?}");
+}

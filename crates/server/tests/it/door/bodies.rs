@@ -1,0 +1,160 @@
+//! Bad bodies and amounts get a clear 4xx, never a 5xx, and open nothing.
+
+use super::{CREATE, Door, USER, movement, transfer};
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::json;
+
+#[tokio::test]
+async fn bad_amounts_open_nothing() {
+    let door = Door::open().await;
+    door.fund(4001, "1000").await;
+    let digits = "9".repeat(400);
+    let amounts = [
+        ("1e2", "INVALID_AMOUNT"),
+        ("1E2", "INVALID_AMOUNT"),
+        ("NaN", "INVALID_AMOUNT"),
+        ("inf", "INVALID_AMOUNT"),
+        ("-100", "INVALID_AMOUNT"),
+        ("+1", "INVALID_AMOUNT"),
+        ("0", "INVALID_AMOUNT"),
+        ("0.000000", "INVALID_AMOUNT"),
+        ("", "INVALID_AMOUNT"),
+        (" 1", "INVALID_AMOUNT"),
+        ("1 ", "INVALID_AMOUNT"),
+        ("1,0", "INVALID_AMOUNT"),
+        ("1_0", "INVALID_AMOUNT"),
+        (".5", "INVALID_AMOUNT"),
+        ("1.", "INVALID_AMOUNT"),
+        ("0x10", "INVALID_AMOUNT"),
+        ("١٢", "INVALID_AMOUNT"),
+        ("１", "INVALID_AMOUNT"),
+        ("1.0.0", "INVALID_AMOUNT"),
+        ("1\u{0}", "INVALID_AMOUNT"),
+        ("--1", "INVALID_AMOUNT"),
+        ("0.0000001", "PRECISION_OVERFLOW"),
+        ("1.0000000", "PRECISION_OVERFLOW"),
+        (&digits, "OVERFLOW"),
+        ("18446744073709551616", "OVERFLOW"),
+        ("9223372036854.775808", "OVERFLOW"),
+    ];
+    for (amount, code) in amounts {
+        let reply = door.post(("4001", USER), CREATE, transfer(amount, "k")).await;
+        assert_eq!((reply.status, reply.code()), (400, code), "{amount:.30}: {reply:?}");
+        let body = movement(4001, amount, "r");
+        let reply = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
+        assert_eq!((reply.status, reply.code()), (400, code), "{amount:.30}: {reply:?}");
+    }
+    assert_eq!(door.rows().await, 0);
+    // nothing was bound: the key is still free
+    let reply = door.post(("4001", USER), CREATE, transfer("1", "k")).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert!(!reply.headers.contains_key("idempotency-replayed"));
+}
+
+#[tokio::test]
+async fn bad_bodies_open_nothing() {
+    let door = Door::open().await;
+    door.fund(4001, "1000").await;
+    let ok = r#""from":"FUNDING","to":"SPOT","asset":"USDT","amount":"1""#;
+    let deep = format!("{{{ok},\"x\":{}{}}}", "[".repeat(4000), "]".repeat(4000));
+    let deep_amount = format!(
+        "{{\"from\":\"FUNDING\",\"to\":\"SPOT\",\"asset\":\"USDT\",\"amount\":{}{}}}",
+        "{\"a\":".repeat(1000),
+        "}".repeat(1000)
+    );
+    let bodies = [
+        String::new(),
+        "{".to_owned(),
+        "null".to_owned(),
+        "[]".to_owned(),
+        "1".to_owned(),
+        r#"["FUNDING","SPOT","USDT","1"]"#.to_owned(),
+        format!("{{{ok}}} {{}}"),
+        format!("{{{ok},}}"),
+        format!("\u{feff}{{{ok}}}"),
+        format!("{{{ok},\"amount\":\"2\"}}"),
+        format!("{{{ok},\"state\":\"COMMITTED\"}}"),
+        format!("{{{ok},\"reference\":\"x\"}}"),
+        format!("{{{ok},\"metadata\":{{}}}}"),
+        format!("{{{ok},\"fee\":\"0\"}}"),
+        format!("{{{ok},\"cid\":\"\"}}"),
+        format!("{{{ok},\"cid\":\"a b\"}}"),
+        format!("{{{ok},\"cid\":\"é\"}}"),
+        format!("{{{ok},\"cid\":5}}"),
+        format!("{{{ok},\"cid\":\"{}\"}}", "x".repeat(65)),
+        format!("{{{ok},\"user_id\":\"4001\"}}"),
+        format!("{{{ok},\"user_id\":4001.0}}"),
+        ok.replace("\"1\"", "1"),
+        ok.replace("\"1\"", "100.0"),
+        ok.replace("\"1\"", "1e2"),
+        ok.replace("\"1\"", "null"),
+        ok.replace("\"1\"", "NaN"),
+        ok.replace("\"1\"", "\"\\ud800\""),
+        r#"{"from":"FUNDING","to":"SPOT","asset":"USDT"}"#.to_owned(),
+        r#"{"from":null,"to":"SPOT","asset":"USDT","amount":"1"}"#.to_owned(),
+        deep,
+        deep_amount,
+    ];
+    for body in bodies {
+        let reply = door.text(CREATE, body.clone()).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{body:.80}: {reply:?}");
+        let sentence = reply.body["error"].as_str().expect("a sentence");
+        assert!((5..=300).contains(&sentence.len()), "{sentence}");
+    }
+    let reply = door.text(CREATE, Body::from(&b"{\"from\":\"\xff\"}"[..])).await;
+    assert_eq!(reply.code(), "BAD_REQUEST");
+    let named = door.text(CREATE, format!("{{{}}}", ok.replace("\"1\"", "1"))).await;
+    assert!(named.body["error"].as_str().expect("it").contains("field `amount`"), "{named:?}");
+    assert_eq!(door.rows().await, 0);
+}
+
+#[tokio::test]
+async fn other_kinds_and_sizes_are_refused() {
+    let door = Door::open().await;
+    let large = format!("{{\"from\":\"{}\"}}", "x".repeat(17_000));
+    let reply = door.text(CREATE, large).await;
+    assert_eq!((reply.status, reply.code()), (413, "PAYLOAD_TOO_LARGE"));
+    let token = door.token("4001", USER);
+    for kind in ["", "text/plain", "application/xml", "application/x-www-form-urlencoded"] {
+        let mut request =
+            Request::post(CREATE).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        if !kind.is_empty() {
+            request = request.header(header::CONTENT_TYPE, kind);
+        }
+        let body = Body::from(transfer("1", "k").to_string());
+        let reply = door.send(request.body(body).expect("a request")).await;
+        assert_eq!((reply.status, reply.code()), (415, "UNSUPPORTED_MEDIA_TYPE"), "{kind}");
+    }
+    assert_eq!(door.rows().await, 0);
+}
+
+#[tokio::test]
+async fn other_forms_are_strict_too() {
+    let door = Door::open().await;
+    door.fund(4001, "10").await;
+    let who = ("ops", "ops:act");
+    let status = "/api/v1/ops/accounts/4001/FUNDING/status";
+    for (path, body) in [
+        ("/api/v1/ops/deposits", json!({"user_id": 1, "asset": "USDT", "amount": "1", "ref": "r"})),
+        ("/api/v1/ops/deposits", movement(0, "1", "r")),
+        ("/api/v1/ops/deposits", movement(u64::MAX, "1", "r")),
+        ("/api/v1/ops/deposits", movement(1, "1", "")),
+        ("/api/v1/ops/deposits", movement(1, "1", &"r".repeat(129))),
+        (
+            "/api/v1/ops/withdrawals",
+            json!({"user_id": 1, "asset": "USDT", "amount": 1, "ref": "r", "reason": "x"}),
+        ),
+        (status, json!({"status": "frozen", "reason": "x"})),
+        (status, json!({"status": "FROZEN"})),
+        (status, json!({"status": "FROZEN", "reason": " "})),
+        (status, json!({"status": "FROZEN", "reason": "x", "by": "me"})),
+    ] {
+        let reply = door.post(who, path, body.clone()).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{body}: {reply:?}");
+    }
+    for query in ["?user=x", "?user=-1", "?users=1", "?user=0", "?limit=5", "?limit=100000"] {
+        let reply = door.get(("ops", "ops:read"), &format!("/api/v1/ops/accounts{query}")).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{query}: {reply:?}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The door on the real store, without a network: what is refused, in which order, and how.
+
+mod bodies;
+mod order;
+mod routes;
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use kernel::answer::Cause;
+use kernel::ids::Serial;
+use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{External, Moved, World};
+use serde_json::{Value, json};
+use server::auth::token::Minted;
+use server::auth::verify::Verifier;
+use server::config::Config;
+use server::house::House;
+use server::http::App;
+use server::metrics::Metrics;
+use server::ports::Tasks;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+const KEY: &[u8] = b"the key of these tests: 32 bytes and more";
+const CREATE: &str = "/api/v1/internal_transfer";
+/// Scopes of an ordinary user.
+const USER: &str = "transfers:create transfers:read";
+
+/// A server without a socket.
+struct Door {
+    house: House,
+    app: Arc<App>,
+    router: axum::Router,
+    dir: TempDir,
+}
+
+/// A reply.
+#[derive(Debug)]
+struct Reply {
+    status: u16,
+    body: Value,
+    headers: axum::http::HeaderMap,
+}
+
+impl Reply {
+    fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or_default()
+    }
+}
+
+/// A world that dies of being asked.
+struct Dying;
+
+impl World for Dying {
+    fn external(&self, _: External) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(async { panic!("on purpose") })
+    }
+}
+
+impl Door {
+    async fn open() -> Self {
+        Self::with(false, true).await
+    }
+
+    async fn with(dying: bool, open_pages: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let metrics = Arc::new(Metrics::default());
+        let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
+        let house = House::open(dir.path(), metrics.clone(), fatal.clone()).await.expect("a house");
+        let tasks = Tasks::new(fatal);
+        tasks.ending();
+        let config = Config::default();
+        let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");
+        let world: Arc<dyn World> = if dying { Arc::new(Dying) } else { house.store.funding() };
+        let app = Arc::new(App {
+            internal: engine.flows().named("internal").expect("the flow"),
+            engine,
+            world,
+            verifier: Verifier::new(&config.auth, KEY, house.clock.clone()),
+            metrics,
+            clock: house.clock.clone(),
+            rng: house.rng.clone(),
+            open_pages,
+            draining: AtomicBool::new(false),
+        });
+        let router = server::http::router(app.clone());
+        Self { house, app, router, dir }
+    }
+
+    fn token(&self, sub: &str, scope: &str) -> String {
+        let now = self.house.clock.now() / 1000;
+        let minted = Minted {
+            iss: "portage".to_owned(),
+            aud: "portage".to_owned(),
+            sub: sub.to_owned(),
+            scope: scope.to_owned(),
+            iat: now,
+            nbf: now,
+            exp: now + 600,
+        };
+        minted.sign("at+jwt", KEY).expect("a token")
+    }
+
+    async fn send(&self, request: Request<Body>) -> Reply {
+        let Ok(response) = self.router.clone().oneshot(request).await;
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Reply { status: parts.status.as_u16(), body, headers: parts.headers }
+    }
+
+    /// Posts text as user 4001.
+    async fn text(&self, path: &str, text: impl Into<Body>) -> Reply {
+        let token = self.token("4001", &format!("{USER} ops:act ops:read"));
+        let request = Request::post(path)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(text.into());
+        self.send(request.expect("a request")).await
+    }
+
+    async fn post(&self, who: (&str, &str), path: &str, body: Value) -> Reply {
+        let token = self.token(who.0, who.1);
+        let request = Request::post(path)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(Body::from(body.to_string()));
+        self.send(request.expect("a request")).await
+    }
+
+    async fn get(&self, who: (&str, &str), path: &str) -> Reply {
+        let token = self.token(who.0, who.1);
+        let request = Request::get(path).header(header::AUTHORIZATION, format!("Bearer {token}"));
+        self.send(request.body(Body::empty()).expect("a request")).await
+    }
+
+    /// Gives a user money at Funding.
+    async fn fund(&self, user: u64, amount: &str) {
+        let body = movement(user, amount, &format!("fund-{user}-{amount}"));
+        let reply = self.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
+        assert_eq!(reply.status, 201, "{reply:?}");
+    }
+
+    /// How many transfers the journal holds.
+    async fn rows(&self) -> usize {
+        let mut snapshot = self.house.store.snapshot().await.expect("a snapshot");
+        snapshot.lines(Serial(0), 1000).await.expect("lines").len()
+    }
+}
+
+fn movement(user: u64, amount: &str, reference: &str) -> Value {
+    json!({"user_id": user, "asset": "USDT", "amount": amount, "ref": reference, "reason": "test"})
+}
+
+/// A transfer of USDT from Funding to Spot.
+fn transfer(amount: &str, cid: &str) -> Value {
+    json!({"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": amount, "cid": cid})
+}

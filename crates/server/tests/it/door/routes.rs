@@ -1,0 +1,149 @@
+//! Routes and their description, tokens and scopes, and what happens where nothing fits.
+
+use super::{CREATE, Door, USER, movement};
+use axum::body::Body;
+use axum::http::{Method, Request, header};
+use serde_json::{Value, json};
+
+/// Every documented route, with values for its parameters: method, path, open to all.
+async fn routes(door: &Door) -> Vec<(Method, String, bool)> {
+    let api = door.get(("x", "admin"), "/openapi.json").await.body;
+    let mut found = Vec::new();
+    for (path, methods) in api["paths"].as_object().expect("paths") {
+        for (method, about) in methods.as_object().expect("methods") {
+            let method = method.to_uppercase().parse().expect("a method");
+            let open = about["security"].as_array().is_some_and(|all| all.contains(&json!({})));
+            let path = path
+                .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
+                .replace("{user}", "4001")
+                .replace("{type}", "FUNDING");
+            found.push((method, path, open));
+        }
+    }
+    found
+}
+
+fn bare(method: &Method, path: &str) -> Request<Body> {
+    Request::builder().method(method).uri(path).body(Body::empty()).expect("a request")
+}
+
+#[tokio::test]
+async fn every_documented_route_is_there_and_asks_for_a_token() {
+    let door = Door::open().await;
+    let routes = routes(&door).await;
+    assert_eq!(routes.len(), 13);
+    for (method, path, open) in routes {
+        let reply = door.send(bare(&method, &path)).await;
+        if open {
+            assert_eq!(reply.status, 200, "{method} {path}: {reply:?}");
+        } else {
+            assert_eq!((reply.status, reply.code()), (401, "UNAUTHORIZED"), "{method} {path}");
+            assert_eq!(reply.headers["www-authenticate"], "Bearer");
+        }
+        let wrong = if method == Method::GET { Method::DELETE } else { Method::GET };
+        let reply = door.send(bare(&wrong, &path)).await;
+        assert_eq!((reply.status, reply.code()), (405, "METHOD_NOT_ALLOWED"), "{wrong} {path}");
+        let trace = door.send(bare(&Method::TRACE, &path)).await;
+        assert_eq!(trace.status, 405, "{path}");
+    }
+    for path in ["/", "/api", "/api/v1/internal_transfer/", "/api/v2/x", "/health/", "/docs"] {
+        let reply = door.send(bare(&Method::GET, path)).await;
+        assert_eq!((reply.status, reply.code()), (404, "NOT_FOUND"), "{path}");
+        assert!(reply.body["request_id"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn each_route_needs_its_own_scope() {
+    let door = Door::open().await;
+    for (method, path, open) in routes(&door).await {
+        if open {
+            continue;
+        }
+        let needed = match (method.as_str(), path.starts_with("/api/v1/ops")) {
+            ("POST", true) => "ops:act",
+            ("POST", false) => "transfers:create",
+            (_, true) => "ops:read",
+            (_, false) => "transfers:read",
+        };
+        let all = ["transfers:create", "transfers:read", "transfers:any", "ops:read", "ops:act"];
+        for scope in all.into_iter().chain(["admin", "", "ADMIN", "ops:approve"]) {
+            let token = door.token("4001", scope);
+            let request = Request::builder()
+                .method(&method)
+                .uri(&path)
+                .header(header::AUTHORIZATION, format!("Bearer {token}"))
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(Body::from("{}"));
+            let reply = door.send(request.expect("a request")).await;
+            let allowed = scope == needed || scope == "admin";
+            let barred = reply.status == 403 && reply.code() == "FORBIDDEN";
+            assert_eq!(barred, !allowed, "{method} {path} with `{scope}`: {reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_stands_once_in_the_header_and_nowhere_else() {
+    let door = Door::open().await;
+    let token = door.token("4001", USER);
+    let bearer = format!("Bearer {token}");
+    let with = |values: &[&str]| {
+        let mut request = Request::get("/api/v1/balances");
+        for value in values {
+            request = request.header(header::AUTHORIZATION, *value);
+        }
+        request.body(Body::empty()).expect("a request")
+    };
+    assert_eq!(door.send(with(&[&bearer])).await.status, 200);
+    assert_eq!(door.send(with(&[&bearer.replace("Bearer", "bearer")])).await.status, 200);
+    let basic = bearer.replace("Bearer", "Basic");
+    let bad: [&[&str]; 6] =
+        [&[], &[&bearer, &bearer], &[&token], &[&basic], &["Bearer"], &["Bearer "]];
+    for values in bad {
+        assert_eq!(door.send(with(values)).await.status, 401, "{values:?}");
+    }
+    let query = bare(&Method::GET, &format!("/api/v1/balances?access_token={token}"));
+    assert_eq!(door.send(query).await.status, 401);
+}
+
+#[tokio::test]
+async fn pages_for_machines_can_be_closed() {
+    let door = Door::with(false, false).await;
+    for path in ["/metrics", "/openapi.json"] {
+        assert_eq!(door.send(bare(&Method::GET, path)).await.status, 401, "{path}");
+        assert_eq!(door.get(("4001", USER), path).await.status, 403, "{path}");
+        assert_eq!(door.get(("mon", "ops:read"), path).await.status, 200, "{path}");
+    }
+    let health = door.send(bare(&Method::GET, "/health")).await;
+    let parts = json!({"status": "healthy", "journal": "connected", "funding": "connected", "spot": "connected"});
+    assert_eq!((health.status, health.body), (200, parts));
+}
+
+#[tokio::test]
+async fn metrics_count_what_was_done() {
+    let door = Door::open().await;
+    door.fund(4001, "10").await;
+    let done = door.post(("4001", USER), CREATE, super::transfer("1", "k")).await;
+    assert_eq!(done.status, 200);
+    let page = door.get(("x", "admin"), "/metrics").await;
+    let Value::String(page) = page.body else { panic!("a text") };
+    for line in [
+        r#"portage_transfers_total{flow="internal",state="COMMITTED"} 1"#,
+        r#"portage_http_request_duration_seconds_count{route="/api/v1/internal_transfer",status="200"} 1"#,
+        "portage_halted 0",
+        "# EOF",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_handler_is_an_unknown_outcome() {
+    let door = Door::with(true, true).await;
+    let body = movement(4001, "1", "r");
+    let reply = door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await;
+    assert_eq!((reply.status, reply.code()), (500, "SYSTEM_ERROR"));
+    assert_eq!(reply.body["outcome"], "unknown");
+    assert_eq!(reply.body["request_id"], reply.headers["x-request-id"].to_str().expect("it"));
+}
