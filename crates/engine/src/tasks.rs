@@ -29,8 +29,8 @@ impl Background {
             Self::Station => ("station", Fate::EndsProcess),
             Self::Scanner => ("scanner", Fate::EndsProcess),
             Self::Checker => ("checker", Fate::EndsProcess),
-            Self::Adopter => ("adopter", Fate::EndsProcess),
-            Self::Case => ("case", Fate::EndsProcess),
+            Self::Adopter => ("adopter", Fate::EndsWhenDone),
+            Self::Case => ("case", Fate::EndsWhenDone),
             Self::Horizon => ("horizon", Fate::EndsProcess),
         };
         Task { name, fate }

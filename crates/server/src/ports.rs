@@ -105,6 +105,7 @@ impl Spawn for Tasks {
         let Self { ending, fatal } = self.clone();
         tokio::spawn(async move {
             let how = match running.await {
+                Ok(()) if task.fate == Fate::EndsWhenDone => return,
                 Ok(()) => "ended",
                 Err(fault) if fault.is_panic() => "panicked",
                 Err(_) => "was cancelled",
@@ -138,6 +139,7 @@ mod tests {
         let tasks = Tasks::new(Arc::new(move |what| drop(tell.send(what))));
         let task = |name, fate| Task { name, fate };
         tasks.spawn(task("small", Fate::Harmless), Box::pin(async {}));
+        tasks.spawn(task("finished", Fate::EndsWhenDone), Box::pin(async {}));
         tasks.spawn(task("big", Fate::EndsProcess), Box::pin(async { panic!("on purpose") }));
         let what = told.recv().await.unwrap();
         assert!(what.contains("`big` panicked"), "{what}");

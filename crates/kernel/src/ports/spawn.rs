@@ -7,6 +7,8 @@ use super::Fut;
 pub enum Fate {
     /// The process ends: nothing works without it.
     EndsProcess,
+    /// It ends when its work is done; dying before that ends the process.
+    EndsWhenDone,
     /// Nothing else is harmed; it ends by itself in the normal course.
     Harmless,
 }
