@@ -4,6 +4,8 @@
 
 pub mod books;
 pub mod disk;
+pub mod generic;
+pub mod house;
 pub mod journal;
 pub mod ledger;
 pub mod suite;

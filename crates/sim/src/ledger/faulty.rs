@@ -11,6 +11,7 @@ use kernel::ports::ledger::{
 use kernel::unit::{Key, Op, Operation};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong with one call that may have an effect.
@@ -71,6 +72,11 @@ struct Plan {
     silent: bool,
     /// Every request arrives twice.
     twice: bool,
+}
+
+/// A panic that no hook prints: it is meant.
+fn panic(why: &'static str) -> ! {
+    resume_unwind(Box::new(why))
 }
 
 /// A ledger at the end of a bad way.
@@ -158,7 +164,7 @@ impl Faulty {
         breath().await;
         let trouble = self.trouble();
         match trouble {
-            Some(Trouble::PanicBefore) => panic!("the port panics before it asks"),
+            Some(Trouble::PanicBefore) => panic("the port panics before it asks"),
             Some(Trouble::CrashBefore) => die(&self.crash, "crashed before a call").await,
             Some(Trouble::Late(ms)) => self.clock.sleep(ms).await,
             Some(
@@ -193,7 +199,7 @@ impl Faulty {
                 answers.pop();
                 Heard::Said(known, answers)
             }
-            (Some(Trouble::PanicAfter), _) => panic!("the port panics when it was done"),
+            (Some(Trouble::PanicAfter), _) => panic("the port panics when it was done"),
             (Some(Trouble::CrashAfter), heard) => {
                 die(&self.crash, "crashed after a call").await;
                 heard

@@ -14,8 +14,8 @@ use kernel::ports::ledger::{
 use kernel::unit::{Key, Op, Operation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ledger.
-#[derive(Debug)]
+/// The ledger. A handle: clones are the same one.
+#[derive(Debug, Clone)]
 pub struct Plain {
     id: LedgerId,
     identity: Identity,

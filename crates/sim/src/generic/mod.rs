@@ -1,0 +1,137 @@
+//! Three tests that every flow between ledgers calls: every step twice, every step failed, a crash
+//! after every write.
+//!
+//! A [`Scene`] is one transfer and how it must end. Each test first plays the scene undisturbed and
+//! counts its writes and calls; then it plays it again once for each of them, with that one
+//! disturbed. Whatever is done to it, the scene must end as it did, with each effect exactly once.
+
+mod play;
+
+use crate::house::Restart;
+use crate::journal::Fault;
+use crate::ledger::Trouble;
+use crate::world::Sim;
+use kernel::ids::LedgerId;
+use kernel::ports::ledger::AccountStatus;
+use play::{Disturbed, play};
+use std::fmt;
+use std::sync::Arc;
+
+/// Makes the outside ledger of a fresh house.
+pub type Outside = Arc<dyn Fn(&Sim) -> Restart + Send + Sync>;
+
+/// One transfer of a user who has [`Scene::HAS`] at both ends, and how it must end.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene {
+    /// What it shows.
+    pub name: &'static str,
+    /// Where the money comes from.
+    pub from: LedgerId,
+    /// Where it goes.
+    pub to: LedgerId,
+    /// How much.
+    pub amount: u128,
+    /// An account that is barred before.
+    pub barred: Option<(LedgerId, AccountStatus)>,
+    /// The state that it ends in.
+    pub ends: &'static str,
+}
+
+impl Scene {
+    /// What the user has at each of both ledgers.
+    pub const HAS: u128 = 500;
+}
+
+/// A flow, its scenes, and what they are played with.
+#[derive(Clone)]
+pub struct Trial {
+    /// The flow's stored name.
+    pub flow: &'static str,
+    /// Every way through its table.
+    pub scenes: Vec<Scene>,
+    /// The ledger outside the journal's database.
+    pub outside: Outside,
+    /// The schedules that each disturbance is tried with.
+    pub seeds: std::ops::Range<u64>,
+}
+
+impl fmt::Debug for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trial").field("flow", &self.flow).finish_non_exhaustive()
+    }
+}
+
+/// One place to disturb, counted from where the scene begins.
+#[derive(Debug, Clone, Copy)]
+enum Spot {
+    Write(u64, Fault),
+    Call(LedgerId, u64, Trouble),
+    /// Everything that can have an effect arrives twice.
+    Twice,
+}
+
+/// Every write and call of the undisturbed scene, each with each of these disturbances.
+fn spots(calm: &Disturbed, faults: &[Fault], troubles: &[Trouble]) -> Vec<Spot> {
+    let writes = (0..calm.writes).flat_map(|n| faults.iter().map(move |f| Spot::Write(n, *f)));
+    let calls = calm.calls.iter().flat_map(|(ledger, calls)| {
+        (0..*calls).flat_map(move |n| troubles.iter().map(move |t| Spot::Call(*ledger, n, *t)))
+    });
+    writes.chain(calls).collect()
+}
+
+/// Plays every scene, fused and plain, with each of the disturbances that `disturb` finds for it.
+fn each(trial: &Trial, disturb: impl Fn(&Disturbed) -> Vec<Vec<Spot>>) {
+    for scene in &trial.scenes {
+        for fuse in [true, false] {
+            for seed in trial.seeds.clone() {
+                let calm = play(trial, scene, fuse, seed, &[]);
+                for spots in disturb(&calm) {
+                    play(trial, scene, fuse, seed, &spots);
+                }
+            }
+        }
+    }
+}
+
+/// Each step is done twice: the answer of each write and each call is lost after its effect, and
+/// all requests arrive twice.
+pub fn every_step_twice(trial: &Trial) {
+    each(trial, |calm| {
+        let lost = spots(calm, &[Fault::LostAfter], &[Trouble::LoseReply]);
+        let panics = spots(calm, &[], &[Trouble::PanicAfter]);
+        let mut all: Vec<_> = lost.iter().chain(&panics).map(|spot| vec![*spot]).collect();
+        all.push(vec![Spot::Twice]);
+        all.push(std::iter::once(Spot::Twice).chain(lost).collect());
+        all
+    });
+}
+
+/// Each step fails once, in every way that leaves the process alive.
+pub fn every_step_failed(trial: &Trial) {
+    each(trial, |calm| {
+        let faults = [Fault::LostBefore, Fault::Full];
+        let failed = spots(calm, &faults, &Trouble::HINDRANCES);
+        let all = [
+            spots(calm, &[Fault::LostBefore], &[Trouble::LoseRequest]),
+            spots(calm, &[Fault::Full], &[Trouble::Garbage]),
+        ];
+        failed.iter().map(|spot| vec![*spot]).chain(all).collect()
+    });
+}
+
+/// The process dies before and after each write and each call, and again while it recovers.
+pub fn crash_after_every_write(trial: &Trial) {
+    each(trial, |calm| {
+        let faults = [Fault::CrashBefore, Fault::CrashAfter];
+        let once = spots(calm, &faults, &[Trouble::CrashBefore, Trouble::CrashAfter]);
+        let mut all: Vec<_> = once.iter().map(|spot| vec![*spot]).collect();
+        for n in 0..calm.writes {
+            for k in 1..4 {
+                let second = Spot::Write(n + k, Fault::CrashAfter);
+                all.push(vec![Spot::Write(n, Fault::CrashAfter), second]);
+                all.push(vec![Spot::Write(n, Fault::CrashBefore), second]);
+            }
+        }
+        all
+    });
+}

@@ -1,0 +1,218 @@
+//! One scene, from an empty house to the oracles.
+
+use super::{Scene, Spot, Trial};
+use crate::house::{Ended, Expected, House, Process, Truth, insist, settle_down, simulated};
+use crate::journal::Place;
+use crate::world::{Sim, Stop};
+use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
+use kernel::money::Amount;
+use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
+use kernel::record::{Account, Binding, Party, System, Terms};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who plays.
+const USER: UserId = UserId(4001);
+/// With what.
+const COIN: AssetId = AssetId(3);
+/// More processes than any disturbance needs.
+const LIVES: usize = 20;
+
+/// What the scene took, so that each part of it may be disturbed.
+#[derive(Debug)]
+pub(super) struct Disturbed {
+    pub writes: u64,
+    pub calls: Vec<(LedgerId, u64)>,
+}
+
+/// A scene being played; its words begin every complaint, and repeat the run.
+struct Stage<'a> {
+    house: House,
+    place: Place,
+    flow: FlowId,
+    line: String,
+    scene: &'a Scene,
+}
+
+/// Plays a scene with these disturbances and holds its end against the oracles.
+pub(super) fn play(
+    trial: &Trial,
+    scene: &Scene,
+    fuse: bool,
+    seed: u64,
+    spots: &[Spot],
+) -> Disturbed {
+    let line = format!("{} {} fuse={fuse} seed={seed} {spots:?}", trial.flow, scene.name);
+    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+    let Some(flow) = flows.named(trial.flow) else { panic!("{line}: no such flow") };
+    let place = Place::new(flows.clone());
+    let site = simulated(&sim, &place);
+    let mut house = House::new(sim.clone(), flows, site, (trial.outside)(&sim));
+    house.settings.fuse = fuse;
+    let mut stage = Stage { house, place, flow, line, scene };
+    let process = stage.prepare();
+    let before = stage.count();
+    stage.disturb(spots);
+    let (process, ended) = stage.perform(process);
+    let after = stage.count();
+    stage.judge(process, ended);
+    let calls = before.calls.iter().zip(&after.calls);
+    Disturbed {
+        writes: after.writes - before.writes,
+        calls: calls.map(|((ledger, b), (_, a))| (*ledger, a - b)).collect(),
+    }
+}
+
+impl Stage<'_> {
+    /// The value, or a complaint that names the run.
+    #[track_caller]
+    fn well<T>(&self, what: &str, result: Result<T, impl std::fmt::Debug>) -> T {
+        match result {
+            Ok(value) => value,
+            Err(error) => panic!("{}: {what}: {error:?}", self.line),
+        }
+    }
+
+    fn terms(&self, key: &str, (from, to): (LedgerId, LedgerId), amount: u128) -> Terms {
+        let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
+        let binding = Binding { scope: "sim|1".into(), key: key.into(), fingerprint: [0; 32] };
+        Terms {
+            principal: "sim|1".into(),
+            user: USER,
+            binding: Some(binding),
+            source: party(from),
+            target: party(to),
+            asset: COIN,
+            amount: Amount(amount),
+            fee: Amount::ZERO,
+            deadline: None,
+            memo: None,
+            reference: None,
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    /// The user has what the scene wants at both ends, and what is to be barred is.
+    fn prepare(&mut self) -> Process {
+        let started = self.house.start();
+        let process = self.well("the first start", started);
+        let (sim, world) = (&self.house.sim, process.opened.world.clone());
+        let moved = sim.block_on(async move { fund(&*world).await });
+        self.well("money from outside", moved.map_err(|stop| format!("{stop:?}")).flatten());
+        let terms = self.terms("before", (LedgerId::FUNDING, LedgerId::SPOT), Scene::HAS);
+        let first = sim.block_on(insist(process.clone(), sim.clone(), self.flow, terms));
+        self.well("the money at Spot", first.map_err(|stop| format!("{stop:?}")).flatten());
+        if let Some((ledger, status)) = self.scene.barred {
+            let change = StatusChange {
+                user: USER,
+                status,
+                reason: "the scene".into(),
+                caller: "sim|1".into(),
+                key: "the scene".into(),
+            };
+            let engine = process.engine.clone();
+            let set = sim.block_on(async move { engine.set_status(ledger, change).await });
+            let set = self.well("a status", set.map_err(|stop| format!("{stop:?}")));
+            assert_eq!(set, Ok(true), "{}: a status", self.line);
+        }
+        process
+    }
+
+    fn count(&self) -> Disturbed {
+        let calls = [LedgerId::FUNDING, LedgerId::SPOT];
+        let of = |ledger| self.house.way(ledger).map_or(0, |way| way.calls());
+        Disturbed {
+            writes: self.place.faults.writes(),
+            calls: calls.map(|ledger| (ledger, of(ledger))).to_vec(),
+        }
+    }
+
+    fn disturb(&self, spots: &[Spot]) {
+        let writes = self.place.faults.writes();
+        for spot in spots {
+            match *spot {
+                Spot::Write(n, fault) => self.place.faults.plan(writes + n, fault),
+                Spot::Call(ledger, n, trouble) => {
+                    let Some(way) = self.house.way(ledger) else { continue };
+                    way.plan(way.calls() + n, trouble);
+                }
+                Spot::Twice => {
+                    for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+                        self.house.way(ledger).iter().for_each(|way| way.twice(true));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client insists until the transfer ended, over as many processes as it takes.
+    fn perform(&mut self, mut process: Process) -> (Process, Ended) {
+        let Scene { from, to, amount, .. } = *self.scene;
+        let terms = self.terms("the scene", (from, to), amount);
+        for _ in 0..LIVES {
+            let sim = self.house.sim.clone();
+            let insists = insist(process.clone(), sim.clone(), self.flow, terms.clone());
+            let rests = async move {
+                let ended = insists.await;
+                settle_down(sim).await;
+                ended
+            };
+            match self.house.sim.block_on(rests) {
+                Ok(ended) => return (process, ended),
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: {stop:?}", self.line),
+            }
+            process = self.next_life();
+        }
+        panic!("{}: it dies for ever", self.line)
+    }
+
+    fn next_life(&mut self) -> Process {
+        for _ in 0..LIVES {
+            match self.house.start() {
+                Ok(process) => return process,
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
+            }
+        }
+        panic!("{}: it dies at every start", self.line)
+    }
+
+    fn judge(&self, process: Process, ended: Ended) {
+        let record = self.well("the transfer", ended);
+        let table = self.house.flows.table(self.flow);
+        let state = table.state(record.head.state).name;
+        assert_eq!(state, self.scene.ends, "{}: {:?}", self.line, record.error);
+        let read = self.house.sim.block_on(Truth::read(process));
+        let read = read.map_err(|stop| format!("{stop:?}")).flatten();
+        let truth = self.well("the truth", read);
+        let Scene { from, to, amount, ends, .. } = *self.scene;
+        let moved = if ends == "COMMITTED" { amount } else { 0 };
+        let expected = [(from, Scene::HAS - moved), (to, Scene::HAS + moved)];
+        let expected =
+            expected.map(|(ledger, amount)| Expected { ledger, user: USER, asset: COIN, amount });
+        let mut faults = truth.faults(table, &expected);
+        if truth.transfers().len() != 2 {
+            faults.push(format!("the key opened several: {:?}", truth.states(table)));
+        }
+        faults.extend(self.place.cases().iter().map(|case| format!("a case: {case}")));
+        assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
+    }
+}
+
+/// Twice what the user has at each end comes in at Funding.
+async fn fund(world: &dyn World) -> Result<(), String> {
+    let movement = External {
+        direction: Direction::In,
+        reference: "before".into(),
+        user: USER,
+        asset: COIN,
+        amount: Amount(Scene::HAS * 2),
+        reason: "the scene".into(),
+        caller: "sim|1".into(),
+    };
+    match world.external(movement).await {
+        Ok(Moved::Done { .. }) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}
