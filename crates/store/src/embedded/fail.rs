@@ -7,8 +7,11 @@ use rusqlite::ErrorCode;
 pub(super) enum Failure {
     /// No room; later there may be.
     Full,
-    /// A constraint or a trigger of an operator.
+    /// A constraint or a trigger of an operator, or a statement that such a trigger keeps from
+    /// running.
     Refused(String),
+    /// A row that we never wrote like this: somebody's SQL spoilt it.
+    Damaged(String),
     /// Somebody else holds the lock.
     Busy,
     /// The store can no longer be trusted.
@@ -19,21 +22,45 @@ pub(super) enum Failure {
 const PRIMARY: i32 = 0xff;
 /// `SQLITE_IOERR`.
 const IOERR: i32 = 10;
+/// `SQLITE_ERROR`.
+const ERROR: i32 = 1;
 
 /// Sorts an error. What is not listed breaks the store.
 pub(super) fn failure(error: rusqlite::Error) -> Failure {
+    use rusqlite::Error;
     let text = error.to_string();
-    let rusqlite::Error::SqliteFailure(code, _) = error else { return Failure::Broken(text) };
+    let spoilt = matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..)
+            | Error::QueryReturnedNoRows
+    );
+    if spoilt {
+        return Failure::Damaged(text);
+    }
+    let Some(code) = error.sqlite_error() else { return Failure::Broken(text) };
     let full = code.extended_code & PRIMARY == IOERR && no_room();
     if full || code.code == ErrorCode::DiskFull {
         Failure::Full
-    } else if code.code == ErrorCode::ConstraintViolation {
+    } else if refused(*code) {
         Failure::Refused(text)
     } else if matches!(code.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) {
         Failure::Busy
     } else {
         Failure::Broken(text)
     }
+}
+
+/// A constraint, or a statement that does not run. Ours all run: an operator's trigger names what
+/// is not there.
+fn refused(code: rusqlite::ffi::Error) -> bool {
+    let constraint = matches!(
+        code.code,
+        ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch
+    );
+    constraint || code.extended_code == ERROR
 }
 
 /// True where the system's last error on this thread says that the disk is full: SQLite reports a

@@ -54,23 +54,25 @@ impl Writer {
         }
     }
 
-    /// One transaction for all; where one item breaks it, one for each.
+    /// One transaction for all; where one item breaks it, each half by itself until it is alone.
     fn write(&mut self, works: &mut [Work]) {
         let items: Vec<(usize, usize)> = works
             .iter()
             .enumerate()
             .flat_map(|(w, work)| (0..work.len()).map(move |n| (w, n)))
             .collect();
-        match self.transaction(works, &items) {
+        self.write_items(works, &items);
+    }
+
+    fn write_items(&mut self, works: &mut [Work], items: &[(usize, usize)]) {
+        match self.transaction(works, items) {
             Ok(()) => {}
-            Err(Failure::Refused(_)) if items.len() > 1 => {
-                for item in items {
-                    if let Err(failure) = self.transaction(works, &[item]) {
-                        self.failed(works, &[item], failure);
-                    }
-                }
+            Err(Failure::Refused(_) | Failure::Damaged(_)) if items.len() > 1 => {
+                let (first, second) = items.split_at(items.len() / 2);
+                self.write_items(works, first);
+                self.write_items(works, second);
             }
-            Err(failure) => self.failed(works, &items, failure),
+            Err(failure) => self.failed(works, items, failure),
         }
     }
 
@@ -131,6 +133,9 @@ impl Writer {
                 Failure::Full => work.full(*n),
                 Failure::Refused(what) => {
                     work.unknown(*n, &Cause::because("STORE_REFUSED", what.as_str()));
+                }
+                Failure::Damaged(what) => {
+                    work.unknown(*n, &Cause::because("STORE_DAMAGED", what.as_str()));
                 }
                 Failure::Busy => work.unknown(*n, &Cause::of("STORE_BUSY")),
                 Failure::Broken(what) => {

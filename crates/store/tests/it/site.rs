@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::embedded::{Embedded, OpenError, Options};
 
 /// How a store is opened by a test.
-pub fn options(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Options {
+pub(crate) fn options(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Options {
     Options {
         dir: dir.to_owned(),
         flows,
@@ -24,7 +24,7 @@ pub fn options(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Options 
 }
 
 /// Opens a folder whose last owner may still be closing it.
-pub fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<Embedded> {
+pub(crate) fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<Embedded> {
     for _ in 0..500 {
         match Embedded::open(options(dir, clock.clone(), flows.clone())) {
             Ok(store) => return store,
@@ -36,7 +36,7 @@ pub fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<Embedde
 }
 
 /// Gives a user external money.
-pub async fn fund(store: &Embedded, user: u64, asset: AssetId, amount: Amount) {
+pub(crate) async fn fund(store: &Embedded, user: u64, asset: AssetId, amount: Amount) {
     let movement = External {
         direction: Direction::In,
         reference: format!("fund-{user}-{asset}").into(),

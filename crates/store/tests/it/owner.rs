@@ -1,0 +1,116 @@
+//! Whose folder it is, and what is in it after its owner is gone.
+
+use crate::bed::{Bed, COIN, balance, id, one, word, written};
+use crate::site::fund;
+use kernel::ids::WorkerId;
+use kernel::money::Amount;
+use kernel::ports::journal::{Due, Journal};
+use store::embedded::{FILE, OpenError};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_has_one_owner() {
+    let bed = Bed::new();
+    let store = bed.open();
+    assert!(matches!(bed.try_open(None), Err(OpenError::Locked(_))));
+    // the owner goes on undisturbed
+    fund(&store, 1, COIN, Amount(10)).await;
+    drop(store);
+    assert_eq!(balance(&bed.open(), 1).await, (10, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_folder_is_made() {
+    let mut bed = Bed::new();
+    let deep = bed.dir.path().join("a/b");
+    let store = bed.open_at(&deep);
+    fund(&store, 1, COIN, Amount(10)).await;
+    assert!(deep.join(FILE).is_file());
+    drop(store);
+    bed.clock.set(0);
+    bed.flows = std::sync::Arc::new(flows::registry());
+    assert_eq!(balance(&bed.open_at(&deep), 1).await, (10, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_ours_is_left_alone() {
+    let bed = Bed::new();
+    drop(bed.open());
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(10));
+    let opened = || loop {
+        match bed.try_open(None) {
+            Err(OpenError::Locked(_)) => wait(),
+            other => return other.map(drop),
+        }
+    };
+    bed.tool().pragma_update(None, "user_version", 9_000).expect("a newer shape");
+    assert!(matches!(opened(), Err(OpenError::Newer(9_000))));
+    let tool = bed.tool();
+    tool.pragma_update(None, "user_version", 1).expect("our shape");
+    tool.pragma_update(None, "application_id", 7).expect("another's file");
+    drop(tool);
+    assert!(matches!(opened(), Err(OpenError::Damaged(_))));
+    std::fs::write(bed.dir.path().join(FILE), [7; 20_000]).expect("garbage");
+    assert!(matches!(opened(), Err(OpenError::Damaged(_))));
+}
+
+/// The files as a crash leaves them: copied while the store has them open.
+fn crashed(bed: &Bed) -> Bed {
+    let left = Bed { flows: bed.flows.clone(), clock: bed.clock.clone(), ..Bed::new() };
+    for entry in std::fs::read_dir(bed.dir.path()).expect("the folder") {
+        let from = entry.expect("a file").path();
+        let name = from.file_name().expect("a name");
+        if name.to_string_lossy().ends_with("-shm") {
+            continue;
+        }
+        std::fs::copy(&from, left.dir.path().join(name)).expect("a copy");
+    }
+    left
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_survives_a_crash_without_a_close() {
+    let bed = Bed::new();
+    let store = bed.open();
+    fund(&store, 1, COIN, Amount(1_000)).await;
+    for n in 0..5 {
+        written(&store, bed.opening(n, 1, 10)).await;
+    }
+    written(&store, bed.ending(0, 1, 10)).await;
+    let left = crashed(&bed);
+    let again = left.open();
+    assert_eq!(balance(&again, 1).await, (950, 40));
+    let mut orphans = Vec::new();
+    for due in again.due(WorkerId(9), 100).await.expect("due") {
+        match &due {
+            Due::Orphan(record) => orphans.push(record.id),
+            Due::Transfer(_) | Due::Attempt(_) => panic!("{due:?}"),
+        }
+    }
+    orphans.sort_unstable();
+    assert_eq!(orphans, (1..5).map(id).collect::<Vec<_>>());
+    // it is the same transfer for a client that repeats, and it goes on
+    assert_eq!(word(&one(&again, bed.opening(0, 1, 10)).await), "lost");
+    for n in 1..5 {
+        written(&again, bed.ending(n, 1, 10)).await;
+    }
+    assert_eq!(balance(&again, 1).await, (950, 0));
+    assert!(again.counts().await.expect("counts").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_go_on_after_a_restart() {
+    let bed = Bed::new();
+    let mut last = (0, 0);
+    for n in 0..4 {
+        let store = bed.open();
+        fund(&store, n + 1, COIN, Amount(10)).await;
+        let wrote = written(&store, bed.opening(n, n + 1, 1)).await;
+        let seq = match &wrote.fork {
+            Some(kernel::answer::Answer::Done(receipt)) => receipt.seq,
+            other => panic!("{other:?}"),
+        };
+        let next = (wrote.serial.expect("a number").0, seq);
+        assert!(next.0 > last.0 && next.1 > last.1, "{last:?} {next:?}");
+        last = next;
+    }
+}
