@@ -7,7 +7,7 @@
 use super::funding::Books;
 use super::lane::{LANE, Lane};
 use super::text::{self, int};
-use kernel::audit::UnitDigest;
+use kernel::audit::{Hash, UnitDigest};
 use kernel::ids::{LedgerId, Millis};
 use kernel::table::Flows;
 use rusqlite::{Connection, params};
@@ -27,7 +27,10 @@ pub(super) struct Group<'c> {
     pub ended: BTreeMap<i64, i64>,
     /// The highest receipt of each ledger outside.
     pub highest: BTreeMap<LedgerId, u64>,
-    pub digest: UnitDigest,
+    /// The hashes of new entries, with their transfer's number and their place in its history.
+    pub entries: Vec<(i64, u32, Hash)>,
+    /// So many rows the connection had changed before.
+    changes: u64,
 }
 
 impl<'c> Group<'c> {
@@ -43,7 +46,8 @@ impl<'c> Group<'c> {
             opened: None,
             ended: BTreeMap::new(),
             highest: BTreeMap::new(),
-            digest: UnitDigest::default(),
+            entries: Vec::new(),
+            changes: db.total_changes(),
         }
     }
 
@@ -69,15 +73,29 @@ impl<'c> Group<'c> {
                        WHERE ledger = ?1 AND current = 1 AND highest < ?2";
             self.db.prepare_cached(sql)?.execute(params![ledger.0, int(*seq)])?;
         }
-        if self.digest.count > 0 {
-            self.lane.audit += 1;
-            let count = self.digest.count;
-            let digest = self.digest.finish(LANE, self.lane.audit);
+        if !self.entries.is_empty() {
+            // an order that anybody can find again from the rows
+            self.entries.sort_unstable_by_key(|(transfer, seq, _)| (*transfer, *seq));
+            let mut digest = UnitDigest::default();
+            for (_, _, hash) in &self.entries {
+                digest.push(*hash);
+            }
+            let count = digest.count;
+            self.lane.audit = self.unit();
+            let digest = digest.finish(LANE, self.lane.audit);
             let sql = "INSERT INTO audit_units (lane, n, count, digest, at) VALUES (?, ?, ?, ?, ?)";
             let row = params![int(LANE), int(self.lane.audit), count, digest, int(self.at)];
             self.db.prepare_cached(sql)?.execute(row)?;
         }
+        if self.db.total_changes() != self.changes {
+            self.set("writer", &self.lane.seq.to_string())?;
+        }
         Ok(self.lane)
+    }
+
+    /// The number of this write's row of `audit_units`, where it has one.
+    pub(super) fn unit(&self) -> u64 {
+        self.lane.audit.saturating_add(1)
     }
 
     /// Sets a named value of the service's state.

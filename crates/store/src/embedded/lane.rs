@@ -36,21 +36,18 @@ impl Lane {
             let sql = "SELECT value FROM service_state WHERE name = ?";
             db.query_row(sql, [name], |row| row.get(0)).optional()
         };
-        let at = uint(most(
-            "SELECT max(updated_at) FROM (SELECT updated_at FROM transfers ORDER BY transfer_id DESC LIMIT 1)",
-        )?);
-        let written = state("written_at")?.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let sql = "SELECT value, at FROM service_state WHERE name = 'writer'";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+        let (seq, at) = db.query_row(sql, [], read).optional()?.unwrap_or_default();
         let audit = most(&format!("SELECT max(n) FROM audit_units WHERE lane = {}", int(LANE)))?;
-        let operations = most("SELECT max(seq) FROM operations WHERE ledger = 1")?;
-        let externals = most("SELECT max(operation_id) FROM externals")?;
         let batches = most(
             "SELECT max(batch) FROM transfers WHERE transfer_id > (SELECT max(transfer_id) FROM transfers) - 1",
         )?;
         Ok(Self {
-            at: if at > written { at } else { written },
+            at: uint(at),
             serial: uint(most("SELECT max(transfer_id) FROM transfers")?),
             batch: batches,
-            seq: uint(if operations > externals { operations } else { externals }),
+            seq: seq.parse().unwrap_or(0),
             audit: uint(audit),
             halted: state("halted")?.is_some(),
             horizon: state("horizon")?.and_then(|text| text.parse().ok()),

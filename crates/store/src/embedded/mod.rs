@@ -50,7 +50,7 @@ pub const FILE: &str = "portage.db";
 /// The file whose lock says who owns the folder.
 const LOCK: &str = "portage.lock";
 /// The shape of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// Marks the file as ours: "Port".
 const APPLICATION: i64 = 0x506f_7274;
 /// How many requests wait for the writer.
@@ -231,6 +231,9 @@ fn create(db: &Connection) -> Result<(), OpenError> {
         let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
         let ours = owner == APPLICATION;
         return ours.then_some(()).ok_or_else(|| OpenError::Damaged("not our file".to_owned()));
+    }
+    if version != 0 {
+        return Err(OpenError::Damaged(format!("shape {version} was never released")));
     }
     let fresh = db.unchecked_transaction()?;
     fresh.execute_batch(include_str!("schema.sql"))?;

@@ -1,11 +1,12 @@
-//! Rows that belong to no transfer: receipts, identities, flags, cases.
+//! Rows that belong to no transfer: receipts, identities, flags, cases, messages.
 
 use super::group::Group;
 use super::text::int;
+use kernel::audit::{Entry, genesis, link};
 use kernel::ids::{LedgerId, Millis};
 use kernel::money::Amount;
 use kernel::ports::ledger::Known;
-use kernel::unit::{Case, Operation, Put};
+use kernel::unit::{Case, Operation, Outgoing, Put};
 use rusqlite::{OptionalExtension, params};
 
 impl Group<'_> {
@@ -87,6 +88,18 @@ impl Group<'_> {
         Ok(())
     }
 
+    /// One message for each (transfer, type, n), whoever writes it again.
+    pub(super) fn message(&self, message: &Outgoing) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO outbox \
+                     (id, req_id, n, topic, partition_key, type, payload, headers, created_at) \
+                   VALUES (?1, ?2, ?3, ?4, ?2, ?4, '{}', '{}', ?5) \
+                   ON CONFLICT (req_id, type, n) DO NOTHING";
+        let (id, req_id) = (message_id(message), message.id.to_string());
+        let row = params![id, req_id, message.n, message.topic, int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
     fn case(&self, case: &Case) -> rusqlite::Result<()> {
         let sql = "INSERT INTO cases (kind, severity, req_id, facts, status, opened_at) \
                    VALUES (?, ?, ?, ?, 'OPEN', ?)";
@@ -100,4 +113,15 @@ impl Group<'_> {
         ])?;
         Ok(())
     }
+}
+
+/// The UUID (of the kind that each application makes its own way) of a message: whoever computes it
+/// again from transfer, type and n finds the same.
+fn message_id(message: &Outgoing) -> String {
+    let (event, at) = (message.topic.to_owned(), 0);
+    let (from, to, caller, detail) = (None, 0, None, None);
+    let entry = Entry { seq: message.n, at, from, to, event, caller, detail };
+    let hash = super::text::hex(&link(genesis(message.id), &entry));
+    let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
+    format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }

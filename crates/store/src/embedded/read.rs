@@ -47,7 +47,7 @@ pub(super) fn bound(
 }
 
 /// An entry as it stands in a history.
-type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String);
+type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String, u64);
 
 /// A transfer's history with its hash chain.
 pub(super) fn history(db: &Connection, id: Id) -> rusqlite::Result<Vec<Linked>> {
@@ -59,7 +59,7 @@ pub(super) fn history(db: &Connection, id: Id) -> rusqlite::Result<Vec<Linked>> 
         .map_err(|_| text::damaged(0, "not a history"))?;
     let mut prev = kernel::audit::genesis(id);
     let mut linked = Vec::with_capacity(lines.len());
-    for (seq, at, from, to, event, caller, detail, hash) in lines {
+    for (seq, at, from, to, event, caller, detail, hash, _) in lines {
         let hash = hash_of(&hash)?;
         let entry = Entry { seq, at, from, to, event, caller, detail };
         linked.push(Linked { entry, prev, hash });

@@ -102,7 +102,23 @@ CREATE TABLE operator_actions (
   reason TEXT NOT NULL, caller TEXT NOT NULL, idempotency_key TEXT NOT NULL UNIQUE,
   found INTEGER NOT NULL, at INTEGER NOT NULL
 );
--- Flags, counters and cursors by name.
+-- Pipeline accounts; empty until that flow is there.
+CREATE TABLE accounts_tb (
+  account_number TEXT PRIMARY KEY, owner_id INTEGER NOT NULL, currency TEXT NOT NULL,
+  balance TEXT NOT NULL, status TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE approvals (
+  approval_id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
+  reason TEXT NOT NULL, requested_by TEXT NOT NULL, requested_at INTEGER NOT NULL,
+  status TEXT NOT NULL, decided_by TEXT, decided_at INTEGER
+);
+CREATE TABLE limits_tb (
+  user_id INTEGER NOT NULL, day TEXT NOT NULL, asset_id INTEGER NOT NULL,
+  transfers INTEGER NOT NULL, amount TEXT NOT NULL,
+  PRIMARY KEY (user_id, day, asset_id)
+) WITHOUT ROWID;
+-- Flags, counters and cursors by name. `writer`: Funding's last number, and when anything was
+-- written last.
 CREATE TABLE service_state (
   name TEXT PRIMARY KEY, value TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -123,10 +139,16 @@ CREATE TABLE attempt_forms (
   bytes BLOB NOT NULL, repeatable INTEGER NOT NULL, expires INTEGER NOT NULL,
   PRIMARY KEY (attempt_id, n)
 ) WITHOUT ROWID;
+-- One row for each write with history; its entries carry its n. The digest is over their hashes in
+-- the order of transfer_id, then of their place in the history.
 CREATE TABLE audit_units (
   lane INTEGER NOT NULL, n INTEGER NOT NULL, count INTEGER NOT NULL, digest BLOB NOT NULL,
   at INTEGER NOT NULL, PRIMARY KEY (lane, n)
 ) WITHOUT ROWID;
+CREATE TABLE audit_seals (
+  seal INTEGER PRIMARY KEY, at INTEGER NOT NULL, lanes TEXT NOT NULL, root BLOB NOT NULL,
+  previous BLOB NOT NULL, mac BLOB NOT NULL
+);
 
 CREATE VIEW transfers_tb AS SELECT
   t.transfer_id, t.req_id, t.flow, t.principal, t.user_id, t.cid, lower(hex(t.fingerprint)) AS fingerprint,
@@ -144,7 +166,7 @@ CREATE VIEW transfer_events AS SELECT
   json_extract(e.value, '$[4]') AS event, json_extract(e.value, '$[5]') AS caller,
   json_extract(e.value, '$[6]') AS detail,
   lag(json_extract(e.value, '$[7]')) OVER (PARTITION BY t.req_id ORDER BY e.key) AS prev_hash,
-  json_extract(e.value, '$[7]') AS hash
+  json_extract(e.value, '$[7]') AS hash, json_extract(e.value, '$[8]') AS audit_unit
 FROM transfers t, json_each('[' || t.history || ']') e;
 
 CREATE VIEW transfer_operations AS SELECT

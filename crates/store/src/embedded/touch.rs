@@ -146,28 +146,36 @@ impl Group<'_> {
         Ok(serial)
     }
 
-    fn added(&mut self, touch: &Touch, flow: FlowId, from: (u32, Hash)) -> Added {
-        let table = self.flows.table(flow);
-        let mut added = Added { text: String::new(), events: from.0, chain: from.1 };
-        for (from, to, entry) in &touch.events {
+    /// Links a transfer's new entries to its chain.
+    fn added(
+        &mut self,
+        events: Vec<(Option<u8>, u8, Entry)>,
+        (transfer, flow): (i64, FlowId),
+        (before, chain): (u32, Hash),
+    ) -> rusqlite::Result<Added> {
+        let (table, unit) = (self.flows.table(flow), self.unit());
+        let mut added = Added { text: String::new(), events: before, chain };
+        for (from, to, entry) in events {
             let entry = Entry {
                 seq: added.events,
                 at: self.at,
                 from: from.map(|s| table.state(s).code),
-                to: table.state(*to).code,
-                ..entry.clone()
+                to: table.state(to).code,
+                ..entry
             };
             added.chain = audit::link(added.chain, &entry);
             added.events += 1;
-            self.digest.push(added.chain);
+            self.entries.push((transfer, entry.seq, added.chain));
             if !added.text.is_empty() {
                 added.text.push(',');
             }
             let Entry { seq, at, from, to, event, caller, detail } = &entry;
             let hash = text::hex(&added.chain);
-            added.text += &json!([seq, at, from, to, event, caller, detail, hash]).to_string();
+            let entry = (seq, at, from, to, event, caller, detail, hash, unit);
+            added.text += &serde_json::to_string(&entry)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         }
-        added
+        Ok(added)
     }
 
     fn insert(&mut self, mut touch: Touch) -> rusqlite::Result<kernel::ids::Serial> {
@@ -179,8 +187,9 @@ impl Group<'_> {
             hold
         });
         record.error = touch.error.take().or(record.error);
-        let added = self.added(&touch, record.flow, (0, audit::genesis(record.id)));
         self.lane.serial += 1;
+        let whose = (int(self.lane.serial), record.flow);
+        let added = self.added(touch.events, whose, (0, audit::genesis(record.id)))?;
         let (serial, lane) = (self.lane.serial, self.lane);
         self.row(&record, &added, lane.batch)?;
         let table = self.flows.table(record.flow);
@@ -250,7 +259,8 @@ impl Group<'_> {
     }
 
     fn update(&mut self, touch: Touch, stored: Standing) -> rusqlite::Result<()> {
-        let added = self.added(&touch, stored.flow, (stored.events, stored.chain));
+        let whose = (stored.transfer, stored.flow);
+        let added = self.added(touch.events, whose, (stored.events, stored.chain))?;
         let Some((head, hold)) = touch.head else {
             return self.append(&stored, &added);
         };

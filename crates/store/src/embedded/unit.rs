@@ -60,6 +60,9 @@ impl Group<'_> {
             for put in &then.puts {
                 self.put(put)?;
             }
+            for message in &then.outbox {
+                self.message(message)?;
+            }
         }
         let serial = self.flush(touches)?;
         let fork = decided.map(|(_, answer)| answer);

@@ -1,9 +1,12 @@
 //! The embedded store, held to the suites of all journals and ledgers, and its own promises.
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
+mod audit;
 mod bed;
+mod clock;
 mod full;
 mod operator;
 mod owner;
 mod site;
 mod suites;
+mod views;

@@ -45,7 +45,11 @@ async fn what_is_not_ours_is_left_alone() {
     bed.tool().pragma_update(None, "user_version", 9_000).expect("a newer shape");
     assert!(matches!(opened(), Err(OpenError::Newer(9_000))));
     let tool = bed.tool();
-    tool.pragma_update(None, "user_version", 1).expect("our shape");
+    tool.pragma_update(None, "user_version", 1).expect("a shape before the first release");
+    drop(tool);
+    assert!(matches!(opened(), Err(OpenError::Damaged(_))));
+    let tool = bed.tool();
+    tool.pragma_update(None, "user_version", 2).expect("our shape");
     tool.pragma_update(None, "application_id", 7).expect("another's file");
     drop(tool);
     assert!(matches!(opened(), Err(OpenError::Damaged(_))));

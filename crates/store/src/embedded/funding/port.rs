@@ -79,10 +79,14 @@ impl Funding {
     }
 }
 
-/// The highest number of an operation.
-pub(crate) fn highest(db: &Connection) -> rusqlite::Result<u64> {
-    let sql = "SELECT coalesce(max(seq), 0) FROM operations WHERE ledger = 1";
-    db.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(uint)
+/// The highest number of an operation, as the writer left it with its last write.
+fn highest(db: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT value FROM service_state WHERE name = 'writer'";
+    let read = |row: &Row<'_>| {
+        let number = row.get_ref(0)?.as_str()?.parse();
+        number.map_err(|_| text::damaged(0, "not a number"))
+    };
+    Ok(db.prepare_cached(sql)?.query_row([], read).optional()?.unwrap_or(0))
 }
 
 impl Ledger for Funding {

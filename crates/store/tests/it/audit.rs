@@ -1,0 +1,137 @@
+//! The audit as an outsider proves it: from the rows alone, without the store.
+
+use crate::bed::{Bed, COIN, id};
+use crate::site::fund;
+use kernel::audit::{Entry, Hash, UnitDigest, genesis, link};
+use kernel::ids::Id;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+
+/// An entry with its place: the group write, the transfer's number, its number there.
+struct Told {
+    transfer: Id,
+    unit: u64,
+    number: u64,
+    entry: Entry,
+    prev: Option<String>,
+    hash: String,
+}
+
+fn told(db: &Connection) -> Vec<Told> {
+    let sql = "SELECT e.req_id, e.audit_unit, t.transfer_id, e.seq, e.at, e.from_state, \
+               e.to_state, e.event, e.caller, e.detail, e.prev_hash, e.hash \
+               FROM transfer_events e JOIN transfers_tb t USING (req_id)";
+    let nat = |n: i64| u64::try_from(n).expect("not below zero");
+    let mut ask = db.prepare(sql).expect("the view");
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Told {
+            transfer: row.get::<_, String>(0)?.parse().expect("an id"),
+            unit: nat(row.get(1)?),
+            number: nat(row.get(2)?),
+            entry: Entry {
+                seq: row.get(3)?,
+                at: nat(row.get(4)?),
+                from: row.get(5)?,
+                to: row.get(6)?,
+                event: row.get(7)?,
+                caller: row.get(8)?,
+                detail: row.get(9)?,
+            },
+            prev: row.get(10)?,
+            hash: row.get(11)?,
+        })
+    };
+    ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is wrong with the rows; nothing where all of it can be computed again.
+fn faults(db: &Connection) -> Vec<String> {
+    let mut told = told(db);
+    told.sort_by_key(|t| (t.number, t.entry.seq));
+    let mut faults = Vec::new();
+    let mut last: BTreeMap<Id, Hash> = BTreeMap::new();
+    let mut units: BTreeMap<u64, UnitDigest> = BTreeMap::new();
+    for Told { transfer, unit, entry, prev, hash, .. } in told {
+        let before = last.get(&transfer).copied();
+        if prev != before.as_ref().map(hex) {
+            faults.push(format!("{transfer} {}: the hash before", entry.seq));
+        }
+        let now = link(before.unwrap_or_else(|| genesis(transfer)), &entry);
+        if hash != hex(&now) {
+            faults.push(format!("{transfer} {}: its hash", entry.seq));
+        }
+        last.insert(transfer, now);
+        units.entry(unit).or_default().push(now);
+    }
+    let sql = "SELECT n, count, digest FROM audit_units WHERE lane = 0 ORDER BY n";
+    let mut ask = db.prepare(sql).expect("the table");
+    let mut rows = ask.query([]).expect("rows");
+    let mut next = 1;
+    while let Some(row) = rows.next().expect("a row") {
+        let (n, count, digest): (u64, u32, Hash) = (
+            u64::try_from(row.get::<_, i64>(0).expect("n")).expect("n"),
+            row.get(1).expect("count"),
+            row.get(2).expect("digest"),
+        );
+        if n != next {
+            faults.push(format!("unit {next} is missing"));
+        }
+        next = n + 1;
+        let found = units.remove(&n).unwrap_or_default();
+        if found.count != count || found.finish(0, n) != digest {
+            faults.push(format!("unit {n}"));
+        }
+    }
+    faults.extend(units.keys().map(|n| format!("unit {n} has no row")));
+    faults
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chains_and_units_can_be_computed_again() {
+    let bed = Bed::new();
+    let mut store = bed.open();
+    for user in 1..4 {
+        fund(&store, user, COIN, Amount(100)).await;
+    }
+    for round in 0..4_u64 {
+        // several writes of one millisecond, of transfers in no order
+        let of = |k: u64| (round * 20 + (k * 7) % 20, 1 + k % 3);
+        let open = (0..20).map(|k| bed.opening(of(k).0, of(k).1, 3)).collect();
+        store.write(open).await;
+        let end = (0..15).rev().map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
+        store.write(end).await;
+        let end = (15..20).map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
+        store.write(end).await;
+        if round == 2 {
+            drop(store);
+            store = bed.open();
+        }
+    }
+    let tool = bed.tool();
+    assert_eq!(faults(&tool), [""; 0]);
+    let spoil = [
+        (
+            "one word",
+            format!(
+                "UPDATE transfers SET history = replace(history, 'SOURCE_OK', 'SOURCE_KO') WHERE req_id = '{}'",
+                id(3)
+            ),
+        ),
+        ("a transfer", format!("DELETE FROM transfers WHERE req_id = '{}'", id(8))),
+        ("a unit's row", "DELETE FROM audit_units WHERE n = 4".to_owned()),
+        ("a digest", "UPDATE audit_units SET digest = zeroblob(32) WHERE n = 5".to_owned()),
+    ];
+    for (what, sql) in spoil {
+        let change = tool.unchecked_transaction().expect("a transaction");
+        assert_eq!(change.execute(&sql, []).expect(&sql), 1, "{what}");
+        assert!(!faults(&change).is_empty(), "{what} was not found");
+        change.rollback().expect("a rollback");
+    }
+    assert_eq!(faults(&tool), [""; 0]);
+}

@@ -1,0 +1,150 @@
+//! The names that readers rely on, read by another connection while the store runs.
+
+use crate::bed::{Bed, COIN, id, one, written};
+use crate::site::fund;
+use kernel::money::Amount;
+use kernel::unit::{Case, Outgoing, Put, Severity, Then, Unit};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::sync::Arc;
+use store::embedded::Embedded;
+
+/// Names and columns of the contract.
+const CONTRACT: &[(&str, &str)] = &[
+    (
+        "transfers_tb",
+        "transfer_id req_id flow principal user_id cid fingerprint asset_id amount transfer_type \
+         source_type target_type reference metadata state version error_message error_class \
+         retry_count due_at leased_by leased_until created_at updated_at",
+    ),
+    ("transfer_events", "req_id seq at from_state to_state event caller detail prev_hash hash"),
+    ("transfer_operations", "ledger req_id leg result code seq amount account at"),
+    ("balances_tb", "user_id asset_id account_type available frozen status version"),
+    ("balances", "user_id asset_id account_type available frozen status version"),
+    (
+        "assets_tb",
+        "asset_id symbol precision status internal_transfer_enabled min_transfer_amount \
+         max_transfer_amount",
+    ),
+    ("accounts_tb", "account_number owner_id currency balance status"),
+    (
+        "outbox",
+        "id req_id n topic partition_key type payload headers processed created_at published_at",
+    ),
+    ("inbox", "consumer event_id"),
+    ("cases", "kind severity req_id facts status opened_at"),
+    ("operator_actions", "action subject reason caller at"),
+    ("service_state", "name value at"),
+    ("ledgers_tb", "ledger identity incarnation highest"),
+    ("audit_units", "lane n count digest"),
+];
+
+async fn used() -> (Bed, Arc<Embedded>) {
+    let bed = Bed::new();
+    let store = bed.open();
+    fund(&store, 1, COIN, Amount(1_000)).await;
+    written(&store, bed.opening(1, 1, 10)).await;
+    let mut ending = bed.ending(1, 1, 10);
+    ending.then.outbox.push(Outgoing { topic: "transfers", id: id(1), n: 0 });
+    written(&store, ending).await;
+    one(&store, bed.opening(2, 1, 5_000)).await;
+    written(&store, bed.opening(3, 1, 7)).await;
+    let (kind, severity) = ("CHECK", Severity::Warning);
+    let puts = vec![Put::Case(Case { kind, severity, id: Some(id(1)), facts: "x".into() })];
+    written(&store, Unit { guards: vec![], then: Then { puts, ..Then::default() } }).await;
+    (bed, store)
+}
+
+/// Every row as text with bars between the columns, as the ordinary tool prints it.
+fn rows(db: &Connection, sql: &str) -> Vec<String> {
+    let mut ask = db.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let columns = ask.column_count();
+    let text = |value: Value| match value {
+        Value::Null => String::new(),
+        Value::Integer(n) => n.to_string(),
+        Value::Real(n) => n.to_string(),
+        Value::Text(text) => text,
+        Value::Blob(bytes) => format!("{} bytes", bytes.len()),
+    };
+    let line = |row: &rusqlite::Row<'_>| -> rusqlite::Result<String> {
+        let values = (0..columns).map(|n| row.get(n).map(text));
+        Ok(values.collect::<rusqlite::Result<Vec<_>>>()?.join("|"))
+    };
+    ask.query_map([], line).expect(sql).collect::<rusqlite::Result<_>>().expect(sql)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_name_of_the_contract_has_its_columns() {
+    let (bed, _store) = used().await;
+    let tool = bed.tool();
+    for (name, columns) in CONTRACT {
+        let columns: Vec<_> = columns.split_whitespace().collect();
+        rows(&tool, &format!("SELECT {} FROM {name} LIMIT 3", columns.join(", ")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_views_say_what_happened() {
+    let (bed, _store) = used().await;
+    let tool = bed.tool();
+    let sql = "SELECT transfer_id, flow, principal, cid, amount, transfer_type, source_type, \
+               target_type, state, version, error_class FROM transfers_tb ORDER BY transfer_id";
+    assert_eq!(
+        rows(&tool, sql),
+        [
+            "1|internal|suite|1|key-1|10|1|1|2|40|2|",
+            "2|internal|suite|1|key-2|5000|1|1|2|-10|1|INSUFFICIENT_BALANCE",
+            "3|internal|suite|1|key-3|7|1|1|2|30|1|",
+        ]
+    );
+    let sql = "SELECT ledger, leg, result, code, amount, account FROM transfer_operations \
+               ORDER BY req_id, ledger, leg";
+    assert_eq!(
+        rows(&tool, sql),
+        [
+            "FUNDING|SETTLE|DONE||10|1",
+            "FUNDING|WITHDRAW|DONE||10|1",
+            "SPOT|DEPOSIT|DONE||10|1",
+            "FUNDING|WITHDRAW|REJECTED|INSUFFICIENT_BALANCE|5000|1",
+            "FUNDING|WITHDRAW|DONE||7|1",
+        ]
+    );
+    let sql = format!(
+        "SELECT seq, from_state, to_state, event, caller FROM transfer_events \
+         WHERE req_id = '{}' ORDER BY seq",
+        id(1)
+    );
+    assert_eq!(
+        rows(&tool, &sql),
+        [
+            "0||0|CREATED|suite|1",
+            "1|0|10|SOURCE_CALL|",
+            "2|10|20|SOURCE_OK|",
+            "3|20|30|TARGET_CALL|",
+            "4|30|40|TARGET_OK|",
+        ]
+    );
+    let sql = "SELECT user_id, asset_id, available, frozen, status FROM balances";
+    assert_eq!(rows(&tool, sql), ["1|3|983|7|ACTIVE"]);
+    let sql = "SELECT length(available), length(frozen) FROM balances_tb";
+    assert_eq!(rows(&tool, sql), ["39|39"]);
+    let sql = "SELECT topic, type, n, processed, req_id = partition_key FROM outbox";
+    assert_eq!(rows(&tool, sql).len(), 1);
+    assert_eq!(rows(&tool, "SELECT symbol FROM assets_tb ORDER BY asset_id").len(), 5);
+}
+
+/// The oldest `sqlite3` that must read the store is 3.40; where no such tool is at hand the check
+/// is left to the connection above.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ordinary_tool_reads_the_store_while_it_runs() {
+    let (bed, _store) = used().await;
+    let file = bed.dir.path().join(store::embedded::FILE);
+    for (name, columns) in CONTRACT {
+        let columns: Vec<_> = columns.split_whitespace().collect();
+        let sql = format!("SELECT {} FROM {name} LIMIT 3", columns.join(", "));
+        let ran =
+            std::process::Command::new("sqlite3").arg("-readonly").arg(&file).arg(&sql).output();
+        let Ok(ran) = ran else { return };
+        assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+}
