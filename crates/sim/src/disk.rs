@@ -56,6 +56,7 @@ struct Inner {
     changes: Vec<Change>,
     next: u64,
     room: Option<usize>,
+    lies: bool,
     calls: u64,
     planned: BTreeMap<u64, DiskFault>,
     draws: SplitMix,
@@ -152,6 +153,7 @@ impl SimDisk {
             changes: Vec::new(),
             next: 0,
             room: None,
+            lies: false,
             calls: 0,
             planned: BTreeMap::new(),
             draws: SplitMix(seed),
@@ -209,6 +211,11 @@ impl SimDisk {
     /// So many bytes may still be written; none: as many as one likes.
     pub fn room(&self, bytes: Option<usize>) {
         self.inner().room = bytes;
+    }
+
+    /// Says that it synced and did not: a wrong build.
+    pub fn lie(&self) {
+        self.inner().lies = true;
     }
 
     /// So many calls that change something were begun.
@@ -293,8 +300,11 @@ impl Disk for SimDisk {
 
     fn sync<'a>(&'a self, file: &'a str) -> Fut<'a, io::Result<()>> {
         let whole = move |inner: &mut Inner| {
+            let lies = inner.lies;
             let file = inner.file(file)?;
-            file.durable.clone_from(&file.live);
+            if !lies {
+                file.durable.clone_from(&file.live);
+            }
             Ok(())
         };
         Box::pin(self.change(|_| (), whole))

@@ -7,6 +7,7 @@
 
 mod play;
 
+use crate::disk::{DiskFault, SimDisk};
 use crate::house::Restart;
 use crate::journal::Fault;
 use crate::ledger::Trouble;
@@ -17,8 +18,20 @@ use play::{Disturbed, play};
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes the outside ledger of a fresh house.
-pub type Outside = Arc<dyn Fn(&Sim) -> Restart + Send + Sync>;
+/// The outside ledger of one house.
+#[derive(Clone)]
+pub struct Outside {
+    /// Starts it over what its last start left.
+    pub restart: Restart,
+    /// Where it keeps that, where its disk is simulated.
+    pub disk: Option<SimDisk>,
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outside").field("disk", &self.disk).finish_non_exhaustive()
+    }
+}
 
 /// One transfer of a user who has [`Scene::HAS`] at both ends, and how it must end.
 #[derive(Debug, Clone, Copy)]
@@ -50,9 +63,11 @@ pub struct Trial {
     /// Every way through its table.
     pub scenes: Vec<Scene>,
     /// The ledger outside the journal's database.
-    pub outside: Outside,
+    pub outside: Arc<dyn Fn(&Sim) -> Outside + Send + Sync>,
     /// The schedules that each disturbance is tried with.
     pub seeds: std::ops::Range<u64>,
+    /// A wrong build around journal and ledgers (see [`crate::wrong`]): a test must turn red.
+    pub wrong: Option<&'static str>,
 }
 
 impl fmt::Debug for Trial {
@@ -66,6 +81,7 @@ impl fmt::Debug for Trial {
 enum Spot {
     Write(u64, Fault),
     Call(LedgerId, u64, Trouble),
+    Disk(u64, DiskFault),
     /// Everything that can have an effect arrives twice.
     Twice,
 }
@@ -77,6 +93,12 @@ fn spots(calm: &Disturbed, faults: &[Fault], troubles: &[Trouble]) -> Vec<Spot> 
         (0..*calls).flat_map(move |n| troubles.iter().map(move |t| Spot::Call(*ledger, n, *t)))
     });
     writes.chain(calls).collect()
+}
+
+/// Every call of the undisturbed scene that changes the disk, each with each of these faults.
+fn disk_spots(calm: &Disturbed, faults: &[DiskFault]) -> Vec<Vec<Spot>> {
+    let spots = (0..calm.disk).flat_map(|n| faults.iter().map(move |f| vec![Spot::Disk(n, *f)]));
+    spots.collect()
 }
 
 /// Plays every scene, fused and plain, with each of the disturbances that `disturb` finds for it.
@@ -115,16 +137,20 @@ pub fn every_step_failed(trial: &Trial) {
             spots(calm, &[Fault::LostBefore], &[Trouble::LoseRequest]),
             spots(calm, &[Fault::Full], &[Trouble::Garbage]),
         ];
-        failed.iter().map(|spot| vec![*spot]).chain(all).collect()
+        let disk = disk_spots(calm, &[DiskFault::Full]);
+        failed.iter().map(|spot| vec![*spot]).chain(all).chain(disk).collect()
     });
 }
 
-/// The process dies before and after each write and each call, and again while it recovers.
+/// The process dies before and after each write and each call, in the middle of what it does on the
+/// disk, and again while it recovers.
 pub fn crash_after_every_write(trial: &Trial) {
     each(trial, |calm| {
         let faults = [Fault::CrashBefore, Fault::CrashAfter];
         let once = spots(calm, &faults, &[Trouble::CrashBefore, Trouble::CrashAfter]);
         let mut all: Vec<_> = once.iter().map(|spot| vec![*spot]).collect();
+        all.extend(disk_spots(calm, &DiskFault::CRASHES));
+        all.extend(disk_spots(calm, &[DiskFault::Broken]));
         for n in 0..calm.writes {
             for k in 1..4 {
                 let second = Spot::Write(n + k, Fault::CrashAfter);

@@ -1,9 +1,14 @@
 //! One scene, from an empty house to the oracles.
 
-use super::{Scene, Spot, Trial};
-use crate::house::{Ended, Expected, House, Process, Truth, insist, settle_down, simulated};
+use super::{Outside, Scene, Spot, Trial};
+use crate::disk::SimDisk;
+use crate::house::{
+    Ended, Expected, House, Process, Restart, Truth, insist, settle_down, simulated,
+};
 use crate::journal::Place;
+use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
+use crate::wrong;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
@@ -23,12 +28,14 @@ const LIVES: usize = 20;
 pub(super) struct Disturbed {
     pub writes: u64,
     pub calls: Vec<(LedgerId, u64)>,
+    pub disk: u64,
 }
 
 /// A scene being played; its words begin every complaint, and repeat the run.
 struct Stage<'a> {
     house: House,
     place: Place,
+    disk: Option<SimDisk>,
     flow: FlowId,
     line: String,
     scene: &'a Scene,
@@ -46,10 +53,12 @@ pub(super) fn play(
     let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
     let Some(flow) = flows.named(trial.flow) else { panic!("{line}: no such flow") };
     let place = Place::new(flows.clone());
-    let site = simulated(&sim, &place);
-    let mut house = House::new(sim.clone(), flows, site, (trial.outside)(&sim));
+    let Outside { restart, disk } = (trial.outside)(&sim);
+    let site = wrong_site(trial.wrong, simulated(&sim, &place));
+    let restart = wrong_restart(trial.wrong, restart);
+    let mut house = House::new(sim.clone(), flows, site, restart);
     house.settings.fuse = fuse;
-    let mut stage = Stage { house, place, flow, line, scene };
+    let mut stage = Stage { house, place, disk, flow, line, scene };
     let process = stage.prepare();
     let before = stage.count();
     stage.disturb(spots);
@@ -60,7 +69,28 @@ pub(super) fn play(
     Disturbed {
         writes: after.writes - before.writes,
         calls: calls.map(|((ledger, b), (_, a))| (*ledger, a - b)).collect(),
+        disk: after.disk - before.disk,
     }
+}
+
+/// The journal and its ledger, with the lie that is asked for.
+fn wrong_site(name: Option<&'static str>, mut site: Site) -> Site {
+    Box::new(move || {
+        let opening = site();
+        Box::pin(async move {
+            let Opened { journal, funding, world } = opening.await;
+            let (journal, funding) = (wrong::journal(name, journal), wrong::ledger(name, funding));
+            Opened { journal, funding, world: wrong::world(name, world) }
+        })
+    })
+}
+
+/// The outside ledger, with the lie that is asked for.
+fn wrong_restart(name: Option<&'static str>, restart: Restart) -> Restart {
+    Arc::new(move |acknowledged| {
+        let starting = restart(acknowledged);
+        Box::pin(async move { wrong::ledger(name, starting.await) })
+    })
 }
 
 impl Stage<'_> {
@@ -124,6 +154,7 @@ impl Stage<'_> {
         Disturbed {
             writes: self.place.faults.writes(),
             calls: calls.map(|ledger| (ledger, of(ledger))).to_vec(),
+            disk: self.disk.as_ref().map_or(0, SimDisk::calls),
         }
     }
 
@@ -135,6 +166,10 @@ impl Stage<'_> {
                 Spot::Call(ledger, n, trouble) => {
                     let Some(way) = self.house.way(ledger) else { continue };
                     way.plan(way.calls() + n, trouble);
+                }
+                Spot::Disk(n, fault) => {
+                    let Some(disk) = &self.disk else { continue };
+                    disk.plan(disk.calls() + n, fault);
                 }
                 Spot::Twice => {
                     for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {

@@ -1,22 +1,19 @@
-//! The internal flow under the three generic tests.
+//! The internal flow under the three generic tests, with the Spot core and with a ledger in memory.
 
+use crate::outside::{in_memory, on_disk};
 use kernel::ids::LedgerId;
-use kernel::ports::Fut;
 use kernel::ports::ledger::AccountStatus::{Disabled, Frozen};
-use kernel::ports::ledger::Ledger;
 use sim::generic::{
     Outside, Scene, Trial, crash_after_every_write, every_step_failed, every_step_twice,
 };
-use sim::house::Restart;
-use sim::ledger::Plain;
-use sim::suite::ledger::Profile;
-use std::sync::{Arc, Mutex, PoisonError};
+use sim::world::Sim;
+use std::sync::Arc;
 
 const FUNDING: LedgerId = LedgerId::FUNDING;
 const SPOT: LedgerId = LedgerId::SPOT;
 
 /// Every way through the table, in both directions.
-fn scenes() -> Vec<Scene> {
+pub(crate) fn scenes() -> Vec<Scene> {
     let mut scenes = Vec::new();
     for (from, to) in [(FUNDING, SPOT), (SPOT, FUNDING)] {
         let scene = |name, amount, barred, ends| Scene { name, from, to, amount, barred, ends };
@@ -32,39 +29,25 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
-/// An outside ledger in memory, restarted with each process.
-fn in_memory() -> Outside {
-    Arc::new(|_| {
-        let last = Mutex::new(None::<Plain>);
-        let restart: Restart = Arc::new(move |_| -> Fut<'static, Arc<dyn Ledger>> {
-            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = match &*last {
-                Some(plain) => plain.restart(),
-                None => Plain::new(SPOT, Profile::SPOT, 7),
-            };
-            let ledger: Arc<dyn Ledger> = Arc::new(next.clone());
-            *last = Some(next);
-            Box::pin(std::future::ready(ledger))
-        });
-        restart
-    })
-}
-
-fn trial(outside: Outside) -> Trial {
-    Trial { flow: "internal", scenes: scenes(), outside, seeds: 0..3 }
+fn trial(outside: fn(&Sim) -> Outside) -> Trial {
+    let (scenes, outside) = (scenes(), Arc::new(outside));
+    Trial { flow: "internal", scenes, outside, seeds: 0..2, wrong: None }
 }
 
 #[test]
 fn internal_every_step_twice() {
-    every_step_twice(&trial(in_memory()));
+    every_step_twice(&trial(in_memory));
+    every_step_twice(&trial(on_disk));
 }
 
 #[test]
 fn internal_every_step_failed() {
-    every_step_failed(&trial(in_memory()));
+    every_step_failed(&trial(in_memory));
+    every_step_failed(&trial(on_disk));
 }
 
 #[test]
 fn internal_crash_after_every_write() {
-    crash_after_every_write(&trial(in_memory()));
+    crash_after_every_write(&trial(in_memory));
+    crash_after_every_write(&trial(on_disk));
 }

@@ -8,7 +8,7 @@ use sim::world::Sim;
 use std::sync::Arc;
 
 /// A simulated journal; what is dropped with it is what a crash would take.
-fn simulated(clock: HandClock, flows: Arc<Flows>) -> Site {
+pub(crate) fn simulated(clock: HandClock, flows: Arc<Flows>) -> Site {
     let place = Place::new(flows);
     Box::new(move || {
         let crash = Arc::new(|why: &str| panic!("{why}"));

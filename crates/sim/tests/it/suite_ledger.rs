@@ -14,7 +14,7 @@ use sim::world::Sim;
 use std::sync::Arc;
 
 /// A ledger whose accounts are made by deposits, funded by them.
-fn outside(funds: Vec<(AssetId, Amount)>) -> Fut<'static, Arc<dyn Ledger>> {
+pub(crate) fn outside(funds: Vec<(AssetId, Amount)>) -> Fut<'static, Arc<dyn Ledger>> {
     let plain = Plain::new(LedgerId::SPOT, Profile::SPOT, 42);
     for (asset, amount) in funds {
         let key = Key { id: Id(1 + u128::from(asset.0)), leg: Leg::Deposit };
