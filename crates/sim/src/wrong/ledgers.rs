@@ -3,9 +3,9 @@
 use super::shell::LedgerTwist;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
-use kernel::ids::{Id, UserId};
+use kernel::ids::Id;
 use kernel::life::Leg;
-use kernel::record::Account;
+use kernel::money::Amount;
 use kernel::unit::{Key, Op};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +19,8 @@ pub(super) fn twist(name: &str) -> Option<Box<dyn LedgerTwist>> {
         "timeout-is-success" => Box::new(TimeoutIsSuccess),
         "refusal-is-timeout" => Box::new(RefusalIsTimeout),
         "refusal-is-success" => Box::new(RefusalIsSuccess),
-        "deposit-vanishes" => Box::new(Vanishes(Leg::Deposit)),
-        "refund-vanishes" => Box::new(Vanishes(Leg::Refund)),
+        "deposit-halved" => Box::new(Halved(Leg::Deposit)),
+        "refund-halved" => Box::new(Halved(Leg::Refund)),
         _ => return None,
     })
 }
@@ -94,23 +94,20 @@ impl LedgerTwist for RefusalIsSuccess {
     }
 }
 
-/// Says that a leg was done, and gives the money to somebody else.
-struct Vanishes(Leg);
+/// Says that a leg was done, and gives only half of it.
+struct Halved(Leg);
 
-impl LedgerTwist for Vanishes {
+impl LedgerTwist for Halved {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
         let one = |op: &Op| match op.key.leg == self.0 {
+            // under another key: a refund of another amount would be noticed at once
             true => Op {
                 key: Key { id: Id(op.key.id.0 ^ 1), leg: Leg::Deposit },
-                account: Account::User(UserId(999_999)),
+                amount: Amount(op.amount.0 / 2),
                 ..op.clone()
             },
             false => op.clone(),
         };
         ops.iter().map(one).collect()
-    }
-    fn answer(&self, op: &Op, answer: Answer) -> Answer {
-        let refused = op.key.leg == self.0 && matches!(answer, Answer::Rejected(..));
-        if refused { Answer::Done(Receipt::seq(0)) } else { answer }
     }
 }

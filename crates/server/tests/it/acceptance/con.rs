@@ -9,8 +9,9 @@ use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 /// Several workers on one transfer: only one compare-and-swap wins, the others skip.
 pub(super) fn con_001(setup: Setup) {
     one_swap(setup);
-    // the same with whole engines that take what another one holds
-    let rig = with(Setup { rivals: 2, ..setup }, 100, 50);
+    // the same with whole engines that take what another one holds; who is asked does not always
+    // hear of the end
+    let rig = with(Setup { rivals: 2, patience_ms: 50, ..setup }, 100, 50);
     for way in Way::BOTH {
         let before = rig.money(USER);
         rig.control().hinder(way.source(), Leg::Withdraw, Fault::LoseReply, 4);

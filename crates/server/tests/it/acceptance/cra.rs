@@ -6,9 +6,9 @@ use crate::rig::points::{At, Point, When, point};
 use crate::rig::{Ask, Crash, Money, Rig, Setup, Way};
 use kernel::life::Leg;
 
-/// Before, in the middle of, and after a write or an effect.
-const ALL: [When; 3] = [When::Before, When::Torn(50), When::After];
-const UNDONE: [When; 2] = [When::Before, When::Torn(50)];
+/// After, in the middle of, and before a write or an effect.
+const ALL: [When; 3] = [When::After, When::Torn(50), When::Before];
+const UNDONE: [When; 2] = [When::Torn(50), When::Before];
 
 /// A server with one kind of transfer under test.
 pub(super) struct Scene {
@@ -66,6 +66,8 @@ impl Scene {
         );
         if row.is_some() {
             let story = rig.reaches(USER, crash.id, self.end());
+            let (now, then) = (rig.money(USER).total(), before.total());
+            assert_eq!(now, then, "{id}: no money is made or lost, {at}");
             assert_eq!(story.state, self.end(), "{id}: recovery ends the transfer by itself, {at}");
         } else {
             assert_eq!(rig.get(USER, crash.id).status, 404, "{id}: nothing was opened, {at}");
@@ -148,7 +150,7 @@ pub(super) fn cra_002(setup: Setup) {
 pub(super) fn cra_003(setup: Setup) {
     for way in [Way::ToFunding, Way::ToSpot] {
         let mut scene = Scene::new("CRA-003", &setup, way, false);
-        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Torn(50), When::After]);
+        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::After, When::Torn(50)]);
         scene.crash_at(At::Write("SOURCE_OK"), &UNDONE);
     }
 }
@@ -158,7 +160,8 @@ pub(super) fn cra_003(setup: Setup) {
 pub(super) fn cra_004(setup: Setup) {
     for way in Way::BOTH {
         let mut scene = Scene::new("CRA-004", &setup, way, false);
-        scene.crash_at(At::Write("SOURCE_OK"), &ALL);
+        scene.crash_at(At::Write("SOURCE_OK"), &UNDONE);
+        scene.crash_at(At::Write("SOURCE_OK"), &[When::After]);
         if setup.fuse && way == Way::ToSpot {
             continue;
         }

@@ -36,7 +36,7 @@ pub(super) fn fnd_002(setup: Setup) {
         rig.set_status(USER, way.target(), "DISABLED");
         // the first refund does not come through either
         rig.control().hinder(way.source(), Leg::Refund, Fault::LoseRequest, 2);
-        let reply = rig.post(&Ask::new(USER, way, 5));
+        let reply = rig.post(&Ask::new(USER, way, 6));
         rig.reaches(USER, reply.id(), "ROLLED_BACK");
         assert_eq!(rig.money(USER), before, "FND-002: what the target refuses comes back, {way:?}");
         let story = rig.story(USER, reply.id());

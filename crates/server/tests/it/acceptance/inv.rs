@@ -53,7 +53,7 @@ pub(super) fn inv_003(setup: Setup) {
     let before = rig.money(USER);
     for way in [Way::ToFunding, Way::ToSpot] {
         rig.set_status(USER, way.target(), "DISABLED");
-        let reply = rig.post(&Ask::new(USER, way, 7));
+        let reply = rig.post(&Ask::new(USER, way, 8));
         assert_eq!(rig.money(USER), before, "INV-003: the source has everything back");
         let seen = (reply.status, reply.text("state"), reply.text("code"));
         assert_eq!(seen, (422, "ROLLED_BACK", "ACCOUNT_DISABLED"), "INV-003: it was rolled back");

@@ -130,7 +130,7 @@ type Noted = Mutex<Vec<(String, Option<String>)>>;
 /// Sends transfers of one unit from several clients until told to stop.
 fn load(server: &Server, user: &str, noted: &Noted, (next, stop): (&AtomicU64, &AtomicBool)) {
     thread::scope(|scope| {
-        for client in 0..6 {
+        for client in 0..4 {
             scope.spawn(move || {
                 let way = if client % 2 == 0 { TO_SPOT } else { TO_FUNDING };
                 while !stop.load(Ordering::Relaxed) {
@@ -139,6 +139,7 @@ fn load(server: &Server, user: &str, noted: &Noted, (next, stop): (&AtomicU64, &
                     let id = answer.map(|answer| answer.text("req_id").to_owned());
                     let id = id.filter(|id| !id.is_empty());
                     noted.lock().expect("no client panics").push((cid, id));
+                    thread::sleep(Duration::from_millis(3));
                 }
             });
         }
