@@ -13,8 +13,9 @@ use kernel::table::Flows;
 use kernel::unit::{Case, Put, Severity, Then, Unit};
 use ledgers::disk::Folder;
 use ledgers::spot::{Spot, TornTail};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::embedded::{Embedded, Options};
@@ -107,8 +108,10 @@ impl House {
     }
 }
 
+/// Balances are nobody else's business.
 fn made(dir: &Path) -> Result<(), Fault> {
-    fs::create_dir_all(dir.join(SPOT)).map_err(|fault| {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SPOT));
+    made.map_err(|fault| {
         Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
     })
 }

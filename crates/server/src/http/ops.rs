@@ -133,6 +133,10 @@ async fn book(
         Ok(Moved::Conflict(fields)) => {
             Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))
         }
+        // the store says so before it writes anything
+        Err(cause) if cause.class == "DISK_FULL" => {
+            Err(Refusal::because(Code::Overloaded, "The disk is full; nothing was booked"))
+        }
         Err(cause) => {
             unknown("external movement", &cause);
             Err(Refusal::unknown(

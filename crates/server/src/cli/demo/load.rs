@@ -54,10 +54,13 @@ impl Ledger {
         let mut n = salt;
         while !seen.over.load(Ordering::Relaxed) {
             n = n.wrapping_add(1);
-            let (from, to) =
-                if n.is_multiple_of(3) { ("SPOT", "FUNDING") } else { ("FUNDING", "SPOT") };
-            let amount =
-                if n.is_multiple_of(11) { "5000".to_owned() } else { format!("{}.5", n % 7) };
+            // a little more goes there than comes back, so that no account runs dry
+            let (from, to, whole) = match n % 2 {
+                0 => ("FUNDING", "SPOT", n % 7),
+                _ => ("SPOT", "FUNDING", n % 6),
+            };
+            let amount = if n.is_multiple_of(11) { 5000 } else { whole };
+            let amount = format!("{amount}.5");
             let new = NewTransfer::new(from, to, "USDT", &amount);
             self.put(&new, None);
             let mut answer = client.create(&new).await;
