@@ -8,8 +8,9 @@ use super::funding::Books;
 use super::lane::{LANE, Lane};
 use super::text::{self, int};
 use kernel::audit::{Hash, UnitDigest};
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::{AssetId, Id, LedgerId, Millis};
 use kernel::table::Flows;
+use kernel::unit::Operation;
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 
@@ -21,6 +22,10 @@ pub(super) struct Group<'c> {
     pub at: Millis,
     pub lane: Lane,
     pub books: Books,
+    /// Every asset, once somebody asked.
+    pub assets: Option<Vec<AssetId>>,
+    /// What every ledger stored for the transfer that was asked for last.
+    pub legs: Option<(Id, Vec<(LedgerId, Operation)>)>,
     /// The first number of a transfer that this write opened, and how many of them are open.
     pub opened: Option<(u64, i64)>,
     /// How many ended, by the write that opened them.
@@ -43,6 +48,8 @@ impl<'c> Group<'c> {
             at,
             lane,
             books: Books::default(),
+            assets: None,
+            legs: None,
             opened: None,
             ended: BTreeMap::new(),
             highest: BTreeMap::new(),

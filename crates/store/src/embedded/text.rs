@@ -14,7 +14,13 @@ pub(super) fn damaged(column: usize, what: &'static str) -> rusqlite::Error {
 
 /// An amount as text that compares like a number.
 pub(super) fn amount(amount: Amount) -> String {
-    format!("{:039}", amount.0)
+    // the formatter's own padding goes digit by digit
+    const ZEROS: &str = "000000000000000000000000000000000000000";
+    let digits = amount.0.to_string();
+    let mut text = String::with_capacity(ZEROS.len());
+    text.push_str(ZEROS.get(digits.len()..).unwrap_or_default());
+    text.push_str(&digits);
+    text
 }
 
 /// The amount of such a text.
@@ -90,11 +96,11 @@ pub(super) const ABSURD: Millis = 3_600_000;
 
 /// A hash as it is read.
 pub(super) fn hex(hash: &[u8; 32]) -> String {
-    use std::fmt::Write as _;
+    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
     let mut text = String::with_capacity(64);
     for byte in hash {
-        // writing to a String does not fail
-        let _ok = write!(text, "{byte:02x}");
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xf));
     }
     text
 }

@@ -9,6 +9,7 @@ use kernel::record::{Head, Record};
 use kernel::unit::{Event, Hold};
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
+use std::sync::LazyLock;
 
 /// Where a stored transfer stands.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +87,15 @@ impl Touches {
         self.at(event.id).events.push((event.from, event.to, entry));
     }
 }
+
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO transfers ({}, batch, events, chain, history) VALUES \
+         (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+         ?, ?, ?, ?, ?, ?)",
+        super::rows::COLUMNS
+    )
+});
 
 /// The history that a unit adds to one transfer.
 struct Added {
@@ -208,18 +218,12 @@ impl Group<'_> {
     }
 
     fn row(&self, record: &Record, added: &Added, batch: i64) -> rusqlite::Result<()> {
-        let columns = super::rows::COLUMNS;
-        let sql = format!(
-            "INSERT INTO transfers ({columns}, batch, events, chain, history) VALUES \
-             (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-             ?, ?, ?, ?, ?, ?)"
-        );
         let (terms, head) = (&record.terms, record.head);
         let binding = terms.binding.as_ref();
         let table = self.flows.table(record.flow);
         let metadata = (!terms.metadata.is_empty()).then(|| json!(terms.metadata).to_string());
         let error = record.error.as_ref();
-        self.db.prepare_cached(&sql)?.execute(params![
+        self.db.prepare_cached(&INSERT)?.execute(params![
             int(self.lane.serial),
             record.id.to_string(),
             table.flow,

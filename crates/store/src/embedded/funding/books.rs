@@ -18,6 +18,8 @@ pub(crate) struct Balance {
     pub frozen: Amount,
     pub status: AccountStatus,
     pub(super) changed: bool,
+    /// It has a row already.
+    pub(super) stored: bool,
 }
 
 /// A book that no user owns.
@@ -72,6 +74,7 @@ impl Books {
                 frozen: text::read_amount(1, row.get_ref(1)?.as_str()?)?,
                 status: text::read_status(2, row.get_ref(2)?.as_str()?)?,
                 changed: false,
+                stored: true,
             })
         };
         let key = params![int(user.0), asset.0];
@@ -83,6 +86,7 @@ impl Books {
                 frozen: Amount::ZERO,
                 status,
                 changed: false,
+                stored: false,
             }),
         };
         if let Some(balance) = found {
@@ -115,7 +119,7 @@ impl Books {
     pub(crate) fn create(&mut self, user: UserId, asset: AssetId) -> Balance {
         let status = AccountStatus::Active;
         let (available, frozen) = (Amount::ZERO, Amount::ZERO);
-        let balance = Balance { available, frozen, status, changed: true };
+        let balance = Balance { available, frozen, status, changed: true, stored: false };
         self.rows.insert((user, asset), balance);
         balance
     }
@@ -147,18 +151,24 @@ impl Books {
 
     /// Writes every changed row.
     pub(crate) fn write(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let sql = "UPDATE balances_tb SET available = ?3, frozen = ?4, version = version + 1 \
+                   WHERE user_id = ?1 AND account_type = 'FUNDING' AND asset_id = ?2";
+        let mut put = db.prepare_cached(sql)?;
         let sql = "INSERT INTO balances_tb \
                      (user_id, account_type, asset_id, available, frozen, status, version) \
-                   VALUES (?1, 'FUNDING', ?2, ?3, ?4, ?5, 1) \
-                   ON CONFLICT (user_id, account_type, asset_id) \
-                   DO UPDATE SET available = ?3, frozen = ?4, version = version + 1";
-        let mut put = db.prepare_cached(sql)?;
-        for ((user, asset), balance) in &mut self.rows {
-            if std::mem::take(&mut balance.changed) {
-                let (available, frozen) =
-                    (text::amount(balance.available), text::amount(balance.frozen));
-                let status = balance.status.name();
-                put.execute(params![int(user.0), asset.0, available, frozen, status])?;
+                   VALUES (?1, 'FUNDING', ?2, ?3, ?4, ?5, 1)";
+        let mut add = db.prepare_cached(sql)?;
+        let mut changed: Vec<_> = self.rows.iter_mut().filter(|(_, row)| row.changed).collect();
+        // neighbours share pages
+        changed.sort_unstable_by_key(|(row, _)| **row);
+        for ((user, asset), balance) in changed {
+            balance.changed = false;
+            let (user, available) = (int(user.0), text::amount(balance.available));
+            let frozen = text::amount(balance.frozen);
+            if std::mem::replace(&mut balance.stored, true) {
+                put.execute(params![user, asset.0, available, frozen])?;
+            } else {
+                add.execute(params![user, asset.0, available, frozen, balance.status.name()])?;
             }
         }
         for ((book, asset), delta) in std::mem::take(&mut self.books) {

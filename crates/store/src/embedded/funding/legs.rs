@@ -5,7 +5,7 @@ use super::super::text::{self, int};
 use super::books::{Balance, Book, Undo};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
-use kernel::ids::{Id, LedgerId, UserId};
+use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
 use kernel::record::Account;
 use kernel::unit::{Key, Op, Operation, Outcome};
@@ -50,7 +50,7 @@ pub(crate) fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
             key: Key { id: text::read_id(0, row.get_ref(0)?.as_str()?)?, leg },
             account: text::read_account(7, row.get_ref(7)?.as_str()?)?,
             other: None,
-            asset: kernel::ids::AssetId(row.get(5)?),
+            asset: AssetId(row.get(5)?),
             amount: text::read_amount(6, row.get_ref(6)?.as_str()?)?,
         },
         outcome: text::read_outcome(2, row.get_ref(2)?.as_str()?, row.get(3)?)?,
@@ -81,12 +81,23 @@ pub(crate) fn answer(stored: &Operation) -> Answer {
 
 impl Group<'_> {
     /// The legs that a ledger stored for a transfer.
-    pub(crate) fn legs(&self, ledger: LedgerId, id: Id) -> rusqlite::Result<Legs> {
-        let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account \
-                   FROM operations WHERE req_id = ? AND ledger = ?";
+    pub(crate) fn legs(&mut self, ledger: LedgerId, id: Id) -> rusqlite::Result<Legs> {
+        let stored = match self.legs.take() {
+            Some((of, stored)) if of == id => stored,
+            _ => self.read_legs(id)?,
+        };
+        let of = stored.iter().filter(|(at, _)| *at == ledger);
+        let legs = Legs(of.map(|(_, operation)| operation.clone()).collect());
+        self.legs = Some((id, stored));
+        Ok(legs)
+    }
+
+    fn read_legs(&self, id: Id) -> rusqlite::Result<Vec<(LedgerId, Operation)>> {
+        let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
+                   FROM operations WHERE req_id = ?";
         let mut ask = self.db.prepare_cached(sql)?;
-        let rows = ask.query_map(params![id.to_string(), ledger.0], operation)?;
-        rows.collect::<rusqlite::Result<_>>().map(Legs)
+        let read = |row: &Row<'_>| Ok((LedgerId(row.get(8)?), operation(row)?));
+        ask.query_map([id.to_string()], read)?.collect()
     }
 
     /// Decides one leg against what is stored and what this write did so far. Only `Done` and
@@ -132,9 +143,18 @@ impl Group<'_> {
         Ok(said)
     }
 
-    fn knows(&self, op: &Op) -> rusqlite::Result<bool> {
-        let sql = "SELECT 1 FROM assets_tb WHERE asset_id = ?";
-        self.db.prepare_cached(sql)?.exists([op.asset.0])
+    fn knows(&mut self, op: &Op) -> rusqlite::Result<bool> {
+        let assets = match self.assets.take() {
+            Some(assets) => assets,
+            None => {
+                let mut ask = self.db.prepare_cached("SELECT asset_id FROM assets_tb")?;
+                let read = |row: &Row<'_>| row.get(0).map(AssetId);
+                ask.query_map([], read)?.collect::<rusqlite::Result<_>>()?
+            }
+        };
+        let known = assets.contains(&op.asset);
+        self.assets = Some(assets);
+        Ok(known)
     }
 
     /// `available → frozen`.
@@ -219,7 +239,11 @@ impl Group<'_> {
     }
 
     /// Writes a decided operation or a receipt.
-    pub(crate) fn store(&self, ledger: LedgerId, operation: &Operation) -> rusqlite::Result<()> {
+    pub(crate) fn store(
+        &mut self,
+        ledger: LedgerId,
+        operation: &Operation,
+    ) -> rusqlite::Result<()> {
         let sql = "INSERT INTO operations \
                      (req_id, ledger, leg, result, code, seq, asset_id, amount, account, at) \
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -237,6 +261,11 @@ impl Group<'_> {
             text::account(&op.account),
             int(self.at),
         ])?;
+        if let Some((id, legs)) = &mut self.legs
+            && *id == op.key.id
+        {
+            legs.push((ledger, operation.clone()));
+        }
         Ok(())
     }
 }
