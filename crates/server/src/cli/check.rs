@@ -12,13 +12,14 @@ use client::types::Proof;
 use engine::conservation::Checker;
 use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Prove that nothing was lost.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage check --data-dir ./portage-data\n\n\
-    Opens the folder when no server holds it, and carries no transfer on; else asks its server. \
-    Ends with 0 only if everything adds up.")]
+    Opens the folder when no server holds it, and carries no transfer on; else asks the server at \
+    --url, or the one that holds the folder. Ends with 0 only if everything adds up.")]
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
@@ -31,25 +32,32 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     telemetry::start("warn");
     let dir = global.settings()?.data.dir;
     wait(async {
-        if args.remote.has_url() {
-            return told(&asked(global, &args.remote, None).await?, args.json);
-        }
-        if !dir.join(store::embedded::FILE).is_file() {
-            return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
-        }
-        let proof = match opened(&dir).await {
-            Err(fault) if fault.exit == Exit::TempFail => {
-                let url = house::owner(&dir).map(|(_, url)| url);
-                asked(global, &args.remote, url).await?
+        let here = if dir.join(store::embedded::FILE).is_file() {
+            match opened(&dir).await {
+                // somebody holds it: the owner's note says who
+                Err(fault) if fault.exit == Exit::TempFail => None,
+                other => Some(other?),
             }
-            other => other?,
+        } else if args.remote.has_url() {
+            None
+        } else {
+            return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
+        };
+        let proof = match here {
+            Some(proof) => proof,
+            None => {
+                let url = house::owner(&dir).map(|(_, url)| url);
+                let client =
+                    args.remote.at(url).client(global, Minted::Operator, Scope::OpsRead)?;
+                client.conservation().await?
+            }
         };
         told(&proof, args.json)
     })
 }
 
 /// One round on the folder itself. The engine is not started: nothing is carried on.
-async fn opened(dir: &std::path::Path) -> Result<Proof, Fault> {
+async fn opened(dir: &Path) -> Result<Proof, Fault> {
     let fatal: Fatal = Arc::new(|what| {
         show::complain(&what);
         std::process::exit(Exit::Io.code());
@@ -62,11 +70,6 @@ async fn opened(dir: &std::path::Path) -> Result<Proof, Fault> {
     let proof = ops::proof(&report, &standing.assets, standing.halted.as_deref());
     let value = serde_json::to_value(proof).and_then(serde_json::from_value);
     value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
-}
-
-async fn asked(global: &Global, remote: &Remote, url: Option<String>) -> Result<Proof, Fault> {
-    let client = remote.at(url).client(global, Minted::Operator, Scope::OpsRead)?;
-    Ok(client.conservation().await?)
 }
 
 fn told(proof: &Proof, json: bool) -> Result<(), Fault> {

@@ -159,6 +159,9 @@ fn one_server_and_everything_that_asks_it() {
     let out = run(dir, &["check", "--json"]);
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!((out.status.code(), &proof["ok"]), (Some(0), &serde_json::json!(true)));
+    let nobody = "http://127.0.0.1:9";
+    assert_eq!(code(dir, &["check", "--url", nobody]), 0, "the folder is free: nobody is asked");
+    assert_eq!(code(dir, &["check", "--url", nobody, "--token", "x", "--data-dir", "none"]), 69);
     let mut again = Served::start(dir);
     let taken = again.url.trim_start_matches("http://").to_owned();
     assert_eq!(code_of_taken(dir, &taken), 69, "the address is taken");
