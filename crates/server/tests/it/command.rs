@@ -17,7 +17,7 @@ fn run(dir: &Path, words: &[&str]) -> Output {
     portage(dir).args(words).output().expect("it runs")
 }
 
-fn code(dir: &Path, words: &[&str]) -> i32 {
+fn exit_of(dir: &Path, words: &[&str]) -> i32 {
     run(dir, words).status.code().expect("an exit code")
 }
 
@@ -105,7 +105,7 @@ fn exit_codes_say_what_was_wrong() {
     assert!(why.contains("portage.toml:2: server.listn"), "{why}");
     std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
     std::fs::write(dir.join("file"), "").expect("a file");
-    assert_eq!(code(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);
+    assert_eq!(exit_of(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn one_server_and_everything_that_asks_it() {
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!((out.status.code(), &proof["ok"]), (Some(0), &serde_json::json!(true)));
     let nobody = "http://127.0.0.1:9";
-    assert_eq!(code(dir, &["check", "--url", nobody]), 0, "the folder is free: nobody is asked");
-    assert_eq!(code(dir, &["check", "--url", nobody, "--token", "x", "--data-dir", "none"]), 69);
+    assert_eq!(exit_of(dir, &["check", "--url", nobody]), 0, "the folder is free: nobody is asked");
+    assert_eq!(exit_of(dir, &["check", "--url", nobody, "--token", "x", "--data-dir", "none"]), 69);
     let mut again = Served::start(dir);
     let taken = again.url.trim_start_matches("http://").to_owned();
     assert_eq!(code_of_taken(dir, &taken), 69, "the address is taken");
@@ -184,11 +184,11 @@ fn a_second_signal_ends_at_once() {
     assert!(server.child.try_wait().expect("a status").is_none(), "it drains");
     server.signal("TERM");
     assert_eq!(server.ended(), 75);
-    assert_eq!(code(dir.path(), &["check"]), 0);
+    assert_eq!(exit_of(dir.path(), &["check"]), 0);
 }
 
 fn code_of_taken(dir: &Path, address: &str) -> i32 {
-    code(dir, &["serve", "--listen", address, "--data-dir", "other"])
+    exit_of(dir, &["serve", "--listen", address, "--data-dir", "other"])
 }
 
 #[test]
