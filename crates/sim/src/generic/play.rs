@@ -197,6 +197,7 @@ impl Stage<'_> {
                 Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
                 Err(stop) => panic!("{}: {stop:?}", self.line),
             }
+            drop(process);
             process = self.next_life();
         }
         panic!("{}: it dies for ever", self.line)

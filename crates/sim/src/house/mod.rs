@@ -87,12 +87,14 @@ impl House {
         self.ways.iter().find(|way| way.id() == ledger)
     }
 
-    /// Ends what is left of the last process and begins the next.
+    /// Ends what is left of the last process and begins the next. Whoever asks has dropped what he
+    /// had of the last one.
     ///
     /// # Errors
     /// Why the process died, or what its start was refused with.
     pub fn start(&mut self) -> Result<Process, Stop> {
         self.sim.revive();
+        self.ways.iter().for_each(|way| way.cut());
         self.lives += 1;
         let opening = (self.site)();
         let restart = self.restart.clone();

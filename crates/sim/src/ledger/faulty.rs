@@ -83,7 +83,7 @@ fn panic(why: &'static str) -> ! {
 pub struct Faulty {
     id: LedgerId,
     holds: Option<bool>,
-    inner: Mutex<Arc<dyn Ledger>>,
+    inner: Mutex<Option<Arc<dyn Ledger>>>,
     clock: Arc<dyn Clock>,
     crash: Crash,
     plan: Mutex<Plan>,
@@ -99,7 +99,8 @@ impl Faulty {
     /// A way to this ledger on which nothing goes wrong yet.
     pub fn new(inner: Arc<dyn Ledger>, clock: Arc<dyn Clock>, crash: Crash) -> Self {
         let (id, holds) = (inner.id(), inner.enlist().map(Enlist::holds));
-        Self { id, holds, inner: Mutex::new(inner), clock, crash, plan: Mutex::default() }
+        let inner = Mutex::new(Some(inner));
+        Self { id, holds, inner, clock, crash, plan: Mutex::default() }
     }
 
     fn plan_now(&self) -> MutexGuard<'_, Plan> {
@@ -108,12 +109,12 @@ impl Faulty {
 
     /// The way leads to this ledger from now on.
     pub fn swap(&self, inner: Arc<dyn Ledger>) {
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = inner;
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
     }
 
-    /// The ledger at its end.
-    pub fn inner(&self) -> Arc<dyn Ledger> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The way leads nowhere from now on, and keeps nothing of where it led.
+    pub fn cut(&self) {
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// So many calls that may have an effect were begun.
@@ -157,7 +158,8 @@ impl Faulty {
 
     /// The ledger, unless it is gone.
     fn reach(&self) -> Result<Arc<dyn Ledger>, Cause> {
-        if self.plan_now().silent { Err(Cause::of("TIMEOUT")) } else { Ok(self.inner()) }
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        inner.filter(|_| !self.plan_now().silent).ok_or(Cause::of("TIMEOUT"))
     }
 
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Heard<Vec<Answer>> {

@@ -1,9 +1,22 @@
 //! The suites over everything that claims to be a ledger or a journal.
 
+#[cfg(test)]
+mod crowd;
+#[cfg(test)]
 mod internal;
+#[cfg(test)]
 mod outside;
+#[cfg(test)]
+mod real;
+#[cfg(test)]
 mod suite_journal;
+#[cfg(test)]
 mod suite_ledger;
+#[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod wrong;
+#[cfg(test)]
 mod wrong_journals;
+#[cfg(test)]
 mod wrong_ledgers;
