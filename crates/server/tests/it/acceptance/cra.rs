@@ -79,9 +79,9 @@ impl Scene {
     pub(super) fn ended(&self, ask: &Ask, before: Money, at: &str) {
         let (id, rig) = (self.id, &self.rig);
         let reply = rig.post(ask);
-        assert_eq!(reply.text("state"), self.end(), "{id}: asked again it is what it is, {at}");
+        let story = rig.reaches(USER, reply.id(), self.end());
+        assert_eq!(story.state, self.end(), "{id}: asked again it is what it is, {at}");
         assert_eq!(rig.money(USER), self.then(before), "{id}: the balances are exact, {at}");
-        let story = rig.story(USER, reply.id());
         assert!(story.is_legal(), "{id}: each step follows from the one before, {at}: {story:?}");
         let again = rig.post(ask);
         let replay = (again.replayed, again.id());

@@ -91,7 +91,7 @@ pub(super) fn inv_004(setup: Setup) {
             let money = rig.money(user);
             money.funding + money.spot
         };
-        rig.until(|| users.iter().all(|user| available(*user) == 200));
+        rig.until(|| users.iter().all(|user| rig.open(*user) == 0));
         for user in users {
             assert_eq!(available(user), 200, "INV-004: the balances add up after the crash");
         }

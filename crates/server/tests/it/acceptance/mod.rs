@@ -74,7 +74,8 @@ fn fund(rig: &Rig, user: u64, funding: u64, spot: u64) {
     rig.deposit(user, funding + spot, &format!("seed-{user}"));
     if spot > 0 {
         let reply = rig.post(&Ask::new(user, Way::ToSpot, spot));
-        assert_eq!(reply.status, 200, "the rig is funded: {reply:?}");
+        let story = rig.reaches(user, reply.id(), "COMMITTED");
+        assert_eq!(story.state, "COMMITTED", "the rig is funded: {reply:?}");
     }
 }
 

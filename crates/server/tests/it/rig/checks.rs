@@ -116,6 +116,12 @@ impl Rig {
         story
     }
 
+    /// How many of a user's transfers are open.
+    pub(crate) fn open(&self, user: u64) -> usize {
+        let open = self.journal(async |journal| journal.open_of(UserId(user)).await);
+        open.expect("the journal answers").len()
+    }
+
     /// Nothing is wrong: the proof holds twice, no money is stopped, nobody is asked anything, the
     /// process would not have ended.
     pub(crate) fn sound(&self, id: &str) {
