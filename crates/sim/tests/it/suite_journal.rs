@@ -1,4 +1,6 @@
 //! The journal suite over the simulated journal.
+//!
+//! What turns its checks red: `wrong_journals`.
 
 use kernel::table::Flows;
 use sim::journal::Place;

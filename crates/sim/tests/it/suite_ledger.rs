@@ -1,5 +1,8 @@
-//! The ledger suite over the simulated ledgers.
+//! The ledger suite over the simulated ledgers, and over the Spot core on a simulated disk.
+//!
+//! What turns its checks red: `wrong_ledgers`.
 
+use crate::outside::spot;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
 use kernel::money::Amount;
@@ -7,6 +10,7 @@ use kernel::ports::Fut;
 use kernel::ports::ledger::{Direction, External, Ledger, Moved, World};
 use kernel::record::Account;
 use kernel::unit::{Key, Op};
+use sim::disk::SimDisk;
 use sim::journal::Place;
 use sim::ledger::Plain;
 use sim::suite::ledger::{Profile, run};
@@ -57,4 +61,24 @@ fn the_simulated_funding_ledger_keeps_the_contract() {
     let fresh =
         move |funds| -> Fut<'static, Arc<dyn Ledger>> { Box::pin(enlisted(clock.clone(), funds)) };
     sim.block_on(run(Profile::FUNDING, fresh)).unwrap();
+}
+
+#[test]
+fn the_spot_core_on_a_simulated_disk_keeps_the_contract() {
+    let sim = Sim::new(1);
+    let (on, crash) = (sim.clone(), sim.crash());
+    let fresh = move |funds: Vec<(AssetId, Amount)>| -> Fut<'static, Arc<dyn Ledger>> {
+        let (sim, disk) = (on.clone(), SimDisk::new(1, crash.clone()));
+        Box::pin(async move {
+            let spot = spot(sim, disk, 0).await;
+            let deposit = |(asset, amount): (AssetId, Amount)| {
+                let key = Key { id: Id(1 + u128::from(asset.0)), leg: Leg::Deposit };
+                Op { key, account: Account::User(UserId(1)), other: None, asset, amount }
+            };
+            spot.execute(spot.known(), funds.into_iter().map(deposit).collect()).await;
+            let ledger: Arc<dyn Ledger> = spot;
+            ledger
+        })
+    };
+    sim.block_on(run(Profile::SPOT, fresh)).unwrap();
 }

@@ -1,0 +1,173 @@
+//! What is written of a decided unit, and what of it can never be.
+
+use super::{BindingKey, State};
+use crate::journal::hands::Hands;
+use kernel::answer::{Cause, Evidence};
+use kernel::audit::{Entry, Hash, genesis, link};
+use kernel::ids::{FlowId, Id, Millis, Serial};
+use kernel::ports::journal::Linked;
+use kernel::ports::ledger::{Incarnation, Known};
+use kernel::record::{Head, Record};
+use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
+use std::collections::BTreeSet;
+
+impl State {
+    /// What of a unit can never be written beside what is there.
+    pub(super) fn objection(&self, parts: &[Then]) -> Option<Wrote> {
+        let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
+        let mut opened = BTreeSet::new();
+        for put in parts.iter().flat_map(|part| &part.puts) {
+            match put {
+                Put::Open(record) => {
+                    if self.transfers.contains_key(&record.id) || !opened.insert(record.id) {
+                        return Some(Wrote::Lost(Guard::Fresh(record.id)));
+                    }
+                    let guard =
+                        bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
+                    if let Some(guard) = guard.filter(|guard| !self.holds(guard)) {
+                        return Some(Wrote::Lost(guard));
+                    }
+                }
+                Put::Head { id, .. } => {
+                    if !self.transfers.contains_key(id) && !opened.contains(id) {
+                        return unknown("NO_SUCH_TRANSFER");
+                    }
+                }
+                Put::Receipt { ledger, operation } => {
+                    let stored = self.receipts.get(&(*ledger, operation.op.key));
+                    if stored.is_some_and(|stored| stored != operation) {
+                        return unknown("CONTRADICTION");
+                    }
+                }
+                Put::Adopt { ledger, known } => {
+                    let (incarnation, stored) = (known.incarnation, self.ledgers.get(ledger));
+                    let former = |(now, all): &(Known, BTreeSet<Incarnation>)| {
+                        now.incarnation != incarnation && all.contains(&incarnation)
+                    };
+                    if stored.is_some_and(former) {
+                        return unknown("SUPERSEDED");
+                    }
+                }
+                Put::Attempt(_)
+                | Put::Form(..)
+                | Put::Resource { .. }
+                | Put::Raise { .. }
+                | Put::Horizon(_)
+                | Put::Case(_)
+                | Put::Halt { .. }
+                | Put::Pause { .. } => {}
+            }
+        }
+        None
+    }
+
+    pub(super) fn put(&mut self, hands: &mut Hands, put: Put, at: Millis) -> Option<Serial> {
+        match put {
+            Put::Open(record) => return Some(self.insert(record, at)),
+            Put::Head { id, head, error, hold } => self.head(hands, (id, head, hold), error, at),
+            Put::Receipt { ledger, operation } => {
+                if let Some((known, _)) = self.ledgers.get_mut(&ledger) {
+                    known.highest = higher(known.highest, operation.seq);
+                }
+                self.receipts.insert((ledger, operation.op.key), operation);
+            }
+            Put::Attempt(attempt) => {
+                self.attempts.insert(attempt.id, attempt);
+            }
+            Put::Form(id, form) => {
+                if let Some(attempt) = self.attempts.get_mut(&id) {
+                    attempt.version += 1;
+                    attempt.forms.push(form);
+                }
+            }
+            Put::Resource { name, value } => {
+                let version = self.resources.get(&name).map_or(0, |r| r.0);
+                self.resources.insert(name, (version + 1, value));
+            }
+            Put::Raise { name, to } => {
+                let counter = self.counters.entry(name).or_insert(0);
+                *counter = higher(*counter, to);
+            }
+            Put::Adopt { ledger, known } => {
+                let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
+                slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
+                slot.1.insert(known.incarnation);
+            }
+            Put::Horizon(id) => self.horizon = Some(self.horizon.map_or(id, |h| higher(h, id))),
+            Put::Case(case) => self.cases.push(case),
+            Put::Halt { reason } => {
+                self.halted.get_or_insert(reason);
+            }
+            Put::Pause { flow, reason } => {
+                self.paused.entry(flow).or_insert(reason);
+            }
+        }
+        None
+    }
+
+    fn insert(&mut self, record: Record, at: Millis) -> Serial {
+        let last = self.by_serial.last_key_value().map_or(0, |(serial, _)| serial.0);
+        let (id, serial) = (record.id, Serial(last + 1));
+        if let Some(key) = bound(&record) {
+            self.bindings.insert(key, id);
+        }
+        self.by_serial.insert(serial, id);
+        self.open.insert(id);
+        let record = Record { serial: Some(serial), created_at: at, updated_at: at, ..record };
+        self.transfers.insert(id, record);
+        serial
+    }
+
+    fn head(
+        &mut self,
+        hands: &mut Hands,
+        (id, head, hold): (Id, Head, Hold),
+        error: Option<Evidence>,
+        at: Millis,
+    ) {
+        let Some(record) = self.transfers.get_mut(&id) else { return };
+        record.head = head;
+        record.updated_at = at;
+        record.error = error.or_else(|| record.error.take());
+        if self.flows.table(record.flow).ends(head.state) {
+            self.open.remove(&id);
+            self.due.remove(&id);
+            hands.ended(id);
+            return;
+        }
+        match head.due_at {
+            Some(due) => self.due.insert(id, due),
+            None => self.due.remove(&id),
+        };
+        hands.timed(id, head.due_at, hold);
+    }
+
+    /// Adds an event to its chain; its hash.
+    pub(super) fn event(&mut self, event: Event, at: Millis) -> Hash {
+        let flow = self.transfers.get(&event.id).map_or(FlowId(0), |record| record.flow);
+        let table = self.flows.table(flow);
+        let history = self.history.entry(event.id).or_default();
+        let entry = Entry {
+            seq: u32::try_from(history.len()).unwrap_or(u32::MAX),
+            at,
+            from: event.from.map(|s| table.state(s).code),
+            to: table.state(event.to).code,
+            event: event.what.to_owned(),
+            caller: event.caller.as_deref().map(str::to_owned),
+            detail: event.detail.as_deref().map(str::to_owned),
+        };
+        let prev = history.last().map_or_else(|| genesis(event.id), |linked| linked.hash);
+        let hash = link(prev, &entry);
+        history.push(Linked { entry, prev, hash });
+        hash
+    }
+}
+
+fn bound(record: &Record) -> Option<BindingKey> {
+    let binding = record.terms.binding.as_ref()?;
+    Some((record.flow, binding.scope.clone(), binding.key.clone()))
+}
+
+fn higher<T: PartialOrd>(a: T, b: T) -> T {
+    if a > b { a } else { b }
+}

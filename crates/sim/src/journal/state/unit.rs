@@ -1,0 +1,190 @@
+//! How a unit is added to the state: its guards, its operations, and then all of it or nothing.
+
+use super::State;
+use crate::books::Before;
+use crate::journal::hands::Hands;
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::audit::UnitDigest;
+use kernel::ids::{LedgerId, Millis};
+use kernel::ports::ledger::Known;
+use kernel::unit::{Fork, Guard, Op, Put, Then, Unit, Written, Wrote};
+
+/// What a unit comes to once its operations are decided.
+struct Decided {
+    /// Its own part, then the way that its fork chose.
+    parts: Vec<Then>,
+    fork: Option<Answer>,
+}
+
+impl State {
+    /// A group: each unit for itself, in order.
+    pub(in crate::journal) fn group(
+        &mut self,
+        hands: &mut Hands,
+        units: Vec<Unit>,
+        at: Millis,
+    ) -> Vec<Wrote> {
+        let mut digest = UnitDigest::default();
+        let wrote = units.into_iter().map(|unit| self.unit(hands, &mut digest, unit, at)).collect();
+        if digest.count > 0 {
+            let n = u64::try_from(self.audit.len()).unwrap_or(u64::MAX);
+            self.audit.push((digest.count, digest.finish(0, n)));
+        }
+        wrote
+    }
+
+    fn unit(
+        &mut self,
+        hands: &mut Hands,
+        digest: &mut UnitDigest,
+        unit: Unit,
+        at: Millis,
+    ) -> Wrote {
+        if let Some(guard) = unit.guards.iter().find(|guard| !self.holds(guard)) {
+            return Wrote::Lost(guard.clone());
+        }
+        let mut undo = Vec::new();
+        let decided = self.decide(unit.then, &mut undo).map_err(Wrote::Unknown);
+        let decided = decided.and_then(|decided| match self.objection(&decided.parts) {
+            Some(objection) => Err(objection),
+            None => Ok(decided),
+        });
+        let Decided { parts, fork } = match decided {
+            Ok(decided) => decided,
+            Err(wrote) => {
+                for before in undo.into_iter().rev() {
+                    self.books.undo(before);
+                }
+                return wrote;
+            }
+        };
+        for guard in unit.guards {
+            self.count(guard);
+        }
+        let mut serial = None;
+        for part in parts {
+            for put in part.puts {
+                serial = self.put(hands, put, at).or(serial);
+            }
+            for event in part.events {
+                digest.push(self.event(event, at));
+            }
+            self.outbox.extend(part.outbox);
+        }
+        Wrote::Written(Written { at, serial, fork })
+    }
+
+    pub(super) fn holds(&self, guard: &Guard) -> bool {
+        match guard {
+            Guard::Fresh(id) => {
+                !self.transfers.contains_key(id) && self.horizon.is_none_or(|h| *id > h)
+            }
+            Guard::Unbound { flow, scope, key } => {
+                !self.bindings.contains_key(&(*flow, scope.clone(), key.clone()))
+            }
+            Guard::Transfer { id, state, version } => self
+                .transfers
+                .get(id)
+                .is_some_and(|r| (r.head.state, r.head.version) == (*state, *version)),
+            Guard::Attempt { id, version } => {
+                self.attempts.get(id).map_or(0, |a| a.version) == *version
+            }
+            Guard::Resource { name, version } => {
+                self.resources.get(name).map_or(0, |r| r.0) == *version
+            }
+            Guard::Inbox { consumer, event } => !self.inbox.contains(&(*consumer, *event)),
+            Guard::NotHalted => self.halted.is_none(),
+            Guard::Incarnation { ledger, known } => {
+                let who = |known: &Known| (known.identity, known.incarnation);
+                let stored = self.ledgers.get(ledger).map(|(stored, _)| who(stored));
+                stored == known.as_ref().map(who)
+            }
+            Guard::AtMost { name, n, limit } => {
+                let sum = self.counters.get(name).copied().unwrap_or(0).checked_add(*n);
+                sum.is_some_and(|sum| sum <= *limit)
+            }
+        }
+    }
+
+    /// What a guard that held writes by itself.
+    fn count(&mut self, guard: Guard) {
+        match guard {
+            Guard::AtMost { name, n, .. } => {
+                let counter = self.counters.entry(name).or_insert(0);
+                *counter = counter.saturating_add(n);
+            }
+            Guard::Inbox { consumer, event } => {
+                self.inbox.insert((consumer, event));
+            }
+            Guard::Fresh(_)
+            | Guard::Unbound { .. }
+            | Guard::Transfer { .. }
+            | Guard::Attempt { .. }
+            | Guard::Resource { .. }
+            | Guard::NotHalted
+            | Guard::Incarnation { .. } => {}
+        }
+    }
+
+    /// Decides every operation of a unit; what was done by then is in `undo`.
+    fn decide(&mut self, mut then: Then, undo: &mut Vec<Before>) -> Result<Decided, Cause> {
+        self.settle(&mut then, undo)?;
+        let Some(fork) = then.fork.take() else {
+            return Ok(Decided { parts: vec![then], fork: None });
+        };
+        let Fork { ledger, op, done, rejected } = *fork;
+        let answer = self.operate(ledger, &op, undo)?;
+        let mut way = match &answer {
+            Answer::Done(_) => done,
+            Answer::Rejected(evidence, _) => {
+                let way = rejected.ok_or_else(|| Cause::because("REFUSED", evidence.code.as_ref()));
+                completed(way?, evidence)
+            }
+            Answer::Dead(_) => return Err(Cause::of("DEAD")),
+            Answer::Unknown(cause) => return Err(cause.clone()),
+        };
+        self.settle(&mut way, undo)?;
+        Ok(Decided { parts: vec![then, way], fork: Some(answer) })
+    }
+
+    /// The operations that cannot be refused.
+    fn settle(&mut self, then: &mut Then, undo: &mut Vec<Before>) -> Result<(), Cause> {
+        for (ledger, op) in std::mem::take(&mut then.ops) {
+            match self.operate(ledger, &op, undo)? {
+                Answer::Done(_) => {}
+                Answer::Unknown(cause) => return Err(cause),
+                Answer::Rejected(why, _) | Answer::Dead(why) => {
+                    return Err(Cause::because("REFUSED", why.code.as_ref()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn operate(
+        &mut self,
+        ledger: LedgerId,
+        op: &Op,
+        undo: &mut Vec<Before>,
+    ) -> Result<Answer, Cause> {
+        if ledger != LedgerId::FUNDING {
+            return Err(Cause::of("NOT_ENLISTED"));
+        }
+        let (answer, before) = self.books.decide(op);
+        undo.extend(before);
+        Ok(answer)
+    }
+}
+
+/// A refused way with what only the answer knows.
+fn completed(mut way: Then, why: &Evidence) -> Then {
+    for put in &mut way.puts {
+        if let Put::Head { error: error @ None, .. } = put {
+            *error = Some(why.clone());
+        }
+    }
+    if let Some(event) = way.events.iter_mut().find(|event| event.detail.is_none()) {
+        event.detail = Some(why.code.as_ref().into());
+    }
+    way
+}
