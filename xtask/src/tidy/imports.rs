@@ -26,17 +26,18 @@ struct Row {
 const TABLE: [Row; 10] = [
     Row { name: "kernel",  normal: Only(&["serde", "serde_json", "sha2", "thiserror", "ulid"]),                  dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
-    Row { name: "engine",  normal: Only(&["kernel", "flows", "tokio", "tracing"]),                               dev: Only(&["ledgers", "sim"]) },
-    Row { name: "store",   normal: Only(&["kernel", "rusqlite", "tokio", "tracing"]),                            dev: Only(&["flows", "sim", "tempfile"]) },
-    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "tokio", "tracing"]),                              dev: Only(&["sim", "tempfile"]) },
+    Row { name: "engine",  normal: Only(&["kernel", "flows", "tokio", "tracing"]),                               dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "tokio"]) },
+    Row { name: "store",   normal: Only(&["kernel", "rusqlite", "serde_json", "tokio", "tracing"]),              dev: Only(&["flows", "sim", "tempfile", "tokio"]) },
+    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "tokio", "tracing"]),                              dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
-    Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["ledgers", "store"]) },
+    Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["ledgers", "store", "tempfile"]) },
     Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
 ];
 
-/// Of these crates only these features, whoever asks for them: (importer, crate, features).
+/// Of these crates only these features, whoever asks for them: (importer, crate, features). What a
+/// crate's tests take is not part of what it is built with.
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
@@ -60,7 +61,9 @@ pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
             let from_table = shared.iter().filter(|(shared, ..)| *shared == wanted.name);
             let features = from_table.flat_map(|(.., features)| features).chain(&wanted.features);
             faults.extend(refusal(row, name, wanted).map(|what| Fault::whole(path, what)));
-            faults.extend(too_much(name, wanted, features).map(|what| Fault::whole(path, what)));
+            if !wanted.dev {
+                faults.extend(too_much(name, wanted, features).map(|w| Fault::whole(path, w)));
+            }
         }
     }
     faults
@@ -147,5 +150,7 @@ mod tests {
         let own = "[dependencies]\ntokio = { workspace = true, features = [\"sync\", \"rt\"] }\n";
         assert_eq!(faults("", "engine", own), expected);
         assert_eq!(faults("", "store", own), [""; 0]);
+        let tests = own.replace("[dependencies]", "[dev-dependencies]");
+        assert_eq!(faults("", "engine", &tests), [""; 0]);
     }
 }
