@@ -222,17 +222,13 @@ impl Engine {
             return;
         }
         let ids = rest.unsure.iter().map(|kept| kept.record.id).chain(rest.lost.iter().copied());
-        let stored = match self.parts.journal.get(ids.collect()).await {
-            Ok(stored) => stored,
-            Err(cause) => return self.unheard(rest, &cause),
-        };
+        let stored = self.read(ids.collect()).await;
         let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
         for id in std::mem::take(&mut rest.lost) {
             match found(id) {
-                Some(record) if self.plan.table(record.flow).ends(record.head.state) => {
-                    rest.moved.push(record);
-                }
-                Some(_) | None => self.release(id),
+                // whoever moved it may have died since: a keyed call may be made twice
+                Some(record) => rest.moved.push(record),
+                None => self.release(id),
             }
         }
         for kept in std::mem::take(&mut rest.unsure) {
@@ -240,24 +236,15 @@ impl Engine {
         }
     }
 
-    /// The journal does not say what became of anything: callers are told so, and what was on its
-    /// way repeats its call later.
-    fn unheard(&self, rest: &mut Rest, cause: &Cause) {
-        tracing::error!(%cause, "the journal does not answer");
-        rest.full = true;
-        for id in std::mem::take(&mut rest.lost) {
-            self.release(id);
-        }
-        for mut kept in std::mem::take(&mut rest.unsure) {
-            match kept.why {
-                Why::Opens(order) | Why::Parks(order) => {
-                    order.answer(Opening::Unknown(cause.clone()));
-                }
-                Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
-                    kept.record.head.due_at = Some(self.due(kept.record.head.retries));
-                    rest.moved.push(kept.record);
-                }
+    /// What the journal holds of these. A journal that does not answer has said nothing, least of
+    /// all that there is nothing: it is asked until it answers.
+    pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
+        loop {
+            match self.parts.journal.get(ids.clone()).await {
+                Ok(stored) => return stored,
+                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
             }
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
         }
     }
 

@@ -83,21 +83,40 @@ impl Gate {
         flags.halted.is_none() && !flags.paused.contains(&flow)
     }
 
-    /// What an adopted ledger said of itself with an answer.
-    pub(crate) fn learn(&self, ledger: LedgerId, said: Known) {
-        if let Some(desk) = self.flags().desks.get_mut(&ledger)
-            && desk.adopted
-            && desk.known.incarnation == said.incarnation
-            && desk.known.highest < said.highest
-        {
+    /// What a ledger said of itself with an answer. False: the answer does not count, since it is of
+    /// an incarnation that is not, or no longer, the one that we know.
+    pub(crate) fn learn(&self, ledger: LedgerId, said: Known) -> bool {
+        let mut flags = self.flags();
+        let Some(desk) = flags.desks.get_mut(&ledger) else { return false };
+        let who = |known: Known| (known.identity, known.incarnation);
+        if who(desk.known) != who(said) {
+            return false;
+        }
+        if desk.known.highest < said.highest {
             desk.known.highest = said.highest;
         }
+        true
     }
 
     /// The ledger may be called as this.
-    pub(crate) fn adopt(&self, ledger: LedgerId, known: Known) {
-        self.flags().desks.insert(ledger, Desk { known, adopted: true });
+    ///
+    /// # Errors
+    /// The highest operation that an earlier incarnation answered for, where this one does not know
+    /// it. Such answers may come in until this very moment, so nothing earlier can be sure.
+    pub(crate) fn adopt(&self, ledger: LedgerId, mut known: Known) -> Result<(), u64> {
+        let mut flags = self.flags();
+        if let Some(Desk { known: before, .. }) = flags.desks.get(&ledger)
+            && before.highest > known.highest
+        {
+            if before.incarnation != known.incarnation {
+                return Err(before.highest);
+            }
+            known.highest = before.highest;
+        }
+        flags.desks.insert(ledger, Desk { known, adopted: true });
+        drop(flags);
         self.changed.notify_waiters();
+        Ok(())
     }
 
     /// It may not be called before somebody finds out who it is. True for the first to notice.

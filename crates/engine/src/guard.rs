@@ -4,7 +4,6 @@ use crate::Engine;
 use crate::conservation::Report;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
-use kernel::ports::ledger::Heard;
 use kernel::ports::meter::Seen;
 use kernel::unit::{Put, Then, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
@@ -84,7 +83,7 @@ impl Engine {
 
     /// Stored in the journal before any ledger is told: a unit that would open a transfer at or
     /// below it is lost.
-    async fn raise_horizon(&self) -> Result<(), Cause> {
+    async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
         let journal = &self.parts.journal;
         let id = Id::floor(journal.now().saturating_sub(BEHIND));
         let unit =
@@ -93,14 +92,14 @@ impl Engine {
             return Err(Cause::of("NOT_WRITTEN"));
         };
         let open: Arc<[Id]> = journal.open_below(id).await?.into();
+        let mut told = Ok(());
         for ledger in &self.parts.ledgers {
             let Some(known) = self.gate.known(ledger.id()) else { continue };
-            match ledger.horizon(known, id, open.clone()).await {
-                Heard::Said(said, ()) => self.gate.learn(ledger.id(), said),
-                Heard::Wrong(_) => return Err(Cause::of("WRONG_LEDGER")),
-                Heard::Nothing(cause) => return Err(cause),
-            }
+            let heard = ledger.horizon(known, id, open.clone()).await;
+            let said = self.said(ledger.id(), known, heard);
+            // one that does not answer keeps no other from forgetting
+            told = told.and(said);
         }
-        Ok(())
+        told
     }
 }

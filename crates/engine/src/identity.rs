@@ -1,6 +1,7 @@
 //! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
 
 use crate::Engine;
+use crate::concerned::Named;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::effects;
@@ -20,11 +21,38 @@ enum Found {
     Adopted,
     /// It is another one, or one that forgot: a person must look.
     Broken(String),
+    /// It forgot what was above its highest operation.
+    Forgot {
+        /// Its highest operation.
+        is: u64,
+        /// The highest that we have an answer of.
+        was: u64,
+    },
     /// It does not answer, or the journal does not.
     Later(Cause),
 }
 
 impl Engine {
+    /// What a ledger answered, where it is the one that was asked; else somebody finds out who it
+    /// is, and until then nobody calls it.
+    pub(crate) fn said<T>(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        asked: Known,
+        heard: Heard<T>,
+    ) -> Result<T, Cause> {
+        let actual = match heard {
+            Heard::Said(said, answer) if self.gate.learn(ledger, said) => return Ok(answer),
+            Heard::Said(actual, _) | Heard::Wrong(actual) => actual,
+            Heard::Nothing(cause) => return Err(cause),
+        };
+        tracing::error!(ledger = ledger.name(), ?asked, ?actual, "not the ledger that we know");
+        if self.gate.suspect(ledger, asked) {
+            self.find_out(ledger);
+        }
+        Err(Cause::of("WRONG_LEDGER"))
+    }
+
     /// Finds out beside the caller, again until it answers.
     pub(crate) fn find_out(self: &Arc<Self>, ledger: LedgerId) {
         let engine = self.clone();
@@ -35,55 +63,86 @@ impl Engine {
     /// One attempt; true where nothing is left to find out.
     pub(crate) async fn settle_identity(self: &Arc<Self>, ledger: LedgerId) -> bool {
         let Some(port) = self.ledger(ledger) else { return true };
-        match self.adoption(&*port).await {
-            Found::Adopted => true,
-            Found::Broken(facts) => {
-                self.halt("WRONG_LEDGER", facts.into()).await;
-                true
+        let facts = match self.adoption(&*port).await {
+            Found::Adopted => return true,
+            Found::Broken(facts) => self.concerning(ledger, facts, None).await,
+            Found::Forgot { is, was } => {
+                let name = ledger.name();
+                let facts = format!(
+                    "{name} forgot operations: it knows {is}, and answered for up to {was}"
+                );
+                self.concerning(ledger, facts, Some(is)).await
             }
             Found::Later(cause) => {
                 tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
                 self.parts.clock.sleep(self.parts.settings.scan_interval_ms).await;
-                false
+                return false;
             }
-        }
+        };
+        self.halt("WRONG_LEDGER", facts.into()).await;
+        true
     }
 
     async fn adoption(&self, port: &dyn Ledger) -> Found {
         let ledger = port.id();
+        // what was answered before is read first: a ledger that is asked afterwards must know it
+        let answered = self.gate.known(ledger).map_or(0, |known| known.highest);
+        let stored = match self.parts.journal.standing().await {
+            Ok(standing) => standing.ledgers.iter().find(|(id, _)| *id == ledger).map(|x| x.1),
+            Err(cause) => return Found::Later(cause),
+        };
         let actual = match port.hello().await {
             Heard::Said(known, ()) | Heard::Wrong(known) => known,
             Heard::Nothing(cause) => return Found::Later(cause),
         };
         if port.enlist().is_some() {
-            self.gate.adopt(ledger, actual);
-            return Found::Adopted;
+            return self.may_be_called(ledger, actual);
         }
-        let stored = match self.parts.journal.standing().await {
-            Ok(standing) => standing.ledgers.iter().find(|(id, _)| *id == ledger).map(|x| x.1),
-            Err(cause) => return Found::Later(cause),
-        };
-        if let Some(facts) = stranger(ledger, stored, actual) {
-            return Found::Broken(facts);
+        let receipts = stored.map_or(0, |stored| stored.highest);
+        let was = if answered > receipts { answered } else { receipts };
+        if let Some(stored) = stored
+            && stored.identity != actual.identity
+        {
+            let (was, is) = (stored.identity.0, actual.identity.0);
+            let name = ledger.name();
+            return Found::Broken(format!(
+                "{name} is another ledger: {is:032x} instead of {was:032x}"
+            ));
+        }
+        if actual.highest < was {
+            return Found::Forgot { is: actual.highest, was };
         }
         if stored.is_some_and(|stored| stored.incarnation == actual.incarnation) {
-            self.gate.adopt(ledger, actual);
-            return Found::Adopted;
+            return self.may_be_called(ledger, actual);
         }
-        let after = stored.map_or(0, |stored| stored.highest);
-        match self.matched(port, after).await {
+        match self.matched(port, receipts, actual).await {
             Ok(operations) => self.adopt(ledger, stored, actual, operations).await,
             Err(found) => found,
         }
     }
 
+    /// Lets the ledger be called as this.
+    fn may_be_called(&self, ledger: LedgerId, actual: Known) -> Found {
+        match self.gate.adopt(ledger, actual) {
+            Ok(()) => Found::Adopted,
+            Err(was) => Found::Forgot { is: actual.highest, was },
+        }
+    }
+
     /// Every operation above the journal's highest, each matched to the transfer that claimed it.
-    async fn matched(&self, port: &dyn Ledger, after: u64) -> Result<Vec<Operation>, Found> {
-        let (mut matched, mut odd, mut cursor) = (Vec::new(), Vec::new(), after);
+    async fn matched(
+        &self,
+        port: &dyn Ledger,
+        after: u64,
+        actual: Known,
+    ) -> Result<Vec<Operation>, Found> {
+        let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
         loop {
             let page = match port.operations(cursor, PAGE).await {
-                Heard::Said(_, page) => page,
-                Heard::Wrong(_) => return Err(Found::Later(Cause::of("WRONG_LEDGER"))),
+                Heard::Said(said, page) if said.incarnation == actual.incarnation => page,
+                Heard::Said(..) | Heard::Wrong(_) => {
+                    return Err(Found::Later(Cause::of("WRONG_LEDGER")));
+                }
                 Heard::Nothing(cause) => return Err(Found::Later(cause)),
             };
             let Some(last) = page.last() else { break };
@@ -95,22 +154,24 @@ impl Engine {
                 if claimed.is_some_and(|record| self.claimed(record, port.id(), &operation)) {
                     matched.push(operation);
                 } else {
-                    odd.push(format!(
-                        "{} {} of {} ({} units of asset {})",
-                        operation.op.key.leg.name(),
-                        operation.seq,
-                        operation.op.key.id,
-                        operation.op.amount,
-                        operation.op.asset,
-                    ));
+                    let Operation { seq, op, .. } = &operation;
+                    let (leg, id, asset) = (op.key.leg.name(), op.key.id, op.asset);
+                    let amount = op.amount;
+                    odd.add(format!("{leg} {seq} of {id} ({amount} units of asset {asset})"));
                 }
             }
         }
-        if odd.is_empty() {
-            return Ok(matched);
-        }
         let name = port.id().name();
-        Err(Found::Broken(format!("{name} did what no transfer asked for: {}", odd.join(", "))))
+        if !odd.is_empty() {
+            return Err(Found::Broken(format!("{name} did what no transfer asked for: {odd}")));
+        }
+        // what an open transfer waits for is never forgotten, so these were not ours
+        if cursor < actual.highest {
+            let highest = actual.highest;
+            let facts = format!("{name} does not list its operations above {cursor} to {highest}");
+            return Err(Found::Broken(facts));
+        }
+        Ok(matched)
     }
 
     /// Whether the record claimed this operation at this ledger, with the same account, asset and
@@ -148,8 +209,7 @@ impl Engine {
         match self.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
-                self.gate.adopt(ledger, actual);
-                Found::Adopted
+                self.may_be_called(ledger, actual)
             }
             Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => Found::Broken(format!(
                 "{} came back as an incarnation that another one had followed: a second copy",
@@ -160,18 +220,4 @@ impl Engine {
             Some(Wrote::Full) | None => Found::Later(Cause::of("FULL")),
         }
     }
-}
-
-/// Why the ledger that answers is not the one that the journal knows.
-fn stranger(ledger: LedgerId, stored: Option<Known>, actual: Known) -> Option<String> {
-    let name = ledger.name();
-    let stored = stored?;
-    if stored.identity != actual.identity {
-        let (was, is) = (stored.identity.0, actual.identity.0);
-        return Some(format!("{name} is another ledger: {is:032x} instead of {was:032x}"));
-    }
-    (actual.highest < stored.highest).then(|| {
-        let (was, is) = (stored.highest, actual.highest);
-        format!("{name} forgot operations: it knows {is}, the journal has receipts up to {was}")
-    })
 }

@@ -5,6 +5,7 @@
 
 mod cases;
 mod commit;
+mod concerned;
 pub mod conservation;
 mod gate;
 mod guard;
@@ -240,18 +241,15 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which nobody knows; repeat it with the same key.
-    pub async fn set_status(&self, ledger: LedgerId, change: StatusChange) -> Result<bool, Cause> {
-        use kernel::ports::ledger::Heard;
+    pub async fn set_status(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        change: StatusChange,
+    ) -> Result<bool, Cause> {
         let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         let known = self.gate.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
-        match port.status(known, change).await {
-            Heard::Said(said, found) => {
-                self.gate.learn(ledger, said);
-                Ok(found)
-            }
-            Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),
-            Heard::Nothing(cause) => Err(cause),
-        }
+        let heard = port.status(known, change).await;
+        self.said(ledger, known, heard)
     }
 
     /// Why no money moves, where it does not.

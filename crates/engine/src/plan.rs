@@ -13,6 +13,9 @@ use kernel::unit::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What a ledger answers for an operation that was fenced before it came.
+const FENCED: &str = "FENCED";
+
 /// How far a unit may go on after what it has to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -269,6 +272,8 @@ impl Plan {
         }
         let (outcome, seq) = match answer {
             Answer::Done(receipt) => (Outcome::Done, receipt.seq),
+            // as the ledger lists it, so that the receipt equals the operation
+            Answer::Rejected(why, receipt) if why.code == FENCED => (Outcome::Fenced, receipt.seq),
             Answer::Rejected(why, receipt) => (Outcome::Rejected(why.clone()), receipt.seq),
             Answer::Dead(_) | Answer::Unknown(_) => return,
         };

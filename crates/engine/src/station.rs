@@ -15,7 +15,7 @@ use kernel::ports::ledger::{Heard, Known};
 use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
 use kernel::table::S;
-use kernel::unit::{Case, Hold, Op, Severity};
+use kernel::unit::{Case, Hold, Op, Severity, Wrote};
 use std::sync::{Arc, PoisonError};
 
 /// How many batches of one station are on their way at once.
@@ -123,13 +123,25 @@ impl Engine {
     async fn alone(self: &Arc<Self>, station: &Station, record: Record) {
         let planned = self.plan.trial(&record);
         let head = planned.leads.straight;
-        let wrote = self.parts.journal.write(vec![planned.unit]).await;
-        match wrote.first() {
-            Some(kernel::unit::Wrote::Written(_)) => {
-                self.work(station, vec![Record { head, ..record }]).await;
+        loop {
+            let wrote = self.parts.journal.write(vec![planned.unit.clone()]).await;
+            if let Some(Wrote::Written(_)) = wrote.first() {
+                return self.work(station, vec![Record { head, ..record }]).await;
             }
-            // moved by another, or not writable now: the scanner knows better
-            Some(_) | None => self.release(record.id),
+            match self.read(vec![record.id]).await.pop() {
+                // written after all
+                Some(now) if now.head.version == head.version => {
+                    return self.work(station, vec![now]).await;
+                }
+                Some(now) if now.head.version == record.head.version => {
+                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                }
+                Some(now) => {
+                    let freed = self.advance(vec![now]);
+                    return self.commit(freed).await;
+                }
+                None => return self.release(record.id),
+            }
         }
     }
 
@@ -198,21 +210,15 @@ impl Engine {
         heard: Option<Heard<Vec<Answer>>>,
         asked: usize,
     ) -> (Result<Vec<Answer>, Cause>, bool) {
-        match heard {
-            Some(Heard::Said(said, answers)) if answers.len() == asked => {
-                self.gate.learn(ledger, said);
-                (Ok(answers), false)
+        let Some(heard) = heard else { return (Err(Cause::of("PANIC")), true) };
+        match self.said(ledger, known, heard) {
+            Ok(answers) if answers.len() == asked => (Ok(answers), false),
+            Ok(_) => (Err(Cause::of("BAD_REPLY")), true),
+            Err(cause) => {
+                // that one was not asked at all: no item of the batch is to blame
+                let whole = cause.class != "WRONG_LEDGER";
+                (Err(cause), whole)
             }
-            Some(Heard::Said(..)) => (Err(Cause::of("BAD_REPLY")), true),
-            Some(Heard::Wrong(actual)) => {
-                tracing::error!(ledger = ledger.name(), ?known, ?actual, "not the ledger we know");
-                if self.gate.suspect(ledger, known) {
-                    self.find_out(ledger);
-                }
-                (Err(Cause::of("WRONG_LEDGER")), false)
-            }
-            Some(Heard::Nothing(cause)) => (Err(cause), true),
-            None => (Err(Cause::of("PANIC")), true),
         }
     }
 
