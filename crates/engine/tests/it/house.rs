@@ -1,0 +1,361 @@
+//! The real engine on the real store and the real Spot core, in folders that outlive it.
+
+use crate::machine::{Chance, HandClock, Tasks};
+use crate::way::Way;
+use engine::{Accepted, Engine, Parts, Refused, Settings};
+use kernel::ids::{AssetId, Id, LedgerId, Millis, UserId, WorkerId};
+use kernel::money::{Amount, Asset};
+use kernel::ports::clock::Rng as _;
+use kernel::ports::journal::{Journal, Standing};
+use kernel::ports::ledger::Heard;
+use kernel::ports::ledger::{Direction, External, Known, Ledger, Moved, Totals, World};
+use kernel::ports::meter::NoMeter;
+use kernel::record::{Account, Party, Record, System, Terms};
+use kernel::retry::Backoff;
+use kernel::table::Flows;
+use kernel::unit::Operation;
+use ledgers::disk::Folder;
+use ledgers::spot::Spot;
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use store::embedded::{Embedded, FILE, OpenError, Options};
+use tempfile::TempDir;
+
+/// What moves.
+pub(crate) const COIN: AssetId = AssetId(3);
+pub(crate) const FUNDING: LedgerId = LedgerId::FUNDING;
+pub(crate) const SPOT: LedgerId = LedgerId::SPOT;
+/// What each user of a house is given.
+pub(crate) const GIVEN: u128 = 1_000_000;
+/// A test halts by the way a ledger answers, not by the proof that would find it too.
+pub(crate) const NEVER: Millis = 1 << 40;
+
+/// One life of the engine.
+struct Life {
+    engine: Arc<Engine>,
+    tasks: Arc<Tasks>,
+    store: Arc<Embedded>,
+}
+
+/// Folders, and the engine that lives in them now.
+pub(crate) struct House {
+    pub(crate) dir: TempDir,
+    pub(crate) clock: HandClock,
+    pub(crate) way: Arc<Way>,
+    fuse: bool,
+    interval: Millis,
+    life: Option<Life>,
+}
+
+/// Opens a Spot core in a folder. Its last owner may still be closing it.
+pub(crate) async fn spot_at(folder: &Path) -> Arc<Spot> {
+    let disk = Arc::new(patiently(|| match Folder::open(folder) {
+        Err(ledgers::OpenError::Locked) => None,
+        opened => Some(opened.expect("the folder opens")),
+    }));
+    let assets = Asset::fresh().iter().map(|asset| asset.id).collect();
+    let fatal = Arc::new(|what| panic!("Spot gave up: {what}"));
+    Spot::open(disk, &Chance, assets, 0, fatal).await.expect("Spot opens").0
+}
+
+/// A copy of a folder as it is at this moment, whoever writes in it.
+pub(crate) fn copied(from: &Path) -> TempDir {
+    let to = tempfile::tempdir().expect("a folder");
+    copy(from, to.path());
+    to
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("the folder") {
+        let entry = entry.expect("an entry");
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&to).expect("a folder");
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("a copy");
+        }
+    }
+}
+
+fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(done) = attempt() {
+            return done;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it stays locked")
+}
+
+/// Everything that tells whether something was executed in a core.
+pub(crate) async fn books(spot: &Spot) -> (u64, Vec<(AssetId, Totals)>, Vec<Operation>) {
+    let Heard::Said(known, totals) = spot.totals().await else { panic!("no totals") };
+    let Heard::Said(_, operations) = spot.operations(0, usize::MAX).await else {
+        panic!("no operations")
+    };
+    (known.highest, totals, operations)
+}
+
+impl House {
+    /// A house with users 1 to 9, who each have [`GIVEN`] at Funding.
+    pub(crate) async fn open(fuse: bool, interval: Millis) -> Self {
+        let house = Self::over(tempfile::tempdir().expect("a folder"), fuse, interval).await;
+        for user in 1..10 {
+            house.fund(user).await;
+        }
+        house
+    }
+
+    /// A house in a folder that may have been lived in.
+    pub(crate) async fn over(dir: TempDir, fuse: bool, interval: Millis) -> Self {
+        let way = Way::to(spot_at(&dir.path().join("spot")).await);
+        let clock = HandClock::new();
+        let mut house = Self { dir, clock, way, fuse, interval, life: None };
+        house.start().await;
+        house
+    }
+
+    /// Where its Spot core lives.
+    pub(crate) fn spot_folder(&self) -> PathBuf {
+        self.dir.path().join("spot")
+    }
+
+    fn life(&self) -> &Life {
+        self.life.as_ref().expect("the engine runs")
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.life().engine
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Embedded> {
+        &self.life().store
+    }
+
+    /// Begins a life in the folder of the journal.
+    pub(crate) async fn start(&mut self) {
+        let flows = Arc::new(flows::registry());
+        let store = self.store_here(&flows);
+        let tasks: Arc<Tasks> = Arc::default();
+        let settings = Settings {
+            sync_timeout_ms: 20,
+            scan_interval_ms: 20,
+            backoff: Backoff { base: 5, cap: 40 },
+            fuse: self.fuse,
+            conservation_interval_ms: self.interval,
+            ..Settings::default()
+        };
+        let engine = Engine::start(Parts {
+            flows,
+            journal: store.clone(),
+            ledgers: vec![store.funding(), self.way.clone()],
+            clock: Arc::new(self.clock.clone()),
+            rng: Arc::new(Chance),
+            spawn: tasks.clone(),
+            meter: Arc::new(NoMeter),
+            settings,
+            worker: WorkerId(Chance.next()),
+        });
+        let engine = engine.await.expect("the engine starts");
+        self.life = Some(Life { engine, tasks, store });
+    }
+
+    fn store_here(&self, flows: &Arc<Flows>) -> Arc<Embedded> {
+        patiently(|| {
+            let opened = Embedded::open(Options {
+                dir: self.dir.path().to_owned(),
+                flows: flows.clone(),
+                clock: Arc::new(self.clock.clone()),
+                meter: Arc::new(NoMeter),
+                fatal: Arc::new(|what| panic!("the store gave up: {what}")),
+                max_bytes: None,
+            });
+            match opened {
+                Err(OpenError::Locked(_)) => None,
+                opened => Some(opened.expect("the store opens")),
+            }
+        })
+    }
+
+    /// Ends this life where it stands.
+    pub(crate) async fn stop(&mut self) {
+        if let Some(life) = self.life.take() {
+            life.tasks.kill().await;
+        }
+    }
+
+    /// Ends this life, and begins one over the same stores: the Spot core is another incarnation.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        self.reopen_spot().await;
+        self.start().await;
+    }
+
+    /// Closes the Spot core and opens its folder again, under whatever runs.
+    pub(crate) async fn reopen_spot(&self) {
+        self.way.lead(None);
+        self.way.lead(Some(spot_at(&self.spot_folder()).await));
+    }
+
+    async fn fund(&self, user: u64) {
+        let movement = External {
+            direction: Direction::In,
+            reference: format!("fund-{user}").into(),
+            user: UserId(user),
+            asset: COIN,
+            amount: Amount(GIVEN),
+            reason: "a test".into(),
+            caller: "a test".into(),
+        };
+        let moved = self.store().funding().external(movement).await;
+        assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+    }
+
+    /// Asks for a transfer of a user between the two ledgers.
+    pub(crate) async fn create(
+        &self,
+        from: LedgerId,
+        user: u64,
+        amount: u128,
+    ) -> Result<Accepted, Refused> {
+        create(self.engine(), from, user, amount).await
+    }
+
+    /// A transfer that must be opened; its id.
+    pub(crate) async fn opened(&self, from: LedgerId, user: u64, amount: u128) -> Id {
+        self.create(from, user, amount).await.expect("it is opened").record.id
+    }
+
+    /// So many transfers of all users, each way in turn, to their end.
+    pub(crate) async fn work(&self, rounds: u128) -> Vec<Id> {
+        let mut ids = Vec::new();
+        for round in 0..rounds {
+            for user in 1..10 {
+                ids.push(self.opened(FUNDING, user, 100 + round).await);
+            }
+            self.ended(&ids).await;
+            for user in 1..10 {
+                ids.push(self.opened(SPOT, user, 30 + round).await);
+            }
+            self.ended(&ids).await;
+        }
+        ids
+    }
+
+    /// Transfers as they stand in the journal.
+    pub(crate) async fn stand(&self, ids: &[Id]) -> Vec<Record> {
+        self.store().get(ids.to_vec()).await.expect("the journal answers")
+    }
+
+    /// The names of the states of transfers.
+    pub(crate) async fn states(&self, ids: &[Id]) -> BTreeMap<Id, &'static str> {
+        let flows = self.engine().flows();
+        let name = |r: Record| (r.id, flows.table(r.flow).state(r.head.state).name);
+        self.stand(ids).await.into_iter().map(name).collect()
+    }
+
+    /// Waits until all of them ended.
+    pub(crate) async fn ended(&self, ids: &[Id]) {
+        let mut left = ids.to_vec();
+        let ended = |state: &str| matches!(state, "COMMITTED" | "ROLLED_BACK" | "FAILED");
+        for _ in 0..2_000 {
+            let states = self.states(&left).await;
+            left.retain(|id| !states.get(id).is_some_and(|state| ended(state)));
+            if left.is_empty() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        let halted = self.engine().halted();
+        panic!("not ended: {:?}, halted: {halted:?}", self.states(&left).await);
+    }
+
+    /// Waits for HALT; its reason.
+    pub(crate) async fn halted(&self) -> Arc<str> {
+        for _ in 0..1_000 {
+            if let Some(reason) = self.engine().halted() {
+                return self.written(reason).await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("no HALT")
+    }
+
+    /// Waits until the reason stands in the journal.
+    async fn written(&self, reason: Arc<str>) -> Arc<str> {
+        for _ in 0..1_000 {
+            if self.standing().await.halted.is_some() {
+                return reason;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("HALT is not written: {reason}")
+    }
+
+    pub(crate) async fn standing(&self) -> Standing {
+        self.store().standing().await.expect("the journal answers")
+    }
+
+    /// What the journal knows of Spot.
+    pub(crate) async fn known(&self) -> Option<Known> {
+        let standing = self.standing().await;
+        standing.ledgers.into_iter().find(|(ledger, _)| *ledger == SPOT).map(|(_, known)| known)
+    }
+
+    /// Severity, kind and facts of every case.
+    pub(crate) fn cases(&self) -> Vec<(String, String, String)> {
+        let db = self.tool();
+        let mut ask = db.prepare("SELECT severity, kind, facts FROM cases").expect("cases");
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let rows = ask.query_map([], read).expect("rows");
+        rows.collect::<Result<_, _>>().expect("cases")
+    }
+
+    /// The journal's file as any tool opens it.
+    pub(crate) fn tool(&self) -> Connection {
+        let db = Connection::open(self.dir.path().join(FILE)).expect("the file");
+        db.busy_timeout(Duration::from_secs(20)).expect("patience");
+        db
+    }
+
+    /// Money is where it should be, and nobody was alarmed.
+    pub(crate) async fn adds_up(&self) {
+        let report = self.engine().check_now().await.expect("a proof");
+        assert!(report.ok, "{:?}", report.breaks);
+        assert_eq!(self.engine().halted(), None);
+        assert_eq!(self.cases(), []);
+    }
+}
+
+/// Asks for a transfer of a user between the two ledgers.
+pub(crate) async fn create(
+    engine: &Arc<Engine>,
+    from: LedgerId,
+    user: u64,
+    amount: u128,
+) -> Result<Accepted, Refused> {
+    let party =
+        |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(user)) };
+    let to = if from == FUNDING { SPOT } else { FUNDING };
+    let terms = Terms {
+        principal: format!("test|{user}").into(),
+        user: UserId(user),
+        binding: None,
+        source: party(from),
+        target: party(to),
+        asset: COIN,
+        amount: Amount(amount),
+        fee: Amount::ZERO,
+        deadline: None,
+        memo: None,
+        reference: None,
+        metadata: BTreeMap::new(),
+    };
+    let internal = engine.flows().named("internal").expect("the flow");
+    engine.create(internal, terms).await
+}

@@ -1,0 +1,164 @@
+//! A way that suddenly leads to another Spot than the journal knows, while work is under way.
+//!
+//! Each of these turns red where `Gate::suspect` does nothing and the journal's identity is adopted
+//! without a look (`Found::Adopted` at the beginning of `adoption`): the retries then run in the
+//! wrong folder.
+
+use crate::house::{FUNDING, House, NEVER, SPOT, books, copied, create, spot_at};
+use crate::way::Mood;
+use engine::Refused;
+use kernel::code::Code;
+use kernel::ids::{AssetId, Id, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::ledger::Ledger;
+use kernel::record::Account;
+use kernel::unit::{Key, Op};
+use ledgers::spot::Spot;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A folder that is not the one that the journal knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folder {
+    Emptied,
+    Older,
+    Cloned,
+    Foreign,
+}
+
+/// Transfers on their way: of some the reply was lost, of others the request.
+async fn pending(house: &House) -> Vec<Id> {
+    let mut ids = Vec::new();
+    house.way.mood(Mood::LoseReplies);
+    for user in 1..4 {
+        ids.push(house.opened(FUNDING, user, 7).await);
+        ids.push(house.opened(SPOT, user, 5).await);
+    }
+    house.way.mood(Mood::LoseRequests);
+    for user in 4..7 {
+        ids.push(house.opened(FUNDING, user, 7).await);
+        ids.push(house.opened(SPOT, user, 5).await);
+    }
+    ids
+}
+
+/// One deposit after the other, of transfers that nobody here opened.
+async fn lived_in(spot: &Arc<Spot>, operations: u64) {
+    let op = |n: u64| Op {
+        key: Key { id: Id::new(n, u128::from(n)), leg: Leg::Deposit },
+        account: Account::User(UserId(n % 5 + 1)),
+        other: None,
+        asset: AssetId(3),
+        amount: Amount(10),
+    };
+    spot.execute(spot.known(), (1..=operations).map(op).collect()).await;
+}
+
+/// The folder, made while the house is at work.
+async fn made(folder: Folder, house: &House) -> TempDir {
+    match folder {
+        Folder::Emptied => tempfile::tempdir().expect("a folder"),
+        Folder::Older => {
+            let older = copied(&house.spot_folder());
+            house.work(1).await;
+            older
+        }
+        Folder::Cloned => {
+            // copied in the middle of the work; the original goes on
+            let (cloned, _) = tokio::join!(
+                async {
+                    tokio::time::sleep(Duration::from_millis(8)).await;
+                    copied(&house.spot_folder())
+                },
+                house.work(2)
+            );
+            cloned
+        }
+        Folder::Foreign => {
+            let foreign = tempfile::tempdir().expect("a folder");
+            lived_in(&spot_at(foreign.path()).await, 500).await;
+            foreign
+        }
+    }
+}
+
+/// Nothing is opened, and nothing that was on its way moves.
+async fn stands_still(house: &House, ids: &[Id], wrong: &Spot) {
+    let before = (house.states(ids).await, books(wrong).await);
+    let refused = house.create(FUNDING, 9, 3).await;
+    assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{refused:?}");
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    assert_eq!((house.states(ids).await, books(wrong).await), before);
+}
+
+async fn leads_to(folder: Folder, fuse: bool, running: bool) {
+    let mut house = House::open(fuse, NEVER).await;
+    house.work(1).await;
+    let dir = made(folder, &house).await;
+    let ids = pending(&house).await;
+    let right = house.way.spot();
+    let wrong = spot_at(dir.path()).await;
+    let before = books(&wrong).await;
+    let at_funding = house.states(&ids).await;
+    if !running {
+        house.stop().await;
+    }
+    house.way.lead(Some(wrong.clone()));
+    house.way.mood(Mood::Fair);
+    if running {
+        // others come while it is found out
+        for user in 7..10 {
+            let came = create(house.engine(), FUNDING, user, 2).await;
+            let halted = matches!(came, Err(Refused::Code(Code::Halted)));
+            assert!(came.is_ok() || halted, "{came:?}");
+        }
+    } else {
+        house.start().await;
+    }
+    let reason = house.halted().await;
+    assert_eq!(books(&wrong).await, before, "{folder:?}: something was executed");
+    assert!(reason.contains("SPOT"), "{reason}");
+    for id in &ids {
+        assert!(reason.contains(&id.to_string()), "{folder:?}: {id} is not named: {reason}");
+    }
+    if matches!(folder, Folder::Older | Folder::Cloned) {
+        assert!(reason.contains("forgot") && reason.contains("it answered for"), "{reason}");
+    }
+    assert_eq!(house.states(&ids).await, at_funding);
+    let kind = ("CRITICAL".to_owned(), "WRONG_LEDGER".to_owned(), reason.to_string());
+    assert_eq!(house.cases(), [kind]);
+    stands_still(&house, &ids, &wrong).await;
+    // HALT survives a restart, wherever the way leads then
+    house.stop().await;
+    house.start().await;
+    assert_eq!(house.engine().halted(), Some(reason.clone()));
+    stands_still(&house, &ids, &wrong).await;
+    house.stop().await;
+    house.way.lead(Some(right.clone()));
+    house.start().await;
+    assert_eq!(house.engine().halted(), Some(reason));
+    stands_still(&house, &ids, &right).await;
+    assert_eq!(books(&wrong).await, before);
+}
+
+macro_rules! folders {
+    ($($name:ident: $folder:ident, $fuse:literal, $running:literal;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            leads_to(Folder::$folder, $fuse, $running).await;
+        }
+    )*};
+}
+
+folders! {
+    an_emptied_folder_executes_nothing: Emptied, true, true;
+    an_older_folder_executes_nothing: Older, true, true;
+    a_cloned_folder_executes_nothing: Cloned, true, true;
+    a_foreign_folder_executes_nothing: Foreign, true, true;
+    an_emptied_folder_at_the_start_executes_nothing: Emptied, false, false;
+    an_older_folder_at_the_start_executes_nothing: Older, false, false;
+    a_cloned_folder_at_the_start_executes_nothing: Cloned, false, false;
+    a_foreign_folder_at_the_start_executes_nothing: Foreign, false, false;
+}

@@ -1,0 +1,73 @@
+//! Many rounds of the proof while transfers run, replies are lost and the engine is killed: no
+//! alarm.
+
+use crate::house::{FUNDING, House, SPOT, create};
+use crate::machine::Chance;
+use crate::way::Mood;
+use engine::Refused;
+use kernel::code::Code;
+use kernel::ids::Id;
+use kernel::ports::clock::Rng as _;
+use std::time::Duration;
+
+/// Creates transfers of all users for so long, as many at once as there are users.
+async fn busy(house: &House, ms: u64) -> Vec<Id> {
+    let mut users = tokio::task::JoinSet::new();
+    let until = tokio::time::sleep(Duration::from_millis(ms));
+    for user in 1..10_u64 {
+        let engine = house.engine().clone();
+        users.spawn(async move {
+            let mut ids = Vec::new();
+            loop {
+                let from = if Chance.next().is_multiple_of(3) { SPOT } else { FUNDING };
+                // now and then more than there is
+                let amount = u128::from(Chance.next() % 2_000) + 1;
+                match create(&engine, from, user, amount).await {
+                    Ok(accepted) => ids.push(accepted.record.id),
+                    Err(Refused::Code(Code::Halted)) => return ids,
+                    refused @ Err(_) => panic!("{refused:?}"),
+                }
+                if ids.len() > 20_000 {
+                    return ids;
+                }
+            }
+        });
+    }
+    until.await;
+    // callers go away in the middle; what they opened goes on
+    users.abort_all();
+    let mut ids = Vec::new();
+    while let Some(done) = users.join_next().await {
+        ids.extend(done.unwrap_or_default());
+    }
+    ids
+}
+
+async fn no_alarm(fuse: bool) {
+    let mut house = House::open(fuse, 5).await;
+    house.way.mood(Mood::Rough);
+    let mut rounds = 0;
+    for _ in 0..4 {
+        busy(&house, 600).await;
+        assert_eq!(house.engine().halted(), None);
+        rounds += house.engine().report().expect("a round").round;
+        house.restart().await;
+    }
+    house.way.mood(Mood::Fair);
+    let open = house.engine().journal().open_below(Id(u128::MAX)).await.expect("the journal");
+    house.ended(&open).await;
+    house.adds_up().await;
+    assert!(rounds >= 40, "only {rounds} rounds");
+}
+
+/// Turns red where a round reads the journal before the ledgers: what happens in between then
+/// looks like an operation that nobody asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_alarm_under_load_with_faults_fused() {
+    no_alarm(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_alarm_under_load_with_faults_plain() {
+    no_alarm(false).await;
+}

@@ -1,0 +1,280 @@
+//! The normal case, a Spot that was started again, and those that only look like it.
+
+use crate::house::{COIN, FUNDING, House, NEVER, SPOT, books, copied, spot_at};
+use crate::machine::Chance;
+use crate::way::Mood;
+use kernel::ids::{Id, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::clock::Rng as _;
+use kernel::ports::ledger::{AccountStatus, Heard, Ledger, StatusChange, Stored};
+use kernel::record::Account;
+use kernel::unit::{Key, Op, Outcome};
+use std::collections::BTreeSet;
+
+/// Transfers whose deposit or withdraw was executed at Spot, and nobody heard of it.
+async fn unheard(house: &House) -> Vec<Id> {
+    house.way.mood(Mood::LoseReplies);
+    let mut ids = Vec::new();
+    for user in 1..6 {
+        ids.push(house.opened(FUNDING, user, 7).await);
+        ids.push(house.opened(SPOT, user, 5).await);
+    }
+    for _ in 0..400 {
+        let (highest, ..) = books(&house.way.spot()).await;
+        if highest >= house.known().await.expect("Spot is known").highest + 10 {
+            return ids;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("the operations were not executed")
+}
+
+/// Turns red where `Put::Receipt` is left out of the adoption: the receipts are missing then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_folder_is_adopted_with_what_it_did() {
+    let mut house = House::open(true, NEVER).await;
+    house.work(1).await;
+    for under_way in [true, false] {
+        let ids = unheard(&house).await;
+        let before = house.known().await.expect("Spot is known");
+        // whatever is adopted is not called yet
+        house.way.mood(Mood::Bars(ids.iter().copied().collect()));
+        if under_way {
+            house.reopen_spot().await;
+            // somebody calls it, and finds out that it is another incarnation
+            house.opened(FUNDING, 9, 3).await;
+        } else {
+            house.restart().await;
+        }
+        let after = loop {
+            let now = house.known().await.expect("Spot is known");
+            if now.incarnation != before.incarnation {
+                break now;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        };
+        assert!(after.highest >= before.highest + 10, "{before:?} {after:?}");
+        let db = house.tool();
+        for id in &ids {
+            let sql = "SELECT count(*) FROM operations WHERE req_id = ? AND ledger = 2";
+            let found: i64 = db.query_row(sql, [id.to_string()], |row| row.get(0)).expect("it");
+            assert_eq!(found, 1, "{id} has no receipt");
+        }
+        house.way.mood(Mood::Fair);
+        house.ended(&ids).await;
+        assert!(house.states(&ids).await.values().all(|state| *state == "COMMITTED"));
+        house.adds_up().await;
+    }
+    house.work(1).await;
+    house.adds_up().await;
+}
+
+/// Turns red where `adoption` asks the journal alone: an answer that came a moment before is not
+/// a receipt yet, and the copy does not know it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_answered_must_be_known_though_no_receipt_is_stored() {
+    let house = House::open(true, NEVER).await;
+    house.work(1).await;
+    let copy = copied(&house.spot_folder());
+    // an answer that leads to no receipt: an operator's, after a leg that nobody heard of
+    unheard(&house).await;
+    let change = StatusChange {
+        user: UserId(9),
+        status: AccountStatus::Frozen,
+        reason: "a test".into(),
+        caller: "a test".into(),
+        key: "freeze".into(),
+    };
+    assert_eq!(house.engine().set_status(SPOT, change).await, Ok(true));
+    let known = house.engine().known(SPOT).expect("it is adopted").highest;
+    let receipts = house.known().await.expect("it is known").highest;
+    assert!(known > receipts, "{known} {receipts}");
+    let wrong = spot_at(copy.path()).await;
+    let before = books(&wrong).await;
+    assert_eq!(before.0, receipts);
+    house.way.lead(Some(wrong.clone()));
+    house.way.mood(Mood::Fair);
+    let reason = house.halted().await;
+    assert!(reason.contains("SPOT forgot operations"), "{reason}");
+    assert_eq!(books(&wrong).await, before);
+}
+
+/// A copy that is level with the journal is a restart to everybody; the one that it followed must
+/// never come back. Turns red where the journal adopts an incarnation a second time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_incarnation_that_another_followed_halts() {
+    let house = House::open(true, NEVER).await;
+    house.work(1).await;
+    let original = house.way.spot();
+    let copy = copied(&house.spot_folder());
+    house.way.lead(Some(spot_at(copy.path()).await));
+    // a status is asked for: nothing is executed, so both stay level
+    let change = |key: &str| StatusChange {
+        user: UserId(9),
+        status: AccountStatus::Active,
+        reason: "a test".into(),
+        caller: "a test".into(),
+        key: key.into(),
+    };
+    let level = house.known().await.expect("it is known");
+    let set = |key| house.engine().set_status(SPOT, change(key));
+    assert_eq!(set("a").await.map_err(|cause| cause.class), Err("WRONG_LEDGER"));
+    while house.known().await.expect("it is known").incarnation == level.incarnation {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    assert_eq!(house.engine().halted(), None);
+    let before = books(&original).await;
+    house.way.lead(Some(original.clone()));
+    let id = house.opened(FUNDING, 1, 7).await;
+    let reason = house.halted().await;
+    assert!(reason.contains("SPOT came back as an incarnation that another"), "{reason}");
+    assert!(reason.contains(&id.to_string()), "{reason}");
+    assert_eq!(books(&original).await, before);
+}
+
+/// Turns red where `said` does not lead to adoption: a status change, or the horizon, is then told
+/// to nobody for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_notices_leads_to_adoption() {
+    let house = House::open(true, NEVER).await;
+    house.work(1).await;
+    for hour in 1..3_u64 {
+        let before = house.known().await.expect("it is known").incarnation;
+        house.reopen_spot().await;
+        // the horizon's task is the only one that calls now
+        house.clock.forward(hour * 7_200_000);
+        for _ in 0..400 {
+            if house.known().await.expect("it is known").incarnation != before {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_ne!(house.known().await.expect("it is known").incarnation, before);
+    }
+    house.work(1).await;
+    house.adds_up().await;
+}
+
+/// Turns red where a fence's receipt is stored as another refusal: the ledger lists a fence.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fence_that_is_found_rolls_back() {
+    let mut house = House::open(true, NEVER).await;
+    house.work(1).await;
+    house.way.mood(Mood::LoseRequests);
+    let there = house.opened(FUNDING, 1, 7).await;
+    let back = house.opened(SPOT, 2, 5).await;
+    // a fence whose answer nobody heard, as a verdict before the crash would leave it
+    let spot = house.way.spot();
+    for (id, leg) in [(there, Leg::Deposit), (back, Leg::Withdraw)] {
+        let Heard::Said(_, Stored::Found(found)) = spot.fence(spot.known(), Key { id, leg }).await
+        else {
+            panic!("it is fenced")
+        };
+        assert_eq!(found.outcome, Outcome::Fenced);
+    }
+    drop(spot);
+    house.way.mood(Mood::Fair);
+    house.restart().await;
+    house.ended(&[there, back]).await;
+    let states = house.states(&[there, back]).await;
+    assert_eq!((states[&there], states[&back]), ("ROLLED_BACK", "FAILED"));
+    house.adds_up().await;
+    house.restart().await;
+    house.adds_up().await;
+}
+
+/// Turns red where a journal that met no Spot takes any, or does not ask for everything it did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fresh_journal_takes_no_used_folder() {
+    for forgotten in [false, true] {
+        let mut used = House::open(true, NEVER).await;
+        let ids = used.work(2).await;
+        if forgotten {
+            let (spot, all) = (used.way.spot(), Id(u128::MAX));
+            let told = spot.horizon(spot.known(), all, [].into()).await;
+            assert!(matches!(told, Heard::Said(..)));
+            assert_eq!(books(&spot).await.2, []);
+        }
+        used.stop().await;
+        let mut fresh = House::open(true, NEVER).await;
+        fresh.stop().await;
+        std::fs::remove_file(fresh.dir.path().join(store::embedded::FILE)).expect("the journal");
+        for tail in ["-wal", "-shm"] {
+            let file = format!("{}{tail}", store::embedded::FILE);
+            drop(std::fs::remove_file(fresh.dir.path().join(file)));
+        }
+        let spot = used.way.spot();
+        let before = books(&spot).await;
+        fresh.way.lead(Some(spot.clone()));
+        fresh.start().await;
+        let reason = fresh.halted().await;
+        assert!(reason.contains("SPOT"), "{reason}");
+        if forgotten {
+            assert!(reason.contains("does not list its operations above 0"), "{reason}");
+        } else {
+            assert!(reason.contains(&format!(" of {} (100 units of asset 3)", ids[0])), "{reason}");
+            assert!(reason.contains("more"), "{reason}");
+        }
+        assert_eq!(fresh.known().await, None);
+        assert_eq!(books(&spot).await, before);
+    }
+}
+
+/// An operation with the right key and another amount, account or asset, found at a start. Turns
+/// red where `claimed` compares the key alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claimed_key_with_other_money_halts() {
+    let other = [
+        |op: &mut Op| op.amount = Amount(op.amount.0 + 1),
+        |op: &mut Op| op.account = Account::User(UserId(8)),
+        |op: &mut Op| op.asset = kernel::ids::AssetId(4),
+        // a leg that it never had there
+        |op: &mut Op| op.key.leg = Leg::Withdraw,
+    ];
+    for change in other {
+        let mut house = House::open(true, NEVER).await;
+        house.work(1).await;
+        house.way.mood(Mood::LoseRequests);
+        let id = house.opened(FUNDING, 1, 7).await;
+        house.stop().await;
+        let mut op = Op {
+            key: Key { id, leg: Leg::Deposit },
+            account: Account::User(UserId(1)),
+            other: None,
+            asset: COIN,
+            amount: Amount(7),
+        };
+        change(&mut op);
+        let spot = house.way.spot();
+        let heard = spot.execute(spot.known(), [op].into()).await;
+        assert!(matches!(heard, Heard::Said(..)), "{heard:?}");
+        drop(spot);
+        house.way.mood(Mood::Fair);
+        house.reopen_spot().await;
+        house.start().await;
+        let reason = house.halted().await;
+        assert!(reason.contains("SPOT did what no transfer asked for"), "{reason}");
+        assert!(reason.contains(&id.to_string()), "{reason}");
+    }
+}
+
+/// A folder that comes and goes: nothing is lost and nobody is alarmed. Turns red where a late
+/// answer of the incarnation before is taken for one of the new one's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starts_under_work_raise_no_alarm() {
+    let house = House::open(true, 20).await;
+    house.work(1).await;
+    house.way.mood(Mood::Rough);
+    let mut ids = BTreeSet::new();
+    for start in 0..10_u64 {
+        for user in 1..10 {
+            let from = if (user + start) % 2 == 0 { FUNDING } else { SPOT };
+            ids.insert(house.opened(from, user, u128::from(Chance.next() % 9) + 1).await);
+        }
+        house.reopen_spot().await;
+    }
+    house.way.mood(Mood::Fair);
+    house.ended(&ids.into_iter().collect::<Vec<_>>()).await;
+    house.adds_up().await;
+}

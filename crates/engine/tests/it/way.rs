@@ -1,0 +1,185 @@
+//! The way to Spot: it leads where the test says, loses what the test says, and may lie.
+
+use crate::machine::Chance;
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ports::Fut;
+use kernel::ports::clock::Rng as _;
+use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
+use kernel::unit::{Key, Op, Operation};
+use ledgers::spot::Spot;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What becomes of calls that may have an effect.
+#[derive(Debug, Clone)]
+pub(crate) enum Mood {
+    /// They arrive and are answered.
+    Fair,
+    /// They never arrive.
+    LoseRequests,
+    /// They are executed, and nobody hears of it.
+    LoseReplies,
+    /// Now the one, now the other, mostly neither.
+    Rough,
+    /// Those of these transfers never arrive.
+    Bars(BTreeSet<Id>),
+}
+
+/// What is told otherwise than it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lie {
+    /// So much more of each asset with users and in clearing.
+    Totals { users: i128, clearing: i128 },
+    /// The first operation of a list moved one unit more.
+    Amount,
+}
+
+struct Inner {
+    leads_to: Option<Arc<Spot>>,
+    mood: Mood,
+    lie: Option<Lie>,
+}
+
+/// The way.
+pub(crate) struct Way(Mutex<Inner>);
+
+impl Way {
+    pub(crate) fn to(spot: Arc<Spot>) -> Arc<Self> {
+        let leads_to = Some(spot);
+        Arc::new(Self(Mutex::new(Inner { leads_to, mood: Mood::Fair, lie: None })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The core at its end.
+    pub(crate) fn spot(&self) -> Arc<Spot> {
+        self.inner().leads_to.clone().expect("the way leads somewhere")
+    }
+
+    /// From now on it leads here; `None`: nowhere.
+    pub(crate) fn lead(&self, spot: Option<Arc<Spot>>) {
+        self.inner().leads_to = spot;
+    }
+
+    pub(crate) fn mood(&self, mood: Mood) {
+        self.inner().mood = mood;
+    }
+
+    pub(crate) fn lie(&self, lie: Lie) {
+        self.inner().lie = Some(lie);
+    }
+
+    fn reach(&self) -> Result<Arc<Spot>, Cause> {
+        self.inner().leads_to.clone().ok_or(TIMEOUT)
+    }
+
+    async fn call(&self, known: Known, ops: Arc<[Op]>) -> Heard<Vec<Answer>> {
+        let mood = self.inner().mood.clone();
+        let barred = |op: &Op| matches!(&mood, Mood::Bars(ids) if ids.contains(&op.key.id));
+        let dice = if matches!(mood, Mood::Rough) { Chance.next() % 8 } else { 7 };
+        if matches!(mood, Mood::LoseRequests) || dice == 0 {
+            return Heard::Nothing(TIMEOUT);
+        }
+        let spot = match self.reach() {
+            Ok(spot) => spot,
+            Err(cause) => return Heard::Nothing(cause),
+        };
+        let open: Arc<[Op]> = ops.iter().filter(|op| !barred(op)).cloned().collect();
+        let heard = spot.execute(known, open).await;
+        if matches!(mood, Mood::LoseReplies) || dice == 1 {
+            return Heard::Nothing(TIMEOUT);
+        }
+        let Heard::Said(said, answers) = heard else { return heard };
+        let mut answers = answers.into_iter();
+        let one = |op: &Op| {
+            let answer = if barred(op) { None } else { answers.next() };
+            answer.unwrap_or(Answer::Unknown(TIMEOUT))
+        };
+        Heard::Said(said, ops.iter().map(one).collect())
+    }
+}
+
+const TIMEOUT: Cause = Cause::of("TIMEOUT");
+
+/// Asks the core at its end.
+macro_rules! reached {
+    ($self:ident, $spot:ident => $ask:expr) => {
+        Box::pin(async move {
+            match $self.reach() {
+                Ok($spot) => $ask.await,
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    };
+}
+
+impl Ledger for Way {
+    fn id(&self) -> LedgerId {
+        LedgerId::SPOT
+    }
+
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        reached!(self, spot => spot.hello())
+    }
+
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(self.call(known, ops))
+    }
+
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        reached!(self, spot => spot.query(known, key))
+    }
+
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        reached!(self, spot => spot.fence(known, key))
+    }
+
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        let lie = self.inner().lie;
+        Box::pin(async move {
+            let spot = match self.reach() {
+                Ok(spot) => spot,
+                Err(cause) => return Heard::Nothing(cause),
+            };
+            let mut heard = spot.totals().await;
+            if let (Heard::Said(_, told), Some(Lie::Totals { users, clearing })) = (&mut heard, lie)
+            {
+                for (_, totals) in told {
+                    totals.users += users;
+                    totals.clearing += clearing;
+                }
+            }
+            heard
+        })
+    }
+
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        let lie = self.inner().lie;
+        Box::pin(async move {
+            let spot = match self.reach() {
+                Ok(spot) => spot,
+                Err(cause) => return Heard::Nothing(cause),
+            };
+            let mut heard = spot.operations(after, limit).await;
+            if let (Heard::Said(_, listed), Some(Lie::Amount)) = (&mut heard, lie) {
+                listed.iter_mut().take(1).for_each(|operation| operation.op.amount.0 += 1);
+            }
+            heard
+        })
+    }
+
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        reached!(self, spot => spot.horizon(known, id, open))
+    }
+
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        reached!(self, spot => spot.accounts(whose))
+    }
+
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        reached!(self, spot => spot.status(known, change))
+    }
+}
