@@ -119,9 +119,8 @@ fn each(trial: &Trial, disturb: impl Fn(&Disturbed) -> Vec<Vec<Spot>>) {
 /// all requests arrive twice.
 pub fn every_step_twice(trial: &Trial) {
     each(trial, |calm| {
-        let lost = spots(calm, &[Fault::LostAfter], &[Trouble::LoseReply]);
-        let panics = spots(calm, &[], &[Trouble::PanicAfter]);
-        let mut all: Vec<_> = lost.iter().chain(&panics).map(|spot| vec![*spot]).collect();
+        let lost = spots(calm, &[Fault::LostAfter], &[Trouble::LoseReply, Trouble::PanicAfter]);
+        let mut all: Vec<_> = lost.iter().map(|spot| vec![*spot]).collect();
         all.push(vec![Spot::Twice]);
         all.push(std::iter::once(Spot::Twice).chain(lost).collect());
         all
