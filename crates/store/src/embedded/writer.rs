@@ -16,8 +16,9 @@ use tokio::sync::mpsc::Receiver;
 
 /// The most items of one transaction.
 const MOST: usize = 4_096;
-/// After so many bytes of log the pages are moved into the database, between two writes.
-const CHECKPOINT: i64 = 4_000;
+/// After so many pages of log (32 MB) they are moved into the database, between two writes. Fewer
+/// move a hot page more often; more make the pause longer.
+const CHECKPOINT: i64 = 8_000;
 
 /// What the writer needs.
 pub(super) struct Writer {
