@@ -1,6 +1,6 @@
 //! What the one writer carries from one journal write to the next.
 
-use super::text::{int, uint};
+use super::text::{int, read_id, uint};
 use kernel::ids::{Id, Millis};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -20,10 +20,19 @@ pub(super) struct Lane {
     pub seq: u64,
     /// The last row of `audit_units`.
     pub audit: u64,
+    /// The highest id of a transfer: what lies above it was never opened.
+    pub opened: Option<Id>,
+    /// The highest id with an operation: what lies above it has none.
+    pub operated: Option<Id>,
     /// No claim is written.
     pub halted: bool,
     /// Ids at or below it are not opened any more.
     pub horizon: Option<Id>,
+}
+
+/// The higher of what is known and another id.
+pub(super) fn higher(known: Option<Id>, id: Id) -> Option<Id> {
+    known.filter(|known| *known > id).or(Some(id))
 }
 
 impl Lane {
@@ -35,6 +44,10 @@ impl Lane {
         let state = |name: &str| -> rusqlite::Result<Option<String>> {
             let sql = "SELECT value FROM service_state WHERE name = ?";
             db.query_row(sql, [name], |row| row.get(0)).optional()
+        };
+        let highest = |sql: &str| -> rusqlite::Result<Option<Id>> {
+            let text: Option<String> = db.query_row(sql, [], |row| row.get(0))?;
+            text.map(|text| read_id(0, &text)).transpose()
         };
         let sql = "SELECT value, at FROM service_state WHERE name = 'writer'";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
@@ -49,6 +62,8 @@ impl Lane {
             batch: batches,
             seq: seq.parse().unwrap_or(0),
             audit: uint(audit),
+            opened: highest("SELECT max(req_id) FROM transfers")?,
+            operated: highest("SELECT max(req_id) FROM operations")?,
             halted: state("halted")?.is_some(),
             horizon: state("horizon")?.and_then(|text| text.parse().ok()),
         })

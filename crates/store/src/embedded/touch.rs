@@ -1,6 +1,7 @@
 //! What one unit does to transfers, gathered so that each row is written once.
 
 use super::group::Group;
+use super::lane::higher;
 use super::text::{self, int};
 use kernel::answer::Evidence;
 use kernel::audit::{self, Entry, Hash};
@@ -120,6 +121,10 @@ impl Group<'_> {
         if let Some(touch) = touches.of(id) {
             return Ok(touch.stored);
         }
+        if self.lane.opened.is_none_or(|highest| id > highest) {
+            touches.at(id);
+            return Ok(None);
+        }
         let sql = "SELECT transfer_id, flow, state, version, batch, events, chain, due_at \
                    FROM transfers WHERE req_id = ?";
         let read = |row: &rusqlite::Row<'_>| {
@@ -198,6 +203,7 @@ impl Group<'_> {
         });
         record.error = touch.error.take().or(record.error);
         self.lane.serial += 1;
+        self.lane.opened = higher(self.lane.opened, record.id);
         let whose = (int(self.lane.serial), record.flow);
         let added = self.added(touch.events, whose, (0, audit::genesis(record.id)))?;
         let (serial, lane) = (self.lane.serial, self.lane);

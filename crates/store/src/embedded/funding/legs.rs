@@ -1,6 +1,7 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
 use super::super::group::Group;
+use super::super::lane::higher;
 use super::super::text::{self, int};
 use super::books::{Balance, Book, Undo};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -84,6 +85,7 @@ impl Group<'_> {
     pub(crate) fn legs(&mut self, ledger: LedgerId, id: Id) -> rusqlite::Result<Legs> {
         let stored = match self.legs.take() {
             Some((of, stored)) if of == id => stored,
+            _ if self.lane.operated.is_none_or(|highest| id > highest) => Vec::new(),
             _ => self.read_legs(id)?,
         };
         let of = stored.iter().filter(|(at, _)| *at == ledger);
@@ -261,6 +263,7 @@ impl Group<'_> {
             text::account(&op.account),
             int(self.at),
         ])?;
+        self.lane.operated = higher(self.lane.operated, op.key.id);
         if let Some((id, legs)) = &mut self.legs
             && *id == op.key.id
         {
