@@ -4,6 +4,7 @@ use super::road::{self, INIT, SOURCE_DONE};
 use super::{USER, after, with};
 use crate::rig::points::{At, Point, When, point};
 use crate::rig::{Ask, Crash, Money, Rig, Setup, Way};
+use kernel::ids::LedgerId;
 use kernel::life::Leg;
 
 /// After, in the middle of, and before a write or an effect.
@@ -50,7 +51,17 @@ impl Scene {
         for when in whens {
             let (before, ask) = (self.rig.money(USER), self.ask());
             let point = point(at, *when);
+            let tails = self.rig.torn_tails();
             let crash = self.rig.crash_at(point, &ask);
+            let torn =
+                matches!(point, Point { at: At::Call(LedgerId::SPOT, _), when: When::Torn(_) });
+            let found = self.rig.torn_tails() - tails;
+            assert_eq!(
+                found,
+                u32::from(torn),
+                "{}: half a batch is seen to be half, {at:?}",
+                self.id
+            );
             let row = road::row(&self.setup, self.way, self.back, point);
             self.recovers(crash, row, point, (&ask, before));
         }

@@ -116,6 +116,13 @@ impl Rig {
         story
     }
 
+    /// How often a start found half a batch at the end of the Spot log.
+    pub(crate) fn torn_tails(&self) -> u32 {
+        let read = "SELECT count(*) FROM cases WHERE kind = 'TORN_TAIL'";
+        let count = sql(self.folder()).query_row(read, [], |row| row.get(0));
+        count.expect("cases are readable")
+    }
+
     /// How many of a user's transfers are open.
     pub(crate) fn open(&self, user: u64) -> usize {
         let open = self.journal(async |journal| journal.open_of(UserId(user)).await);
