@@ -70,7 +70,7 @@ struct Kept {
 struct Rest {
     moved: Vec<Record>,
     again: Vec<Job>,
-    unsure: Vec<Kept>,
+    unsure: Vec<(Kept, Cause)>,
     lost: Vec<Id>,
     full: bool,
 }
@@ -122,7 +122,7 @@ impl Engine {
                     kept.why = Why::Opens(order);
                     // ... unless it may be this very transfer, written by a unit nobody heard of
                     if kept.again > 0 {
-                        rest.unsure.push(kept);
+                        rest.unsure.push((kept, Cause::of("ID_TAKEN")));
                     } else {
                         kept.record.id = self.mint();
                         rest.again.extend(self.again(kept, self.reach()));
@@ -142,7 +142,7 @@ impl Engine {
                 match kept.why {
                     Why::Opens(order) | Why::Parks(order) => order.refuse(Code::Overloaded),
                     Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
-                        rest.unsure.push(kept);
+                        rest.unsure.push((kept, Cause::of("FULL")));
                     }
                 }
             }
@@ -151,7 +151,7 @@ impl Engine {
                 if cause.class == "CONTRADICTION" {
                     self.contradicted(&kept.record, &cause.to_string());
                 }
-                rest.unsure.push(kept);
+                rest.unsure.push((kept, cause));
             }
         }
     }
@@ -221,7 +221,8 @@ impl Engine {
         if rest.unsure.is_empty() && rest.lost.is_empty() {
             return;
         }
-        let ids = rest.unsure.iter().map(|kept| kept.record.id).chain(rest.lost.iter().copied());
+        let ids =
+            rest.unsure.iter().map(|(kept, _)| kept.record.id).chain(rest.lost.iter().copied());
         let stored = self.read(ids.collect()).await;
         let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
         for id in std::mem::take(&mut rest.lost) {
@@ -231,8 +232,8 @@ impl Engine {
                 None => self.release(id),
             }
         }
-        for kept in std::mem::take(&mut rest.unsure) {
-            self.resolve(found(kept.record.id), kept, rest);
+        for (kept, cause) in std::mem::take(&mut rest.unsure) {
+            self.resolve(found(kept.record.id), kept, &cause, rest);
         }
     }
 
@@ -249,7 +250,7 @@ impl Engine {
     }
 
     /// One unit of unknown outcome, and what stands in the journal under its id.
-    fn resolve(&self, stored: Option<Record>, kept: Kept, rest: &mut Rest) {
+    fn resolve(&self, stored: Option<Record>, kept: Kept, cause: &Cause, rest: &mut Rest) {
         let opens = matches!(kept.why, Why::Opens(_) | Why::Parks(_));
         let stands = stored.filter(|stored| {
             let same = stored.terms == kept.record.terms;
@@ -269,7 +270,7 @@ impl Engine {
                 rest.again.extend(self.again(kept, Reach::Plain));
             }
             (None, Why::Opens(order) | Why::Parks(order)) => {
-                order.answer(Opening::Unknown(Cause::of("NOT_WRITTEN")));
+                order.answer(Opening::Unknown(cause.clone()));
             }
             // the answer alone, without the call that was fused to it
             (None, why @ Why::Answered(_)) if kept.again == 0 => {
@@ -277,7 +278,11 @@ impl Engine {
                 rest.again.extend(self.again(kept, Reach::Plain));
             }
             // the same call again later: it repeats what the ledger stored
-            (None, Why::Answered(_) | Why::Moves | Why::Later | Why::Freed) => {
+            (None, Why::Answered(_) | Why::Moves) => {
+                rest.again.push(self.postponed(kept.record, cause));
+            }
+            // even that could not be written: this process alone knows when
+            (None, Why::Later | Why::Freed) => {
                 let mut record = kept.record;
                 record.head.due_at = Some(self.due(record.head.retries));
                 rest.moved.push(record);

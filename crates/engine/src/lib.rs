@@ -1,6 +1,6 @@
 //! The engine: carries transfers from their opening to their end, whatever happens on the way.
 //!
-//! It is pure plans ([`plan`]) driven by a few background tasks ([`tasks`]); the world is reached
+//! It is pure plans (`plan.rs`) driven by a few background tasks ([`tasks`]); the world is reached
 //! through the kernel's ports alone, so that the simulation runs this very code.
 
 mod cases;

@@ -249,7 +249,7 @@ impl Engine {
     }
 
     /// Nobody knows: the same call again later, for ever.
-    fn postponed(&self, mut record: Record, cause: &Cause) -> Job {
+    pub(crate) fn postponed(&self, mut record: Record, cause: &Cause) -> Job {
         let table = self.plan.table(record.flow);
         if let Some(act) = table.makes(record.head.state) {
             self.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });

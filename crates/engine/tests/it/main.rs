@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod conservation;
+mod hindered;
 mod horizon;
 mod house;
 mod identity;
