@@ -1,7 +1,7 @@
 //! One journal write for many transfers, and where each goes after it.
 
 use crate::Engine;
-use crate::intake::{Opening, Order};
+use crate::order::{Opening, Order};
 use crate::plan::{Leads, Planned, Reach};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::code::Code;

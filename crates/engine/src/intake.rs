@@ -1,9 +1,9 @@
 //! Taking in transfers: the checks again, the opening, and the caller's wait.
 
 use crate::commit::{Job, Why};
+use crate::order::{Opening, Order};
 use crate::plan::Reach;
 use crate::race::{First, race};
-use crate::waiting::Ear;
 use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -14,37 +14,6 @@ use kernel::unit::{Hold, Put};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, error::TrySendError};
 use tokio::sync::oneshot;
-
-/// What became of an opening.
-#[derive(Debug)]
-pub(crate) enum Opening {
-    /// It is durable.
-    Opened(Record),
-    /// The client's key is bound already.
-    Bound,
-    /// Nothing was opened.
-    Refused(Code),
-    /// Nobody knows.
-    Unknown(Cause),
-}
-
-/// A transfer on its way in, with those who wait for it.
-#[derive(Debug)]
-pub(crate) struct Order {
-    pub opened: oneshot::Sender<Opening>,
-    pub ended: Ear,
-}
-
-impl Order {
-    pub(crate) fn answer(self, opening: Opening) {
-        // nobody listens any more where the caller went away
-        let _gone = self.opened.send(opening);
-    }
-
-    pub(crate) fn refuse(self, code: Code) {
-        self.answer(Opening::Refused(code));
-    }
-}
 
 impl Engine {
     /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then

@@ -11,6 +11,7 @@ mod gate;
 mod guard;
 mod identity;
 mod intake;
+mod order;
 mod plan;
 #[cfg(test)]
 mod plan_tests;
@@ -23,7 +24,6 @@ mod waiting;
 
 use cases::CaseKey;
 use gate::Gate;
-use intake::Order;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
@@ -35,6 +35,7 @@ use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
 use kernel::retry::Backoff;
 use kernel::table::Flows;
+use order::Order;
 use plan::{Desk, Plan, Reach};
 use station::{Place, Station};
 use std::collections::{BTreeMap, BTreeSet};
