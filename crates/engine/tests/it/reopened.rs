@@ -11,6 +11,9 @@ use kernel::ports::ledger::{AccountStatus, Heard, Ledger, StatusChange, Stored};
 use kernel::record::Account;
 use kernel::unit::{Key, Op, Outcome};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Transfers whose deposit or withdraw was executed at Spot, and nobody heard of it.
 async fn unheard(house: &House) -> Vec<Id> {
@@ -25,7 +28,7 @@ async fn unheard(house: &House) -> Vec<Id> {
         if highest >= house.known().await.expect("Spot is known").highest + 10 {
             return ids;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("the operations were not executed")
 }
@@ -52,7 +55,7 @@ async fn the_same_folder_is_adopted_with_what_it_did() {
             if now.incarnation != before.incarnation {
                 break now;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         };
         assert!(after.highest >= before.highest + 10, "{before:?} {after:?}");
         let db = house.tool();
@@ -121,7 +124,7 @@ async fn an_incarnation_that_another_followed_halts() {
     let set = |key| house.engine().set_status(SPOT, change(key));
     assert_eq!(set("a").await.map_err(|cause| cause.class), Err("WRONG_LEDGER"));
     while house.known().await.expect("it is known").incarnation == level.incarnation {
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     assert_eq!(house.engine().halted(), None);
     let before = books(&original).await;
@@ -148,7 +151,7 @@ async fn whoever_notices_leads_to_adoption() {
             if house.known().await.expect("it is known").incarnation != before {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_ne!(house.known().await.expect("it is known").incarnation, before);
     }
@@ -259,8 +262,33 @@ async fn a_claimed_key_with_other_money_halts() {
     }
 }
 
-/// A folder that comes and goes: nothing is lost and nobody is alarmed. Turns red where a late
-/// answer of the incarnation before is taken for one of the new one's.
+/// Turns red where an answer of the incarnation before is taken for one of the new one's: the
+/// receipt is then of an operation that the copy never did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_answer_of_the_one_before_does_not_count() {
+    let house = House::open(true, NEVER).await;
+    house.work(1).await;
+    let copy = copied(&house.spot_folder());
+    let (original, held) = (house.way.spot(), Arc::new(Semaphore::new(0)));
+    let before = books(&original).await.0;
+    house.way.mood(Mood::Late(held.clone()));
+    let late = house.opened(FUNDING, 1, 7).await;
+    while original.known().highest == before {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    house.way.lead(Some(spot_at(copy.path()).await));
+    house.way.mood(Mood::Fair);
+    // the copy is level with all that anybody heard: it is adopted, and works
+    let next = house.opened(FUNDING, 2, 7).await;
+    house.ended(&[next]).await;
+    held.add_permits(1);
+    house.ended(&[late]).await;
+    house.adds_up().await;
+    assert_eq!(books(&house.way.spot()).await.0, before + 2);
+}
+
+/// A folder that comes and goes: nothing is lost and nobody is alarmed. Turns red where a new
+/// incarnation that is not known yet is halted at instead of matched.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn starts_under_work_raise_no_alarm() {
     let house = House::open(true, 20).await;

@@ -32,7 +32,7 @@ const WORLD: &str = "account_type = 'FUNDING' AND book = 'WORLD' AND asset_id = 
 
 /// Every single unit, and every single row.
 #[rustfmt::skip]
-pub(crate) const ALL: [(&str, Tamper); 25] = [
+pub(crate) const ALL: [(&str, Tamper); 26] = [
     ("available", Tamper::More("balances_tb", "available", USER, 1)),
     ("available, one less", Tamper::More("balances_tb", "available", USER, -1)),
     ("frozen", Tamper::More("balances_tb", "frozen", USER, 1)),
@@ -47,6 +47,7 @@ pub(crate) const ALL: [(&str, Tamper); 25] = [
     ("added, of a transfer", Tamper::Sql("INSERT INTO operations SELECT req_id, ledger, 'REFUND', result, code, 1000000, asset_id, amount, account, at FROM operations WHERE ledger = 1 AND leg = 'SETTLE' LIMIT 1")),
     ("added, refused", Tamper::Sql("INSERT INTO operations SELECT req_id, ledger, 'REFUND', 'REJECTED', 'NO', 1000000, asset_id, amount, account, at FROM operations WHERE ledger = 1 AND leg = 'SETTLE' LIMIT 1")),
     ("added, of no transfer", Tamper::Sql("INSERT INTO operations SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', ledger, leg, result, code, 1000000, asset_id, amount, account, at FROM operations WHERE ledger = 1 AND leg = 'DEPOSIT' LIMIT 1")),
+    ("added, a refused receipt", Tamper::Sql("INSERT INTO operations SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', ledger, leg, 'REJECTED', 'NO', 2, asset_id, amount, account, at FROM operations WHERE ledger = 2 AND seq = 3")),
     ("added, a receipt", Tamper::Sql("INSERT INTO operations SELECT '01ARZ3NDEKTSV4RRFFQ69G5FAV', ledger, leg, result, code, 2, asset_id, amount, account, at FROM operations WHERE ledger = 2 AND seq = 3")),
     ("changed amount", Tamper::More("operations", "amount", "first(ledger = 1 AND leg = 'WITHDRAW')", 1)),
     ("changed amount of a receipt", Tamper::More("operations", "amount", "first(ledger = 2)", 1)),

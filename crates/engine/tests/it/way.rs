@@ -10,6 +10,8 @@ use kernel::unit::{Key, Op, Operation};
 use ledgers::spot::Spot;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// What becomes of calls that may have an effect.
 #[derive(Debug, Clone)]
@@ -20,7 +22,9 @@ pub(crate) enum Mood {
     LoseRequests,
     /// They are executed, and nobody hears of it.
     LoseReplies,
-    /// Now the one, now the other, mostly neither.
+    /// They are executed, and the reply comes when the test lets it.
+    Late(Arc<Semaphore>),
+    /// Now the one, now the other, mostly neither; and it takes its time to answer questions.
     Rough,
     /// Those of these transfers never arrive.
     Bars(BTreeSet<Id>),
@@ -76,6 +80,15 @@ impl Way {
         self.inner().leads_to.clone().ok_or(TIMEOUT)
     }
 
+    /// The core that a question is asked of.
+    async fn asked(&self) -> Result<Arc<Spot>, Cause> {
+        let rough = matches!(self.inner().mood, Mood::Rough);
+        if rough {
+            tokio::time::sleep(Duration::from_millis(Chance.next() % 6)).await;
+        }
+        self.reach()
+    }
+
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Heard<Vec<Answer>> {
         let mood = self.inner().mood.clone();
         let barred = |op: &Op| matches!(&mood, Mood::Bars(ids) if ids.contains(&op.key.id));
@@ -91,6 +104,9 @@ impl Way {
         let heard = spot.execute(known, open).await;
         if matches!(mood, Mood::LoseReplies) || dice == 1 {
             return Heard::Nothing(TIMEOUT);
+        }
+        if let Mood::Late(held) = &mood {
+            held.acquire().await.expect("it is never closed").forget();
         }
         let Heard::Said(said, answers) = heard else { return heard };
         let mut answers = answers.into_iter();
@@ -108,7 +124,7 @@ const TIMEOUT: Cause = Cause::of("TIMEOUT");
 macro_rules! reached {
     ($self:ident, $spot:ident => $ask:expr) => {
         Box::pin(async move {
-            match $self.reach() {
+            match $self.asked().await {
                 Ok($spot) => $ask.await,
                 Err(cause) => Heard::Nothing(cause),
             }
@@ -140,7 +156,7 @@ impl Ledger for Way {
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
         let lie = self.inner().lie;
         Box::pin(async move {
-            let spot = match self.reach() {
+            let spot = match self.asked().await {
                 Ok(spot) => spot,
                 Err(cause) => return Heard::Nothing(cause),
             };
@@ -159,7 +175,7 @@ impl Ledger for Way {
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
         let lie = self.inner().lie;
         Box::pin(async move {
-            let spot = match self.reach() {
+            let spot = match self.asked().await {
                 Ok(spot) => spot,
                 Err(cause) => return Heard::Nothing(cause),
             };
