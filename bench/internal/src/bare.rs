@@ -65,7 +65,7 @@ impl Bare {
 fn setup(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
-    db.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    db.pragma_update(None, "wal_autocheckpoint", 8_000)?;
     db.pragma_update(None, "cache_size", -32_768)?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(())

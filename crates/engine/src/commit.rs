@@ -104,6 +104,7 @@ impl Engine {
     fn settle(self: &Arc<Self>, mut kept: Kept, wrote: Wrote, rest: &mut Rest) {
         match wrote {
             Wrote::Written(written) => {
+                self.room(true);
                 if let Some(record) = self.written(kept, written) {
                     rest.moved.push(record);
                 }
@@ -139,6 +140,7 @@ impl Engine {
             },
             Wrote::Full => {
                 rest.full = true;
+                self.room(false);
                 match kept.why {
                     Why::Opens(order) | Why::Parks(order) => order.refuse(Code::Overloaded),
                     Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {

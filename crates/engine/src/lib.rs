@@ -39,7 +39,7 @@ use order::Order;
 use plan::{Desk, Plan, Reach};
 use station::{Place, Station};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tasks::Background;
 use tokio::sync::mpsc;
@@ -145,6 +145,8 @@ pub struct Engine {
     last: Mutex<Id>,
     /// So many transfers are open, as far as this process saw.
     open: AtomicU64,
+    /// The last write found no room.
+    full: AtomicBool,
     cases: Mutex<BTreeSet<CaseKey>>,
     assets: Mutex<Arc<[Asset]>>,
     report: Mutex<Option<Arc<conservation::Report>>>,
@@ -181,6 +183,7 @@ impl Engine {
             held: Mutex::default(),
             last: Mutex::default(),
             open: AtomicU64::new(counts.iter().map(|count| count.transfers).sum()),
+            full: AtomicBool::new(false),
             cases: Mutex::default(),
             assets: Mutex::new(standing.assets.into()),
             report: Mutex::default(),
@@ -256,6 +259,22 @@ impl Engine {
     /// Why no money moves, where it does not.
     pub fn halted(&self) -> Option<Arc<str>> {
         self.gate.halted()
+    }
+
+    /// True while the store has no room: nothing is taken in.
+    pub fn full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the last write found room.
+    fn room(&self, found: bool) {
+        if self.full.swap(!found, Ordering::Relaxed) == found {
+            if found {
+                tracing::info!("the store has room again");
+            } else {
+                tracing::error!("the disk is full: nothing is taken in until there is room");
+            }
+        }
     }
 
     /// What is known of a ledger.

@@ -3,22 +3,18 @@
 use super::exit::{Exit, Fault};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 
-/// Prints to stdout. A reader that has seen enough ends the process quietly.
+/// Prints to stdout. A reader that went away is an error too: a demo that nobody reads must not
+/// leave its server behind, nor claim that all of it held.
 ///
 /// # Errors
 /// stdout cannot be written.
 pub(super) fn say(text: &str) -> Result<(), Fault> {
     let mut out = std::io::stdout().lock();
-    match out
-        .write_all(text.as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush())
-    {
-        Err(fault) if fault.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        other => Ok(other?),
-    }
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
 }
 
 /// Prints to stderr, as far as that works.

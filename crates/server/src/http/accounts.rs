@@ -161,6 +161,7 @@ pub struct StatusSet {
     responses(
         (status = 200, body = StatusSet), (status = 400, body = Problem), (status = 401, body = Problem),
         (status = 403, body = Problem), (status = 404, body = Problem), (status = 413, body = Problem),
+        (status = 409, body = Problem, description = "The key belongs to another change"),
         (status = 415, body = Problem), (status = 500, body = Problem),
     )
 )]
@@ -196,6 +197,9 @@ pub(super) async fn set_status(
             Ok(Json(StatusSet { user_id: id, account, status }))
         }
         Ok(false) => Err(Code::AccountNotFound.into()),
+        Err(cause) if cause.class == "CONTRADICTION" => {
+            Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", vec!["status"]))
+        }
         Err(cause) => {
             unknown("status", &cause);
             Err(Refusal::unknown("Nobody knows yet whether it was set. Repeat it"))

@@ -159,7 +159,10 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::DuplicateRequest => "The key belongs to another request",
         Code::NotFound => "There is nothing here",
         Code::AccountNotFound => "There is no such account",
-        Code::Halted => "No money moves at the moment; nothing was begun",
+        Code::Halted => {
+            "HALT: no money moves until a person has looked, and no command of this release lifts \
+             it; nothing was begun"
+        }
         Code::Overloaded => "Too much is under way; nothing was begun, try again later",
         Code::SystemError => "Something broke on our side",
         Code::MethodNotAllowed => "This path does not take this method",

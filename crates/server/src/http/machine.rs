@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 pub struct Health {
     /// `healthy`, `degraded` or `halted`.
     pub status: &'static str,
-    /// `connected` or `unavailable`, by the part's name: `journal`, `funding`, `spot`, …
+    /// `connected`, `unavailable`, or for a store without room `full`; by the part's name: `journal`, `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, &'static str>,
 }
@@ -43,7 +43,11 @@ const fn word(connected: bool) -> &'static str {
 )]
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let mut parts = BTreeMap::new();
-    parts.insert("journal".to_owned(), word(app.engine.journal().standing().await.is_ok()));
+    let journal = match app.engine.journal().standing().await {
+        Ok(_) if app.engine.full() => "full",
+        read => word(read.is_ok()),
+    };
+    parts.insert("journal".to_owned(), journal);
     for ledger in app.ledgers() {
         let said = matches!(ledger.hello().await, Heard::Said(..));
         parts.insert(ledger.id().name().to_lowercase(), word(said));

@@ -103,7 +103,12 @@ async fn book(
     body::visible("ref", &form.reference, 128)?;
     reason(&form.reason)?;
     if app.engine.halted().is_some() {
-        return Err(Refusal::of(Code::Halted));
+        // whether it was booked before is not looked up here
+        return Err(Refusal::because(
+            Code::Halted,
+            "HALT: no money moves until a person has looked. This request booked nothing; what was \
+             booked under this ref before stands",
+        ));
     }
     let asset = app.engine.asset(&form.asset).ok_or(Code::InvalidAsset)?;
     let amount = asset.amount(&form.amount)?;
@@ -168,7 +173,7 @@ pub(super) struct Which {
 /// The proof that nothing was lost: each ledger's books, and what does not add up.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Proof {
-    /// Everything adds up.
+    /// Everything adds up, and money may move.
     pub ok: bool,
     /// Why no money moves, where it does not.
     pub halted: Option<String>,
@@ -258,7 +263,7 @@ pub fn proof(report: &Report, assets: &[kernel::money::Asset], halted: Option<&s
         what: found.what.clone(),
     });
     Proof {
-        ok: report.ok,
+        ok: report.ok && halted.is_none(),
         halted: halted.map(str::to_owned),
         at: wire::time(report.at),
         round: report.round,

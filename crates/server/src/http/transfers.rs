@@ -2,12 +2,12 @@
 
 use super::body::{self, Body};
 use super::caller::{Creates, Reads, acts_for};
-use super::error::{Problem, Refusal, sentence};
+use super::error::{Problem, Refusal};
 use super::weigh::Ask;
 use super::{App, unknown, wire};
 use crate::auth::{Caller, Scope};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::{Accepted, Refused};
@@ -141,9 +141,14 @@ pub struct HistoryEntry {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Creates(caller): Creates,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
+    // a parameter that is ignored moves money that somebody meant to keep (`?dry_run=true`)
+    if query.is_some_and(|query| !query.is_empty()) {
+        return Err(Refusal::bad("this route takes no query parameters"));
+    }
     let ask = ask(&caller, &headers, &body)?;
     let found = match ask.terms(&app) {
         Ok(terms) => app.engine.create(app.internal, terms).await,
@@ -200,12 +205,10 @@ async fn replay(app: &App, ask: &Ask) -> Result<Option<Accepted>, Refusal> {
 }
 
 fn refusal(app: &App, code: Code) -> Refusal {
-    match (code, app.engine.halted()) {
-        (Code::Halted, Some(reason)) => {
-            Refusal::because(code, format!("{}. Reason: {reason}", sentence(code)))
-        }
-        _ => Refusal::of(code),
+    if code == Code::Overloaded && app.engine.full() {
+        return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
+    Refusal::of(code)
 }
 
 fn conflict(fields: &[String]) -> Refusal {

@@ -65,7 +65,7 @@ impl Work {
                 put(answers, n, group.leg(op)?, Answer::Unknown(Cause::of("NOT_WRITTEN")));
             }
             Self::Fence(ask) => ask.answer = Some(Ok(group.fence(ask.question)?)),
-            Self::Status(ask) => ask.answer = Some(Ok(group.status(&ask.question)?)),
+            Self::Status(ask) => ask.answer = Some(group.status(&ask.question)?),
             Self::External(ask) => {
                 ask.answer = Some(Ok(book_external(group, &ask.question)?));
             }
@@ -152,14 +152,23 @@ impl Group<'_> {
         Ok(Stored::Found(operation))
     }
 
-    fn status(&mut self, change: &StatusChange) -> rusqlite::Result<bool> {
+    /// An account's status, once for each key; the inner error: the key belongs to another change.
+    fn status(&mut self, change: &StatusChange) -> rusqlite::Result<Result<bool, Cause>> {
         use super::text::int;
         use rusqlite::{OptionalExtension as _, params};
-        let sql = "SELECT found FROM operator_actions WHERE idempotency_key = ?";
-        let done: Option<bool> =
-            self.db.prepare_cached(sql)?.query_row([&*change.key], |row| row.get(0)).optional()?;
-        if let Some(found) = done {
-            return Ok(found);
+        let subject = format!("FUNDING/{}", change.user);
+        let sql = "SELECT found, subject = ?2 AND value = ?3 FROM operator_actions \
+                   WHERE idempotency_key = ?1";
+        let key = params![&*change.key, subject, change.status.name()];
+        let done: Option<(bool, bool)> = self
+            .db
+            .prepare_cached(sql)?
+            .query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        match done {
+            Some((found, true)) => return Ok(Ok(found)),
+            Some((_, false)) => return Ok(Err(Cause::of("CONTRADICTION"))),
+            None => {}
         }
         self.books.forget(self.db)?;
         let sql = "UPDATE balances_tb SET status = ?2, version = version + 1 \
@@ -170,7 +179,7 @@ impl Group<'_> {
                      (action, subject, value, reason, caller, idempotency_key, found, at) \
                    VALUES ('ACCOUNT_STATUS', ?, ?, ?, ?, ?, ?, ?)";
         self.db.prepare_cached(sql)?.execute(params![
-            format!("FUNDING/{}", change.user),
+            subject,
             change.status.name(),
             &*change.reason,
             &*change.caller,
@@ -178,6 +187,6 @@ impl Group<'_> {
             found,
             int(self.at),
         ])?;
-        Ok(found)
+        Ok(Ok(found))
     }
 }

@@ -158,3 +158,43 @@ async fn other_forms_are_strict_too() {
         assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{query}: {reply:?}");
     }
 }
+
+/// Turns red where a parameter is ignored: a `dry_run` that this release does not know would move
+/// the money.
+#[tokio::test]
+async fn a_create_takes_no_parameters() {
+    let door = Door::open().await;
+    door.fund(4001, "1000").await;
+    for query in ["dry_run=true", "foo=1"] {
+        let path = format!("{CREATE}?{query}");
+        let reply = door.post(("4001", USER), &path, transfer("1", "k")).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{reply:?}");
+    }
+    assert_eq!(door.rows().await, 0);
+}
+
+/// Turns red where a key of another change is answered as an unknown outcome, which a caller would
+/// repeat for ever.
+#[tokio::test]
+async fn a_status_key_belongs_to_one_change() {
+    let door = Door::open().await;
+    door.fund(4001, "1000").await;
+    for account in ["FUNDING", "SPOT"] {
+        if account == "SPOT" {
+            let reply = door.post(("4001", USER), CREATE, transfer("1", "k")).await;
+            assert_eq!(reply.status, 200, "{reply:?}");
+        }
+        for (status, expected) in [("FROZEN", 200), ("ACTIVE", 409), ("FROZEN", 200)] {
+            let request = Request::post(format!("/api/v1/ops/accounts/4001/{account}/status"))
+                .header(header::AUTHORIZATION, format!("Bearer {}", door.token("ops", "ops:act")))
+                .header(header::CONTENT_TYPE, "application/json")
+                .header("idempotency-key", format!("key-{account}"))
+                .body(Body::from(json!({"status": status, "reason": "a test"}).to_string()));
+            let reply = door.send(request.unwrap()).await;
+            assert_eq!(reply.status, expected, "{account} {status}: {reply:?}");
+        }
+        let back = json!({"status": "ACTIVE", "reason": "a test"});
+        let path = format!("/api/v1/ops/accounts/4001/{account}/status");
+        assert_eq!(door.post(("ops", "ops:act"), &path, back).await.status, 200);
+    }
+}
