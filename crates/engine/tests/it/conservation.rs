@@ -95,7 +95,8 @@ async fn the_engine_looks_by_itself() {
 
 /// Turns red where `Checker::round` leaves out any of its parts: the books of a ledger inside
 /// (`books`), those of one outside (`Outside::books`), the number of receipts (`Outside::count`),
-/// or the transfers beside their operations (`Lines::walk`).
+/// the operations beside their transfers (`Outside::carry`), or the transfers beside their
+/// operations (`Lines::walk`).
 async fn every_nth(n: usize) {
     let folder = lived_in().await;
     for (name, tamper) in ALL.into_iter().skip(n).step_by(4) {

@@ -1,8 +1,9 @@
 //! A way that suddenly leads to another Spot than the journal knows, while work is under way.
 //!
-//! Each of these turns red where `Gate::suspect` does nothing and the journal's identity is adopted
-//! without a look (`Found::Adopted` at the beginning of `adoption`): the retries then run in the
-//! wrong folder.
+//! All of these turn red where `adoption` lets a ledger be called without a look (the retries then
+//! run in the wrong folder), and where HALT is not stored; those that swap while the engine runs also
+//! where `Gate::suspect` does nothing (nobody finds out); those of another identity also where
+//! `concerning` names nobody.
 
 use crate::house::{FUNDING, House, NEVER, SPOT, books, copied, create, spot_at};
 use crate::way::Mood;
