@@ -57,7 +57,7 @@ async fn no_alarm(fuse: bool) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
-        busy(&house, 15).await;
+        busy(&house, 10).await;
         checks.shutdown().await;
         house.restart().await;
     }
