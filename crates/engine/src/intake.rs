@@ -76,22 +76,27 @@ impl Engine {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Result<Option<Accepted>, Cause> {
-        let Some(record) = self.parts.journal.bound(flow, scope, key).await? else {
-            return Ok(None);
-        };
-        if self.plan.table(flow).ends(record.head.state) {
-            return Ok(Some(Accepted { record, replayed: true }));
+        match self.parts.journal.bound(flow, scope, key).await? {
+            Some(record) => self.rejoin(record).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A transfer that was found bound: what it is now, after the wait of a first time.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn rejoin(&self, record: Record) -> Result<Accepted, Cause> {
+        let table = self.plan.table(record.flow);
+        if table.ends(record.head.state) {
+            return Ok(Accepted { record, replayed: true });
         }
         let (ended, end) = oneshot::channel();
         self.waiting.add(record.id, ended);
         // it may have ended between the reading and the waiting
         let now = self.parts.journal.get(vec![record.id]).await?.pop().unwrap_or(record);
-        let record = if self.plan.table(flow).ends(now.head.state) {
-            now
-        } else {
-            self.until(now, end).await
-        };
-        Ok(Some(Accepted { record, replayed: true }))
+        let record = self.until(now, end).await;
+        Ok(Accepted { record, replayed: true })
     }
 
     /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,

@@ -201,7 +201,7 @@ async fn replay(app: &App, ask: &Ask) -> Result<Option<Accepted>, Refusal> {
         return Err(conflict(&differs));
     }
     app.metrics.see(Seen::Replay { flow: flow_name });
-    app.engine.replay(flow, Arc::clone(scope), Arc::clone(key)).await.map_err(hidden)
+    app.engine.rejoin(bound).await.map(Some).map_err(hidden)
 }
 
 fn refusal(app: &App, code: Code) -> Refusal {

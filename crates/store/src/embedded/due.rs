@@ -2,7 +2,7 @@
 
 use super::attempts;
 use super::read;
-use super::text::{ABSURD, int, uint};
+use super::text::{ABSURD, int};
 use kernel::ids::Millis;
 use kernel::ports::journal::Due;
 use kernel::table::Flows;
@@ -78,10 +78,5 @@ impl Handed {
         let room = limit.saturating_sub(found.len());
         found.extend(attempts::due(db, flows, now, room)?.into_iter().map(Due::Attempt));
         Ok(found)
-    }
-
-    /// How many wait to be resumed since the folder was opened.
-    pub(super) fn waiting(&self) -> u64 {
-        uint(i64::try_from(self.orphans.len()).unwrap_or(i64::MAX))
     }
 }

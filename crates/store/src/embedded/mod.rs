@@ -184,11 +184,6 @@ impl Embedded {
         self.funding.clone()
     }
 
-    /// How many open transfers of the folder's last owner wait to be resumed.
-    pub fn orphans(&self) -> u64 {
-        self.handed.lock().unwrap_or_else(PoisonError::into_inner).waiting()
-    }
-
     fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
