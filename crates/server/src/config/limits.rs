@@ -1,0 +1,33 @@
+//! `[limits]`
+
+use super::section::{Rules, section};
+use std::collections::BTreeMap;
+
+section! {
+    /// How much one user may ask for. 0 is no limit; a repeat with the same key is never counted.
+    Limits {
+        /// Creates of one user per second, in each process.
+        requests_per_second: u32 = 0,
+        /// Transfers of one user per UTC day.
+        transfers_per_day: u64 = 0,
+        /// The sum of one user's transfers per UTC day, for an asset, in its unit.
+        daily_amount: BTreeMap<String, String> = BTreeMap::new(),
+        /// Creates of one user within a minute above which a case opens; nothing is refused.
+        warn_per_minute: u32 = 60,
+    }
+}
+
+impl Limits {
+    pub(super) fn rules(&self, rules: &mut Rules) {
+        for (asset, amount) in &self.daily_amount {
+            let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
+            let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+            let some = amount.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+            rules.need(
+                format!("limits.daily_amount.{asset}"),
+                digits(whole) && digits(fraction) && some,
+                "a plain decimal above 0, as a text (\"10000.00\")",
+            );
+        }
+    }
+}

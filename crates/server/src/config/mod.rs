@@ -1,0 +1,111 @@
+//! Settings: defaults, below `portage.toml` (or `--config`), below `PORTAGE_<SECTION>__<KEY>`.
+
+mod alerts;
+mod auth;
+mod conservation;
+mod data;
+mod engine;
+mod limits;
+mod log;
+mod ops;
+pub mod secret;
+pub mod section;
+mod server;
+mod transfer;
+
+pub use self::alerts::Alerts;
+pub use self::auth::Auth;
+pub use self::conservation::Conservation;
+pub use self::data::Data;
+pub use self::engine::Engine;
+pub use self::limits::Limits;
+pub use self::log::{Format, Log};
+pub use self::ops::Ops;
+pub use self::secret::Secret;
+pub use self::server::Server;
+pub use self::transfer::Transfer;
+
+use self::section::{Broken, Rules, section};
+use crate::layers;
+use kernel::retry::Backoff;
+use std::path::PathBuf;
+
+section! {
+    /// Every setting that exists.
+    Config {
+        /// Where everything is stored.
+        data: Data = Data::default(),
+        /// The door.
+        server: Server = Server::default(),
+        /// Who may come in.
+        auth: Auth = Auth::default(),
+        /// What a caller waits for.
+        transfer: Transfer = Transfer::default(),
+        /// How transfers are carried.
+        engine: Engine = Engine::default(),
+        /// How much one user may ask for.
+        limits: Limits = Limits::default(),
+        /// When a person is told.
+        alerts: Alerts = Alerts::default(),
+        /// Operators.
+        ops: Ops = Ops::default(),
+        /// The proof that nothing was lost.
+        conservation: Conservation = Conservation::default(),
+        /// The log, on stderr.
+        log: Log = Log::default(),
+    }
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The file that was named is not there.
+    #[error("{0}: no such file")]
+    NoFile(PathBuf),
+    /// A setting is unknown, of the wrong kind, or contradicts another.
+    #[error("{0}")]
+    Bad(String),
+}
+
+impl Config {
+    /// Reads the settings of a process.
+    ///
+    /// # Errors
+    /// A file that is missing although it was named; an unknown key; a value that cannot be.
+    pub fn load(flags: &layers::Flags) -> Result<Self, Error> {
+        let config = layers::load(flags, std::env::vars())?;
+        match config.broken().into_iter().next() {
+            Some(Broken { key, rule }) => Err(Error::Bad(format!("{key}: {rule}"))),
+            None => Ok(config),
+        }
+    }
+
+    /// What the settings' types cannot say, where it does not hold.
+    pub fn broken(&self) -> Vec<Broken> {
+        let mut rules = Rules::default();
+        self.server.rules(&mut rules);
+        self.auth.rules(&mut rules);
+        self.transfer.rules(&mut rules);
+        self.engine.rules(&mut rules);
+        self.limits.rules(&mut rules);
+        self.alerts.rules(&mut rules);
+        self.conservation.rules(&mut rules);
+        rules.broken()
+    }
+
+    /// What the engine is started with.
+    pub fn engine_settings(&self) -> ::engine::Settings {
+        ::engine::Settings {
+            sync_timeout_ms: self.transfer.sync_timeout_ms,
+            open_timeout_ms: self.transfer.open_timeout_ms,
+            ring: self.engine.ring,
+            scan_interval_ms: self.engine.scan_interval_ms,
+            backoff: Backoff { base: self.engine.backoff_base_ms, cap: self.engine.backoff_cap_ms },
+            batch_max: self.engine.batch_max,
+            fuse: self.engine.fuse,
+            max_open: self.engine.max_open,
+            conservation_interval_ms: self.conservation.interval_ms,
+            irreversible: Vec::new(),
+        }
+    }
+}

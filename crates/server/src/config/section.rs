@@ -1,0 +1,126 @@
+//! What a section of the settings is: keys with a kind, a default and a sentence, written once. The
+//! struct, its defaults and the reference page all come from that one place.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// One key of a section.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What a value must be.
+    pub kind: &'static str,
+    /// The keys below it, where it is a table.
+    pub inner: &'static [Key],
+    /// It is a table with names of the operator's own choice above those keys.
+    pub named: bool,
+}
+
+/// A type that a setting may have.
+pub trait Setting {
+    /// What a value must be, for a person.
+    const KIND: &'static str;
+    /// The keys of a table.
+    const KEYS: &'static [Key] = &[];
+    /// The names in this table are the operator's own.
+    const NAMED: bool = false;
+}
+
+macro_rules! kinds {
+    ($($kind:ty = $text:literal),* $(,)?) => {
+        $(impl Setting for $kind { const KIND: &'static str = $text; })*
+    };
+}
+
+kinds! {
+    bool = "true or false",
+    u16 = "whole number",
+    u32 = "whole number",
+    u64 = "whole number",
+    usize = "whole number",
+    String = "text",
+    PathBuf = "path",
+    SocketAddr = "address and port",
+    Vec<String> = "list of texts",
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const KIND: &'static str = T::KIND;
+    const KEYS: &'static [Key] = T::KEYS;
+    const NAMED: bool = T::NAMED;
+}
+
+impl<T: Setting> Setting for BTreeMap<String, T> {
+    const KIND: &'static str = T::KIND;
+    const KEYS: &'static [Key] = T::KEYS;
+    const NAMED: bool = true;
+}
+
+/// A struct of settings: for each key its doc comment, its type, its default. Unknown keys are
+/// refused when it is read.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        $name:ident {
+            $($(#[doc = $doc:literal])+ $key:ident: $kind:ty = $default:expr),* $(,)?
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[doc = $doc])+ pub $key: $kind),*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default),* }
+            }
+        }
+
+        impl $crate::config::section::Setting for $name {
+            const KIND: &'static str = "table";
+            const KEYS: &'static [$crate::config::section::Key] = &[
+                $($crate::config::section::Key {
+                    name: stringify!($key),
+                    about: concat!($($doc),+),
+                    kind: <$kind as $crate::config::section::Setting>::KIND,
+                    inner: <$kind as $crate::config::section::Setting>::KEYS,
+                    named: <$kind as $crate::config::section::Setting>::NAMED,
+                }),*
+            ];
+        }
+    };
+}
+pub(super) use section;
+
+/// What the settings' types cannot say: collects each rule that does not hold.
+#[derive(Debug, Default)]
+pub struct Rules(Vec<Broken>);
+
+/// A rule that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The key, with its section: `auth.issuer`.
+    pub key: String,
+    /// What must be.
+    pub rule: String,
+}
+
+impl Rules {
+    /// `key` keeps to the rule, where `holds`.
+    pub fn need(&mut self, key: impl Into<String>, holds: bool, rule: &str) {
+        if !holds {
+            self.0.push(Broken { key: key.into(), rule: rule.to_owned() });
+        }
+    }
+
+    /// What does not hold.
+    pub fn broken(self) -> Vec<Broken> {
+        self.0
+    }
+}

@@ -1,0 +1,19 @@
+//! `[transfer]`
+
+use super::section::{Rules, section};
+
+section! {
+    /// What a caller waits for.
+    Transfer {
+        /// How long a create waits for the end, from the durable opening.
+        sync_timeout_ms: u64 = 500,
+        /// How long it waits for the durable opening.
+        open_timeout_ms: u64 = 5_000,
+    }
+}
+
+impl Transfer {
+    pub(super) fn rules(&self, rules: &mut Rules) {
+        rules.need("transfer.open_timeout_ms", self.open_timeout_ms > 0, "above 0");
+    }
+}
