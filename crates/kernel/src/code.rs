@@ -63,6 +63,12 @@ codes! {
     AccountDisabled = "ACCOUNT_DISABLED",
     /// Less available than asked.
     InsufficientBalance = "INSUFFICIENT_BALANCE",
+    /// One user's creates come faster than `limits.requests_per_second`.
+    RateLimitExceeded = "RATE_LIMIT_EXCEEDED",
+    /// One user made `limits.transfers_per_day` transfers since midnight UTC.
+    DailyLimitExceeded = "DAILY_LIMIT_EXCEEDED",
+    /// The amount would pass what one user may move of the asset until midnight UTC.
+    DailyAmountExceeded = "DAILY_AMOUNT_EXCEEDED",
     /// The same key with another body.
     DuplicateRequest = "DUPLICATE_REQUEST",
     /// Nothing of that id that the caller may see.

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
+use kernel::ids::Millis;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -123,12 +124,52 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::AccountFrozen
         | Code::AccountDisabled
         | Code::InsufficientBalance => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::RateLimitExceeded | Code::DailyLimitExceeded | Code::DailyAmountExceeded => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
         Code::DuplicateRequest => StatusCode::CONFLICT,
         Code::NotFound | Code::AccountNotFound => StatusCode::NOT_FOUND,
         Code::Halted | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         Code::SystemError => StatusCode::INTERNAL_SERVER_ERROR,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    }
+}
+
+/// After how many seconds the same request may fare better, where that is known: `Retry-After`.
+/// `now` is in milliseconds since 1970; days are UTC.
+pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
+    match code {
+        Code::RateLimitExceeded | Code::Overloaded => Some(1),
+        Code::DailyLimitExceeded | Code::DailyAmountExceeded => Some(86_400 - now / 1000 % 86_400),
+        Code::Unauthorized
+        | Code::Forbidden
+        | Code::BadRequest
+        | Code::IdempotencyKeyRequired
+        | Code::SameAccount
+        | Code::InvalidAccountType
+        | Code::UnsupportedAccountType
+        | Code::InvalidAmount
+        | Code::PrecisionOverflow
+        | Code::AmountTooSmall
+        | Code::AmountTooLarge
+        | Code::Overflow
+        | Code::InvalidAsset
+        | Code::PayloadTooLarge
+        | Code::AssetSuspended
+        | Code::TransferNotAllowed
+        | Code::SourceAccountNotFound
+        | Code::TargetAccountNotFound
+        | Code::AccountFrozen
+        | Code::AccountDisabled
+        | Code::InsufficientBalance
+        | Code::DuplicateRequest
+        | Code::NotFound
+        | Code::AccountNotFound
+        | Code::Halted
+        | Code::SystemError
+        | Code::MethodNotAllowed
+        | Code::UnsupportedMediaType => None,
     }
 }
 
@@ -156,6 +197,14 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::AccountFrozen => "The account is frozen: it may receive, not pay",
         Code::AccountDisabled => "The account is disabled",
         Code::InsufficientBalance => "The account has less available than asked",
+        Code::RateLimitExceeded => "Too many requests within a second; nothing was begun",
+        Code::DailyLimitExceeded => {
+            "No more transfers until midnight UTC: the day's number is used up; nothing was begun"
+        }
+        Code::DailyAmountExceeded => {
+            "The amount would pass what may be moved of this asset until midnight UTC; nothing was \
+             begun"
+        }
         Code::DuplicateRequest => "The key belongs to another request",
         Code::NotFound => "There is nothing here",
         Code::AccountNotFound => "There is no such account",
@@ -172,7 +221,16 @@ pub const fn sentence(code: Code) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, Refusal, sentence, status};
+    use super::{Code, Refusal, retry_after, sentence, status};
+
+    #[test]
+    fn a_used_up_day_ends_at_midnight_utc() {
+        let noon = 1_734_955_200_500; // 2024-12-23T12:00:00.5Z
+        assert_eq!(retry_after(Code::DailyLimitExceeded, noon), Some(43_200));
+        assert_eq!(retry_after(Code::DailyAmountExceeded, noon - noon % 86_400_000), Some(86_400));
+        assert_eq!(retry_after(Code::RateLimitExceeded, noon), Some(1));
+        assert_eq!(retry_after(Code::Halted, noon), None, "a person must look first");
+    }
 
     #[test]
     fn every_code_has_its_status_and_sentence() {

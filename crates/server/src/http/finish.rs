@@ -1,10 +1,12 @@
 //! Around every request: its id, the body of a refusal, the measurement.
 
 use super::App;
-use super::error::Refusal;
+use super::error::{Refusal, retry_after};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -26,6 +28,9 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
         let headers = response.headers_mut();
         headers.remove(CONTENT_LENGTH);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = retry_after(refusal.code, app.clock.now()) {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
     }
     let status = response.status();
     let headers = response.headers_mut();
