@@ -19,22 +19,31 @@ pub enum Scope {
     TransfersRead,
     /// A service that acts for the `user_id` in the body.
     TransfersAny,
+    /// Creates of the relay.
+    RelayCreate,
+    /// Reads of the relay.
+    RelayRead,
     /// An operator's reads.
     OpsRead,
     /// An operator's actions.
     OpsAct,
+    /// Another operator's consent to an action.
+    OpsApprove,
     /// Everything.
     Admin,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::TransfersCreate,
         Self::TransfersRead,
         Self::TransfersAny,
+        Self::RelayCreate,
+        Self::RelayRead,
         Self::OpsRead,
         Self::OpsAct,
+        Self::OpsApprove,
         Self::Admin,
     ];
 
@@ -44,8 +53,11 @@ impl Scope {
             Self::TransfersCreate => "transfers:create",
             Self::TransfersRead => "transfers:read",
             Self::TransfersAny => "transfers:any",
+            Self::RelayCreate => "relay:create",
+            Self::RelayRead => "relay:read",
             Self::OpsRead => "ops:read",
             Self::OpsAct => "ops:act",
+            Self::OpsApprove => "ops:approve",
             Self::Admin => "admin",
         }
     }

@@ -139,7 +139,7 @@ impl Claims {
 }
 
 /// A subject goes into logs, keys and the audit: printable, and of bounded length.
-fn fit_subject(sub: &str) -> bool {
+pub(crate) fn fit_subject(sub: &str) -> bool {
     (1..=255).contains(&sub.len()) && !sub.chars().any(char::is_control)
 }
 

@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault};
 use super::{Global, show};
-use crate::auth::token::Minted;
+use crate::auth::token::{Minted, fit_subject};
 use crate::auth::{Scope, key};
 use crate::config::Config;
 use crate::ports::SystemClock;
@@ -14,10 +14,10 @@ use kernel::ports::clock::Clock;
     portage token --sub 4001 --scope \"transfers:create transfers:read\" --ttl 15m")]
 pub(super) struct Args {
     /// The subject: a user's id, or the name of a service or an operator.
-    #[arg(long)]
+    #[arg(long, value_parser = subject)]
     sub: String,
-    /// What is allowed, space-separated: transfers:create transfers:read transfers:any ops:read
-    /// ops:act admin.
+    /// What is allowed, space-separated: transfers:create transfers:read transfers:any
+    /// relay:create relay:read ops:read ops:act ops:approve admin.
     #[arg(long, value_parser = scopes)]
     scope: String,
     /// How long it lives: 90s, 15m, 1h; at most auth.max_lifetime_seconds.
@@ -65,6 +65,11 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
     minted.sign(typ, &key).map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
 }
 
+fn subject(text: &str) -> Result<String, String> {
+    let unfit = || "1 to 255 bytes, without control characters".to_owned();
+    fit_subject(text).then(|| text.to_owned()).ok_or_else(unfit)
+}
+
 fn scopes(text: &str) -> Result<String, String> {
     for word in text.split_whitespace() {
         if Scope::parse(word).is_none() {
@@ -94,7 +99,7 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{scopes, seconds};
+    use super::{scopes, seconds, subject};
 
     #[test]
     fn times_and_scopes_are_read() {
@@ -105,6 +110,7 @@ mod tests {
             assert!(seconds(bad).is_err(), "{bad}");
         }
         assert_eq!(scopes(" ops:read  admin"), Ok("ops:read admin".to_owned()));
+        assert!(subject("4001").is_ok() && subject("").is_err() && subject("a\nb").is_err());
         assert!(scopes("ops:raed").is_err());
     }
 }

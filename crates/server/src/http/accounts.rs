@@ -4,10 +4,11 @@ use super::body::{self, Body};
 use super::caller::{Acts, Watches, user};
 use super::error::{Problem, Refusal};
 use super::ops::reason;
+use super::segments::Segments;
 use super::{App, unknown, wire};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId, UserId};
@@ -168,7 +169,7 @@ pub struct StatusSet {
 pub(super) async fn set_status(
     State(app): State<Arc<App>>,
     Acts(caller): Acts,
-    Path((user_id, account)): Path<(String, String)>,
+    Segments((user_id, account)): Segments<(String, String)>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<StatusSet>, Refusal> {

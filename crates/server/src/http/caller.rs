@@ -65,6 +65,8 @@ callers! {
     Watches = OpsRead,
     /// May act as an operator.
     Acts = OpsAct,
+    /// May consent to another operator's action.
+    Approves = OpsApprove,
 }
 
 /// May read the machine's own pages.

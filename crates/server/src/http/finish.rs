@@ -5,7 +5,7 @@ use super::error::{Refusal, retry_after};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -21,6 +21,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let id = Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
+    let shown = request.headers().contains_key(AUTHORIZATION);
     let mut response = next.run(request).await;
     if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
         tracing::debug!(request_id = id, code = %refusal.code, "refused: {}", refusal.sentence);
@@ -36,7 +37,9 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        // RFC 6750 §3.1: no error where nothing was shown; never which one, that is for the log
+        let challenge = if shown { r#"Bearer error="invalid_token""# } else { "Bearer" };
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, value);

@@ -9,6 +9,7 @@ mod finish;
 pub mod machine;
 pub mod openapi;
 pub mod ops;
+pub mod segments;
 pub mod serve;
 pub mod transfers;
 pub mod weigh;

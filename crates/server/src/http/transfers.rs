@@ -3,11 +3,12 @@
 use super::body::{self, Body};
 use super::caller::{Creates, Reads, acts_for};
 use super::error::{Problem, Refusal};
+use super::segments::Segments;
 use super::weigh::Ask;
 use super::{App, unknown, wire};
 use crate::auth::{Caller, Scope};
 use axum::Json;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::{Accepted, Refused};
@@ -286,7 +287,7 @@ fn shown(app: &App, table: &Table, record: &Record, state: &'static str) -> Tran
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Path(req_id): Path<String>,
+    Segments(req_id): Segments<String>,
 ) -> Result<Json<TransferStory>, Refusal> {
     let id: Id = req_id.parse().map_err(|_| Refusal::of(Code::NotFound))?;
     let found = app.engine.transfer(id).await.map_err(|cause| {

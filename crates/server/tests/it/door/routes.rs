@@ -67,7 +67,8 @@ async fn each_route_needs_its_own_scope() {
             (_, false) => "transfers:read",
         };
         let all = ["transfers:create", "transfers:read", "transfers:any", "ops:read", "ops:act"];
-        for scope in all.into_iter().chain(["admin", "", "ADMIN", "ops:approve"]) {
+        let more = ["relay:create", "relay:read", "ops:approve", "admin", "", "ADMIN", "ops"];
+        for scope in all.into_iter().chain(more) {
             let token = door.token("4001", scope);
             let request = Request::builder()
                 .method(&method)
@@ -105,6 +106,39 @@ async fn a_token_stands_once_in_the_header_and_nowhere_else() {
     }
     let query = bare(&Method::GET, &format!("/api/v1/balances?access_token={token}"));
     assert_eq!(door.send(query).await.status, 401);
+}
+
+/// Turns red where a caller without a token is told that it was a bad one, or the other way round.
+#[tokio::test]
+async fn a_refused_token_is_named_in_the_challenge() {
+    let door = Door::open().await;
+    let path = "/api/v1/balances";
+    let none = door.send(bare(&Method::GET, path)).await;
+    assert_eq!(
+        (none.status, &none.headers[header::WWW_AUTHENTICATE]),
+        (401, &"Bearer".parse().unwrap())
+    );
+    let request = Request::get(path).header(header::AUTHORIZATION, "Bearer x");
+    let bad = door.send(request.body(Body::empty()).expect("a request")).await;
+    let challenge = bad.headers[header::WWW_AUTHENTICATE].to_str().expect("a text");
+    assert_eq!((bad.status, challenge), (401, "Bearer error=\"invalid_token\""));
+    let good = door.get(("4001", USER), path).await;
+    assert!(!good.headers.contains_key(header::WWW_AUTHENTICATE));
+}
+
+/// Turns red where a library's own plain-text refusal reaches a caller.
+#[tokio::test]
+async fn a_path_that_is_no_text_is_answered_in_json() {
+    let door = Door::open().await;
+    let admin = ("1", "admin");
+    for path in ["/api/v1/internal_transfer/%FF", "/api/v1/internal_transfer/%C0%AE", "/%FF"] {
+        let reply = door.get(admin, path).await;
+        assert_eq!((reply.status, reply.code()), (404, "NOT_FOUND"), "{path}: {reply:?}");
+        assert!(reply.body["request_id"].is_string());
+    }
+    let path = "/api/v1/ops/accounts/%FF/%FE/status";
+    let reply = door.post(admin, path, json!({"status": "FROZEN", "reason": "x"})).await;
+    assert_eq!((reply.status, reply.code()), (404, "NOT_FOUND"), "{reply:?}");
 }
 
 #[tokio::test]
