@@ -4,8 +4,10 @@ use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
+use crate::config::{Config, Data};
 use crate::house::{self, House};
 use crate::http::ops;
+use crate::layers::Origin;
 use crate::ports::Fatal;
 use crate::telemetry;
 use client::types::Proof;
@@ -29,8 +31,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
-    telemetry::start("warn");
-    let dir = global.settings()?.data.dir;
+    let layers = global.layers()?;
+    // it is the proof that a person wants to read
+    let quiet = *layers.origin("log.level") == Origin::Default;
+    let Config { data: Data { dir }, mut log, .. } = layers.config;
+    if quiet {
+        "warn".clone_into(&mut log.level);
+    }
+    telemetry::start(&log);
     wait(async {
         let here = if dir.join(store::embedded::FILE).is_file() {
             match opened(&dir).await {

@@ -1,55 +1,95 @@
-//! `portage config`: the effective settings, secrets masked.
+//! `portage config`: the effective settings, secrets masked; who set what; a file looked over.
 
 use super::exit::{Exit, Fault};
 use super::{Global, show};
-use serde_json::Value;
+use crate::config::section::Setting;
+use crate::config::{Config, print, reference};
+use crate::layers::{self, Flags};
+use std::path::{Path, PathBuf};
 
-/// Print the effective settings.
+/// Print the effective settings, or look one file over.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  portage config --config portage.toml")]
+#[command(after_help = "Examples:\n  portage config --sources\n  \
+    portage config --check portage.toml\n\n\
+    Secrets are masked. --check ends with 78 if `serve` would refuse the file.")]
 pub(super) struct Args {
     /// Print JSON instead of TOML.
     #[arg(long)]
     json: bool,
+    /// Say beside each key who set it: the default, a line of the file, a variable, a flag.
+    #[arg(long, conflicts_with = "json")]
+    sources: bool,
+    /// Only say whether `serve --config FILE` would take this file, in this environment.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "sources"])]
+    check: Option<PathBuf>,
+    /// Print the reference page of all settings.
+    #[arg(long, conflicts_with_all = ["json", "sources", "check"])]
+    reference: bool,
 }
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
-    let config = global.settings()?;
-    if args.json {
-        return show::json(&config);
+    if args.reference {
+        return show::say(reference::page().trim_end());
     }
-    let value = serde_json::to_value(&config)
+    if let Some(file) = &args.check {
+        return check(global, file);
+    }
+    let layers = global.layers()?;
+    if args.json {
+        return show::json(&layers.config);
+    }
+    let value = serde_json::to_value(&layers.config)
         .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
-    show::say(toml(&value).trim_end())
+    let origin = |path: &str| args.sources.then(|| layers.origin(path).clone());
+    show::say(print::toml(&value, Config::KEYS, &origin).trim_end())
 }
 
-/// Sections of plain values are the same in TOML as in JSON, but for the brackets around them.
-fn toml(config: &Value) -> String {
-    let mut text = String::new();
-    for (section, keys) in config.as_object().into_iter().flatten() {
-        text.push_str(&format!("[{section}]\n"));
-        for (key, value) in keys.as_object().into_iter().flatten() {
-            text.push_str(&format!("{key} = {value}\n"));
-        }
-        text.push('\n');
-    }
-    text
+fn check(global: &Global, file: &Path) -> Result<(), Fault> {
+    let data_dir = global.data_dir.clone();
+    let flags = Flags { config: Some(file.to_owned()), data_dir, listen: None };
+    layers::load(&flags, std::env::vars())?;
+    show::say(&format!("{}: good", file.display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::toml;
-    use crate::config::Config;
-    use crate::layers::{Flags, load};
+    use super::{Config, Setting, print};
+    use crate::layers::{Flags, Layers, load};
+
+    fn printed(layers: &Layers, sources: bool) -> String {
+        let value = serde_json::to_value(&layers.config).unwrap();
+        let origin = |path: &str| sources.then(|| layers.origin(path).clone());
+        print::toml(&value, Config::KEYS, &origin)
+    }
+
+    fn read(text: &str, env: &[(&str, &str)]) -> Layers {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("portage.toml");
+        std::fs::write(&file, text).unwrap();
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        load(&Flags { config: Some(file), ..Flags::default() }, env).unwrap()
+    }
 
     #[test]
     fn what_is_printed_can_be_read_again() {
-        let text = toml(&serde_json::to_value(Config::default()).unwrap());
+        let text = printed(&read("[limits.daily_amount]\nUSDT = \"5\"\n", &[]), false);
         assert!(text.contains("[server]\nlisten = \"127.0.0.1:3000\""), "{text}");
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("portage.toml");
-        std::fs::write(&file, &text).unwrap();
-        let again = load(&Flags { config: Some(file), ..Flags::default() }, []).unwrap();
-        assert_eq!(toml(&serde_json::to_value(again).unwrap()), text);
+        assert!(text.contains("[limits.daily_amount]\nUSDT = \"5\"\n"), "{text}");
+        assert_eq!(printed(&read(&text, &[]), false), text);
+    }
+
+    #[test]
+    fn each_key_says_who_set_it() {
+        let env = [("PORTAGE_ENGINE__RING", "7"), ("PORTAGE_LIMITS__DAILY_AMOUNT__BTC", "1.5")];
+        let layers = read("[engine]\n# few\nbatch_max = 9\n", &env);
+        let text = printed(&layers, true);
+        for line in [
+            "ring = 7  # PORTAGE_ENGINE__RING\n",
+            "portage.toml:3\n",
+            "fuse = true  # default\n",
+            "BTC = \"1.5\"  # PORTAGE_LIMITS__DAILY_AMOUNT__BTC\n",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod token;
 mod transfer;
 
 use crate::config::Config;
-use crate::layers::Flags;
+use crate::layers::{self, Flags, Layers};
 use clap::{Parser, Subcommand};
 use exit::{Exit, Fault};
 use std::ffi::OsString;
@@ -43,10 +43,14 @@ struct Global {
 }
 
 impl Global {
-    fn settings(&self) -> Result<Config, Fault> {
+    fn layers(&self) -> Result<Layers, Fault> {
         let flags =
             Flags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
-        Ok(Config::load(&flags)?)
+        Ok(layers::load(&flags, std::env::vars())?)
+    }
+
+    fn settings(&self) -> Result<Config, Fault> {
+        Ok(self.layers()?.config)
     }
 }
 
@@ -70,7 +74,7 @@ enum Command {
     Account(account::Command),
     /// Prove that nothing was lost.
     Check(check::Args),
-    /// Print the effective settings.
+    /// Print the effective settings, or look one file over.
     Config(config::Args),
 }
 

@@ -7,7 +7,7 @@ use crate::auth::verify::Verifier;
 use crate::config::Config;
 use crate::house::House;
 use crate::http::{self, App};
-use crate::layers::Flags;
+use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
 use crate::ports::{Fatal, Tasks};
 use crate::shutdown::Signals;
@@ -43,8 +43,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
         data_dir: global.data_dir.clone(),
         listen: args.listen,
     };
-    let config = Config::load(&flags)?;
-    telemetry::start("info");
+    let layers::Layers { config, idle, .. } = layers::load(&flags, std::env::vars())?;
+    telemetry::start(&config.log);
+    for name in idle {
+        tracing::warn!("{name} is set, for a flow that this release does not have");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

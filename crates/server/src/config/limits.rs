@@ -4,15 +4,15 @@ use super::section::{Rules, section};
 use std::collections::BTreeMap;
 
 section! {
-    /// How much one user may ask for. 0 is no limit; a repeat with the same key is never counted.
+    /// How much one user may ask for.
     Limits {
-        /// Creates of one user per second, in each process.
+        /// Creates of one user per second, in each process; 0 is no limit.
         requests_per_second: u32 = 0,
-        /// Transfers of one user per UTC day.
+        /// Transfers of one user per UTC day; 0 is no limit.
         transfers_per_day: u64 = 0,
-        /// The sum of one user's transfers per UTC day, for an asset, in its unit.
+        /// The sum of one user's transfers of this asset per UTC day, in its unit.
         daily_amount: BTreeMap<String, String> = BTreeMap::new(),
-        /// Creates of one user within a minute above which a case opens; nothing is refused.
+        /// Creates of one user within a minute above which a case opens; nothing is refused, 0 is never.
         warn_per_minute: u32 = 60,
     }
 }

@@ -1,6 +1,6 @@
 //! `[log]`
 
-use super::section::{Setting, section};
+use super::section::{Rules, Setting, Shape, section};
 use serde::{Deserialize, Serialize};
 
 /// How lines are written.
@@ -15,6 +15,7 @@ pub enum Format {
 
 impl Setting for Format {
     const KIND: &'static str = "`text` or `json`";
+    const SHAPE: Shape = Shape::Text;
 }
 
 section! {
@@ -26,3 +27,18 @@ section! {
         level: String = "info".to_owned(),
     }
 }
+
+impl Log {
+    pub(super) fn rules(&self, rules: &mut Rules) {
+        let named = |level: &str| LEVELS.contains(&level.trim().to_lowercase().as_str());
+        let part = |part: &str| named(part.rsplit('=').next().unwrap_or_default());
+        rules.need(
+            "log.level",
+            self.level.split(',').all(part),
+            "`off`, `error`, `warn`, `info`, `debug` or `trace`, also by part: `info,engine=debug`",
+        );
+    }
+}
+
+/// How much may be asked for.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];

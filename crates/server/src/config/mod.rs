@@ -8,6 +8,8 @@ mod engine;
 mod limits;
 mod log;
 mod ops;
+pub mod print;
+pub mod reference;
 pub mod secret;
 pub mod section;
 mod server;
@@ -43,7 +45,7 @@ section! {
         transfer: Transfer = Transfer::default(),
         /// How transfers are carried.
         engine: Engine = Engine::default(),
-        /// How much one user may ask for.
+        /// How much one user may ask for. A repeat with the same key is never counted.
         limits: Limits = Limits::default(),
         /// When a person is told.
         alerts: Alerts = Alerts::default(),
@@ -73,11 +75,7 @@ impl Config {
     /// # Errors
     /// A file that is missing although it was named; an unknown key; a value that cannot be.
     pub fn load(flags: &layers::Flags) -> Result<Self, Error> {
-        let config = layers::load(flags, std::env::vars())?;
-        match config.broken().into_iter().next() {
-            Some(Broken { key, rule }) => Err(Error::Bad(format!("{key}: {rule}"))),
-            None => Ok(config),
-        }
+        Ok(layers::load(flags, std::env::vars())?.config)
     }
 
     /// What the settings' types cannot say, where it does not hold.
@@ -90,6 +88,7 @@ impl Config {
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
         self.conservation.rules(&mut rules);
+        self.log.rules(&mut rules);
         rules.broken()
     }
 

@@ -1,6 +1,6 @@
 //! Texts that are never shown.
 
-use super::section::Setting;
+use super::section::{Setting, Shape};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
@@ -42,5 +42,6 @@ impl Serialize for Secret {
 }
 
 impl Setting for Secret {
-    const KIND: &'static str = "secret text";
+    const KIND: &'static str = "a text";
+    const SHAPE: Shape = Shape::Secret;
 }

@@ -5,6 +5,23 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `"…"`
+    Text,
+    /// `"…"`, never shown.
+    Secret,
+    /// `7`
+    Number,
+    /// `true`
+    Flag,
+    /// `["…"]`; in a variable with commas.
+    List,
+    /// Keys of its own.
+    Table,
+}
+
 /// One key of a section.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
@@ -14,6 +31,8 @@ pub struct Key {
     pub about: &'static str,
     /// What a value must be.
     pub kind: &'static str,
+    /// How a value is written.
+    pub shape: Shape,
     /// The keys below it, where it is a table.
     pub inner: &'static [Key],
     /// It is a table with names of the operator's own choice above those keys.
@@ -24,6 +43,8 @@ pub struct Key {
 pub trait Setting {
     /// What a value must be, for a person.
     const KIND: &'static str;
+    /// How a value is written.
+    const SHAPE: Shape;
     /// The keys of a table.
     const KEYS: &'static [Key] = &[];
     /// The names in this table are the operator's own.
@@ -31,31 +52,36 @@ pub trait Setting {
 }
 
 macro_rules! kinds {
-    ($($kind:ty = $text:literal),* $(,)?) => {
-        $(impl Setting for $kind { const KIND: &'static str = $text; })*
+    ($($kind:ty: $shape:ident = $text:literal),* $(,)?) => {
+        $(impl Setting for $kind {
+            const KIND: &'static str = $text;
+            const SHAPE: Shape = Shape::$shape;
+        })*
     };
 }
 
 kinds! {
-    bool = "true or false",
-    u16 = "whole number",
-    u32 = "whole number",
-    u64 = "whole number",
-    usize = "whole number",
-    String = "text",
-    PathBuf = "path",
-    SocketAddr = "address and port",
-    Vec<String> = "list of texts",
+    bool: Flag = "`true` or `false`",
+    u16: Number = "a whole number up to 65535",
+    u32: Number = "a whole number up to 4294967295",
+    u64: Number = "a whole number",
+    usize: Number = "a whole number",
+    String: Text = "a text",
+    PathBuf: Text = "a path",
+    SocketAddr: Text = "an address with a port",
+    Vec<String>: List = "a list of texts",
 }
 
 impl<T: Setting> Setting for Option<T> {
     const KIND: &'static str = T::KIND;
+    const SHAPE: Shape = T::SHAPE;
     const KEYS: &'static [Key] = T::KEYS;
     const NAMED: bool = T::NAMED;
 }
 
 impl<T: Setting> Setting for BTreeMap<String, T> {
     const KIND: &'static str = T::KIND;
+    const SHAPE: Shape = T::SHAPE;
     const KEYS: &'static [Key] = T::KEYS;
     const NAMED: bool = true;
 }
@@ -83,12 +109,14 @@ macro_rules! section {
         }
 
         impl $crate::config::section::Setting for $name {
-            const KIND: &'static str = "table";
+            const KIND: &'static str = "a table";
+            const SHAPE: $crate::config::section::Shape = $crate::config::section::Shape::Table;
             const KEYS: &'static [$crate::config::section::Key] = &[
                 $($crate::config::section::Key {
                     name: stringify!($key),
                     about: concat!($($doc),+),
                     kind: <$kind as $crate::config::section::Setting>::KIND,
+                    shape: <$kind as $crate::config::section::Setting>::SHAPE,
                     inner: <$kind as $crate::config::section::Setting>::KEYS,
                     named: <$kind as $crate::config::section::Setting>::NAMED,
                 }),*

@@ -93,6 +93,8 @@ fn exit_codes_say_what_was_wrong() {
         (&["token", "--sub", "1", "--scope", "admin", "--ttl", "2h"], 64),
         (&["check"], 66),
         (&["config", "--config", "nowhere.toml"], 66),
+        (&["config", "--check", "nowhere.toml"], 66),
+        (&["config", "--reference"], 0),
         (&["account", "list", "--token", "x", "--url", "http://127.0.0.1:9"], 69),
         (&["account", "list", "--token", "x", "--url", "ftp://127.0.0.1"], 64),
         (&["serve", "--listen", "0.0.0.0:0"], 78),
@@ -105,7 +107,10 @@ fn exit_codes_say_what_was_wrong() {
     assert_eq!(out.status.code(), Some(78));
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(why.contains("portage.toml:2: server.listn"), "{why}");
+    assert_eq!(exit_of(dir, &["config", "--check", "portage.toml"]), 78);
     std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
+    let out = portage(dir).arg("config").env("DATABASE_URL", "postgres://x").output();
+    assert_eq!(out.expect("it runs").status.code(), Some(78), "another store was meant");
     std::fs::write(dir.join("file"), "").expect("a file");
     assert_eq!(exit_of(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);
 }

@@ -33,8 +33,7 @@ fn portage(folder: &Path) -> Result<Command, Fault> {
     let program = std::env::current_exe().map_err(|fault| broken(fault.to_string()))?;
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("PORTAGE_") || text == "SERVER_PORT" {
+        if crate::layers::ours(&name.to_string_lossy()) {
             command.env_remove(&name);
         }
     }

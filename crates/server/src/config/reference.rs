@@ -1,0 +1,113 @@
+//! The reference page of the settings, made from the settings themselves.
+
+use super::Config;
+use super::section::{Key, Setting, Shape};
+use crate::layers;
+use serde_json::Value;
+
+const HEAD: &str = "\
+# Settings
+
+Written by `portage config --reference` from the code; a test holds it there.
+
+Portage runs without any setting. What is set is laid over the defaults in this order, the later
+over the earlier: `portage.toml` in the working directory (or `--config FILE`), the variable of each
+key, the flags of the command line. `portage config --sources` prints what is in force and who set
+it, `portage config --check FILE` looks a file over. An unknown key, a value of the wrong kind and a
+contradiction are refused, with the file and its line, and nothing is started (exit 78).
+
+Secrets belong in variables: they are never printed and never logged.
+
+Variables with a name of their own: `SERVER_PORT` is the port of `server.listen`; `PORTAGE_LOG` is
+`log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. With `DATABASE_URL`, `REDIS_URL` or
+`KAFKA_BROKERS` set, this release refuses to start: it keeps everything in `data.dir`, and must not
+open an empty store beside the one that was meant.
+
+A file to begin a production with, every line explained: [portage.toml](portage.toml).
+";
+
+/// The page.
+pub fn page() -> String {
+    let mut text = HEAD.to_owned();
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    for section in Config::KEYS {
+        table(section, section.name, defaults.get(section.name), &mut text);
+    }
+    text
+}
+
+/// A section: its keys, then the tables in it.
+fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String) {
+    let path = if section.named { format!("{path}.<name>") } else { path.to_owned() };
+    let (plain, tables): (Vec<&Key>, Vec<&Key>) =
+        section.inner.iter().partition(|key| key.inner.is_empty());
+    text.push_str(&format!("\n## `[{path}]`\n\n{}\n", sentence(section.about)));
+    if !plain.is_empty() {
+        text.push_str(
+            "\n| key | is | default | variable | what it does |\n|---|---|---|---|---|\n",
+        );
+    }
+    for key in plain {
+        let name = if key.named { format!("{}.<name>", key.name) } else { key.name.to_owned() };
+        let default = defaults.and_then(|defaults| defaults.get(key.name));
+        let variable = layers::variable(&format!("{path}.{name}"));
+        text.push_str(&format!(
+            "| `{name}` | {} | {} | `{}` | {} |\n",
+            key.kind.trim_start_matches("a ").trim_start_matches("an "),
+            default_of(key, default),
+            variable.replace("<NAME>", "<name>"),
+            sentence(key.about),
+        ));
+    }
+    for key in tables {
+        let defaults = defaults.and_then(|defaults| defaults.get(key.name));
+        table(key, &format!("{path}.{}", key.name), defaults, text);
+    }
+}
+
+fn default_of(key: &Key, default: Option<&Value>) -> String {
+    match (default, key.shape) {
+        _ if key.named => "none".to_owned(),
+        (None | Some(Value::Null), _) => "none".to_owned(),
+        (Some(Value::String(text)), _) if text.is_empty() => "none".to_owned(),
+        (Some(_), Shape::Secret) => "secret".to_owned(),
+        (Some(value), _) => format!("`{value}`"),
+    }
+}
+
+/// A doc comment as one line of a table.
+fn sentence(about: &str) -> String {
+    about.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+    use crate::layers::{Flags, load};
+    use std::path::Path;
+
+    fn guide(name: &str) -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(name)
+    }
+
+    #[test]
+    fn the_page_is_what_the_settings_say() {
+        let stored = std::fs::read_to_string(guide("settings.md")).unwrap();
+        assert!(
+            stored == page(),
+            "stale: cargo run -- config --reference > docs/guide/settings.md"
+        );
+    }
+
+    #[test]
+    fn the_production_example_is_taken_with_the_source_s_limits() {
+        let secret = "0123456789abcdef0123456789abcdef".to_owned();
+        let env = [("PORTAGE_ALERTS__WEBHOOK_SECRET".to_owned(), secret)];
+        let flags = Flags { config: Some(guide("portage.toml")), ..Flags::default() };
+        let config = load(&flags, env).unwrap().config;
+        assert_eq!(config.limits.requests_per_second, 10);
+        assert_eq!(config.limits.transfers_per_day, 100);
+        assert!(!config.limits.daily_amount.is_empty());
+        assert!(config.ops.four_eyes);
+    }
+}

@@ -1,0 +1,151 @@
+//! Variables: `PORTAGE_<SECTION>__<KEY>`, and the names that the sources gave some of them.
+
+use super::tree::{self, Origin, Tree};
+use crate::config::Error;
+use crate::config::section::{Key, Shape};
+use serde_json::Value;
+use std::net::SocketAddr;
+
+const PREFIX: &str = "PORTAGE_";
+
+/// Other names: what is set, under which path.
+const ALIASES: [(&str, &str); 2] =
+    [("PORTAGE_LOG", "log.level"), ("PORTAGE_LOG_FORMAT", "log.format")];
+
+/// The port of `server.listen`.
+const PORT: &str = "SERVER_PORT";
+
+/// Whoever sets these wants the money kept somewhere else than this release keeps it: going on
+/// would quietly open another, empty store.
+const REFUSED: [(&str, &str); 3] =
+    [("DATABASE_URL", "PostgreSQL"), ("REDIS_URL", "Redis"), ("KAFKA_BROKERS", "Kafka")];
+
+/// Names of flows that this release does not have.
+const IDLE: [&str; 7] = [
+    "NEAR_RPC_URL",
+    "FT_TOKEN_ADDRESS",
+    "RELAY_ACCOUNT_ID",
+    "RELAY_ACCESS_KEYS",
+    "SOLANA_RPC_URL",
+    "NEXUS_API_URL",
+    "NEAR_NETWORK",
+];
+
+type Env = [(String, String)];
+
+fn find<'a>(env: &'a Env, name: &str) -> Option<&'a str> {
+    let found = env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    found.filter(|value| !value.is_empty())
+}
+
+/// Lays the variables over the tree. Names without `__` are not settings: orchestrators set such
+/// for services of our name (`PORTAGE_PORT`), and the command line has two of its own.
+///
+/// # Errors
+/// A variable that this release cannot obey; two that contradict each other.
+pub(super) fn read(env: &Env, keys: &[Key], tree: &mut Tree) -> Result<(), Error> {
+    for (name, what) in REFUSED {
+        if find(env, name).is_some() {
+            return Err(Error::Bad(format!(
+                "{name}: this release does not use {what}, it keeps everything in data.dir; \
+                 unset {name} to run that way"
+            )));
+        }
+    }
+    for (name, text) in env {
+        let Some(parts) = name.strip_prefix(PREFIX) else { continue };
+        if parts.contains("__") {
+            let path = path(keys, parts);
+            let value = value(tree::key(keys, &path), text);
+            tree.set(&path, value, Origin::Variable(name.clone()));
+        }
+    }
+    for (alias, path) in ALIASES {
+        if let Some(text) = find(env, alias) {
+            let own = Origin::Variable(variable(path));
+            let value = Value::from(text);
+            if tree.origins.get(path) == Some(&own) && tree.value(path) != Some(&value) {
+                return Err(contradiction(alias, &variable(path)));
+            }
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            tree.set(&path, value, Origin::Variable(alias.to_owned()));
+        }
+    }
+    port(env, tree)
+}
+
+fn contradiction(one: &str, other: &str) -> Error {
+    Error::Bad(format!("{one} and {other} say different things: keep one"))
+}
+
+/// The port of `server.listen`, whoever gave its address.
+fn port(env: &Env, tree: &mut Tree) -> Result<(), Error> {
+    const LISTEN: &str = "server.listen";
+    let Some(text) = find(env, PORT) else { return Ok(()) };
+    let port: u16 = text
+        .trim()
+        .parse()
+        .map_err(|_| Error::Bad(format!("{PORT}: must be a port, not \"{text}\"")))?;
+    let given = tree.value(LISTEN).and_then(Value::as_str).map(str::parse::<SocketAddr>);
+    let mut listen = match given {
+        None => crate::config::Server::default().listen,
+        Some(Ok(listen)) => listen,
+        // refused where kinds are looked at
+        Some(Err(_)) => return Ok(()),
+    };
+    let own = Origin::Variable(variable(LISTEN));
+    if listen.port() != port && tree.origins.get(LISTEN) == Some(&own) {
+        return Err(contradiction(PORT, &variable(LISTEN)));
+    }
+    listen.set_port(port);
+    let path = ["server".to_owned(), "listen".to_owned()];
+    tree.set(&path, Value::from(listen.to_string()), Origin::Variable(PORT.to_owned()));
+    Ok(())
+}
+
+/// True for a variable that any of this looks at.
+pub fn ours(name: &str) -> bool {
+    name.starts_with(PREFIX) || name == PORT || REFUSED.iter().any(|(refused, _)| *refused == name)
+}
+
+/// Variables that are set and that this release does not look at.
+pub(super) fn idle(env: &Env) -> Vec<&'static str> {
+    IDLE.into_iter().filter(|name| find(env, name).is_some()).collect()
+}
+
+/// The variable of a path.
+pub fn variable(path: &str) -> String {
+    format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
+}
+
+/// The path of a variable: in lower case, but for a name of the operator's own with no keys below,
+/// such as an asset's, which stays as it is written.
+fn path(keys: &[Key], parts: &str) -> Vec<String> {
+    let mut path: Vec<String> = parts.split("__").map(str::to_lowercase).collect();
+    let above = path.len() - 1;
+    let table = path.get(..above).and_then(|above| tree::key(keys, above));
+    if table.is_some_and(|key| key.named && key.shape != Shape::Table)
+        && let (Some(last), Some(own)) = (path.last_mut(), parts.rsplit("__").next())
+    {
+        own.clone_into(last);
+    }
+    path
+}
+
+/// A variable's value, of the kind that its key has: a secret of digits stays a text.
+fn value(key: Option<&Key>, text: &str) -> Value {
+    let text = match key.map(|key| key.shape) {
+        Some(Shape::Number) => {
+            return text.trim().parse::<u64>().map_or_else(|_| text.into(), Value::from);
+        }
+        Some(Shape::Flag) => {
+            return text.trim().parse::<bool>().map_or_else(|_| text.into(), Value::from);
+        }
+        Some(Shape::List) => {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            return parts.map(Value::from).collect();
+        }
+        Some(Shape::Text | Shape::Secret | Shape::Table) | None => text,
+    };
+    Value::from(text)
+}
