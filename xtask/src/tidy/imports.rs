@@ -28,7 +28,7 @@ const TABLE: [Row; 10] = [
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "tokio", "tracing"]),                               dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "rusqlite", "serde_json", "tokio", "tracing"]),              dev: Only(&["flows", "sim", "tempfile", "tokio"]) },
-    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "tokio", "tracing"]),                              dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
+    Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "serde", "serde_json", "tokio", "tracing"]),       dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["ledgers", "store", "tempfile"]) },
     Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },

@@ -1,0 +1,86 @@
+//! Reading what decides nothing about a transfer: totals, balances, a changed status, a horizon.
+
+use super::classify::{Named, Reply, asked, bad, told};
+use super::json::Json;
+use super::symbols::Symbols;
+use super::wire;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::ports::ledger::{AccountStatus, Heard, Holding, Known, Totals, Whose};
+
+/// Who it is.
+pub fn hello(reply: Reply<'_>) -> Heard<()> {
+    told(reply, wire::ONE, |_| Ok(()))
+}
+
+/// The horizon was taken.
+pub fn horizon(known: Known, reply: Reply<'_>) -> Heard<()> {
+    asked(known, reply, wire::ONE, |named| if named.status == 200 { Ok(()) } else { Err(bad()) })
+}
+
+/// Whether an account's status was set.
+pub fn status(known: Known, wanted: AccountStatus, reply: Reply<'_>) -> Heard<bool> {
+    asked(known, reply, wire::ONE, |named: &Named| {
+        match (named.status, named.body.text("status"), named.body.text("error")) {
+            (200, Some(status), None) if status == wanted.name() => Ok(true),
+            (404, None, Some("ACCOUNT_NOT_FOUND")) => Ok(false),
+            _ => Err(bad()),
+        }
+    })
+}
+
+/// The books of the assets that we know: all of one instant, which is the answer's `highest`.
+pub fn totals(symbols: &Symbols, reply: Reply<'_>) -> Heard<Vec<(AssetId, Totals)>> {
+    told(reply, wire::MANY, |named| {
+        let mut totals: Vec<(AssetId, Totals)> = Vec::new();
+        for row in named.body.list("totals").ok_or_else(bad)? {
+            let symbol = row.text("asset").ok_or_else(bad)?;
+            let sum = |field| row.text(field).and_then(wire::sum).ok_or_else(bad);
+            let of = Totals {
+                users: sum("users")?,
+                frozen: sum("frozen")?,
+                clearing: sum("clearing")?,
+                world: sum("world")?,
+            };
+            if row.whole("seq") != Some(named.known.highest) {
+                return Err(Cause::because("BAD_REPLY", "totals of more than one instant"));
+            }
+            // an asset that we do not know has none of our operations
+            let Some(asset) = symbols.asset(symbol) else { continue };
+            if totals.iter().any(|(other, _)| *other == asset) {
+                return Err(bad());
+            }
+            totals.push((asset, of));
+        }
+        Ok(totals)
+    })
+}
+
+/// Balances: a bare list, since the contract says so. Who answered is not said in it.
+pub fn holdings(whose: Whose, symbols: &Symbols, reply: Reply<'_>) -> Result<Vec<Holding>, Cause> {
+    if reply.body.len() > wire::MANY {
+        return Err(Cause::of("BODY_TOO_LARGE"));
+    }
+    if reply.status != 200 {
+        return Err(Cause::because("HTTP_STATUS", format!("status {}", reply.status)));
+    }
+    let Some(Json::List(rows)) = Json::read(reply.body) else { return Err(bad()) };
+    let mut holdings = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let user = match whose {
+            Whose::User(user) => user,
+            Whose::After(after, _) => {
+                let user = row.whole("user_id").filter(|user| *user > after);
+                UserId(user.ok_or_else(bad)?)
+            }
+        };
+        let symbol = row.text("asset").ok_or_else(bad)?;
+        let amount = |field| row.text(field).and_then(wire::amount).ok_or_else(bad);
+        let (available, frozen): (Amount, Amount) = (amount("available")?, amount("frozen")?);
+        let status = row.text("status").and_then(AccountStatus::parse).ok_or_else(bad)?;
+        let Some(asset) = symbols.asset(symbol) else { continue };
+        holdings.push(Holding { user, asset, available, frozen, status });
+    }
+    Ok(holdings)
+}

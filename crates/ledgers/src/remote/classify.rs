@@ -1,0 +1,401 @@
+//! From the bytes of an answer to what is known: exact, listed answers count, everything else is
+//! unknown (`spec/api.md`, "Remote ledger"; `sources/internal-transfer-v2.md` §5.4).
+//!
+//! | status | body | means |
+//! |---|---|---|
+//! | 200 | `success: true`, no `error` | done |
+//! | 200, 400 | `error: "<CODE>"`, no `success` | refused for ever |
+//! | 404 | of a key: `error: "NOT_FOUND"` | nothing is stored |
+//! | 409 | `error: "WRONG_LEDGER"` | it is another ledger, and executed nothing |
+//! | any other | any other | unknown |
+//!
+//! In the full form each of them also names ledger, incarnation and highest, and a result its own
+//! key and number. Pure: nothing here reads, waits or allocates beyond the body.
+
+use super::json::Json;
+use super::symbols::Symbols;
+use super::wire;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::ids::{AssetId, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::ledger::{Heard, Known, Stored};
+use kernel::record::Account;
+use kernel::unit::{Key, Op, Operation, Outcome};
+
+/// A refusal's code has at most so many characters, all of them visible ASCII.
+const CODE: usize = 64;
+/// What a ledger stores under a key that was fenced.
+const FENCED: &str = "FENCED";
+/// Hindrances that a ledger may name in the field `unknown`. The engine knows the first one: the
+/// ledger holds something else under the key.
+const HINDRANCES: [&str; 8] = [
+    "CONTRADICTION",
+    "BAD_OPERATION",
+    "BELOW_HORIZON",
+    "OVERFLOW",
+    "DISK_FULL",
+    "DISK_BROKEN",
+    "GONE",
+    "NOT_FOUND",
+];
+
+/// An answer as it came over the wire, read to its end.
+#[derive(Debug, Clone, Copy)]
+pub struct Reply<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// The whole body.
+    pub body: &'a [u8],
+}
+
+/// A reply in which somebody named himself.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) status: u16,
+    pub(crate) known: Known,
+    pub(crate) body: Json,
+}
+
+/// Why a reply does not count.
+pub(crate) const fn bad() -> Cause {
+    Cause::of("BAD_REPLY")
+}
+
+/// Reads what every answer of the full form has, and takes out what says that nothing is known.
+///
+/// # Errors
+/// What was heard instead of an answer.
+pub(crate) fn named(reply: Reply<'_>, most: usize) -> Result<Named, Cause> {
+    let status = reply.status;
+    if reply.body.len() > most {
+        return Err(Cause::of("BODY_TOO_LARGE"));
+    }
+    let body = Json::read(reply.body);
+    if !matches!(status, 200 | 400 | 404 | 409) {
+        let said = body.as_ref().and_then(hindrance);
+        return Err(said.unwrap_or_else(|| unlisted(status)));
+    }
+    let body = body.ok_or_else(bad)?;
+    let name = |field| body.text(field);
+    let known = match (name("ledger"), name("incarnation"), body.whole("highest")) {
+        (Some(ledger), Some(incarnation), Some(highest)) => {
+            wire::known(ledger, incarnation, highest).ok_or_else(bad)?
+        }
+        _ => return Err(if status == 200 { bad() } else { unlisted(status) }),
+    };
+    Ok(Named { status, known, body })
+}
+
+fn unlisted(status: u16) -> Cause {
+    Cause::because("HTTP_STATUS", format!("status {status}"))
+}
+
+/// The hindrance that an object names; a word that is not listed is one all the same.
+fn hindrance(json: &Json) -> Option<Cause> {
+    let word = json.text("unknown")?;
+    let listed = HINDRANCES.into_iter().find(|listed| *listed == word);
+    Some(listed.map_or(Cause::of("HINDERED"), Cause::of))
+}
+
+/// Whether an answer is of the ledger that was asked, and it knows what it had told before we asked.
+fn same(asked: Known, is: Known) -> bool {
+    (asked.identity, asked.incarnation) == (is.identity, is.incarnation)
+        && asked.highest <= is.highest
+}
+
+/// Reads an answer to a request that named the ledger.
+pub(crate) fn asked<T>(
+    known: Known,
+    reply: Reply<'_>,
+    most: usize,
+    read: impl FnOnce(&Named) -> Result<T, Cause>,
+) -> Heard<T> {
+    let named = match named(reply, most) {
+        Ok(named) => named,
+        Err(cause) => return Heard::Nothing(cause),
+    };
+    let refused = named.status == 409;
+    if refused && named.body.text("error") != Some("WRONG_LEDGER") {
+        return Heard::Nothing(unlisted(409));
+    }
+    // one that is another ledger, and did not say so, is still another
+    if refused || !same(known, named.known) {
+        return Heard::Wrong(named.known);
+    }
+    match read(&named) {
+        Ok(said) => Heard::Said(named.known, said),
+        Err(cause) => Heard::Nothing(cause),
+    }
+}
+
+/// Reads an answer to a request that named nobody.
+pub(crate) fn told<T>(
+    reply: Reply<'_>,
+    most: usize,
+    read: impl FnOnce(&Named) -> Result<T, Cause>,
+) -> Heard<T> {
+    let said = named(reply, most).and_then(|named| {
+        if named.status == 200 { Ok(named) } else { Err(unlisted(named.status)) }
+    });
+    match said.and_then(|named| Ok((named.known, read(&named)?))) {
+        Ok((known, said)) => Heard::Said(known, said),
+        Err(cause) => Heard::Nothing(cause),
+    }
+}
+
+/// What a ledger says of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Item {
+    key: Key,
+    said: Result<(u64, Outcome), Cause>,
+    terms: Option<(UserId, String, Amount)>,
+}
+
+impl Item {
+    /// Reads one object; `None` where not even its key can be read.
+    fn read(json: &Json, status: u16, highest: u64) -> Option<Self> {
+        let key = wire::key(json.text("req_id")?, json.text("leg")?)?;
+        let terms = match (json.get("user_id"), json.get("asset"), json.get("amount")) {
+            (None, None, None) => Ok(None),
+            _ => terms(json).map(Some).ok_or_else(bad),
+        };
+        let said = match hindrance(json) {
+            Some(cause) => Err(cause),
+            None => outcome(json, status, key.leg).and_then(|outcome| {
+                let seq = json.whole("seq").filter(|seq| *seq > 0 && *seq <= highest);
+                Ok((seq.ok_or_else(bad)?, outcome))
+            }),
+        };
+        match terms {
+            Ok(terms) => Some(Self { key, said, terms }),
+            Err(cause) => Some(Self { key, said: Err(cause), terms: None }),
+        }
+    }
+
+    /// Whether it speaks of this operation, as far as it says.
+    fn fits(&self, op: &Op, symbols: &Symbols) -> bool {
+        let fenced = matches!(&self.said, Ok((_, Outcome::Fenced)));
+        let Some((user, asset, amount)) = &self.terms else { return true };
+        fenced
+            || (Account::User(*user) == op.account
+                && symbols.asset(asset) == Some(op.asset)
+                && *amount == op.amount)
+    }
+
+    /// The answer that it is to an operation.
+    fn answer(&self, op: &Op, symbols: &Symbols) -> Answer {
+        match &self.said {
+            Ok(_) if !self.fits(op, symbols) => Answer::Unknown(bad()),
+            Ok((seq, Outcome::Done)) => Answer::Done(Receipt::seq(*seq)),
+            Ok((seq, Outcome::Rejected(why))) => Answer::Rejected(why.clone(), Receipt::seq(*seq)),
+            Ok((seq, Outcome::Fenced)) => {
+                Answer::Rejected(Evidence::code(FENCED), Receipt::seq(*seq))
+            }
+            Err(cause) => Answer::Unknown(cause.clone()),
+        }
+    }
+
+    /// The operation that it is. Without terms it is known by its key and outcome alone.
+    fn operation(self, symbols: &Symbols) -> Result<Operation, Cause> {
+        let (seq, outcome) = self.said?;
+        let terms = self.terms.filter(|_| outcome != Outcome::Fenced);
+        let (user, asset, amount) = match terms {
+            // no asset has the number 0, so one that we do not know equals none of ours
+            Some((user, asset, amount)) => {
+                (user, symbols.asset(&asset).unwrap_or(AssetId(0)), amount)
+            }
+            None => (UserId(0), AssetId(0), Amount::ZERO),
+        };
+        let op = Op { key: self.key, account: Account::User(user), other: None, asset, amount };
+        Ok(Operation { seq, op, outcome })
+    }
+}
+
+fn terms(json: &Json) -> Option<(UserId, String, Amount)> {
+    let amount = wire::amount(json.text("amount")?)?;
+    Some((UserId(json.whole("user_id")?), json.text("asset")?.to_owned(), amount))
+}
+
+/// Exactly one of `success: true` and `error`.
+fn outcome(json: &Json, status: u16, leg: Leg) -> Result<Outcome, Cause> {
+    match (json.get("success"), json.get("error")) {
+        (Some(Json::Flag(true)), None) if status == 200 => Ok(Outcome::Done),
+        (None, Some(Json::Text(code))) if matches!(status, 200 | 400) => {
+            if !visible(code) {
+                Err(bad())
+            } else if !leg.refusable() {
+                // whatever hinders a refund, it is not refused for ever: it is tried again
+                Err(Cause::because("REFUND_REFUSED", code.as_str()))
+            } else if code == FENCED {
+                Ok(Outcome::Fenced)
+            } else {
+                Ok(Outcome::Rejected(Evidence::code(code.clone())))
+            }
+        }
+        _ => Err(bad()),
+    }
+}
+
+/// A code that may be shown to anybody.
+fn visible(code: &str) -> bool {
+    (1..=CODE).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The answers to operations, one for each, in their order.
+pub fn results(
+    known: Known,
+    ops: &[Op],
+    symbols: &Symbols,
+    reply: Reply<'_>,
+) -> Heard<Vec<Answer>> {
+    asked(known, reply, wire::MANY, |named| {
+        let list = named.body.list("results").ok_or_else(bad)?;
+        let read = |json| Item::read(json, named.status, named.known.highest).ok_or_else(bad);
+        let items: Vec<Item> = list.iter().map(read).collect::<Result<_, _>>()?;
+        // a result that nobody asked for: this is the answer to something else
+        if items.iter().any(|item| !ops.iter().any(|op| op.key == item.key)) {
+            return Err(bad());
+        }
+        let ordered =
+            items.len() == ops.len() && items.iter().zip(ops).all(|(item, op)| item.key == op.key);
+        let answer = |(n, op): (usize, &Op)| {
+            let mut of_key = items.iter().filter(|item| item.key == op.key);
+            let one = if ordered { items.get(n) } else { of_key.next() };
+            match one {
+                // in another order, two results of one key must say the same
+                Some(item) if ordered || of_key.all(|other| other == item) => {
+                    item.answer(op, symbols)
+                }
+                Some(_) | None => Answer::Unknown(bad()),
+            }
+        };
+        Ok(ops.iter().enumerate().map(answer).collect())
+    })
+}
+
+/// What is stored under a key.
+pub fn stored(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> Heard<Stored> {
+    asked(known, reply, wire::ONE, |named| {
+        if named.status == 404 {
+            let nothing = named.body.text("error") == Some("NOT_FOUND");
+            return if nothing { Ok(Stored::Nothing) } else { Err(unlisted(404)) };
+        }
+        found(key, symbols, named)
+    })
+}
+
+fn found(key: Key, symbols: &Symbols, named: &Named) -> Result<Stored, Cause> {
+    let item = Item::read(&named.body, named.status, named.known.highest);
+    let item = item.filter(|item| item.key == key).ok_or_else(bad)?;
+    item.operation(symbols).map(Stored::Found)
+}
+
+/// What a fence came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fenced {
+    /// This is stored under the key.
+    Stored(Stored),
+    /// It is fenced, and its number must be asked for.
+    Unnumbered,
+}
+
+/// What is stored under a key after it was to be fenced.
+pub fn fenced(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> Heard<Fenced> {
+    asked(known, reply, wire::ONE, |named| {
+        let fenced = named.body.get("fenced");
+        let other = ["success", "error", "unknown"].iter().any(|n| named.body.get(n).is_some());
+        match fenced {
+            Some(Json::Flag(true)) if named.status == 200 && !other => {
+                let name = |field| named.body.get(field).is_some();
+                if name("req_id") || name("leg") || name("seq") {
+                    tombstone(key, named).map(Fenced::Stored)
+                } else {
+                    Ok(Fenced::Unnumbered)
+                }
+            }
+            Some(_) => Err(bad()),
+            None => found(key, symbols, named).map(Fenced::Stored),
+        }
+    })
+}
+
+/// A fence that says which key it is of.
+fn tombstone(key: Key, named: &Named) -> Result<Stored, Cause> {
+    let body = &named.body;
+    let text = |field| body.text(field).unwrap_or_default();
+    let seq = body.whole("seq").filter(|seq| *seq > 0 && *seq <= named.known.highest);
+    let seq = seq.filter(|_| wire::key(text("req_id"), text("leg")) == Some(key));
+    let account = Account::User(UserId(0));
+    let op = Op { key, account, other: None, asset: AssetId(0), amount: Amount::ZERO };
+    Ok(Stored::Found(Operation { seq: seq.ok_or_else(bad)?, op, outcome: Outcome::Fenced }))
+}
+
+/// Operations above a number, in the order of their numbers. A listing with a hole in its form is
+/// none: whoever matches operations must see all of them.
+pub fn operations(
+    after: u64,
+    limit: usize,
+    symbols: &Symbols,
+    reply: Reply<'_>,
+) -> Heard<Vec<Operation>> {
+    told(reply, wire::MANY, |named| {
+        let list = named.body.list("operations").ok_or_else(bad)?;
+        let (mut found, mut last) = (Vec::with_capacity(list.len()), after);
+        for json in list {
+            let item = Item::read(json, named.status, named.known.highest).ok_or_else(bad)?;
+            let whole = item.terms.is_some() || matches!(item.said, Ok((_, Outcome::Fenced)));
+            let operation = item.operation(symbols)?;
+            if !whole || operation.seq <= last {
+                return Err(bad());
+            }
+            last = operation.seq;
+            found.push(operation);
+        }
+        if found.len() > limit { Err(bad()) } else { Ok(found) }
+    })
+}
+
+/// What one answer of the simple form says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Simple {
+    /// The effect exists.
+    Done,
+    /// An error in these words. By itself it proves nothing.
+    Refused(String),
+    /// Anything else.
+    Unknown(Cause),
+}
+
+/// The longest error of the simple form, in bytes: it is a sentence there.
+const SENTENCE: usize = 256;
+
+/// The whole body is one result of `id`.
+pub fn simple(id: &str, leg: Leg, reply: Reply<'_>) -> Simple {
+    let read = || {
+        if reply.body.len() > wire::ONE {
+            return Err(Cause::of("BODY_TOO_LARGE"));
+        }
+        if !matches!(reply.status, 200 | 400) {
+            return Err(unlisted(reply.status));
+        }
+        let body = Json::read(reply.body).ok_or_else(bad)?;
+        let other = |field, own: &str| {
+            body.get(field).is_some_and(|said| *said != Json::Text(own.to_owned()))
+        };
+        if other("req_id", id) || other("leg", leg.name()) {
+            return Err(bad());
+        }
+        match (body.get("success"), body.get("error")) {
+            (Some(Json::Flag(true)), None) if reply.status == 200 => Ok(Simple::Done),
+            (None, Some(Json::Text(words)))
+                if (1..=SENTENCE).contains(&words.len())
+                    && !words.chars().any(char::is_control) =>
+            {
+                Ok(Simple::Refused(words.clone()))
+            }
+            _ => Err(bad()),
+        }
+    };
+    read().unwrap_or_else(Simple::Unknown)
+}

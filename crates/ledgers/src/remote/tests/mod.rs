@@ -1,0 +1,43 @@
+//! Which answers count, one by one and by chance.
+
+mod chance;
+mod full;
+mod simple;
+
+use super::Symbols;
+use super::classify::Reply;
+use super::wire::hex;
+use kernel::ids::{AssetId, Id, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::ledger::{Identity, Incarnation, Known};
+use kernel::record::Account;
+use kernel::unit::{Key, Op};
+
+/// What we knew before we asked.
+pub(super) const KNOWN: Known =
+    Known { identity: Identity(0xa), incarnation: Incarnation(0xb), highest: 5 };
+
+pub(super) fn symbols() -> Symbols {
+    Symbols::of([(AssetId(3), "USDT".to_owned()), (AssetId(1), "BTC".to_owned())])
+}
+
+pub(super) fn op(n: u64, leg: Leg) -> Op {
+    Op {
+        key: Key { id: Id::new(n, 7), leg },
+        account: Account::User(UserId(4001)),
+        other: None,
+        asset: AssetId(3),
+        amount: Amount(250),
+    }
+}
+
+/// The first fields of an answer of the ledger, with its highest.
+pub(super) fn who(highest: u64) -> String {
+    let (ledger, incarnation) = (hex(KNOWN.identity.0), hex(KNOWN.incarnation.0));
+    format!("\"ledger\":\"{ledger}\",\"incarnation\":\"{incarnation}\",\"highest\":{highest}")
+}
+
+pub(super) const fn reply(status: u16, body: &str) -> Reply<'_> {
+    Reply { status, body: body.as_bytes() }
+}
