@@ -18,7 +18,10 @@ pub(super) fn twist(name: &str) -> Option<Box<dyn LedgerTwist>> {
         "timeout-is-refusal" => Box::new(TimeoutIsRefusal),
         "timeout-is-success" => Box::new(TimeoutIsSuccess),
         "refusal-is-timeout" => Box::new(RefusalIsTimeout),
-        "refusal-is-success" => Box::new(RefusalIsSuccess),
+        "refusal-is-success" => Box::new(Granted(&[Code::InsufficientBalance])),
+        "status-is-ignored" => Box::new(Granted(&[Code::AccountFrozen, Code::AccountDisabled])),
+        "pays-on-credit" => Box::new(OnCredit),
+        "fee-on-top" => Box::new(FeeOnTop),
         "deposit-halved" => Box::new(Halved(Leg::Deposit)),
         "refund-halved" => Box::new(Halved(Leg::Refund)),
         _ => return None,
@@ -80,17 +83,45 @@ impl LedgerTwist for RefusalIsTimeout {
     }
 }
 
-/// Pays out what is not there.
-struct RefusalIsSuccess;
+/// Says that a leg was done which was refused with one of these: pays out what may not be paid.
+struct Granted(&'static [Code]);
 
-impl LedgerTwist for RefusalIsSuccess {
+impl LedgerTwist for Granted {
     fn answer(&self, _: &Op, answer: Answer) -> Answer {
         if let Answer::Rejected(why, receipt) = &answer
-            && why.code == Code::InsufficientBalance.name()
+            && self.0.iter().any(|code| why.code == code.name())
         {
             return Answer::Done(receipt.clone());
         }
         answer
+    }
+}
+
+/// Of a large amount it takes one unit of six decimals, and says that all of it was there.
+struct OnCredit;
+
+impl LedgerTwist for OnCredit {
+    fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
+        let one = |op: &Op| match op.key.leg {
+            Leg::Withdraw if op.amount.0 > 50_000_000 => {
+                Op { amount: Amount(1_000_000), ..op.clone() }
+            }
+            _ => op.clone(),
+        };
+        ops.iter().map(one).collect()
+    }
+}
+
+/// Wants one base unit more than is asked for.
+struct FeeOnTop;
+
+impl LedgerTwist for FeeOnTop {
+    fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
+        let one = |op: &Op| match op.key.leg {
+            Leg::Withdraw => Op { amount: Amount(op.amount.0 + 1), ..op.clone() },
+            _ => op.clone(),
+        };
+        ops.iter().map(one).collect()
     }
 }
 

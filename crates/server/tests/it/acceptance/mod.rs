@@ -2,6 +2,8 @@
 //!
 //! `docs/proof/acceptance.md` names for each id the wrong build that turns it red, and where.
 
+mod atk;
+mod bal;
 mod con;
 mod cra;
 mod fnd;
@@ -35,6 +37,11 @@ on_both_paths! {
     inv_002_fused inv_002_plain = inv::inv_002;
     inv_003_fused inv_003_plain = inv::inv_003;
     inv_004_fused inv_004_plain = inv::inv_004;
+    bal_001_fused bal_001_plain = bal::bal_001;
+    bal_002_fused bal_002_plain = bal::bal_002;
+    bal_003_fused bal_003_plain = bal::bal_003;
+    bal_004_fused bal_004_plain = bal::bal_004;
+    bal_005_fused bal_005_plain = bal::bal_005;
     fsm_001_fused fsm_001_plain = fsm::fsm_001;
     fsm_002_fused fsm_002_plain = fsm::fsm_002;
     fsm_003_fused fsm_003_plain = fsm::fsm_003;
@@ -61,6 +68,21 @@ on_both_paths! {
     fnd_004_fused fnd_004_plain = fnd::fnd_004;
     fnd_005_fused fnd_005_plain = fnd::fnd_005;
     fnd_006_fused fnd_006_plain = fnd::fnd_006;
+}
+
+/// Attacks are refused before anything is opened: the path behind makes no difference.
+macro_rules! at_the_door {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            atk::$name();
+        }
+    )*};
+}
+
+at_the_door! {
+    atk_001 atk_002 atk_003 atk_004 atk_005 atk_006 atk_007 atk_008 atk_009 atk_010 atk_011 atk_012
+    atk_013
 }
 
 /// A server at which the user has this much at Funding and at Spot.

@@ -123,6 +123,13 @@ impl Rig {
         count.expect("cases are readable")
     }
 
+    /// How many transfers were ever opened.
+    pub(crate) fn rows(&self) -> i64 {
+        let read = "SELECT count(*) FROM transfers_tb";
+        let count = sql(self.folder()).query_row(read, [], |row| row.get(0));
+        count.expect("transfers are readable")
+    }
+
     /// How many of a user's transfers are open.
     pub(crate) fn open(&self, user: u64) -> usize {
         let open = self.journal(async |journal| journal.open_of(UserId(user)).await);

@@ -99,6 +99,15 @@ fn token(sub: u64, scope: &str, now_ms: u64) -> String {
     minted.sign("at+jwt", KEY).expect("a token can be signed")
 }
 
+/// What a response says.
+pub(super) async fn replied(response: axum::response::Response) -> Reply {
+    let status = response.status().as_u16();
+    let replayed = response.headers().contains_key("idempotency-replayed");
+    let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await;
+    let body = serde_json::from_slice(&bytes.expect("a whole body"));
+    Reply { status, replayed, body: body.unwrap_or_default() }
+}
+
 impl Rig {
     fn request(
         &self,
@@ -118,11 +127,7 @@ impl Rig {
         let (router, request) = (life.router.clone(), request.expect("a request"));
         async move {
             let Ok(response) = router.oneshot(request).await;
-            let status = response.status().as_u16();
-            let replayed = response.headers().contains_key("idempotency-replayed");
-            let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await;
-            let body = serde_json::from_slice(&bytes.expect("a whole body"));
-            Reply { status, replayed, body: body.unwrap_or_default() }
+            replied(response).await
         }
     }
 

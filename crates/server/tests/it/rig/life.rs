@@ -3,7 +3,7 @@
 use super::Setup;
 use super::control::Control;
 use super::points::Point;
-use super::{journal, ledger};
+use super::{journal, ledger, lies};
 use engine::{Engine, Parts, Settings};
 use kernel::ids::{UserId, WorkerId};
 use kernel::ports::journal::Journal;
@@ -65,7 +65,11 @@ impl Life {
             }
             (Arc::new(machine.app(engine, &control)), rivals)
         });
-        let router = server::http::router(app.clone());
+        let now = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+        };
+        let router = lies::door(wrong::chosen().as_deref(), server::http::router(app.clone()), now);
         Self { control, app, router, ends, rivals, tasks, runtime: Some(runtime) }
     }
 

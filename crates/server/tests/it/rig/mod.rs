@@ -6,12 +6,15 @@ mod control;
 mod http;
 mod image;
 mod journal;
+mod knock;
 mod ledger;
+mod lies;
 mod life;
 pub(crate) mod points;
 
 pub(crate) use checks::Money;
 pub(crate) use http::{Ask, Reply, Way};
+pub(crate) use knock::Knock;
 
 use control::Control;
 use kernel::ids::Id;
