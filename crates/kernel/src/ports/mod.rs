@@ -1,5 +1,6 @@
 //! What the kernel's users reach the world through. Traits only; one boxed future per *batch*.
 
+pub mod audit;
 pub mod chain;
 pub mod clock;
 pub mod disk;

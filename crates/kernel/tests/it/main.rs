@@ -1,6 +1,7 @@
 //! The kernel as a flow's author uses it: a toy chain flow, its table, its faults, its attempts.
 
 mod admit;
+mod audit;
 mod faults;
 mod mutated;
 mod table;

@@ -1,7 +1,7 @@
 //! What must be true when everything came to rest, whatever happened on the way.
 
 use super::Process;
-use kernel::audit::{genesis, link};
+use kernel::audit::{Hash, birth, link};
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
 use kernel::life::{Leg, Place};
 use kernel::ports::journal::{Line, Linked};
@@ -34,6 +34,8 @@ pub struct Truth {
     effects: BTreeMap<(Id, LedgerId), Vec<Leg>>,
     lines: Vec<Line>,
     histories: BTreeMap<Id, Vec<Linked>>,
+    /// The hashes before the histories' first entries.
+    births: BTreeMap<Id, Hash>,
     open: u64,
     /// Two rounds of the proof, one after the other.
     breaks: Vec<String>,
@@ -60,6 +62,7 @@ impl Truth {
             effects: BTreeMap::new(),
             lines: Vec::new(),
             histories: BTreeMap::new(),
+            births: BTreeMap::new(),
             open: 0,
             breaks: Vec::new(),
             halted: None,
@@ -79,6 +82,11 @@ impl Truth {
         for line in &truth.lines {
             let history = journal.history(line.id).await.map_err(|cause| cause.to_string())?;
             truth.histories.insert(line.id, history);
+        }
+        let ids = truth.lines.iter().map(|line| line.id).collect();
+        for record in journal.get(ids).await.map_err(|cause| cause.to_string())? {
+            let flow = process.engine.flows().table(record.flow).flow;
+            truth.births.insert(record.id, birth(record.id, flow, &record.terms));
         }
         let counts = journal.counts().await.map_err(|cause| cause.to_string())?;
         truth.open = counts.iter().map(|count| count.transfers).sum();
@@ -180,7 +188,8 @@ impl Truth {
     /// A chain from the beginning to the end along the table's edges.
     fn history_fits(&self, table: &Table, line: &Line, faults: &mut Vec<String>) {
         let history = self.histories.get(&line.id).map_or(&[][..], Vec::as_slice);
-        let (mut prev, mut stands) = (genesis(line.id), None);
+        let birth = self.births.get(&line.id).copied().unwrap_or_default();
+        let (mut prev, mut stands) = (birth, None);
         for (seq, linked) in (0..).zip(history) {
             let entry = &linked.entry;
             let legal = match (entry.from, table.coded(entry.to)) {

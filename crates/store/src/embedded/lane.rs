@@ -1,5 +1,6 @@
 //! What the one writer carries from one journal write to the next.
 
+use super::deeds::{self, Last};
 use super::text::{int, read_id, uint};
 use kernel::ids::{Id, Millis};
 use rusqlite::{Connection, OptionalExtension};
@@ -20,6 +21,8 @@ pub(super) struct Lane {
     pub seq: u64,
     /// The last row of `audit_units`.
     pub audit: u64,
+    /// The ends of the chains that belong to no transfer.
+    pub deeds: Last,
     /// The highest id of a transfer: what lies above it was never opened.
     pub opened: Option<Id>,
     /// The highest id with an operation: what lies above it has none.
@@ -62,6 +65,7 @@ impl Lane {
             batch: batches,
             seq: seq.parse().unwrap_or(0),
             audit: uint(audit),
+            deeds: deeds::last(db)?,
             opened: highest("SELECT max(req_id) FROM transfers")?,
             operated: highest("SELECT max(req_id) FROM operations")?,
             halted: state("halted")?.is_some(),

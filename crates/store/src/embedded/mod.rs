@@ -4,6 +4,8 @@
 //! connections of their own and never wait for it.
 
 mod attempts;
+mod audit;
+mod deeds;
 mod due;
 mod fail;
 mod funding;
@@ -50,7 +52,7 @@ pub const FILE: &str = "portage.db";
 /// The file whose lock says who owns the folder.
 const LOCK: &str = "portage.lock";
 /// The shape of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// Marks the file as ours: "Port".
 const APPLICATION: i64 = 0x506f_7274;
 /// How many requests wait for the writer.
@@ -299,7 +301,7 @@ impl Journal for Embedded {
     }
 
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        self.ask(move |db, _| read::history(db, id))
+        self.ask(move |db, flows| read::history(db, flows, id))
     }
 
     fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {

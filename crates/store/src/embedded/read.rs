@@ -1,7 +1,9 @@
 //! Questions to the store.
 
+use super::lane::LANE;
 use super::rows;
 use super::text::{self, int, uint};
+use kernel::audit::proof::Stored;
 use kernel::audit::{Entry, Hash};
 use kernel::ids::{Id, LedgerId, UserId};
 use kernel::money::{Asset, AssetStatus};
@@ -50,22 +52,35 @@ pub(super) fn bound(
 type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String, u64);
 
 /// A transfer's history with its hash chain.
-pub(super) fn history(db: &Connection, id: Id) -> rusqlite::Result<Vec<Linked>> {
-    let sql = "SELECT history FROM transfers WHERE req_id = ?";
-    let text: Option<String> =
-        db.prepare_cached(sql)?.query_row([id.to_string()], |row| row.get(0)).optional()?;
-    let Some(text) = text else { return Ok(Vec::new()) };
-    let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
-        .map_err(|_| text::damaged(0, "not a history"))?;
-    let mut prev = kernel::audit::genesis(id);
-    let mut linked = Vec::with_capacity(lines.len());
-    for (seq, at, from, to, event, caller, detail, hash, _) in lines {
-        let hash = hash_of(&hash)?;
-        let entry = Entry { seq, at, from, to, event, caller, detail };
+pub(super) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Linked>> {
+    let sql = format!("SELECT {}, history FROM transfers WHERE req_id = ?", rows::COLUMNS);
+    let read =
+        |row: &Row<'_>| Ok((birth(flows, row)?, entries(row.get_ref("history")?.as_str()?)?));
+    let found = db.prepare_cached(&sql)?.query_row([id.to_string()], read).optional()?;
+    let Some((mut prev, entries)) = found else { return Ok(Vec::new()) };
+    let mut linked = Vec::with_capacity(entries.len());
+    for Stored { entry, hash, .. } in entries {
         linked.push(Linked { entry, prev, hash });
         prev = hash;
     }
     Ok(linked)
+}
+
+/// The hash before a history's first entry, from a row that begins with a record's columns.
+pub(super) fn birth(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Hash> {
+    let record = rows::record(flows, row)?;
+    Ok(kernel::audit::birth(record.id, flows.table(record.flow).flow, &record.terms))
+}
+
+/// The entries of a history's text.
+pub(super) fn entries(text: &str) -> rusqlite::Result<Vec<Stored>> {
+    let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
+        .map_err(|_| text::damaged(0, "not a history"))?;
+    let entry = |(seq, at, from, to, event, caller, detail, hash, unit): Line| {
+        let entry = Entry { seq, at, from, to, event, caller, detail };
+        Ok(Stored { entry, hash: hash_of(&hash)?, lane: LANE, unit })
+    };
+    lines.into_iter().map(entry).collect()
 }
 
 fn hash_of(text: &str) -> rusqlite::Result<Hash> {

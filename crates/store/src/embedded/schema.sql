@@ -63,6 +63,8 @@ CREATE TABLE externals (
   direction TEXT NOT NULL, reference TEXT NOT NULL,
   user_id INTEGER NOT NULL, asset_id INTEGER NOT NULL, amount TEXT NOT NULL,
   available TEXT NOT NULL, reason TEXT NOT NULL, caller TEXT NOT NULL, at INTEGER NOT NULL,
+  -- its place in the audit's chain of external movements, its hash there, the write it was part of
+  entry INTEGER, hash BLOB, audit_unit INTEGER,
   UNIQUE (direction, reference)
 );
 CREATE TABLE balances_tb (
@@ -100,7 +102,9 @@ CREATE TABLE cases (
 CREATE TABLE operator_actions (
   action_id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
   reason TEXT NOT NULL, caller TEXT NOT NULL, idempotency_key TEXT NOT NULL UNIQUE,
-  found INTEGER NOT NULL, at INTEGER NOT NULL
+  found INTEGER NOT NULL, at INTEGER NOT NULL,
+  -- its place in the audit's chain of actions, its hash there, the write it was part of
+  entry INTEGER, hash BLOB, audit_unit INTEGER
 );
 -- Pipeline accounts; empty until that flow is there.
 CREATE TABLE accounts_tb (
@@ -139,8 +143,9 @@ CREATE TABLE attempt_forms (
   bytes BLOB NOT NULL, repeatable INTEGER NOT NULL, expires INTEGER NOT NULL,
   PRIMARY KEY (attempt_id, n)
 ) WITHOUT ROWID;
--- One row for each write with history; its entries carry its n. The digest is over their hashes in
--- the order of transfer_id, then of their place in the history.
+-- One row for each write with entries; they carry its n. The digest is over their hashes: of external
+-- movements, then of operators' actions, then of histories in the order of transfer_id, each chain's
+-- in the order of their places.
 CREATE TABLE audit_units (
   lane INTEGER NOT NULL, n INTEGER NOT NULL, count INTEGER NOT NULL, digest BLOB NOT NULL,
   at INTEGER NOT NULL, PRIMARY KEY (lane, n)

@@ -24,11 +24,15 @@ pub(super) struct Instant {
 impl Instant {
     /// Begins at the moment of this call.
     pub(super) fn begin(db: Connection, flows: Arc<Flows>) -> rusqlite::Result<Self> {
-        db.execute_batch("BEGIN")?;
-        // a deferred transaction begins with its first reading
-        db.query_row("SELECT count(*) FROM ledgers_tb", [], |_| Ok(()))?;
+        begin(&db)?;
         Ok(Self { reader: Readers::new(vec![db]), flows })
     }
+}
+
+/// Begins a read transaction now: a deferred one begins with its first reading.
+pub(super) fn begin(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch("BEGIN")?;
+    db.query_row("SELECT count(*) FROM ledgers_tb", [], |_| Ok(()))
 }
 
 impl Snapshot for Instant {

@@ -205,7 +205,9 @@ impl Group<'_> {
         self.lane.serial += 1;
         self.lane.opened = higher(self.lane.opened, record.id);
         let whose = (int(self.lane.serial), record.flow);
-        let added = self.added(touch.events, whose, (0, audit::genesis(record.id)))?;
+        let flow = self.flows.table(record.flow).flow;
+        let birth = audit::birth(record.id, flow, &record.terms);
+        let added = self.added(touch.events, whose, (0, birth))?;
         let (serial, lane) = (self.lane.serial, self.lane);
         self.row(&record, &added, lane.batch)?;
         let table = self.flows.table(record.flow);

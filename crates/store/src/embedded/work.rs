@@ -1,9 +1,11 @@
 //! What the writer is asked to do. Each item can be run again: a group that is broken by one of
 //! them is taken apart.
 
+use super::deeds::Deeds;
 use super::funding::{NewOperation, Undo, book_external};
 use super::group::Group;
 use kernel::answer::{Answer, Cause};
+use kernel::audit::seal::Seal;
 use kernel::ids::LedgerId;
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::unit::{Key, Op, Operation, Outcome, Unit, Wrote};
@@ -41,6 +43,8 @@ pub(crate) enum Work {
     Status(Ask<StatusChange, bool>),
     /// External money.
     External(Ask<External, Moved>),
+    /// A seal of the audit.
+    Seal(Ask<Seal, ()>),
 }
 
 impl Work {
@@ -49,7 +53,7 @@ impl Work {
         match self {
             Self::Units { units, .. } => units.len(),
             Self::Legs { ops, .. } => ops.len(),
-            Self::Fence(_) | Self::Status(_) | Self::External(_) => 1,
+            Self::Fence(_) | Self::Status(_) | Self::External(_) | Self::Seal(_) => 1,
         }
     }
 
@@ -69,6 +73,7 @@ impl Work {
             Self::External(ask) => {
                 ask.answer = Some(Ok(book_external(group, &ask.question)?));
             }
+            Self::Seal(ask) => ask.answer = Some(group.seal(&ask.question)?),
         }
         Ok(())
     }
@@ -77,7 +82,11 @@ impl Work {
     pub(super) fn full(&mut self, n: usize) {
         match self {
             Self::Units { wrote, .. } => put(wrote, n, Wrote::Full, Wrote::Full),
-            Self::Legs { .. } | Self::Fence(_) | Self::Status(_) | Self::External(_) => {
+            Self::Legs { .. }
+            | Self::Fence(_)
+            | Self::Status(_)
+            | Self::External(_)
+            | Self::Seal(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -94,6 +103,7 @@ impl Work {
             Self::Fence(ask) => ask.answer = Some(Err(cause.clone())),
             Self::Status(ask) => ask.answer = Some(Err(cause.clone())),
             Self::External(ask) => ask.answer = Some(Err(cause.clone())),
+            Self::Seal(ask) => ask.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -106,6 +116,7 @@ impl Work {
             Self::Fence(ask) => ask.tell(),
             Self::Status(ask) => ask.tell(),
             Self::External(ask) => ask.tell(),
+            Self::Seal(ask) => ask.tell(),
         }
     }
 }
@@ -187,6 +198,7 @@ impl Group<'_> {
             found,
             int(self.at),
         ])?;
+        self.deed(Deeds::Operators)?;
         Ok(Ok(found))
     }
 }

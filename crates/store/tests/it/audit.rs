@@ -2,10 +2,11 @@
 
 use crate::bed::{Bed, COIN, id};
 use crate::site::fund;
-use kernel::audit::{Entry, Hash, UnitDigest, genesis, link};
+use kernel::audit::{Entry, Hash, UnitDigest, WORLD, birth, deed, genesis, link};
 use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
+use kernel::record::Record;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
@@ -50,19 +51,45 @@ fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// External movements, each with the number of its group write and its hash.
+fn moved(db: &Connection) -> Vec<(u64, Entry, Hash)> {
+    let sql = "SELECT audit_unit, entry, at, direction, caller, hash, operation_id, reference, \
+               user_id, asset_id, amount, available, reason FROM externals ORDER BY operation_id";
+    let nat = |n: i64| u64::try_from(n).expect("not below zero");
+    let mut ask = db.prepare(sql).expect("the table");
+    let read = |row: &rusqlite::Row<'_>| {
+        let text = |n| Ok::<_, rusqlite::Error>(row.get::<_, String>(n)?);
+        let number = |n| Ok::<_, rusqlite::Error>(row.get::<_, i64>(n)?.to_string());
+        let fields =
+            [number(6)?, text(7)?, number(8)?, number(9)?, text(10)?, text(11)?, text(12)?];
+        let fields = fields.each_ref().map(String::as_str);
+        let entry = deed(row.get(1)?, nat(row.get(2)?), &text(3)?, &text(4)?, &fields);
+        Ok((nat(row.get(0)?), entry, row.get(5)?))
+    };
+    ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
+}
+
 /// What is wrong with the rows; nothing where all of it can be computed again.
-fn faults(db: &Connection) -> Vec<String> {
+fn faults(db: &Connection, births: &BTreeMap<Id, Hash>) -> Vec<String> {
     let mut told = told(db);
     told.sort_by_key(|t| (t.number, t.entry.seq));
     let mut faults = Vec::new();
     let mut last: BTreeMap<Id, Hash> = BTreeMap::new();
     let mut units: BTreeMap<u64, UnitDigest> = BTreeMap::new();
+    let mut world = genesis(WORLD);
+    for (unit, entry, hash) in moved(db) {
+        world = link(world, &entry);
+        if world != hash {
+            faults.push(format!("external movement {}", entry.seq));
+        }
+        units.entry(unit).or_default().push(world);
+    }
     for Told { transfer, unit, entry, prev, hash, .. } in told {
         let before = last.get(&transfer).copied();
         if prev != before.as_ref().map(hex) {
             faults.push(format!("{transfer} {}: the hash before", entry.seq));
         }
-        let now = link(before.unwrap_or_else(|| genesis(transfer)), &entry);
+        let now = link(before.unwrap_or_else(|| births[&transfer]), &entry);
         if hash != hex(&now) {
             faults.push(format!("{transfer} {}: its hash", entry.seq));
         }
@@ -113,8 +140,11 @@ async fn chains_and_units_can_be_computed_again() {
             store = bed.open();
         }
     }
+    let records = store.get((0..80).map(id).collect()).await.expect("records");
+    let birth = |record: &Record| (record.id, birth(record.id, "internal", &record.terms));
+    let births: BTreeMap<Id, Hash> = records.iter().map(birth).collect();
     let tool = bed.tool();
-    assert_eq!(faults(&tool), [""; 0]);
+    assert_eq!(faults(&tool, &births), [""; 0]);
     let spoil = [
         (
             "one word",
@@ -124,14 +154,18 @@ async fn chains_and_units_can_be_computed_again() {
             ),
         ),
         ("a transfer", format!("DELETE FROM transfers WHERE req_id = '{}'", id(8))),
+        (
+            "money from outside",
+            "UPDATE externals SET user_id = 9 WHERE operation_id = 2".to_owned(),
+        ),
         ("a unit's row", "DELETE FROM audit_units WHERE n = 4".to_owned()),
         ("a digest", "UPDATE audit_units SET digest = zeroblob(32) WHERE n = 5".to_owned()),
     ];
     for (what, sql) in spoil {
         let change = tool.unchecked_transaction().expect("a transaction");
         assert_eq!(change.execute(&sql, []).expect(&sql), 1, "{what}");
-        assert!(!faults(&change).is_empty(), "{what} was not found");
+        assert!(!faults(&change, &births).is_empty(), "{what} was not found");
         change.rollback().expect("a rollback");
     }
-    assert_eq!(faults(&tool), [""; 0]);
+    assert_eq!(faults(&tool, &births), [""; 0]);
 }

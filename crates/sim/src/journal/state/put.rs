@@ -3,7 +3,7 @@
 use super::{BindingKey, State};
 use crate::journal::hands::Hands;
 use kernel::answer::{Cause, Evidence};
-use kernel::audit::{Entry, Hash, genesis, link};
+use kernel::audit::{Entry, Hash, birth, genesis, link};
 use kernel::ids::{FlowId, Id, Millis, Serial};
 use kernel::ports::journal::Linked;
 use kernel::ports::ledger::{Incarnation, Known};
@@ -144,8 +144,12 @@ impl State {
 
     /// Adds an event to its chain; its hash.
     pub(super) fn event(&mut self, event: Event, at: Millis) -> Hash {
-        let flow = self.transfers.get(&event.id).map_or(FlowId(0), |record| record.flow);
-        let table = self.flows.table(flow);
+        let record = self.transfers.get(&event.id);
+        let table = self.flows.table(record.map_or(FlowId(0), |record| record.flow));
+        let start = record.map_or_else(
+            || genesis(event.id),
+            |record| birth(record.id, table.flow, &record.terms),
+        );
         let history = self.history.entry(event.id).or_default();
         let entry = Entry {
             seq: u32::try_from(history.len()).unwrap_or(u32::MAX),
@@ -156,7 +160,7 @@ impl State {
             caller: event.caller.as_deref().map(str::to_owned),
             detail: event.detail.as_deref().map(str::to_owned),
         };
-        let prev = history.last().map_or_else(|| genesis(event.id), |linked| linked.hash);
+        let prev = history.last().map_or(start, |linked| linked.hash);
         let hash = link(prev, &entry);
         history.push(Linked { entry, prev, hash });
         hash

@@ -36,7 +36,7 @@ pub(super) struct Bench {
     pub clock: HandClock,
     pub flow: FlowId,
     now: Option<Opened>,
-    flows: Arc<Flows>,
+    pub(super) flows: Arc<Flows>,
     site: Site,
     check: &'static str,
 }

@@ -2,8 +2,9 @@
 
 use super::bench::{Bench, NOON, RICH, id};
 use super::checks;
-use kernel::audit::{genesis, link};
+use kernel::audit::{birth, link};
 use kernel::ports::journal::Linked;
+use kernel::record::Record;
 
 checks! {
     a_history_is_a_chain_from_its_transfer,
@@ -13,9 +14,9 @@ checks! {
     an_unknown_transfer_has_none,
 }
 
-/// Numbers from 0, and every hash computed again.
-fn chained(b: &Bench, id: kernel::ids::Id, history: &[Linked]) {
-    let mut prev = genesis(id);
+/// Numbers from 0, and every hash computed again from what was agreed.
+fn chained(b: &Bench, record: &Record, history: &[Linked]) {
+    let mut prev = birth(record.id, b.flows.table(record.flow).flow, &record.terms);
     for (seq, linked) in (0..).zip(history) {
         b.same("an entry's number", &linked.entry.seq, &seq);
         b.same("the hash before", &linked.prev, &prev);
@@ -34,7 +35,7 @@ async fn a_history_is_a_chain_from_its_transfer(b: &mut Bench) {
     }
     let history = b.history(id(1)).await;
     b.same("its entries", &history.len(), &5);
-    chained(b, id(1), &history);
+    chained(b, &record, &history);
     let at: Vec<_> = history.iter().map(|linked| linked.entry.at).collect();
     b.same("their times", &at, &times);
     let codes: Vec<_> = history.iter().map(|l| (l.entry.from, l.entry.to)).collect();
@@ -51,7 +52,7 @@ async fn an_entry_says_what_the_event_said(b: &mut Bench) {
     }
     let written = b.written("a move", unit).await;
     let history = b.history(id(1)).await;
-    chained(b, id(1), &history);
+    chained(b, &record, &history);
     let [created, failed] = history.as_slice() else {
         b.holds(false, "two entries", &history);
         return;
@@ -75,10 +76,10 @@ async fn histories_of_one_unit_are_apart(b: &mut Bench) {
     unit.then.events.push(b.event(&second, "SOURCE_PENDING", "SOURCE_CALL"));
     unit.then.events.push(b.event(&first, "SOURCE_DONE", "SOURCE_OK"));
     b.written("two transfers", unit).await;
-    for (n, entries) in [(1, 3), (2, 2)] {
-        let history = b.history(id(n)).await;
+    for (record, entries) in [(first, 3), (second, 2)] {
+        let history = b.history(record.id).await;
         b.same("its entries", &history.len(), &entries);
-        chained(b, id(n), &history);
+        chained(b, &record, &history);
     }
 }
 
@@ -90,7 +91,7 @@ async fn a_history_goes_on_after_a_restart(b: &mut Bench) {
     b.moved(&record, "FAILED").await;
     let history = b.history(id(1)).await;
     b.same("its entries", &history.len(), &3);
-    chained(b, id(1), &history);
+    chained(b, &record, &history);
 }
 
 async fn an_unknown_transfer_has_none(b: &mut Bench) {

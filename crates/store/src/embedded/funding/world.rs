@@ -1,5 +1,6 @@
 //! External money in and out of Funding accounts.
 
+use super::super::deeds::Deeds;
 use super::super::group::Group;
 use super::super::text::{self, int, uint};
 use super::books::{Balance, Book, Undo};
@@ -68,6 +69,7 @@ pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Resu
         &*movement.caller,
         int(group.at),
     ])?;
+    group.deed(Deeds::World)?;
     Ok(Moved::Done { operation: group.lane.seq, available, at: group.at, replayed: false })
 }
 

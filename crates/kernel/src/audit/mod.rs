@@ -1,9 +1,22 @@
-//! The hash chain of a transfer's history, and the digest of one journal write.
+//! The audit: chains of hashes, the digest of one journal write, seals over many, and their proof.
 //!
-//! The journal calls these while it writes, so a row and its hash are one write.
+//! Every entry is linked to the one before it in its chain: a transfer's history, what operators
+//! did, what came from the world. The entries of one journal write make a unit; a [`seal`] covers
+//! units up to a stated number. The journal calls these while it writes, so a row and its hash are
+//! one write; [`proof`] computes all of it again.
+
+pub mod merkle;
+pub mod proof;
+pub mod seal;
 
 use crate::ids::{Id, Millis};
+use crate::record::{Binding, Party, Terms};
 use sha2::{Digest, Sha256};
+
+/// The chain of what operators did. No transfer has this id: its time would be 1970.
+pub const OPERATORS: Id = Id(0);
+/// The chain of money that came from the world or went there.
+pub const WORLD: Id = Id(1);
 
 /// A SHA-256 hash.
 pub type Hash = [u8; 32];
@@ -27,13 +40,74 @@ pub struct Entry {
     pub detail: Option<String>,
 }
 
-/// The hash before a transfer's first entry: it binds the chain to the transfer.
+/// The hash before the first entry of a chain that belongs to no transfer.
 pub fn genesis(id: Id) -> Hash {
     Sha256::new()
         .chain_update(b"portage transfer")
         .chain_update(id.0.to_be_bytes())
         .finalize()
         .into()
+}
+
+/// The hash before a transfer's first entry: it binds the chain to what was agreed, so that an
+/// amount or an account cannot be changed behind a history.
+pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
+    let Terms {
+        principal,
+        user,
+        binding,
+        source,
+        target,
+        asset,
+        amount,
+        fee,
+        deadline,
+        memo,
+        reference,
+        metadata,
+    } = terms;
+    let mut hash = Sha256::new_with_prefix(genesis(id));
+    text(&mut hash, Some(flow));
+    text(&mut hash, Some(principal));
+    hash.update(user.0.to_be_bytes());
+    let Binding { scope, key, fingerprint } = match binding {
+        Some(binding) => binding,
+        None => &Binding { scope: "".into(), key: "".into(), fingerprint: [0; 32] },
+    };
+    hash.update([u8::from(binding.is_some())]);
+    text(&mut hash, Some(scope));
+    text(&mut hash, Some(key));
+    hash.update(fingerprint);
+    for Party { system, account } in [source, target] {
+        hash.update([system.code()]);
+        text(&mut hash, Some(&account.to_string()));
+    }
+    hash.update(asset.0.to_be_bytes());
+    hash.update(amount.0.to_be_bytes());
+    hash.update(fee.0.to_be_bytes());
+    hash.update([u8::from(deadline.is_some())]);
+    hash.update(deadline.unwrap_or_default().to_be_bytes());
+    text(&mut hash, memo.as_deref());
+    text(&mut hash, reference.as_deref());
+    for (name, value) in metadata {
+        text(&mut hash, Some(name));
+        text(&mut hash, Some(value));
+    }
+    hash.finalize().into()
+}
+
+/// The entry of something that belongs to no transfer, with all of its row: `fields` are the columns
+/// that the entry has no place for, in the row's order.
+pub fn deed(seq: u32, at: Millis, event: &str, caller: &str, fields: &[&str]) -> Entry {
+    Entry {
+        seq,
+        at,
+        from: None,
+        to: 0,
+        event: event.to_owned(),
+        caller: Some(caller.to_owned()),
+        detail: Some(serde_json::Value::from(fields).to_string()),
+    }
 }
 
 /// The hash of an entry that follows `prev`. Every field is preceded by its length or presence, so
@@ -62,6 +136,30 @@ fn text(hash: &mut Sha256, text: Option<&str>) {
             hash.update(text);
         }
         None => hash.update([0]),
+    }
+}
+
+/// A row of `audit_units`: one journal write with entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditUnit {
+    /// Whose write.
+    pub lane: u64,
+    /// Its number in the lane, from 1, without a gap.
+    pub n: u64,
+    /// So many entries.
+    pub count: u32,
+    /// The digest of their hashes.
+    pub digest: Hash,
+}
+
+impl AuditUnit {
+    /// Its bytes in a seal's tree.
+    fn leaf(&self) -> Vec<u8> {
+        let mut leaf = self.lane.to_be_bytes().to_vec();
+        leaf.extend(self.n.to_be_bytes());
+        leaf.extend(self.count.to_be_bytes());
+        leaf.extend(self.digest);
+        leaf
     }
 }
 

@@ -1,0 +1,485 @@
+//! The proof that nothing of the audit was changed, removed or cut off: all of it computed again.
+//!
+//! Chains come first (the world, operators, then transfers by number: the order in which a unit's
+//! digest takes them), then units and seals by their numbers. Of the chains nothing is kept but the
+//! units whose entries did not all come yet, and which ones are complete.
+
+use super::seal::{Seal, SealKey, Sealing};
+use super::{AuditUnit, Entry, Hash, UnitDigest, link};
+use crate::ids::{Id, Serial};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// So many faults are named; more are only counted.
+const NAMED: usize = 200;
+
+/// A chain that is about to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain {
+    /// Whose: a transfer's, [`super::OPERATORS`] or [`super::WORLD`].
+    pub id: Id,
+    /// The transfer's number; 0 for the others.
+    pub serial: Serial,
+    /// The hash before its first entry, computed from what the rows say now.
+    pub start: Hash,
+}
+
+/// An entry of a chain, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// What it says.
+    pub entry: Entry,
+    /// The hash that is stored with it.
+    pub hash: Hash,
+    /// The lane of the write that it was part of.
+    pub lane: u64,
+    /// That write's number.
+    pub unit: u64,
+}
+
+/// What a transfer's row says of its history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// The number of the state in which it stands.
+    pub state: i16,
+    /// So many entries.
+    pub events: u32,
+    /// The hash of the last one.
+    pub hash: Hash,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// An entry, or what was agreed at the beginning of its chain, is not what was hashed.
+    Entry {
+        /// The chain.
+        id: Id,
+        /// Its place there.
+        seq: u32,
+    },
+    /// A transfer's row cannot be read.
+    Unreadable {
+        /// Its number.
+        serial: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A transfer's row says something else than the end of its history.
+    Standing {
+        /// The transfer.
+        id: Id,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Transfers of these numbers are not there.
+    Removed {
+        /// The first.
+        from: u64,
+        /// The last.
+        to: u64,
+    },
+    /// A unit is not what its entries make it.
+    Unit {
+        /// Its lane.
+        lane: u64,
+        /// Its number.
+        n: u64,
+        /// What is wrong with it.
+        what: UnitFault,
+    },
+    /// A seal is not what the units make it, or does not follow the one before it.
+    Seal {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// What a seal covers is not there any more.
+    Cut {
+        /// The seal.
+        seal: u64,
+        /// The lane.
+        lane: u64,
+        /// The number that it covers.
+        sealed: u64,
+        /// The last number that is there.
+        last: u64,
+    },
+    /// The seal that somebody kept elsewhere.
+    Kept {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+/// What is wrong with a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitFault {
+    /// It has no row, but this chain names it.
+    NoRow(Id),
+    /// All its entries came, and then one more, of this chain.
+    TooMany(Id),
+    /// So many of its entries are not there.
+    TooFew(u32),
+    /// Its entries have another digest.
+    Digest,
+    /// Its row is missing between others.
+    Gap,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry { id, seq: 0 } if *id > super::WORLD => write!(
+                f,
+                "transfer {id}: what was agreed (amount, accounts, …) or entry 0 was changed"
+            ),
+            Self::Entry { id, seq } => write!(f, "{}: entry {seq} was changed", Whose(*id)),
+            Self::Standing { id, what } => {
+                write!(f, "{}: its {what} is not that of its history's end", Whose(*id))
+            }
+            Self::Unreadable { serial, what } => {
+                write!(f, "transfer number {serial} cannot be read: {what}")
+            }
+            Self::Removed { from, to } if from == to => {
+                write!(f, "transfer number {from} was removed")
+            }
+            Self::Removed { from, to } => write!(f, "transfers number {from} to {to} were removed"),
+            Self::Unit { lane, n, what } => {
+                write!(f, "unit {lane}:{n}: ")?;
+                match what {
+                    UnitFault::NoRow(id) => {
+                        write!(f, "it has no row; {} has an entry of it", Whose(*id))
+                    }
+                    UnitFault::TooMany(id) => {
+                        write!(f, "an entry too many, of {}", Whose(*id))
+                    }
+                    UnitFault::TooFew(missing) => write!(f, "{missing} of its entries are missing"),
+                    UnitFault::Digest => write!(f, "its entries are not those that were written"),
+                    UnitFault::Gap => write!(f, "it is missing"),
+                }
+            }
+            Self::Seal { number, what } => write!(f, "seal {number}: {what}"),
+            Self::Cut { seal, lane, sealed, last } => write!(
+                f,
+                "the end was cut off: seal {seal} covers lane {lane} up to unit {sealed}, and the \
+                 last one there is {last}"
+            ),
+            Self::Kept { number, what } => write!(f, "the seal {number} that was kept: {what}"),
+        }
+    }
+}
+
+/// The owner of a chain, for people.
+struct Whose(Id);
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            super::OPERATORS => f.write_str("operators' actions"),
+            super::WORLD => f.write_str("external movements"),
+            id => write!(f, "transfer {id}"),
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Transfers.
+    pub transfers: u64,
+    /// Entries of all chains.
+    pub entries: u64,
+    /// Units.
+    pub units: u64,
+    /// Units above the last seal.
+    pub unsealed: u64,
+    /// Seals.
+    pub seals: u64,
+    /// The last seal.
+    pub last: Option<Seal>,
+    /// So many faults.
+    pub wrong: u64,
+    /// The first of them.
+    pub faults: Vec<Fault>,
+}
+
+/// A seal that somebody kept elsewhere: in the log, on paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Its number.
+    pub number: u64,
+    /// Its root.
+    pub root: Hash,
+    /// Its MAC.
+    pub mac: Hash,
+}
+
+/// Numbers that are complete, as ranges: few, since units become complete nearly in order.
+#[derive(Debug, Default)]
+struct Complete(BTreeMap<(u64, u64), u64>);
+
+impl Complete {
+    fn has(&self, lane: u64, n: u64) -> bool {
+        let before = self.0.range(..=(lane, n)).next_back();
+        before.is_some_and(|((of, _), to)| *of == lane && *to >= n)
+    }
+
+    fn add(&mut self, lane: u64, n: u64) {
+        let (mut from, mut to) = (n, n);
+        if let Some(below) = n.checked_sub(1)
+            && let Some(((of, start), end)) = self.0.range(..=(lane, below)).next_back()
+            && (*of, *end) == (lane, below)
+        {
+            from = *start;
+        }
+        if let Some(above) = n.checked_add(1)
+            && let Some(end) = self.0.remove(&(lane, above))
+        {
+            to = end;
+        }
+        self.0.insert((lane, from), to);
+    }
+}
+
+/// A unit whose entries did not all come yet.
+#[derive(Debug)]
+struct Open {
+    row: AuditUnit,
+    digest: UnitDigest,
+}
+
+/// The proof in the making.
+#[derive(Debug)]
+pub struct Proof {
+    key: SealKey,
+    kept: Option<Kept>,
+    /// Transfers are numbered without a gap.
+    gapless: bool,
+    /// The chain that is read, its next place and the hash before it.
+    chain: Option<(Chain, u32, Hash)>,
+    /// Where the history that was read last stands.
+    stands: i16,
+    serial: u64,
+    open: BTreeMap<(u64, u64), Open>,
+    complete: Complete,
+    /// Units of which no row was found.
+    strange: BTreeMap<(u64, u64), Id>,
+    found: Findings,
+}
+
+impl Proof {
+    /// Begins. `gapless`: the journal numbers its transfers without a gap.
+    pub fn new(key: SealKey, kept: Option<Kept>, gapless: bool) -> Self {
+        Self {
+            key,
+            kept,
+            gapless,
+            chain: None,
+            stands: 0,
+            serial: 0,
+            open: BTreeMap::new(),
+            complete: Complete::default(),
+            strange: BTreeMap::new(),
+            found: Findings::default(),
+        }
+    }
+
+    fn wrong(&mut self, fault: Fault) {
+        self.found.wrong = self.found.wrong.saturating_add(1);
+        if self.found.faults.len() < NAMED {
+            self.found.faults.push(fault);
+        }
+    }
+
+    /// True where the row of a unit must be handed in by [`Proof::row`] before its entries.
+    pub fn lacks(&self, lane: u64, n: u64) -> bool {
+        let at = (lane, n);
+        !self.open.contains_key(&at)
+            && !self.strange.contains_key(&at)
+            && !self.complete.has(lane, n)
+    }
+
+    /// The row of a unit that entries are about to name.
+    pub fn row(&mut self, row: AuditUnit) {
+        self.open.insert((row.lane, row.n), Open { row, digest: UnitDigest::default() });
+    }
+
+    /// A chain begins.
+    pub fn begin(&mut self, chain: Chain) {
+        self.numbered(chain.serial.0);
+        self.chain = Some((chain, 0, chain.start));
+    }
+
+    /// A transfer whose row cannot be read.
+    pub fn unreadable(&mut self, serial: Serial, what: String) {
+        self.numbered(serial.0);
+        self.wrong(Fault::Unreadable { serial: serial.0, what });
+    }
+
+    /// The next transfer; 0 for a chain that belongs to none.
+    fn numbered(&mut self, number: u64) {
+        if number == 0 {
+            return;
+        }
+        self.found.transfers = self.found.transfers.saturating_add(1);
+        let next = self.serial.saturating_add(1);
+        if self.gapless && number > next {
+            self.wrong(Fault::Removed { from: next, to: number.saturating_sub(1) });
+        }
+        self.serial = number;
+    }
+
+    /// The next entry of the chain that began last.
+    pub fn entry(&mut self, stored: &Stored) {
+        let Some((chain, seq, prev)) = self.chain else { return };
+        let Stored { entry, hash, lane, unit } = stored;
+        self.found.entries = self.found.entries.saturating_add(1);
+        if entry.seq != seq || link(prev, entry) != *hash {
+            self.wrong(Fault::Entry { id: chain.id, seq });
+        }
+        // one change is one fault: what follows is held to the hash that is stored
+        self.chain = Some((chain, seq.saturating_add(1), *hash));
+        self.stands = entry.to;
+        self.member(chain.id, (*lane, *unit), *hash);
+    }
+
+    /// An entry as a member of its unit.
+    fn member(&mut self, id: Id, at: (u64, u64), hash: Hash) {
+        let (lane, n) = at;
+        let Some(open) = self.open.get_mut(&at) else {
+            if self.complete.has(lane, n) {
+                self.wrong(Fault::Unit { lane, n, what: UnitFault::TooMany(id) });
+            } else if self.strange.insert(at, id).is_none() {
+                self.wrong(Fault::Unit { lane, n, what: UnitFault::NoRow(id) });
+            }
+            return;
+        };
+        open.digest.push(hash);
+        if open.digest.count < open.row.count {
+            return;
+        }
+        if let Some(Open { row, digest }) = self.open.remove(&at) {
+            self.complete.add(lane, n);
+            if digest.finish(lane, n) != row.digest {
+                self.wrong(Fault::Unit { lane, n, what: UnitFault::Digest });
+            }
+        }
+    }
+
+    /// The chain that began last ends. `end`: what the transfer's row says of it.
+    pub fn end(&mut self, end: Option<End>) {
+        let Some((chain, entries, last)) = self.chain.take() else { return };
+        let Some(end) = end else { return };
+        let id = chain.id;
+        let differs = [
+            ("number of entries", end.events != entries),
+            ("last hash", end.hash != last),
+            ("state", end.state != self.stands),
+        ];
+        for (what, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+            self.wrong(Fault::Standing { id, what });
+        }
+    }
+
+    /// Every chain was read; now come units and seals.
+    pub fn chained(mut self) -> Seals {
+        for ((lane, n), Open { row, digest }) in std::mem::take(&mut self.open) {
+            let missing = row.count.saturating_sub(digest.count);
+            self.complete.add(lane, n);
+            self.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(missing) });
+        }
+        Seals { proof: self, last: None, sealing: None, ends: BTreeMap::new() }
+    }
+}
+
+/// The second half of the proof: each seal after the units that it covers, in the order of their
+/// lanes and numbers; then the units above the last one.
+#[derive(Debug)]
+pub struct Seals {
+    proof: Proof,
+    last: Option<Seal>,
+    sealing: Option<Sealing>,
+    /// The last number of each lane that was there.
+    ends: BTreeMap<u64, u64>,
+}
+
+impl Seals {
+    /// One more unit.
+    pub fn unit(&mut self, row: &AuditUnit) {
+        let AuditUnit { lane, n, count, .. } = *row;
+        self.proof.found.units = self.proof.found.units.saturating_add(1);
+        let last = self.ends.insert(lane, n).unwrap_or_default();
+        for missing in (last.saturating_add(1)..n).take(NAMED) {
+            self.proof.wrong(Fault::Unit { lane, n: missing, what: UnitFault::Gap });
+        }
+        if !self.proof.complete.has(lane, n) {
+            self.proof.wrong(Fault::Unit { lane, n, what: UnitFault::TooFew(count) });
+        }
+        let last = self.last.as_ref();
+        self.sealing.get_or_insert_with(|| Sealing::after(last)).push(row);
+    }
+
+    /// A seal, after the units that it covers.
+    pub fn seal(&mut self, seal: Seal) {
+        let number = seal.number;
+        self.proof.found.seals = self.proof.found.seals.saturating_add(1);
+        let last = self.last.as_ref();
+        let sealing = self.sealing.take().unwrap_or_else(|| Sealing::after(last));
+        let before = last.map_or(0, |last| last.number);
+        let previous = last.map_or([0; 32], Seal::hash);
+        let back =
+            last.is_some_and(|last| last.cover.0.iter().any(|(l, n)| seal.cover.of(*l) < *n));
+        if before.checked_add(1) != Some(number) {
+            self.proof.wrong(Fault::Seal { number, what: "seals before it are missing" });
+        } else if previous != seal.previous {
+            self.proof.wrong(Fault::Seal { number, what: "it does not follow the seal before it" });
+        }
+        if back {
+            self.proof
+                .wrong(Fault::Seal { number, what: "it covers less than the seal before it" });
+        }
+        if !seal.is_of(&self.proof.key) {
+            self.proof.wrong(Fault::Seal { number, what: "its MAC is not of the key: forged" });
+        }
+        let short = seal.cover.0.iter().find(|(lane, n)| sealing.cover().of(**lane) < **n);
+        if let Some((lane, sealed)) = short {
+            let last = self.ends.get(lane).copied().unwrap_or_default();
+            if last < *sealed {
+                let (seal, lane, sealed) = (number, *lane, *sealed);
+                self.proof.wrong(Fault::Cut { seal, lane, sealed, last });
+            } else {
+                self.proof.wrong(Fault::Seal { number, what: "units that it covers are missing" });
+            }
+        } else if sealing.root() != seal.root {
+            self.proof
+                .wrong(Fault::Seal { number, what: "its units are not those that it sealed" });
+        }
+        self.keeps(&seal);
+        self.last = Some(seal);
+    }
+
+    /// Whether it is the seal that somebody kept.
+    fn keeps(&mut self, seal: &Seal) {
+        let Some(Kept { number, root, mac }) = self.proof.kept else { return };
+        if number == seal.number {
+            self.proof.kept = None;
+            if root != seal.root || mac != seal.mac {
+                self.proof.wrong(Fault::Kept { number, what: "here it is another one" });
+            }
+        }
+    }
+
+    /// All was handed in.
+    pub fn finish(mut self) -> Findings {
+        if let Some(Kept { number, .. }) = self.proof.kept {
+            self.proof.wrong(Fault::Kept { number, what: "it is not there: the end was cut off" });
+        }
+        self.proof.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
+        self.proof.found.last = self.last;
+        self.proof.found
+    }
+}

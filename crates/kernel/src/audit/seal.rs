@@ -1,0 +1,235 @@
+//! Seals: from time to time one hash over everything written so far, with a keyed MAC.
+//!
+//! A seal covers each lane up to a stated number without a gap, and names the seal before it. Who
+//! changes what is covered needs the key, and the copy of the seal that is in the log.
+
+use super::merkle::Merkle;
+use super::{AuditUnit, Hash};
+use crate::ids::Millis;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// SHA-256 works on blocks of so many bytes.
+const BLOCK: usize = 64;
+
+/// The key of the seals.
+#[derive(Clone)]
+pub struct SealKey([u8; BLOCK]);
+
+impl fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealKey(********)")
+    }
+}
+
+impl SealKey {
+    /// The key of these bytes, of any length.
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut block = [0; BLOCK];
+        let digest: Hash = Sha256::digest(bytes).into();
+        let bytes = if bytes.len() > BLOCK { &digest[..] } else { bytes };
+        for (slot, byte) in block.iter_mut().zip(bytes) {
+            *slot = *byte;
+        }
+        Self(block)
+    }
+
+    /// HMAC-SHA256 (RFC 2104).
+    fn mac(&self, message: &[u8]) -> Hash {
+        let inner = Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x36)).chain_update(message);
+        let outer = Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x5c));
+        outer.chain_update(inner.finalize()).finalize().into()
+    }
+}
+
+/// Up to which number each lane is covered. Written `0:17,1:4`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cover(pub BTreeMap<u64, u64>);
+
+impl Cover {
+    /// The last number of a lane that is covered; 0 where none is.
+    pub fn of(&self, lane: u64) -> u64 {
+        self.0.get(&lane).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Cover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (lane, n)) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{lane}:{n}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text that says nothing of lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a list of lanes with their numbers")]
+pub struct BadCover;
+
+impl FromStr for Cover {
+    type Err = BadCover;
+
+    fn from_str(text: &str) -> Result<Self, BadCover> {
+        let lane = |part: &str| {
+            let (lane, n) = part.split_once(':')?;
+            Some((lane.parse().ok()?, n.parse().ok()?))
+        };
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        parts.map(lane).collect::<Option<_>>().map(Self).ok_or(BadCover)
+    }
+}
+
+/// A seal: a row of `audit_seals`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// From 1, without a gap.
+    pub number: u64,
+    /// When, by the journal's time.
+    pub at: Millis,
+    /// What it and the seals before it cover.
+    pub cover: Cover,
+    /// The Merkle root over the units that it covers and the seal before it does not.
+    pub root: Hash,
+    /// The hash of the seal before; zeros for the first.
+    pub previous: Hash,
+    /// The keyed MAC over all of it.
+    pub mac: Hash,
+}
+
+impl Seal {
+    fn body(&self) -> Vec<u8> {
+        let mut body = b"portage seal".to_vec();
+        body.extend(self.number.to_be_bytes());
+        body.extend(self.at.to_be_bytes());
+        for (lane, n) in &self.cover.0 {
+            body.extend(lane.to_be_bytes());
+            body.extend(n.to_be_bytes());
+        }
+        body.extend(self.root);
+        body.extend(self.previous);
+        body
+    }
+
+    /// The hash that the next seal names.
+    pub fn hash(&self) -> Hash {
+        Sha256::digest(self.body()).into()
+    }
+
+    /// True where whoever made it had the key.
+    pub fn is_of(&self, key: &SealKey) -> bool {
+        let differing = key.mac(&self.body()).iter().zip(self.mac).fold(0, |d, (a, b)| d | (a ^ b));
+        differing == 0
+    }
+}
+
+/// A seal in the making: units come in the order of their lanes and numbers.
+#[derive(Debug)]
+pub struct Sealing {
+    number: u64,
+    previous: Hash,
+    cover: Cover,
+    merkle: Merkle,
+    units: u64,
+}
+
+impl Sealing {
+    /// Of what the last seal does not cover.
+    pub fn after(last: Option<&Seal>) -> Self {
+        Self {
+            number: last.map_or(1, |last| last.number.saturating_add(1)),
+            previous: last.map_or([0; 32], Seal::hash),
+            cover: last.map(|last| last.cover.clone()).unwrap_or_default(),
+            merkle: Merkle::default(),
+            units: 0,
+        }
+    }
+
+    /// Takes one more unit. False: it does not follow the last one of its lane, so nothing of this
+    /// lane may be sealed from here on.
+    pub fn push(&mut self, unit: &AuditUnit) -> bool {
+        let last = self.cover.of(unit.lane);
+        if last.checked_add(1) != Some(unit.n) {
+            return false;
+        }
+        self.cover.0.insert(unit.lane, unit.n);
+        self.merkle.push(&unit.leaf());
+        self.units = self.units.saturating_add(1);
+        true
+    }
+
+    /// What is covered so far.
+    pub const fn cover(&self) -> &Cover {
+        &self.cover
+    }
+
+    /// So many units since the last seal.
+    pub const fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The root over what was taken.
+    pub fn root(self) -> Hash {
+        self.merkle.root()
+    }
+
+    /// The seal; `None` where nothing is new.
+    pub fn seal(self, key: &SealKey, at: Millis) -> Option<Seal> {
+        if self.units == 0 {
+            return None;
+        }
+        let Self { number, previous, cover, merkle, .. } = self;
+        let mut seal = Seal { number, at, cover, root: merkle.root(), previous, mac: [0; 32] };
+        seal.mac = key.mac(&seal.body());
+        Some(seal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cover, SealKey};
+    use crate::audit::Hash;
+
+    fn hex(hash: Hash) -> String {
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_mac_is_that_of_rfc_4231() {
+        let cases: [(Vec<u8>, &[u8], &str); 3] = [
+            (
+                vec![0x0b; 20],
+                b"Hi There",
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+            ),
+            (
+                b"Jefe".to_vec(),
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                vec![0xaa; 131],
+                b"Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ];
+        for (key, message, mac) in cases {
+            assert_eq!(hex(SealKey::new(&key).mac(message)), mac);
+        }
+        assert!(!format!("{:?}", SealKey::new(b"Jefe")).contains("Jefe"));
+    }
+
+    #[test]
+    fn a_cover_is_read_as_it_is_written() {
+        let cover = Cover([(0, 17), (3, 4)].into());
+        assert_eq!(cover.to_string(), "0:17,3:4");
+        assert_eq!("0:17,3:4".parse(), Ok(cover));
+        assert_eq!("".parse(), Ok(Cover::default()));
+        for bad in ["0", "0:", "0:1;1:2", "a:1"] {
+            assert!(bad.parse::<Cover>().is_err(), "{bad}");
+        }
+    }
+}

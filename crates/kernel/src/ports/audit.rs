@@ -1,0 +1,78 @@
+//! Where the audit is kept: what is sealed, and what its proof is made of.
+
+use super::Fut;
+use crate::answer::Cause;
+use crate::audit::AuditUnit;
+use crate::audit::proof::{Chain, End, Stored};
+use crate::audit::seal::Seal;
+use crate::ids::{Id, Serial};
+
+/// A transfer's history with what its row says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum History {
+    /// As it is stored.
+    Read {
+        /// Whose, and the hash before its first entry as the row's terms make it now.
+        chain: Chain,
+        /// Its entries.
+        entries: Vec<Stored>,
+        /// What the row says of its end.
+        end: End,
+    },
+    /// Somebody spoilt the row.
+    Unreadable {
+        /// Its number.
+        serial: Serial,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl History {
+    /// The transfer's number.
+    pub const fn serial(&self) -> Serial {
+        match self {
+            Self::Read { chain, .. } => chain.serial,
+            Self::Unreadable { serial, .. } => *serial,
+        }
+    }
+}
+
+/// The audit of a journal.
+pub trait Audit: Send + Sync {
+    /// One instant of it.
+    fn trail(&self) -> Fut<'_, Result<Box<dyn Trail>, Cause>>;
+    /// Stores the seal that follows the last one.
+    fn put_seal(&self, seal: Seal) -> Fut<'_, Result<(), Cause>>;
+}
+
+/// One instant of the audit. Dropping it ends the read transaction.
+pub trait Trail: Send {
+    /// True where transfers are numbered without a gap.
+    fn gapless(&self) -> bool;
+    /// Entries of [`crate::audit::WORLD`] or [`crate::audit::OPERATORS`], each with the number of
+    /// its row: those above a number, at most `limit`.
+    fn deeds(
+        &mut self,
+        chain: Id,
+        above: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>>;
+    /// Histories of transfers above a number, by number, at most `limit`.
+    fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>>;
+    /// The rows of these units, by lane and number; those that are not there are left out.
+    fn rows(&mut self, units: Vec<(u64, u64)>) -> Fut<'_, Result<Vec<AuditUnit>, Cause>>;
+    /// Every lane that has a unit.
+    fn lanes(&mut self) -> Fut<'_, Result<Vec<u64>, Cause>>;
+    /// A lane's units above a number, by number, at most `limit`.
+    fn units(
+        &mut self,
+        lane: u64,
+        above: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AuditUnit>, Cause>>;
+    /// Seals above a number, by number, at most `limit`.
+    fn seals(&mut self, above: u64, limit: usize) -> Fut<'_, Result<Vec<Seal>, Cause>>;
+    /// Seals below a number, or all, the newest first, at most `limit`.
+    fn newest(&mut self, below: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Seal>, Cause>>;
+}

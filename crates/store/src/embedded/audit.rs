@@ -1,0 +1,202 @@
+//! The audit as it is read for its proof and its seals: a read transaction of its own.
+
+use super::Embedded;
+use super::deeds::Deeds;
+use super::lane::LANE;
+use super::read;
+use super::rows;
+use super::text::{self, int, uint};
+use super::thread::Readers;
+use super::work::{Ask, Work};
+use kernel::answer::Cause;
+use kernel::audit::AuditUnit;
+use kernel::audit::proof::{Chain, End, Stored};
+use kernel::audit::seal::Seal;
+use kernel::ids::{Id, Serial};
+use kernel::ports::Fut;
+use kernel::ports::audit::{Audit, History, Trail};
+use kernel::table::Flows;
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The read transaction ends when the thread does, and the thread when this is dropped.
+struct Instant {
+    reader: Readers,
+    flows: Arc<Flows>,
+}
+
+impl Audit for Embedded {
+    fn trail(&self) -> Fut<'_, Result<Box<dyn Trail>, Cause>> {
+        let (file, flows) = (self.file.clone(), self.flows.clone());
+        let begun = self.readers.ask(move |_| {
+            let db = super::reader(&file)?;
+            super::snapshot::begin(&db)?;
+            Ok(Instant { reader: Readers::new(vec![db]), flows })
+        });
+        Box::pin(async move {
+            let trail: Box<dyn Trail> = Box::new(begun.await?);
+            Ok(trail)
+        })
+    }
+
+    fn put_seal(&self, seal: Seal) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(async move {
+            let (told, answer) = oneshot::channel();
+            let closed = |_| Cause::of("STORE_CLOSED");
+            self.writer.send(Work::Seal(Ask::new(seal, told))).await.map_err(|_| closed(()))?;
+            answer.await.map_err(|_| closed(()))?
+        })
+    }
+}
+
+impl Trail for Instant {
+    fn gapless(&self) -> bool {
+        true
+    }
+
+    fn deeds(
+        &mut self,
+        chain: Id,
+        above: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>> {
+        let Some(deeds) = Deeds::of(chain) else {
+            return Box::pin(async { Err(Cause::of("NO_SUCH_CHAIN")) });
+        };
+        self.reader.ask(move |db| {
+            let sql = deeds.sql("WHERE {number} > ? ORDER BY {number} LIMIT ?");
+            many(db, &sql, params![int(above), most(limit)], |row| deeds.read(row))
+        })
+    }
+
+    fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>> {
+        let flows = self.flows.clone();
+        self.reader.ask(move |db| {
+            let sql = format!(
+                "SELECT {}, events, chain, history FROM transfers WHERE transfer_id > ? \
+                 ORDER BY 1 LIMIT ?",
+                rows::COLUMNS
+            );
+            many(db, &sql, params![int(above.0), most(limit)], |row| {
+                let serial = Serial(uint(row.get(0)?));
+                Ok(history(&flows, serial, row).unwrap_or_else(|fault| History::Unreadable {
+                    serial,
+                    what: fault.to_string(),
+                }))
+            })
+        })
+    }
+
+    fn rows(&mut self, units: Vec<(u64, u64)>) -> Fut<'_, Result<Vec<AuditUnit>, Cause>> {
+        self.reader.ask(move |db| {
+            let sql = "SELECT lane, n, count, digest FROM audit_units WHERE lane = ? AND n = ?";
+            let mut ask = db.prepare_cached(sql)?;
+            let mut found = Vec::with_capacity(units.len());
+            for (lane, n) in units {
+                found.extend(ask.query_row(params![int(lane), int(n)], unit).optional()?);
+            }
+            Ok(found)
+        })
+    }
+
+    fn lanes(&mut self) -> Fut<'_, Result<Vec<u64>, Cause>> {
+        self.reader.ask(|db| {
+            let sql = "WITH RECURSIVE lanes(lane) AS (SELECT min(lane) FROM audit_units UNION ALL \
+                       SELECT (SELECT min(u.lane) FROM audit_units u WHERE u.lane > lanes.lane) \
+                       FROM lanes WHERE lanes.lane IS NOT NULL) \
+                       SELECT lane FROM lanes WHERE lane IS NOT NULL";
+            many(db, sql, [], |row| row.get(0).map(uint))
+        })
+    }
+
+    fn units(
+        &mut self,
+        lane: u64,
+        above: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AuditUnit>, Cause>> {
+        self.reader.ask(move |db| {
+            let sql = "SELECT lane, n, count, digest FROM audit_units WHERE lane = ? AND n > ? \
+                       ORDER BY n LIMIT ?";
+            many(db, sql, params![int(lane), int(above), most(limit)], unit)
+        })
+    }
+
+    fn seals(&mut self, above: u64, limit: usize) -> Fut<'_, Result<Vec<Seal>, Cause>> {
+        self.reader.ask(move |db| {
+            let sql = format!("{SEALS} WHERE seal > ? ORDER BY seal LIMIT ?");
+            many(db, &sql, params![int(above), most(limit)], seal)
+        })
+    }
+
+    fn newest(&mut self, below: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Seal>, Cause>> {
+        self.reader.ask(move |db| {
+            let sql = format!("{SEALS} WHERE seal < ? ORDER BY seal DESC LIMIT ?");
+            let below = below.map_or(i64::MAX, int);
+            many(db, &sql, params![below, most(limit)], seal)
+        })
+    }
+}
+
+const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM audit_seals";
+
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn many<T>(
+    db: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    db.prepare_cached(sql)?.query_map(params, read)?.collect()
+}
+
+fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<History> {
+    let id = text::read_id(1, row.get_ref(1)?.as_str()?)?;
+    let chain = Chain { id, serial, start: read::birth(flows, row)? };
+    let end = End { state: row.get("state")?, events: row.get("events")?, hash: row.get("chain")? };
+    let entries = read::entries(row.get_ref("history")?.as_str()?)?;
+    Ok(History::Read { chain, entries, end })
+}
+
+fn unit(row: &Row<'_>) -> rusqlite::Result<AuditUnit> {
+    let (lane, n) = (uint(row.get(0)?), uint(row.get(1)?));
+    Ok(AuditUnit { lane, n, count: row.get(2)?, digest: row.get(3)? })
+}
+
+fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
+    let cover = row.get_ref(2)?.as_str()?.parse();
+    Ok(Seal {
+        number: uint(row.get(0)?),
+        at: uint(row.get(1)?),
+        cover: cover.map_err(|_| text::damaged(2, "not lanes"))?,
+        root: row.get(3)?,
+        previous: row.get(4)?,
+        mac: row.get(5)?,
+    })
+}
+
+impl super::group::Group<'_> {
+    /// Writes a seal. The one before it is there, and none of its number.
+    pub(super) fn seal(&self, seal: &Seal) -> rusqlite::Result<Result<(), Cause>> {
+        let sql = "SELECT coalesce(max(seal), 0) FROM audit_seals";
+        let last: i64 = self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        if uint(last).checked_add(1) != Some(seal.number) || seal.cover.of(LANE) > self.lane.audit {
+            return Ok(Err(Cause::of("SUPERSEDED")));
+        }
+        let sql = "INSERT INTO audit_seals (seal, at, lanes, root, previous, mac) \
+                   VALUES (?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            int(seal.number),
+            int(seal.at),
+            seal.cover.to_string(),
+            seal.root,
+            seal.previous,
+            seal.mac,
+        ])?;
+        Ok(Ok(()))
+    }
+}
