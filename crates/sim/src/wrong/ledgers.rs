@@ -102,11 +102,10 @@ struct OnCredit;
 
 impl LedgerTwist for OnCredit {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
-        let one = |op: &Op| match op.key.leg {
-            Leg::Withdraw if op.amount.0 > 50_000_000 => {
-                Op { amount: Amount(1_000_000), ..op.clone() }
-            }
-            _ => op.clone(),
+        let large = |op: &Op| op.key.leg == Leg::Withdraw && op.amount.0 > 50_000_000;
+        let one = |op: &Op| match large(op) {
+            true => Op { amount: Amount(1_000_000), ..op.clone() },
+            false => op.clone(),
         };
         ops.iter().map(one).collect()
     }
@@ -117,9 +116,9 @@ struct FeeOnTop;
 
 impl LedgerTwist for FeeOnTop {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
-        let one = |op: &Op| match op.key.leg {
-            Leg::Withdraw => Op { amount: Amount(op.amount.0 + 1), ..op.clone() },
-            _ => op.clone(),
+        let one = |op: &Op| match op.key.leg == Leg::Withdraw {
+            true => Op { amount: Amount(op.amount.0 + 1), ..op.clone() },
+            false => op.clone(),
         };
         ops.iter().map(one).collect()
     }
