@@ -3,6 +3,7 @@
 //! It is pure plans (`plan.rs`) driven by a few background tasks ([`tasks`]); the world is reached
 //! through the kernel's ports alone, so that the simulation runs this very code.
 
+pub mod audit;
 mod cases;
 mod commit;
 mod concerned;

@@ -17,6 +17,8 @@ pub enum Background {
     Adopter,
     /// Writes one case or flag, again until it is durable.
     Case,
+    /// Seals the audit. Without it changes would go unseen.
+    Sealer,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
@@ -31,6 +33,7 @@ impl Background {
             Self::Checker => ("checker", Fate::EndsProcess),
             Self::Adopter => ("adopter", Fate::EndsWhenDone),
             Self::Case => ("case", Fate::EndsWhenDone),
+            Self::Sealer => ("sealer", Fate::EndsProcess),
             Self::Horizon => ("horizon", Fate::EndsProcess),
         };
         Task { name, fate }

@@ -82,7 +82,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+/// Tries until it works, but not for ever.
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     for _ in 0..1_000 {
         if let Some(done) = attempt() {
             return done;

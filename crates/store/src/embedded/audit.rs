@@ -9,9 +9,9 @@ use super::text::{self, int, uint};
 use super::thread::Readers;
 use super::work::{Ask, Work};
 use kernel::answer::Cause;
-use kernel::audit::AuditUnit;
 use kernel::audit::proof::{Chain, End, Stored};
 use kernel::audit::seal::Seal;
+use kernel::audit::{AuditUnit, Hash};
 use kernel::ids::{Id, Serial};
 use kernel::ports::Fut;
 use kernel::ports::audit::{Audit, History, Trail};
@@ -164,19 +164,25 @@ fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<His
 
 fn unit(row: &Row<'_>) -> rusqlite::Result<AuditUnit> {
     let (lane, n) = (uint(row.get(0)?), uint(row.get(1)?));
-    Ok(AuditUnit { lane, n, count: row.get(2)?, digest: row.get(3)? })
+    Ok(AuditUnit { lane, n, count: row.get(2)?, digest: hash(row, 3)? })
 }
 
 fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
-    let cover = row.get_ref(2)?.as_str()?.parse();
+    let cover = row.get_ref(2)?.as_str().unwrap_or_default().parse();
     Ok(Seal {
         number: uint(row.get(0)?),
         at: uint(row.get(1)?),
-        cover: cover.map_err(|_| text::damaged(2, "not lanes"))?,
-        root: row.get(3)?,
-        previous: row.get(4)?,
-        mac: row.get(5)?,
+        cover: cover.unwrap_or_default(),
+        root: hash(row, 3)?,
+        previous: hash(row, 4)?,
+        mac: hash(row, 5)?,
     })
+}
+
+/// Whatever is no hash reads as zeros: the proof then names whose it was.
+fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
+    let bytes = row.get_ref(column)?.as_bytes_or_null().ok().flatten();
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default())
 }
 
 impl super::group::Group<'_> {

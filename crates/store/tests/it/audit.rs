@@ -58,7 +58,7 @@ fn moved(db: &Connection) -> Vec<(u64, Entry, Hash)> {
     let nat = |n: i64| u64::try_from(n).expect("not below zero");
     let mut ask = db.prepare(sql).expect("the table");
     let read = |row: &rusqlite::Row<'_>| {
-        let text = |n| Ok::<_, rusqlite::Error>(row.get::<_, String>(n)?);
+        let text = |n| row.get::<_, String>(n);
         let number = |n| Ok::<_, rusqlite::Error>(row.get::<_, i64>(n)?.to_string());
         let fields =
             [number(6)?, text(7)?, number(8)?, number(9)?, text(10)?, text(11)?, text(12)?];

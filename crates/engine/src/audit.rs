@@ -1,0 +1,249 @@
+//! Seals over the audit, made from time to time, and the proof of all of it.
+//!
+//! Neither reads or moves money. A seal goes to the journal and to the log: whoever changes the one
+//! has the other against him.
+
+use kernel::answer::Cause;
+use kernel::audit::proof::{Chain, Findings, Kept, Proof, Seals, Stored};
+use kernel::audit::seal::{Seal, SealKey, Sealing};
+use kernel::audit::{Hash, OPERATORS, WORLD, genesis};
+use kernel::ids::{Id, Millis, Serial};
+use kernel::ports::audit::{Audit, History, Trail};
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// So many rows are read at once.
+const PAGE: usize = 1_000;
+
+/// What seals.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Sealer {
+    /// Where the audit is kept.
+    pub audit: Arc<dyn Audit>,
+    /// Whose time it is.
+    pub journal: Arc<dyn Journal>,
+    /// Waiting.
+    pub clock: Arc<dyn Clock>,
+    /// The key of the seals.
+    pub key: SealKey,
+    /// How often a seal is made while something new is written.
+    pub interval_ms: Millis,
+}
+
+impl Sealer {
+    /// Seals for ever.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            self.clock.sleep(self.interval_ms).await;
+            if let Err(cause) = self.seal().await {
+                tracing::warn!(%cause, "the audit could not be sealed; it is tried again");
+            }
+        }
+    }
+
+    /// Seals what is new: each lane up to the last unit before a gap, whatever is being written
+    /// meanwhile. Nothing where nothing is new.
+    ///
+    /// # Errors
+    /// The journal does not answer, or has no room.
+    pub async fn seal(&self) -> Result<Option<Seal>, Cause> {
+        let mut trail = self.audit.trail().await?;
+        let last = trail.newest(None, 1).await?.pop();
+        let mut sealing = Sealing::after(last.as_ref());
+        for lane in trail.lanes().await? {
+            'lane: loop {
+                let page = trail.units(lane, sealing.cover().of(lane), PAGE).await?;
+                for unit in &page {
+                    if !sealing.push(unit) {
+                        break 'lane;
+                    }
+                }
+                if page.len() < PAGE {
+                    break;
+                }
+            }
+        }
+        drop(trail);
+        let Some(seal) = sealing.seal(&self.key, self.journal.now()) else { return Ok(None) };
+        self.audit.put_seal(seal.clone()).await?;
+        tracing::info!(target: "audit", seal = %Said(&seal), covers = %seal.cover, "sealed");
+        Ok(Some(seal))
+    }
+}
+
+/// A seal as people keep it: `NUMBER:ROOT:MAC`.
+#[derive(Debug)]
+pub struct Said<'a>(pub &'a Seal);
+
+impl std::fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.0.number, hex(&self.0.root), hex(&self.0.mac))
+    }
+}
+
+/// The seal that somebody kept, as it was said.
+pub fn kept(text: &str) -> Option<Kept> {
+    let mut parts = text.split(':');
+    let (number, root, mac) = (parts.next()?, parts.next()?, parts.next()?);
+    let kept = Kept { number: number.parse().ok()?, root: unhex(root)?, mac: unhex(mac)? };
+    parts.next().is_none().then_some(kept)
+}
+
+/// A hash in hexadecimal digits.
+pub fn hex(hash: &Hash) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in hash {
+        // a text takes whatever is written to it
+        let _whole = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn unhex(text: &str) -> Option<Hash> {
+    let digits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let byte = |at: usize| u8::from_str_radix(text.get(at..at.checked_add(2)?)?, 16).ok();
+    let bytes: Vec<u8> = (0..64).step_by(2).map(byte).collect::<Option<_>>()?;
+    bytes.try_into().ok().filter(|_| digits)
+}
+
+/// Computes all of the audit again. Memory is bounded by the units whose entries lie far apart: one
+/// of them is some 200 bytes.
+///
+/// # Errors
+/// The journal does not answer; nothing is known then.
+pub async fn prove(
+    trail: &mut dyn Trail,
+    key: SealKey,
+    kept: Option<Kept>,
+) -> Result<Findings, Cause> {
+    let mut proof = Proof::new(key, kept, trail.gapless());
+    for id in [WORLD, OPERATORS] {
+        deeds(trail, &mut proof, id).await?;
+    }
+    let mut after = Serial(0);
+    loop {
+        let page = trail.histories(after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.serial();
+        let entries = page.iter().flat_map(|history| match history {
+            History::Read { entries, .. } => entries.as_slice(),
+            History::Unreadable { .. } => &[],
+        });
+        rows(trail, &mut proof, entries).await?;
+        for history in page {
+            match history {
+                History::Read { chain, entries, end } => {
+                    proof.begin(chain);
+                    entries.iter().for_each(|stored| proof.entry(stored));
+                    proof.end(Some(end));
+                }
+                History::Unreadable { serial, what } => proof.unreadable(serial, what),
+            }
+        }
+    }
+    seals(trail, proof.chained()).await
+}
+
+/// One of the chains that belong to no transfer.
+async fn deeds(trail: &mut dyn Trail, proof: &mut Proof, id: Id) -> Result<(), Cause> {
+    proof.begin(Chain { id, serial: Serial(0), start: genesis(id) });
+    let mut above = 0;
+    loop {
+        let page = trail.deeds(id, above, PAGE).await?;
+        let Some((last, _)) = page.last() else { break };
+        above = *last;
+        rows(trail, proof, page.iter().map(|(_, stored)| stored)).await?;
+        page.iter().for_each(|(_, stored)| proof.entry(stored));
+    }
+    proof.end(None);
+    Ok(())
+}
+
+/// The rows of units that these entries name for the first time.
+async fn rows(
+    trail: &mut dyn Trail,
+    proof: &mut Proof,
+    entries: impl IntoIterator<Item = &Stored>,
+) -> Result<(), Cause> {
+    let mut lacking: Vec<(u64, u64)> =
+        entries.into_iter().map(|stored| (stored.lane, stored.unit)).collect();
+    lacking.sort_unstable();
+    lacking.dedup();
+    lacking.retain(|(lane, n)| proof.lacks(*lane, *n));
+    if !lacking.is_empty() {
+        trail.rows(lacking).await?.into_iter().for_each(|row| proof.row(row));
+    }
+    Ok(())
+}
+
+/// Units in the order of their seals, then those above the last one.
+async fn seals(trail: &mut dyn Trail, mut proof: Seals) -> Result<Findings, Cause> {
+    let lanes = trail.lanes().await?;
+    let mut at = vec![0; lanes.len()];
+    let mut number = 0;
+    loop {
+        let page = trail.seals(number, PAGE).await?;
+        for seal in &page {
+            for (lane, at) in lanes.iter().zip(&mut at) {
+                *at = units(trail, &mut proof, *lane, *at, seal.cover.of(*lane)).await?;
+            }
+            number = seal.number;
+            proof.seal(seal.clone());
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    for (lane, at) in lanes.iter().zip(at) {
+        units(trail, &mut proof, *lane, at, u64::MAX).await?;
+    }
+    Ok(proof.finish())
+}
+
+/// A lane's units above one number up to another; the last one that was there.
+async fn units(
+    trail: &mut dyn Trail,
+    proof: &mut Seals,
+    lane: u64,
+    mut at: u64,
+    upto: u64,
+) -> Result<u64, Cause> {
+    while at < upto {
+        let left = usize::try_from(upto.saturating_sub(at)).unwrap_or(usize::MAX);
+        let page = trail.units(lane, at, if left < PAGE { left } else { PAGE }).await?;
+        if page.is_empty() {
+            break;
+        }
+        for unit in page {
+            if unit.n > upto {
+                return Ok(at);
+            }
+            at = unit.n;
+            proof.unit(&unit);
+        }
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Said, kept};
+    use kernel::audit::seal::{Cover, Seal};
+
+    #[test]
+    fn a_seal_is_read_as_it_is_said() {
+        let (root, mac) = ([0xab; 32], [7; 32]);
+        let seal =
+            Seal { number: 12, at: 0, cover: Cover::default(), root, previous: [0; 32], mac };
+        let said = Said(&seal).to_string();
+        let found = kept(&said).unwrap();
+        assert_eq!((found.number, found.root, found.mac), (12, root, mac));
+        let more = format!("{said}:1");
+        let signed = said.replacen("ab", "+b", 1);
+        for bad in ["", "12", "12:ab:07", &more, &signed, said.trim_end_matches('7')] {
+            assert!(kept(bad).is_none(), "{bad}");
+        }
+    }
+}
