@@ -1,6 +1,7 @@
 //! Sending, and what an answer's status means.
 
 use crate::error::{Error, whole};
+use crate::tls;
 use crate::types::{
     Accounts, Balance, Booked, Created, Health, Movement, NewTransfer, Proof, StatusSet, Story,
     Transfer,
@@ -42,11 +43,13 @@ impl Client {
     /// [`Error::Unfit`]: no address of a server, or a token that no header can carry.
     pub fn new(url: &str, token: &str) -> Result<Self, Error> {
         let unfit = |what: String| Error::Unfit(what);
-        if !url.starts_with("http://") {
-            return Err(unfit(format!("{url}: an address begins with http://")));
+        let https = url.starts_with("https://");
+        if !https && !url.starts_with("http://") {
+            return Err(unfit(format!("{url}: an address begins with http:// or https://")));
         }
         // a proxy or a redirect would show the token to others
         let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config(https).map_err(unfit)?)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)

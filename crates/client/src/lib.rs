@@ -5,6 +5,7 @@
 
 mod error;
 mod http;
+pub mod tls;
 pub mod types;
 
 pub use error::Error;

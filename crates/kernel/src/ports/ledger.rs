@@ -129,10 +129,29 @@ pub enum Whose {
     After(u64, usize),
 }
 
+/// How much a ledger can say of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It has an identity, numbers and lists its operations, proves its totals, and can be fenced.
+    Full,
+    /// It takes operations and can be asked for one, and nothing else: it is taken for who it is
+    /// said to be, and its receipts have no number.
+    Simple,
+}
+
 /// A ledger. Its answers are sticky: a repeat of a key gets what was stored, refusals included.
 pub trait Ledger: Send + Sync {
     /// Which one.
     fn id(&self) -> LedgerId;
+    /// How much it can say of itself.
+    fn form(&self) -> Form {
+        Form::Full
+    }
+    /// True where the world reaches it by ways that it does not list: what its totals say of the
+    /// world is then its own word, and only the sum and the clearing can be proven.
+    fn own_world(&self) -> bool {
+        false
+    }
     /// Who it is now. Executes nothing.
     fn hello(&self) -> Fut<'_, Heard<()>>;
     /// One answer for each operation, in order. Independent of each other.

@@ -10,17 +10,17 @@ use kernel::money::Amount;
 use kernel::ports::ledger::{AccountStatus, Heard, Holding, Known, Totals, Whose};
 
 /// Who it is.
-pub fn hello(reply: Reply<'_>) -> Heard<()> {
+pub(crate) fn hello(reply: Reply<'_>) -> Heard<()> {
     told(reply, wire::ONE, |_| Ok(()))
 }
 
 /// The horizon was taken.
-pub fn horizon(known: Known, reply: Reply<'_>) -> Heard<()> {
+pub(crate) fn horizon(known: Known, reply: Reply<'_>) -> Heard<()> {
     asked(known, reply, wire::ONE, |named| if named.status == 200 { Ok(()) } else { Err(bad()) })
 }
 
 /// Whether an account's status was set.
-pub fn status(known: Known, wanted: AccountStatus, reply: Reply<'_>) -> Heard<bool> {
+pub(crate) fn status(known: Known, wanted: AccountStatus, reply: Reply<'_>) -> Heard<bool> {
     asked(known, reply, wire::ONE, |named: &Named| {
         match (named.status, named.body.text("status"), named.body.text("error")) {
             (200, Some(status), None) if status == wanted.name() => Ok(true),
@@ -31,7 +31,7 @@ pub fn status(known: Known, wanted: AccountStatus, reply: Reply<'_>) -> Heard<bo
 }
 
 /// The books of the assets that we know: all of one instant, which is the answer's `highest`.
-pub fn totals(symbols: &Symbols, reply: Reply<'_>) -> Heard<Vec<(AssetId, Totals)>> {
+pub(crate) fn totals(symbols: &Symbols, reply: Reply<'_>) -> Heard<Vec<(AssetId, Totals)>> {
     told(reply, wire::MANY, |named| {
         let mut totals: Vec<(AssetId, Totals)> = Vec::new();
         for row in named.body.list("totals").ok_or_else(bad)? {
@@ -58,7 +58,11 @@ pub fn totals(symbols: &Symbols, reply: Reply<'_>) -> Heard<Vec<(AssetId, Totals
 }
 
 /// Balances: a bare list, since the contract says so. Who answered is not said in it.
-pub fn holdings(whose: Whose, symbols: &Symbols, reply: Reply<'_>) -> Result<Vec<Holding>, Cause> {
+pub(crate) fn holdings(
+    whose: Whose,
+    symbols: &Symbols,
+    reply: Reply<'_>,
+) -> Result<Vec<Holding>, Cause> {
     if reply.body.len() > wire::MANY {
         return Err(Cause::of("BODY_TOO_LARGE"));
     }

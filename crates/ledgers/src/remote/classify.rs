@@ -99,7 +99,7 @@ fn hindrance(json: &Json) -> Option<Cause> {
 }
 
 /// Whether an answer is of the ledger that was asked, and it knows what it had told before we asked.
-fn same(asked: Known, is: Known) -> bool {
+pub(crate) fn same(asked: Known, is: Known) -> bool {
     (asked.identity, asked.incarnation) == (is.identity, is.incarnation)
         && asked.highest <= is.highest
 }

@@ -1,0 +1,263 @@
+//! The full form: a ledger that knows who it is, keeps its answers, lists and proves them.
+
+use super::http::{Http, Keep, Settings, Unfit};
+use super::symbols::Symbols;
+use super::wire::{self, Asked, Head};
+use super::{books, classify};
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ports::Fut;
+use kernel::ports::ledger::{
+    Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals, Whose,
+};
+use kernel::unit::{Key, Op, Operation};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A ledger at the other end of the full form.
+#[derive(Debug)]
+pub struct Remote {
+    id: LedgerId,
+    http: Http,
+    batch: usize,
+    symbols: Symbols,
+    /// Who answered last: a bare list of balances does not say.
+    last: Mutex<Known>,
+}
+
+/// An operation that the wire has words for.
+struct Spoken {
+    /// Its place among what was asked.
+    place: usize,
+    op: Op,
+    asked: Asked,
+}
+
+impl Remote {
+    /// A ledger that is reached so, and known as `id`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Why it cannot be reached by these settings.
+    pub fn new(id: LedgerId, settings: &Settings, symbols: Symbols) -> Result<Self, Unfit> {
+        let http = Http::new(settings, Keep::Open)?;
+        let nobody = Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 };
+        Ok(Self { id, http, batch: settings.batch, symbols, last: Mutex::new(nobody) })
+    }
+
+    /// Remembers who answered.
+    fn noted<T>(&self, heard: Heard<T>) -> Heard<T> {
+        if let Heard::Said(known, _) | Heard::Wrong(known) = &heard {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = *known;
+        }
+        heard
+    }
+
+    async fn greet(&self) -> Heard<()> {
+        match self.http.get("hello", wire::ONE).await {
+            Ok(whole) => self.noted(books::hello(whole.reply())),
+            Err(cause) => Heard::Nothing(cause),
+        }
+    }
+
+    /// Whether it is whom the caller means, where nothing else is to be said.
+    async fn is(&self, known: Known) -> Heard<()> {
+        match self.greet().await {
+            Heard::Said(is, ()) if !classify::same(known, is) => Heard::Wrong(is),
+            heard @ (Heard::Said(..) | Heard::Wrong(_) | Heard::Nothing(_)) => heard,
+        }
+    }
+
+    async fn run(&self, known: Known, ops: &[Op]) -> Heard<Vec<Answer>> {
+        // what the wire has no words for cannot be done by any ledger behind it
+        let mut answers = vec![Answer::Unknown(Cause::of("BAD_OPERATION")); ops.len()];
+        let spoken: Vec<Spoken> = (0..)
+            .zip(ops)
+            .filter_map(|(place, op)| {
+                let asked = Asked::of(op, &self.symbols)?;
+                Some(Spoken { place, op: op.clone(), asked })
+            })
+            .collect();
+        if spoken.is_empty() {
+            return match self.is(known).await {
+                Heard::Said(is, ()) => Heard::Said(is, answers),
+                Heard::Wrong(is) => Heard::Wrong(is),
+                Heard::Nothing(cause) => Heard::Nothing(cause),
+            };
+        }
+        let (mut now, mut hindered) = (known, None);
+        for (n, chunk) in spoken.chunks(self.batch).enumerate() {
+            let found = match &hindered {
+                None => self.chunk(now, chunk).await,
+                Some(_) => Heard::Nothing(Cause::of("NOT_SENT")),
+            };
+            let mut found = match found {
+                Heard::Said(said, found) => {
+                    now = said;
+                    found.into_iter()
+                }
+                Heard::Wrong(is) => return Heard::Wrong(is),
+                // nothing at all is known
+                Heard::Nothing(cause) if n == 0 => return Heard::Nothing(cause),
+                Heard::Nothing(cause) => {
+                    let unknown = vec![Answer::Unknown(cause.clone()); chunk.len()];
+                    hindered = Some(cause);
+                    unknown.into_iter()
+                }
+            };
+            for Spoken { place, .. } in chunk {
+                if let (Some(slot), Some(answer)) = (answers.get_mut(*place), found.next()) {
+                    *slot = answer;
+                }
+            }
+        }
+        Heard::Said(now, answers)
+    }
+
+    async fn chunk(&self, known: Known, chunk: &[Spoken]) -> Heard<Vec<Answer>> {
+        let Head { ledger, incarnation, min_seq } = Head::of(known);
+        let operations = chunk.iter().map(|spoken| spoken.asked.clone()).collect();
+        let body = wire::Operations { ledger, incarnation, min_seq, operations };
+        let ops: Vec<Op> = chunk.iter().map(|spoken| spoken.op.clone()).collect();
+        match self.http.post("operations", &body, wire::MANY).await {
+            Ok(whole) => self.noted(classify::results(known, &ops, &self.symbols, whole.reply())),
+            Err(cause) => Heard::Nothing(cause),
+        }
+    }
+
+    async fn look(&self, known: Known, key: Key) -> Heard<Stored> {
+        if !wire::speaks(key.leg) {
+            return match self.is(known).await {
+                Heard::Said(is, ()) => Heard::Said(is, Stored::Nothing),
+                Heard::Wrong(is) => Heard::Wrong(is),
+                Heard::Nothing(cause) => Heard::Nothing(cause),
+            };
+        }
+        let Head { ledger, incarnation, min_seq } = Head::of(known);
+        let (id, leg) = (key.id, key.leg.name());
+        let path = format!(
+            "operations/{id}/{leg}?ledger={ledger}&incarnation={incarnation}&min_seq={min_seq}"
+        );
+        match self.http.get(&path, wire::ONE).await {
+            Ok(whole) => self.noted(classify::stored(known, key, &self.symbols, whole.reply())),
+            Err(cause) => Heard::Nothing(cause),
+        }
+    }
+
+    async fn bar(&self, known: Known, key: Key) -> Heard<Stored> {
+        // what cannot be refused cannot be fenced: asking for that only asks
+        if !key.leg.refusable() {
+            return self.look(known, key).await;
+        }
+        let Head { ledger, incarnation, min_seq } = Head::of(known);
+        let (req_id, leg) = (key.id.to_string(), key.leg.name().to_owned());
+        let body = wire::Fence { ledger, incarnation, min_seq, req_id, leg };
+        let heard = match self.http.post("fences", &body, wire::ONE).await {
+            Ok(whole) => self.noted(classify::fenced(known, key, &self.symbols, whole.reply())),
+            Err(cause) => Heard::Nothing(cause),
+        };
+        match heard {
+            Heard::Said(is, classify::Fenced::Stored(stored)) => Heard::Said(is, stored),
+            Heard::Said(is, classify::Fenced::Unnumbered) => self.look(is, key).await,
+            Heard::Wrong(is) => Heard::Wrong(is),
+            Heard::Nothing(cause) => Heard::Nothing(cause),
+        }
+    }
+}
+
+impl Ledger for Remote {
+    fn id(&self) -> LedgerId {
+        self.id
+    }
+
+    fn own_world(&self) -> bool {
+        true
+    }
+
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        Box::pin(self.greet())
+    }
+
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async move { self.run(known, &ops).await })
+    }
+
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        Box::pin(self.look(known, key))
+    }
+
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        Box::pin(self.bar(known, key))
+    }
+
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        Box::pin(async {
+            match self.http.get("totals", wire::MANY).await {
+                Ok(whole) => self.noted(books::totals(&self.symbols, whole.reply())),
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        let limit = limit.clamp(1, wire::MOST_LISTED);
+        Box::pin(async move {
+            let path = format!("operations?after={after}&limit={limit}");
+            match self.http.get(&path, wire::MANY).await {
+                Ok(whole) => {
+                    let reply = whole.reply();
+                    self.noted(classify::operations(after, limit, &self.symbols, reply))
+                }
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        Box::pin(async move {
+            let Head { ledger, incarnation, min_seq } = Head::of(known);
+            let open = open.iter().map(Id::to_string).collect();
+            let body = wire::Horizon { ledger, incarnation, min_seq, id: id.to_string(), open };
+            match self.http.post("horizon", &body, wire::ONE).await {
+                Ok(whole) => self.noted(books::horizon(known, whole.reply())),
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        Box::pin(async move {
+            let path = match whose {
+                Whose::User(user) => format!("accounts/{user}"),
+                Whose::After(after, limit) => format!("accounts?after={after}&limit={limit}"),
+            };
+            let read =
+                |whole: super::http::Whole| books::holdings(whose, &self.symbols, whole.reply());
+            match self.http.get(&path, wire::MANY).await.and_then(read) {
+                Ok(holdings) => {
+                    let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                    Heard::Said(last, holdings)
+                }
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        Box::pin(async move {
+            let Head { ledger, incarnation, min_seq } = Head::of(known);
+            let body = wire::Status {
+                ledger,
+                incarnation,
+                min_seq,
+                status: change.status.name().to_owned(),
+                // the wire has one field for why and who
+                reason: format!("{} (by {})", change.reason, change.caller),
+                key: change.key.to_string(),
+            };
+            let path = format!("accounts/{}/status", change.user);
+            match self.http.post(&path, &body, wire::ONE).await {
+                Ok(whole) => self.noted(books::status(known, change.status, whole.reply())),
+                Err(cause) => Heard::Nothing(cause),
+            }
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! One request and its whole answer: bounded in time, in size and in number, never repeated, never
+//! redirected, never through a proxy.
+
+use super::classify::Reply;
+use super::tls;
+use kernel::answer::Cause;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Method, Url};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How a ledger is reached.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where its routes begin: `http://…` or `https://…`, without query or credentials.
+    pub url: String,
+    /// The bearer token; never shown.
+    pub token: Token,
+    /// How long one request may take, its answer included.
+    pub timeout_ms: u64,
+    /// How long a connection may take to stand.
+    pub connect_timeout_ms: u64,
+    /// So many requests at once; the others wait, at most as long as a request may take.
+    pub max_in_flight: usize,
+    /// The most operations of one request.
+    pub batch: usize,
+}
+
+/// A bearer token; empty for none.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Token(pub String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "********" })
+    }
+}
+
+/// Why a ledger cannot be reached by these settings, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit(pub String);
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Whether connections may be used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// They may: the other side stores what it answers.
+    Open,
+    /// Each request has its own, which is closed after it: nothing of it is on the way then.
+    Closed,
+}
+
+/// The way to one ledger.
+#[derive(Debug)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    base: String,
+    token: Option<HeaderValue>,
+    patience: Duration,
+    permits: Semaphore,
+}
+
+/// An answer that was read to its end.
+#[derive(Debug)]
+pub(super) struct Whole {
+    status: u16,
+    body: Vec<u8>,
+}
+
+impl Whole {
+    pub(super) fn reply(&self) -> Reply<'_> {
+        Reply { status: self.status, body: &self.body }
+    }
+}
+
+/// The rules that an address of a ledger keeps to.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn address(url: &str) -> Result<Url, Unfit> {
+    let unfit = |why: &str| Unfit(format!("`{url}`: {why}"));
+    let parsed = Url::parse(url).map_err(|_| unfit("not an address"))?;
+    let plain = parsed.query().is_none() && parsed.fragment().is_none();
+    match parsed.scheme() {
+        "http" | "https" if parsed.host().is_none() => Err(unfit("it has no host")),
+        // not repeated: it is a secret
+        "http" | "https" if !parsed.username().is_empty() || parsed.password().is_some() => {
+            Err(Unfit("an address has no credentials in it; the token has its own setting".into()))
+        }
+        "http" | "https" if plain => Ok(parsed),
+        "http" | "https" => Err(unfit("it goes on behind a `?` or `#`")),
+        _ => Err(unfit("it begins with http:// or https://")),
+    }
+}
+
+impl Http {
+    pub(super) fn new(settings: &Settings, keep: Keep) -> Result<Self, Unfit> {
+        let url = address(&settings.url)?;
+        let tls = tls::config(url.scheme() == "https").map_err(Unfit)?;
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            // a proxy or a redirect would show the token to others, a repeat would be a second
+            // request that nobody counts
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .http1_only()
+            .tcp_nodelay(true)
+            .connect_timeout(Duration::from_millis(settings.connect_timeout_ms))
+            .pool_max_idle_per_host(if keep == Keep::Open { settings.max_in_flight } else { 0 })
+            .build()
+            .map_err(|fault| Unfit(format!("no client can be made: {fault}")))?;
+        let token = match settings.token.0.as_str() {
+            "" => None,
+            token => {
+                let unfit = |_| Unfit("a token is visible ASCII".to_owned());
+                let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(unfit)?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+        };
+        Ok(Self {
+            client,
+            base: url.as_str().trim_end_matches('/').to_owned(),
+            token,
+            patience: Duration::from_millis(settings.timeout_ms),
+            permits: Semaphore::new(settings.max_in_flight),
+        })
+    }
+
+    /// Asks for something.
+    pub(super) async fn get(&self, path: &str, most: usize) -> Result<Whole, Cause> {
+        self.send(Method::GET, path, None, most).await
+    }
+
+    /// Sends something.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+        most: usize,
+    ) -> Result<Whole, Cause> {
+        let body = serde_json::to_vec(body).map_err(|_| Cause::of("BAD_OPERATION"))?;
+        self.send(Method::POST, path, Some(body), most).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+        most: usize,
+    ) -> Result<Whole, Cause> {
+        let waits = tokio::time::timeout(self.patience, self.permits.acquire());
+        let Ok(Ok(_permit)) = waits.await else { return Err(Cause::of("BULKHEAD")) };
+        let mut request = self.client.request(method, format!("{}/{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        // a body that drips is cut off like one that never comes
+        let read = tokio::time::timeout(self.patience, whole(request, most));
+        read.await.unwrap_or(Err(Cause::of("TIMEOUT")))
+    }
+}
+
+/// Reads an answer while it comes, and no further than it may go.
+async fn whole(request: reqwest::RequestBuilder, most: usize) -> Result<Whole, Cause> {
+    let mut response = request.send().await.map_err(lost)?;
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(lost)? {
+        if body.len().saturating_add(chunk.len()) > most {
+            return Err(Cause::of("BODY_TOO_LARGE"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Whole { status, body })
+}
+
+/// Nothing that counts came back: the request may have arrived all the same.
+fn lost(fault: reqwest::Error) -> Cause {
+    let class = if fault.is_timeout() {
+        "TIMEOUT"
+    } else if fault.is_connect() {
+        "UNREACHABLE"
+    } else {
+        "CONNECTION_LOST"
+    };
+    let fault = fault.without_url();
+    let mut words = fault.to_string();
+    let mut deeper = std::error::Error::source(&fault);
+    while let Some(fault) = deeper {
+        words = format!("{words}: {fault}");
+        deeper = fault.source();
+    }
+    Cause::because(class, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Http, Keep, Settings, Token, address};
+
+    fn settings(url: &str, token: &str) -> Settings {
+        Settings {
+            url: url.to_owned(),
+            token: Token(token.to_owned()),
+            timeout_ms: 100,
+            connect_timeout_ms: 100,
+            max_in_flight: 2,
+            batch: 10,
+        }
+    }
+
+    #[test]
+    fn an_address_is_plain() {
+        for good in ["http://127.0.0.1:1", "https://x.example/ledger/v1/", "http://[::1]:5/a"] {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for bad in ["", "x", "ftp://x", "http://", "http://x/?a=1", "http://x/#a", "unix:/x"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+        let told = address("http://user:hunter2@x/").unwrap_err().to_string();
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        let settings = settings("https://x.example", "hunter2");
+        let http = Http::new(&settings, Keep::Open).unwrap();
+        for shown in [format!("{settings:?}"), format!("{http:?}")] {
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        assert!(Http::new(&self::settings("http://x", "a\nb"), Keep::Open).is_err());
+    }
+}
