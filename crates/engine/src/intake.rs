@@ -99,14 +99,25 @@ impl Engine {
         Ok(Accepted { record, replayed: true })
     }
 
-    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
-    /// status and balance are the ledgers' alone.
-    fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+    /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
+    pub fn shut(&self, flow: FlowId) -> Option<Code> {
         if self.gate.halted().is_some() {
             return Some(Code::Halted);
         }
-        if self.gate.draining() || !self.gate.admits(flow) || self.crowded() {
-            return Some(Code::Overloaded);
+        let over = self.gate.draining() || !self.gate.admits(flow) || self.crowded();
+        over.then_some(Code::Overloaded)
+    }
+
+    /// How many transfers may wait to be opened.
+    pub fn intake_room(&self) -> usize {
+        self.intake.max_capacity()
+    }
+
+    /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
+    /// status and balance are the ledgers' alone.
+    fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        if let Some(code) = self.shut(flow) {
+            return Some(code);
         }
         if terms.source == terms.target || terms.source.system == terms.target.system {
             return Some(Code::SameAccount);

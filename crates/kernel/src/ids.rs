@@ -50,7 +50,10 @@ impl FromStr for Id {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        ulid::Ulid::from_string(text).map(|u| Self(u.0)).map_err(|_| BadId)
+        // the library drops what does not fit into 128 bits, which would give an id second names
+        let fits = text.as_bytes().first().is_some_and(|first| (b'0'..=b'7').contains(first));
+        let read = ulid::Ulid::from_string(text).ok().filter(|_| fits);
+        read.map(|ulid| Self(ulid.0)).ok_or(BadId)
     }
 }
 

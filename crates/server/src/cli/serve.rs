@@ -6,6 +6,7 @@ use crate::auth::key;
 use crate::auth::verify::Verifier;
 use crate::config::Config;
 use crate::house::House;
+use crate::http::pace::Pace;
 use crate::http::{self, App};
 use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
@@ -84,6 +85,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         metrics,
         clock: Arc::clone(&house.clock),
         rng: Arc::clone(&house.rng),
+        pace: Pace::new(config.limits.requests_per_second),
         open_pages: address.ip().is_loopback() || config.server.public_metrics,
         draining: AtomicBool::new(false),
         engine,

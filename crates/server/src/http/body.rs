@@ -3,7 +3,7 @@
 use super::error::Refusal;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use kernel::code::Code;
@@ -12,6 +12,10 @@ use std::time::Duration;
 
 /// The largest body.
 pub const MOST: usize = 16 * 1024;
+/// The largest body of a batch.
+const MOST_OF_BATCH: usize = 1024 * 1024;
+/// The most characters of a client's key.
+pub const KEY: usize = 64;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A sentence that repeats what was sent must not grow with it.
@@ -37,6 +41,25 @@ impl<S: Send + Sync> FromRequest<S> for Body {
             Ok(Err(_)) => Err(Refusal::bad("The body broke off")),
             Err(_) => Err(Refusal::bad("The body did not arrive within 5 seconds")),
         }
+    }
+}
+
+/// A JSON body that may be as large as a batch, not read yet.
+#[derive(Debug, Clone)]
+pub struct Large(pub Body);
+
+impl<S: Send + Sync> FromRequest<S> for Large {
+    type Rejection = Refusal;
+
+    async fn from_request(mut request: Request, state: &S) -> Result<Self, Refusal> {
+        DefaultBodyLimit::max(MOST_OF_BATCH).apply(&mut request);
+        let read = Body::from_request(request, state).await;
+        read.map(Self).map_err(|refusal| {
+            if refusal.code == Code::PayloadTooLarge {
+                return Refusal::because(refusal.code, "The body is above 1 MiB");
+            }
+            refusal
+        })
     }
 }
 
@@ -82,6 +105,26 @@ impl Body {
             serde_json::from_slice(&self.0).ok()?;
         body.get(name)?.as_u64()
     }
+
+    /// As [`Body::number`], of every item of a list.
+    pub fn numbers(&self, list: &str, name: &str) -> Vec<Option<u64>> {
+        let body: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&self.0).unwrap_or_default();
+        let items = body.get(list).and_then(|items| items.as_array());
+        let number = |item: &serde_json::Value| item.get(name).and_then(serde_json::Value::as_u64);
+        items.into_iter().flatten().map(number).collect()
+    }
+}
+
+/// For routes without query parameters: one that is ignored changes what somebody meant.
+///
+/// # Errors
+/// 400.
+pub fn no_parameters(query: Option<&str>) -> Result<(), Refusal> {
+    match query {
+        None | Some("") => Ok(()),
+        Some(_) => Err(Refusal::bad("this route takes no query parameters")),
+    }
 }
 
 /// A client's own key: 1 to 64 visible ASCII characters.
@@ -106,13 +149,13 @@ pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, R
         (None, _) => None,
         (Some(value), None) => {
             let text = value.to_str().map_err(|_| unfit_header())?;
-            visible("Idempotency-Key", text, 64).map_err(|_| unfit_header())?;
+            visible("Idempotency-Key", text, KEY).map_err(|_| unfit_header())?;
             Some(text)
         }
         (Some(_), Some(_)) => return Err(unfit_header()),
     };
     if let Some(text) = field {
-        visible("cid", text, 64)?;
+        visible("cid", text, KEY)?;
     }
     match (header, field) {
         (Some(header), Some(field)) if header != field => Err(Refusal::bad(

@@ -67,13 +67,19 @@ impl Refusal {
         self
     }
 
-    /// The body, once the request's id is known.
-    pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
+    /// The body without its request's id.
+    pub(super) fn fields(&self) -> Map<String, Value> {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.sentence.as_str().into());
         body.insert("code".to_owned(), self.code.name().into());
-        body.insert("request_id".to_owned(), request_id.into());
         body.extend(self.details.clone());
+        body
+    }
+
+    /// The body, once the request's id is known.
+    pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
+        let mut body = self.fields();
+        body.insert("request_id".to_owned(), request_id.into());
         Value::Object(body).to_string().into_bytes()
     }
 }

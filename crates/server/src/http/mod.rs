@@ -2,16 +2,23 @@
 
 pub mod accounts;
 pub mod balances;
+pub mod batch;
 pub mod body;
 pub mod caller;
+pub mod dry;
 pub mod error;
 mod finish;
+pub mod form;
 pub mod machine;
+mod made;
 pub mod openapi;
 pub mod ops;
+pub mod pace;
 pub mod segments;
 pub mod serve;
+pub mod shown;
 pub mod transfers;
+pub mod v2;
 pub mod weigh;
 pub mod wire;
 
@@ -43,6 +50,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Chance, for the ids of requests.
     pub rng: Arc<dyn Rng>,
+    /// How fast one user's creates may come.
+    pub pace: pace::Pace,
     /// The flow `internal`.
     pub internal: FlowId,
     /// `/metrics` and `/openapi.json` need no token.

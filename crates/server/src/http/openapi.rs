@@ -1,6 +1,6 @@
 //! The API's description, made from the routes themselves.
 
-use super::{App, accounts, balances, machine, ops, transfers};
+use super::{App, accounts, balances, batch, machine, ops, transfers, v2};
 use std::sync::Arc;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -44,6 +44,9 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(transfers::create))
         .routes(routes!(transfers::get))
+        .routes(routes!(batch::create))
+        .routes(routes!(v2::create))
+        .routes(routes!(v2::get))
         .routes(routes!(balances::balances))
         .routes(routes!(ops::deposit))
         .routes(routes!(ops::withdraw))
@@ -74,15 +77,18 @@ mod tests {
         ("get", "/api/v1/internal_transfer/{req_id}"),
         ("get", "/api/v1/ops/accounts"),
         ("get", "/api/v1/ops/conservation"),
+        ("get", "/api/v1/transfer/{req_id}"),
         ("get", "/health"),
         ("get", "/livez"),
         ("get", "/metrics"),
         ("get", "/openapi.json"),
         ("get", "/readyz"),
         ("post", "/api/v1/internal_transfer"),
+        ("post", "/api/v1/internal_transfers"),
         ("post", "/api/v1/ops/accounts/{user}/{type}/status"),
         ("post", "/api/v1/ops/deposits"),
         ("post", "/api/v1/ops/withdrawals"),
+        ("post", "/api/v1/transfer"),
     ];
 
     fn description() -> Value {
@@ -112,7 +118,7 @@ mod tests {
             let name = part.split('"').next().unwrap();
             assert!(schemas.contains_key(name), "{name}");
         }
-        for form in ["CreateTransfer", "Movement", "SetStatus"] {
+        for form in ["CreateTransfer", "CreateTransfers", "CreateV2", "Movement", "SetStatus"] {
             assert_eq!(schemas[form]["additionalProperties"], false, "{form}");
         }
         assert_eq!(api["components"]["securitySchemes"]["token"]["scheme"], "bearer");

@@ -1,14 +1,50 @@
 //! Steps 4 to 6 of the order of checks, in memory; and how a bound key's request differs.
 
 use super::App;
-use super::transfers::CreateTransfer;
+use super::form::CreateTransfer;
 use super::wire;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::record::{Account, Binding, Party, Record, System, Terms};
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// How a request spells account types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// `FUNDING`, `SPOT`, `FUTURE`, `MARGIN`.
+    Plain,
+    /// The v2 source's: `funding`, `trading`; `future` and `margin` after their manner.
+    V2,
+}
+
+impl Names {
+    const SPELT: [(LedgerId, &'static str); 4] = [
+        (LedgerId::FUNDING, "funding"),
+        (LedgerId::SPOT, "trading"),
+        (LedgerId::FUTURE, "future"),
+        (LedgerId::MARGIN, "margin"),
+    ];
+
+    /// The ledger of that name.
+    pub fn ledger(self, name: &str) -> Option<LedgerId> {
+        match self {
+            Self::Plain => LedgerId::parse(name),
+            Self::V2 => {
+                Self::SPELT.into_iter().find(|(_, v2)| *v2 == name).map(|(ledger, _)| ledger)
+            }
+        }
+    }
+
+    /// The name of one end of a transfer.
+    pub fn of(self, party: &Party) -> &'static str {
+        let v2 = Self::SPELT.into_iter().find(|(ledger, _)| wire::is_at(party, *ledger));
+        match (self, v2) {
+            (Self::V2, Some((_, name))) => name,
+            (Self::V2, None) | (Self::Plain, _) => wire::account(party),
+        }
+    }
+}
 
 /// What a well-formed request asks for.
 #[derive(Debug)]
@@ -19,6 +55,8 @@ pub struct Ask {
     pub user: UserId,
     /// The client's key.
     pub key: Option<Arc<str>>,
+    /// How the body spells account types.
+    pub names: Names,
     /// The body.
     pub body: CreateTransfer,
 }
@@ -27,16 +65,16 @@ impl Ask {
     /// The terms that the request comes to.
     ///
     /// # Errors
-    /// `HALTED`, then the first of steps 4 (account type), 5 (asset), 6 (amount) that fails.
+    /// `HALTED` or `OVERLOADED`, then the first of steps 4 (account type), 5 (asset), 6 (amount)
+    /// that fails.
     pub fn terms(&self, app: &App) -> Result<Terms, Code> {
-        if app.engine.halted().is_some() {
-            return Err(Code::Halted);
-        }
-        if app.draining() {
-            return Err(Code::Overloaded);
+        match app.engine.shut(app.internal) {
+            Some(code) => return Err(code),
+            None if app.draining() => return Err(Code::Overloaded),
+            None => {}
         }
         let body = &self.body;
-        let (source, target) = ends(app, &body.from, &body.to)?;
+        let (source, target) = self.ends(app)?;
         let asset = app.engine.asset(&body.asset).ok_or(Code::InvalidAsset)?;
         let amount = weighed(&asset, &body.amount)?;
         let party =
@@ -52,8 +90,8 @@ impl Ask {
             fee: Amount::ZERO,
             deadline: None,
             memo: None,
-            reference: None,
-            metadata: BTreeMap::new(),
+            reference: body.reference().map(str::to_owned),
+            metadata: body.metadata(),
         };
         terms.binding = self.key.clone().map(|key| Binding {
             scope: Arc::clone(&self.principal),
@@ -67,7 +105,7 @@ impl Ask {
     pub fn mismatched(&self, app: &App, bound: &Record) -> Vec<String> {
         let (body, terms) = (&self.body, &bound.terms);
         let at = |party, name: &str| {
-            LedgerId::parse(name).is_some_and(|ledger| wire::is_at(party, ledger))
+            self.names.ledger(name).is_some_and(|ledger| wire::is_at(party, ledger))
         };
         let (symbol, precision) = wire::asset(&app.engine.assets(), terms.asset);
         let amount = plain(&terms.amount.decimal(precision));
@@ -77,28 +115,28 @@ impl Ask {
             ("to", at(&terms.target, &body.to)),
             ("asset", symbol == body.asset),
             ("amount", amount.is_some() && amount == plain(&body.amount)),
-            // a key of another kind of request may be bound to what this one cannot ask for
-            ("reference", terms.reference.is_none()),
-            ("metadata", terms.metadata.is_empty()),
+            ("reference", terms.reference.as_deref() == body.reference()),
+            ("metadata", terms.metadata == body.metadata()),
         ];
         let differs = same.into_iter().filter(|(_, same)| !same);
         differs.map(|(name, _)| name.to_owned()).collect()
     }
-}
 
-/// Step 4: not the same, valid, configured.
-fn ends(app: &App, from: &str, to: &str) -> Result<(LedgerId, LedgerId), Code> {
-    if from == to {
-        return Err(Code::SameAccount);
-    }
-    let valid = |name| LedgerId::parse(name).ok_or(Code::InvalidAccountType);
-    let (source, target) = (valid(from)?, valid(to)?);
-    for ledger in [source, target] {
-        if app.engine.ledger(ledger).is_none() {
-            return Err(Code::UnsupportedAccountType);
+    /// Step 4: not the same, valid, configured.
+    fn ends(&self, app: &App) -> Result<(LedgerId, LedgerId), Code> {
+        let CreateTransfer { from, to, .. } = &self.body;
+        if from == to {
+            return Err(Code::SameAccount);
         }
+        let valid = |name| self.names.ledger(name).ok_or(Code::InvalidAccountType);
+        let (source, target) = (valid(from)?, valid(to)?);
+        for ledger in [source, target] {
+            if app.engine.ledger(ledger).is_none() {
+                return Err(Code::UnsupportedAccountType);
+            }
+        }
+        Ok((source, target))
     }
-    Ok((source, target))
 }
 
 /// Steps 5 and 6.

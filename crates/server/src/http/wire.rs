@@ -1,6 +1,6 @@
-//! How times, amounts and transfers are written.
+//! How ids, times and amounts are written, and read.
 
-use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::ids::{AssetId, Id, LedgerId, Millis};
 use kernel::money::{Amount, Asset};
 use kernel::record::{Party, System};
 
@@ -19,6 +19,33 @@ pub fn time(at: Millis) -> String {
     let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
     let (second, milli) = (in_day / 1000 % 60, in_day % 1000);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+/// An id in either of its spellings, in either case: the 26 characters of a ULID, or UUID text of the
+/// same 128 bits (8-4-4-4-12). Nothing else: an id has no third name.
+pub fn id(text: &str) -> Option<Id> {
+    const DASHES: [usize; 4] = [8, 13, 18, 23];
+    if text.len() != 36 {
+        return text.parse().ok();
+    }
+    let mut bits: u128 = 0;
+    for (place, letter) in text.chars().enumerate() {
+        if DASHES.contains(&place) {
+            if letter != '-' {
+                return None;
+            }
+        } else {
+            bits = bits << 4 | u128::from(letter.to_digit(16)?);
+        }
+    }
+    Some(Id(bits))
+}
+
+/// An id as UUID text.
+pub fn uuid(id: Id) -> String {
+    let hex = format!("{:032x}", id.0);
+    let part = |from: usize, len: usize| -> String { hex.chars().skip(from).take(len).collect() };
+    [part(0, 8), part(8, 4), part(12, 4), part(16, 4), part(20, 12)].join("-")
 }
 
 /// An asset's name and its decimals; one that the journal no longer lists is named by its number.
@@ -48,7 +75,36 @@ pub fn is_at(party: &Party, ledger: LedgerId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{signed, time};
+    use super::{id, signed, time, uuid};
+    use kernel::ids::Id;
+
+    #[test]
+    fn an_id_has_two_spellings() {
+        let ulid = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V";
+        let one: Id = ulid.parse().unwrap();
+        let text = uuid(one);
+        assert_eq!(text, "0193f771-751f-0783-41d4-962e0d93e91b");
+        for same in [ulid, &ulid.to_lowercase(), &text, &text.to_uppercase()] {
+            assert_eq!(id(same), Some(one), "{same}");
+        }
+        assert_eq!(id(&uuid(Id(0))), Some(Id(0)));
+        assert_eq!(id(&uuid(Id(u128::MAX))), Some(Id(u128::MAX)));
+        let braced = format!("{{{}}}", &text[..34]);
+        for none in [
+            "",
+            "0193f771751f078341d4962e0d93e91b",
+            &text.replace('-', "_"),
+            &text.replace('f', "g"),
+            &text.replacen("0193", "+193", 1),
+            &format!(" {}", &text[1..]),
+            &braced,
+            &ulid.replace('J', "I"),
+            &ulid.replacen('0', "8", 1),
+            "٠193f771-751f-0782-1a0e-a42b8d2c691",
+        ] {
+            assert_eq!(id(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn times_are_dates() {

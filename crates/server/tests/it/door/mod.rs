@@ -1,8 +1,13 @@
 //! The door on the real store, without a network: what is refused, in which order, and how.
 
+mod batch;
 mod bodies;
+mod dry;
 mod order;
+mod pace;
 mod routes;
+mod spellings;
+mod words;
 
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -17,6 +22,7 @@ use server::auth::verify::Verifier;
 use server::config::Config;
 use server::house::House;
 use server::http::App;
+use server::http::pace::Pace;
 use server::metrics::Metrics;
 use server::ports::Tasks;
 use std::sync::Arc;
@@ -66,13 +72,23 @@ impl Door {
     }
 
     async fn with(dying: bool, open_pages: bool) -> Self {
+        Self::built(Config::default(), dying, open_pages).await
+    }
+
+    /// With these settings.
+    async fn set(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        Self::built(config, false, true).await
+    }
+
+    async fn built(config: Config, dying: bool, open_pages: bool) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
         let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
         let house = House::open(dir.path(), metrics.clone(), fatal.clone()).await.expect("a house");
         let tasks = Tasks::new(fatal);
         tasks.ending();
-        let config = Config::default();
         let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");
         let world: Arc<dyn World> = if dying { Arc::new(Dying) } else { house.store.funding() };
         let app = Arc::new(App {
@@ -83,6 +99,7 @@ impl Door {
             metrics,
             clock: house.clock.clone(),
             rng: house.rng.clone(),
+            pace: Pace::new(config.limits.requests_per_second),
             open_pages,
             draining: AtomicBool::new(false),
         });
@@ -124,12 +141,25 @@ impl Door {
     }
 
     async fn post(&self, who: (&str, &str), path: &str, body: Value) -> Reply {
+        self.post_with(who, path, &[], body).await
+    }
+
+    /// Posts with more headers.
+    async fn post_with(
+        &self,
+        who: (&str, &str),
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Value,
+    ) -> Reply {
         let token = self.token(who.0, who.1);
-        let request = Request::post(path)
+        let mut request = Request::post(path)
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
-            .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
-            .body(Body::from(body.to_string()));
-        self.send(request.expect("a request")).await
+            .header(header::CONTENT_TYPE, "application/json; charset=utf-8");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body.to_string())).expect("a request")).await
     }
 
     async fn get(&self, who: (&str, &str), path: &str) -> Reply {

@@ -12,6 +12,7 @@ use kernel::retry::Backoff;
 use server::auth::verify::Verifier;
 use server::house::House;
 use server::http::App;
+use server::http::pace::Pace;
 use server::metrics::Metrics;
 use server::ports::{Fatal, Tasks};
 use sim::wrong;
@@ -161,6 +162,7 @@ impl Machine {
             metrics: self.metrics.clone(),
             clock: self.house.clock.clone(),
             rng: self.house.rng.clone(),
+            pace: Pace::new(0),
             open_pages: true,
             draining: AtomicBool::new(false),
         }

@@ -1,0 +1,163 @@
+//! Many creates in one request: checked as one, then each on its own.
+
+use super::body::{self, Large};
+use super::caller::{Creates, acts_for};
+use super::error::{self, Problem, Refusal};
+use super::form::CreateTransfer;
+use super::shown::{self, Outcome, Transfer};
+use super::weigh::{Ask, Names};
+use super::{App, made};
+use crate::auth::Caller;
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use axum::http::HeaderMap;
+use futures_util::StreamExt;
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The most creates of one batch.
+const MOST: usize = 1_000;
+
+/// Transfers to be made, in no order.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTransfers {
+    /// 1 to 1000, each with its own `cid`; equal ones are the same transfer.
+    #[schema(min_items = 1, max_items = 1000)]
+    transfers: Vec<CreateTransfer>,
+}
+
+/// What became of each, in the order of the request.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Results {
+    results: Vec<BatchResult>,
+}
+
+/// What became of one create.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BatchResult {
+    /// Its place in the request, from 0.
+    index: usize,
+    /// What the create alone would have answered.
+    #[schema(example = 200)]
+    status: u16,
+    /// The key had been used before: this is that transfer, nothing was done now.
+    replayed: bool,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// The transfer, a refusal, or both.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum Answer {
+    Transfer(Box<Transfer>),
+    #[schema(value_type = Unmade)]
+    Refused(Map<String, Value>),
+}
+
+/// A create that moved nothing; with the transfer's fields where one was opened.
+#[derive(Debug, Serialize, ToSchema)]
+struct Unmade {
+    /// A sentence for a person.
+    error: String,
+    /// One of the contract's codes.
+    code: String,
+    /// `unknown` where nobody knows what became of it: repeat it with the same `cid`.
+    outcome: Option<String>,
+    /// With `DUPLICATE_REQUEST`: the fields in which this differs from the first.
+    mismatched_fields: Option<Vec<String>>,
+    /// Where it was opened, and ended FAILED or ROLLED_BACK: the transfer's id, beside its other
+    /// fields.
+    req_id: Option<String>,
+}
+
+/// Makes many transfers. They are independent: each is answered for itself, and the whole may be
+/// repeated as it is.
+#[utoipa::path(
+    post, path = "/api/v1/internal_transfers", tag = "transfers",
+    request_body = CreateTransfers,
+    responses(
+        (status = 200, body = Results, description = "Each item has its own status"),
+        (status = 400, body = Problem, description = "One item or the whole does not fit; nothing was opened"),
+        (status = 401, body = Problem),
+        (status = 403, body = Problem, description = "One item is of another user; nothing was opened"),
+        (status = 413, body = Problem), (status = 415, body = Problem), (status = 500, body = Problem),
+    )
+)]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Creates(caller): Creates,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Large,
+) -> Result<Json<Results>, Refusal> {
+    let asks = asks(&caller, &body)?;
+    body::no_parameters(query.as_deref())?;
+    if headers.contains_key("idempotency-key") {
+        return Err(Refusal::bad(
+            "header `Idempotency-Key`: not here, each item has its own `cid`",
+        ));
+    }
+    // no more at once than the engine takes in, so that none is put aside for another's sake
+    let room = app.engine.intake_room();
+    let one = |(index, ask): (usize, Ask)| {
+        let app = Arc::clone(&app);
+        async move { result(&app, index, &ask).await }
+    };
+    let running = stream::iter(asks.into_iter().enumerate()).map(one).buffer_unordered(room);
+    let mut results: Vec<BatchResult> = running.collect().await;
+    results.sort_by_key(|result| result.index);
+    Ok(Json(Results { results }))
+}
+
+/// Steps 2 and 3, for all as one: whose money, then the form.
+fn asks(caller: &Caller, body: &Large) -> Result<Vec<Ask>, Refusal> {
+    let form: CreateTransfers = match body.0.read() {
+        Ok(form) => form,
+        Err(fault) => {
+            for user in body.0.numbers("transfers", "user_id") {
+                acts_for(caller, user)?;
+            }
+            return Err(fault);
+        }
+    };
+    let users = form.transfers.iter().map(|item| acts_for(caller, item.user_id));
+    let users = users.collect::<Result<Vec<_>, _>>()?;
+    if form.transfers.is_empty() || form.transfers.len() > MOST {
+        return Err(Refusal::bad(format!("field `transfers`: 1 to {MOST} items")));
+    }
+    let items = form.transfers.into_iter().zip(users).enumerate();
+    items
+        .map(|(index, (body, user))| {
+            let name = format!("transfers[{index}].cid");
+            let key = body.cid.as_deref().unwrap_or_default();
+            body::visible(&name, key, body::KEY)?;
+            let (key, principal) = (Some(key.into()), Arc::clone(&caller.principal));
+            Ok(Ask { principal, user, key, names: Names::Plain, body })
+        })
+        .collect()
+}
+
+async fn result(app: &App, index: usize, ask: &Ask) -> BatchResult {
+    let accepted = match made::made(app, ask).await {
+        Ok(accepted) => accepted,
+        Err(refusal) => {
+            let status = error::status(refusal.code).as_u16();
+            let answer = Answer::Refused(refusal.fields());
+            return BatchResult { index, status, replayed: false, answer };
+        }
+    };
+    let (outcome, transfer) = shown::made(app, &accepted);
+    let answer = match outcome {
+        Outcome::Committed | Outcome::Pending => Answer::Transfer(Box::new(transfer)),
+        Outcome::Failed => {
+            let refusal = shown::failed(&accepted.record, &transfer.message, &transfer);
+            Answer::Refused(refusal.fields())
+        }
+    };
+    BatchResult { index, status: outcome.status().as_u16(), replayed: accepted.replayed, answer }
+}

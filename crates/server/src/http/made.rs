@@ -1,0 +1,108 @@
+//! Making a transfer, or finding out what became of it: what every spelling of a create shares.
+
+use super::error::Refusal;
+use super::weigh::Ask;
+use super::{App, unknown};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use engine::{Accepted, Refused};
+use kernel::code::Code;
+use kernel::ports::meter::{Meter, Seen};
+use kernel::record::{Record, Terms};
+use std::sync::Arc;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Opens what is asked for; or tells what its key is bound to, before anything else is looked at.
+///
+/// # Errors
+/// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
+pub(super) async fn made(app: &App, ask: &Ask) -> Result<Accepted, Refusal> {
+    let found = match ask.terms(app) {
+        Ok(terms) => paced(app, ask, terms).await,
+        Err(code) => Err(Refused::Code(code)),
+    };
+    match found {
+        Ok(accepted) => Ok(accepted),
+        Err(Refused::Code(code)) => match replay(app, ask).await? {
+            Some(accepted) => Ok(accepted),
+            None => Err(refusal(app, code)),
+        },
+        Err(Refused::Mismatch(bound)) => Err(conflict(ask.mismatched(app, &bound))),
+        Err(Refused::Unknown(cause)) => {
+            unknown("create", &cause);
+            Err(nobody_knows())
+        }
+    }
+}
+
+/// Step 7 of the order of checks, then the engine's turn. What opened nothing gives back its place.
+async fn paced(app: &App, ask: &Ask, terms: Terms) -> Result<Accepted, Refused> {
+    if !app.pace.take(ask.user, app.clock.ticks()) {
+        app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
+        return Err(Refused::Code(Code::RateLimitExceeded));
+    }
+    let found = app.engine.create(app.internal, terms).await;
+    let counts = match &found {
+        Ok(accepted) => !accepted.replayed,
+        // it may have been opened
+        Err(Refused::Unknown(_)) => true,
+        Err(Refused::Code(_) | Refused::Mismatch(_)) => false,
+    };
+    if !counts {
+        app.pace.give_back(ask.user);
+    }
+    found
+}
+
+/// The transfer that the request's key is bound to, if it is.
+async fn replay(app: &App, ask: &Ask) -> Result<Option<Accepted>, Refusal> {
+    let Some(bound) = bound(app, ask).await? else { return Ok(None) };
+    let flow = app.engine.flows().table(app.internal).flow;
+    let differs = ask.mismatched(app, &bound);
+    if !differs.is_empty() {
+        app.metrics.see(Seen::Conflict { flow });
+        return Err(conflict(differs));
+    }
+    app.metrics.see(Seen::Replay { flow });
+    app.engine.rejoin(bound).await.map(Some).map_err(|cause| {
+        unknown("replay", &cause);
+        nobody_knows()
+    })
+}
+
+/// What the request's key is bound to.
+pub(super) async fn bound(app: &App, ask: &Ask) -> Result<Option<Record>, Refusal> {
+    let Some(key) = &ask.key else { return Ok(None) };
+    let (flow, scope) = (app.internal, Arc::clone(&ask.principal));
+    let bound = app.engine.journal().bound(flow, scope, Arc::clone(key)).await;
+    bound.map_err(|cause| {
+        unknown("replay", &cause);
+        nobody_knows()
+    })
+}
+
+fn refusal(app: &App, code: Code) -> Refusal {
+    if code == Code::Overloaded && app.engine.full() {
+        return Refusal::because(code, "The disk is full; nothing was begun, try again later");
+    }
+    Refusal::of(code)
+}
+
+fn conflict(fields: Vec<String>) -> Refusal {
+    Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields)
+}
+
+fn nobody_knows() -> Refusal {
+    Refusal::unknown(
+        "Nobody knows yet what became of it. Repeat it with the same cid: it is never made twice",
+    )
+}
+
+/// Says of an answer that its transfer had been made before.
+pub(super) fn marked(mut response: Response, replayed: bool) -> Response {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
