@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
 use server::config::Config;
+use server::http::pace::Pace;
 use server::http::{self, App};
 use server::layers::Flags;
 use server::metrics::Metrics;
@@ -89,6 +90,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         metrics: Arc::new(Metrics::default()),
         clock: ours.clock.clone(),
         rng: ours.rng.clone(),
+        pace: Pace::new(0),
         open_pages: true,
         draining: AtomicBool::new(false),
         engine: ours.engine,
