@@ -1,14 +1,14 @@
 //! Questions for people, and HALT. Here a case is a row and a log line.
 
 use crate::Engine;
-use kernel::ids::Id;
+use kernel::people::About;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Case, Put, Severity, Then, Unit, Wrote};
+use kernel::unit::{Case, Put, Severity, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
 
 /// What names a case, so that one process opens it once.
-pub(crate) type CaseKey = (&'static str, Option<Id>);
+pub(crate) type CaseKey = (&'static str, About);
 
 impl Engine {
     /// Opens a case; the write happens beside the caller.
@@ -20,20 +20,19 @@ impl Engine {
 
     /// Logs a case and counts it; false where this process opened it before.
     fn noted(&self, case: &Case) -> bool {
-        let key: CaseKey = (case.kind, case.id);
+        let key: CaseKey = (case.kind, case.about);
         if !self.cases.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
             return false;
         }
-        let transfer = case.id.map(|id| id.to_string());
+        let about = case.about;
         match case.severity {
             Severity::Critical => {
-                tracing::error!(kind = case.kind, transfer, facts = %case.facts, "CRITICAL case");
+                tracing::error!(kind = case.kind, %about, facts = %case.facts, "CRITICAL case");
             }
             Severity::Warning => {
-                tracing::warn!(kind = case.kind, transfer, facts = %case.facts, "WARNING case");
+                tracing::warn!(kind = case.kind, %about, facts = %case.facts, "WARNING case");
             }
         }
-        self.parts.meter.see(Seen::Case { kind: case.kind, severity: case.severity });
         true
     }
 
@@ -57,7 +56,12 @@ impl Engine {
         self.gate.halt(facts.clone());
         self.parts.meter.see(Seen::Halted(true));
         tracing::error!(%facts, "HALT: no money moves; no command lifts it yet");
-        let case = Case { kind, severity: Severity::Critical, id: None, facts: facts.clone() };
+        let case = Case {
+            kind,
+            severity: Severity::Critical,
+            about: About::Service,
+            facts: facts.clone(),
+        };
         let mut puts = vec![Put::Halt { reason: facts }];
         if self.noted(&case) {
             puts.push(Put::Case(case));
@@ -68,8 +72,7 @@ impl Engine {
     /// Writes puts without guards until they are durable.
     async fn insist(&self, puts: Vec<Put>) {
         loop {
-            let unit =
-                Unit { guards: vec![], then: Then { puts: puts.clone(), ..Then::default() } };
+            let unit = Unit::puts(puts.clone());
             if let Some(Wrote::Written(_)) = self.parts.journal.write(vec![unit]).await.first() {
                 return;
             }

@@ -195,9 +195,10 @@ impl Engine {
             tracing::error!(%reason, "HALT stands; no command lifts it yet");
             engine.gate.halt(reason);
         }
-        for (flow, reason) in standing.paused {
+        for paused in standing.paused {
+            let kernel::people::Scope::Flow(flow) = paused.scope else { continue };
             let name = engine.plan.table(flow).flow;
-            tracing::error!(flow = name, %reason, "the flow is paused; no command lifts it yet");
+            tracing::error!(flow = name, reason = %paused.reason, "the flow is paused");
             engine.gate.pause(flow);
         }
         engine.begin(orders).await;

@@ -5,6 +5,7 @@
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{FlowId, LedgerId, Millis};
 use kernel::life::{Leg, Place, Ruling, Side, Step, Via};
+use kernel::people::{About, Scope};
 use kernel::record::{Facts, Head, Record, System};
 use kernel::table::{A, Flows, S, Table};
 use kernel::unit::{
@@ -231,11 +232,11 @@ impl Plan {
         let case = Case {
             kind: "CONTRADICTION",
             severity: Severity::Critical,
-            id: Some(record.id),
+            about: About::Transfer(record.id),
             facts: reason.clone(),
         };
-        let puts = vec![Put::Case(case), Put::Pause { flow: record.flow, reason }];
-        Unit { guards: vec![], then: Then { puts, ..Then::default() } }
+        let (scope, caller) = (Scope::Flow(record.flow), "engine".into());
+        Unit::puts(vec![Put::Case(case), Put::Pause { scope, reason, caller }])
     }
 
     /// Whether an answer contradicts the record's step, and why.

@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use kernel::ids::Id;
+use kernel::people::About;
 use kernel::ports::journal::Due;
 use kernel::record::Record;
 use kernel::unit::{Case, Severity};
@@ -61,7 +62,7 @@ impl Engine {
             self.case(Case {
                 kind: "POISON",
                 severity: Severity::Critical,
-                id: Some(record.id),
+                about: About::Transfer(record.id),
                 facts: format!("{} owners died while it ran alone", record.head.deaths).into(),
             });
         }

@@ -11,6 +11,7 @@ use crate::ring::{Batch, Ring};
 use crate::tasks::Background;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{FlowId, LedgerId};
+use kernel::people::About;
 use kernel::ports::ledger::{Heard, Known};
 use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
@@ -232,7 +233,7 @@ impl Engine {
             self.case(Case {
                 kind: "IRREVERSIBLE",
                 severity: Severity::Critical,
-                id: Some(record.id),
+                about: About::Transfer(record.id),
                 facts: "the target refused and the source cannot give back".into(),
             });
             return self.postponed(record, &Cause::of("IRREVERSIBLE"));

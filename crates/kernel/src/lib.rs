@@ -15,6 +15,7 @@ pub mod life;
 pub mod mermaid;
 pub mod money;
 pub mod mutants;
+pub mod people;
 pub mod points;
 pub mod ports;
 pub mod record;

@@ -107,6 +107,8 @@ pub struct Asset {
     pub min: Amount,
     /// The most that one transfer may move, where there is a limit.
     pub max: Option<Amount>,
+    /// The most that one user may move on one day in UTC, where there is a limit.
+    pub daily: Option<Amount>,
 }
 
 impl Asset {
@@ -120,6 +122,7 @@ impl Asset {
             transferable: true,
             min: Amount(1),
             max: None,
+            daily: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::answer::Evidence;
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::money::Amount;
+use crate::people::Day;
 use crate::table::S;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -97,6 +98,9 @@ pub struct Terms {
     pub reference: Option<String>,
     /// The client's own words.
     pub metadata: BTreeMap<String, String>,
+    /// The day on which it was counted against its user's limits, where it was: what it took is
+    /// given back to that day's rows.
+    pub day: Option<Day>,
 }
 
 impl Terms {

@@ -2,9 +2,10 @@
 
 use crate::answer::{Answer, Cause, Evidence};
 use crate::attempt::{Attempt, AttemptId, Form};
-use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial};
+use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::life::Leg;
-use crate::money::Amount;
+use crate::money::{Amount, Asset};
+use crate::people::{About, Accepted, Action, Count, Day, Note, Proposal, Scope, Stand};
 use crate::ports::ledger::Known;
 use crate::record::{Account, Head, Record};
 use crate::table::S;
@@ -118,6 +119,31 @@ pub enum Guard {
         /// The limit.
         limit: u128,
     },
+    /// With the one that is opened the user has made at most so many transfers on that day.
+    DayCount {
+        /// Whose.
+        user: UserId,
+        /// Of which day.
+        day: Day,
+        /// The limit.
+        most: u64,
+    },
+    /// With the one that is opened the user has moved at most so much of the asset on that day.
+    DayAmount {
+        /// What is about to be counted.
+        count: Count,
+        /// The limit.
+        most: Amount,
+    },
+    /// (principal, key) has done nothing yet.
+    Unacted {
+        /// Who.
+        caller: Arc<str>,
+        /// The person's key.
+        key: Arc<str>,
+    },
+    /// The approval waits for a decision.
+    Pending(Id),
 }
 
 /// Who looks after a transfer whose time has not come.
@@ -179,20 +205,68 @@ pub enum Put {
     },
     /// Results at or below this id are forgotten by ledgers from now on; it only rises.
     Horizon(Id),
-    /// A question for a person.
+    /// A question for a person; nothing where one of its kind is open about its subject.
     Case(Case),
-    /// No claim is written and no effect begun from now on.
+    /// The fact that ends a case; nothing where none of that kind is open about the subject.
+    Close {
+        /// The kind.
+        kind: Arc<str>,
+        /// The subject.
+        about: About,
+        /// What ended it.
+        fact: Arc<str>,
+    },
+    /// Something that a person added to a case.
+    Note {
+        /// The case's number.
+        case: u64,
+        /// Who.
+        caller: Arc<str>,
+        /// What.
+        note: Note,
+    },
+    /// No claim is written and no effect begun from now on. The first reason stays.
     Halt {
         /// Why.
         reason: Arc<str>,
     },
-    /// A flow takes no further step until a person resumes it.
+    /// Money may move again; these breaks of conservation are accepted beside those that were.
+    Resume {
+        /// The breaks.
+        accepted: Vec<Accepted>,
+    },
+    /// Nothing in this scope takes a further step until a person resumes it. One for each (scope,
+    /// caller): the first reason stays.
     Pause {
-        /// The flow.
-        flow: FlowId,
+        /// What stands.
+        scope: Scope,
         /// Why.
         reason: Arc<str>,
+        /// A principal, or `engine`.
+        caller: Arc<str>,
     },
+    /// Lifts the pause of this number, where there is one.
+    Unpause(u64),
+    /// A person did something. The unit is `Lost` where (principal, key) did something before.
+    Action(Action),
+    /// Something that waits for another person's approval.
+    Propose(Proposal),
+    /// Another person's decision.
+    Decide {
+        /// The approval.
+        id: Id,
+        /// Approved or rejected.
+        stand: Stand,
+        /// Who decided.
+        caller: Arc<str>,
+    },
+    /// An asset as it is from now on; a new one where its number is new. Raises the version of the
+    /// resource `assets`.
+    Asset(Asset),
+    /// One more transfer, and so much more of its asset, on a user's day.
+    Count(Count),
+    /// Gives back what [`Put::Count`] took.
+    Uncount(Count),
 }
 
 /// How much a case matters.
@@ -221,8 +295,8 @@ pub struct Case {
     pub kind: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// The transfer, where it is about one.
-    pub id: Option<Id>,
+    /// What it is about.
+    pub about: About,
     /// What is known, as a sentence or JSON.
     pub facts: Arc<str>,
 }
@@ -262,6 +336,13 @@ pub struct Unit {
     pub guards: Vec<Guard>,
     /// What is then written.
     pub then: Then,
+}
+
+impl Unit {
+    /// Rows that nothing guards.
+    pub fn puts(puts: Vec<Put>) -> Self {
+        Self { guards: Vec::new(), then: Then { puts, ..Then::default() } }
+    }
 }
 
 /// What is written; ends in at most one operation whose stored answer chooses how it goes on.

@@ -5,12 +5,13 @@ use crate::config::Config;
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
 use engine::{Engine, Parts};
 use kernel::ids::{LedgerId, WorkerId};
+use kernel::people::About;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{Journal, Standing};
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Meter;
 use kernel::table::Flows;
-use kernel::unit::{Case, Put, Severity, Then, Unit};
+use kernel::unit::{Case, Put, Severity, Unit};
 use ledgers::disk::Folder;
 use ledgers::spot::{Spot, TornTail};
 use std::fs::{self, DirBuilder};
@@ -135,10 +136,13 @@ async fn spot(
 async fn report(store: &Embedded, torn: &TornTail) {
     let facts = format!("the Spot log ended in the middle of a batch, which was dropped: {torn:?}");
     tracing::warn!("{facts}");
-    let case =
-        Case { kind: "TORN_TAIL", severity: Severity::Warning, id: None, facts: facts.into() };
-    let then = Then { puts: vec![Put::Case(case)], ..Then::default() };
-    let wrote = store.write(vec![Unit { guards: vec![], then }]).await;
+    let case = Case {
+        kind: "TORN_TAIL",
+        severity: Severity::Warning,
+        about: About::Service,
+        facts: facts.into(),
+    };
+    let wrote = store.write(vec![Unit::puts(vec![Put::Case(case)])]).await;
     tracing::debug!(?wrote, "the torn tail's case");
 }
 

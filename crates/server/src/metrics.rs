@@ -32,6 +32,7 @@ labels! {
     Call { flow, act, answer }
     Outcome { flow, outcome }
     FlowAct { flow, act }
+    FlowSystem { flow, system }
     Station { station }
     OfAsset { asset }
     OfCase { kind, severity }
@@ -59,6 +60,7 @@ pub struct Metrics {
     drift: Family<OfAsset, Number>,
     halted: Gauge,
     cases: Family<OfCase, Gauge>,
+    unclear: Family<FlowSystem, Gauge>,
     replays: Family<OfFlow, Counter>,
     conflicts: Family<OfFlow, Counter>,
     refused: Family<OfCode, Counter>,
@@ -107,7 +109,8 @@ impl Default for Metrics {
             in_flight: book.enter("money_in_flight", "Money between two ledgers, in the asset's unit", Family::default()),
             drift: book.enter("conservation_drift", "Money that does not add up, in the asset's unit", Family::default()),
             halted: book.enter("halted", "1 while no money moves", Gauge::default()),
-            cases: book.enter("cases_open", "Questions for a person that this process opened", Family::default()),
+            cases: book.enter("cases_open", "Questions for a person that are open", Family::default()),
+            unclear: book.enter("unknown_open", "Open transfers that wait for a clear answer", Family::default()),
             replays: book.enter("idempotent_replays", "Keys that came again with the same body", Family::default()),
             conflicts: book.enter("idempotent_conflicts", "Keys that came again with another body", Family::default()),
             refused: book.enter("refused", "Creates that were refused before anything was opened", Family::default()),
@@ -210,8 +213,13 @@ impl Meter for Metrics {
             Seen::Conflict { flow } => {
                 self.conflicts.get_or_create(&OfFlow::of(flow)).inc();
             }
-            Seen::Case { kind, severity } => {
-                self.cases.get_or_create(&OfCase::of(kind, severity.name())).inc();
+            Seen::Cases { kind, severity, open } => {
+                let open = i64::try_from(open).unwrap_or(i64::MAX);
+                self.cases.get_or_create(&OfCase::of(kind, severity.name())).set(open);
+            }
+            Seen::Unclear { flow, system, open } => {
+                let open = i64::try_from(open).unwrap_or(i64::MAX);
+                self.unclear.get_or_create(&FlowSystem::of(flow, system)).set(open);
             }
             Seen::Round { asset, drift, in_flight } => {
                 let (label, drift) = self.shown(asset, drift);

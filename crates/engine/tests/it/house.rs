@@ -356,6 +356,7 @@ pub(crate) async fn create(
         memo: None,
         reference: None,
         metadata: BTreeMap::new(),
+        day: None,
     };
     let internal = engine.flows().named("internal").expect("the flow");
     engine.create(internal, terms).await

@@ -7,6 +7,7 @@ use crate::attempt::Attempt;
 use crate::audit::{Entry, Hash};
 use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::money::{Amount, Asset};
+use crate::people::{Accepted, Acted, Approval, Day, OpenCase, Paused, Spent};
 use crate::record::{Party, Record};
 use crate::table::S;
 use crate::unit::{Key, Operation, Unit, Wrote};
@@ -28,10 +29,14 @@ pub enum Due {
 pub struct Standing {
     /// Why no money moves, where it does not.
     pub halted: Option<Arc<str>>,
-    /// Flows that a person must resume, with the reason.
-    pub paused: Vec<(FlowId, Arc<str>)>,
+    /// What stands until a person resumes it.
+    pub paused: Vec<Paused>,
+    /// Breaks of conservation that were accepted.
+    pub accepted: Vec<Accepted>,
     /// Every asset.
     pub assets: Vec<Asset>,
+    /// The version of the resource `assets`: how often they changed.
+    pub assets_version: u32,
     /// The ledgers outside the journal's database that it met.
     pub ledgers: Vec<(LedgerId, Known)>,
     /// Results at or below it are forgotten.
@@ -88,6 +93,16 @@ pub trait Journal: Send + Sync {
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>>;
     /// Open transfers by flow and state.
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>>;
+    /// Open transfers that were opened at or before a time, the oldest first, at most `limit`.
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    /// Every case that is open.
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>>;
+    /// What (principal, key) did.
+    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>>;
+    /// An approval.
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
+    /// What a user has moved on a day.
+    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>>;
     /// Flags, assets, ledgers.
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>>;
     /// One instant of the whole journal.

@@ -75,12 +75,23 @@ pub enum Seen<'a> {
         /// The flow's name.
         flow: &'a str,
     },
-    /// A case was opened.
-    Case {
-        /// Its kind.
+    /// So many cases of a kind are open, by the journal.
+    Cases {
+        /// Their kind.
         kind: &'a str,
-        /// How much it matters.
+        /// How much they matter.
         severity: Severity,
+        /// So many.
+        open: usize,
+    },
+    /// So many open transfers wait for a clear answer of a system.
+    Unclear {
+        /// The flow's name.
+        flow: &'a str,
+        /// The system's name.
+        system: &'a str,
+        /// So many.
+        open: usize,
     },
     /// A conservation round ended.
     Round {

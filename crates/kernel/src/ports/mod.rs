@@ -7,6 +7,7 @@ pub mod disk;
 pub mod journal;
 pub mod ledger;
 pub mod meter;
+pub mod office;
 pub mod spawn;
 
 use std::future::Future;

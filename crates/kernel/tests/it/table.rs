@@ -32,6 +32,7 @@ pub(crate) fn record(id: u128) -> Record {
         memo: None,
         reference: None,
         metadata: BTreeMap::new(),
+        day: None,
     };
     Record {
         id: Id(id),

@@ -92,6 +92,7 @@ impl Ask {
             memo: None,
             reference: body.reference().map(str::to_owned),
             metadata: body.metadata(),
+            day: None,
         };
         terms.binding = self.key.clone().map(|key| Binding {
             scope: Arc::clone(&self.principal),

@@ -119,6 +119,7 @@ impl Stage<'_> {
             memo: None,
             reference: None,
             metadata: BTreeMap::new(),
+            day: None,
         }
     }
 

@@ -50,6 +50,7 @@ fn terms(n: u64, draws: &mut SplitMix) -> Terms {
         memo: None,
         reference: None,
         metadata: BTreeMap::new(),
+        day: None,
     }
 }
 

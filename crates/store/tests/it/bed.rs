@@ -86,6 +86,7 @@ impl Bed {
             memo: None,
             reference: None,
             metadata: BTreeMap::new(),
+            day: None,
         };
         terms.binding = Some(Binding {
             scope: terms.principal.clone(),

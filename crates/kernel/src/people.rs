@@ -1,0 +1,305 @@
+//! What people are asked, decide and do: cases, pauses, actions, approvals, daily limits
+//! (`design.md` §5).
+
+use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
+use crate::money::Amount;
+use crate::unit::Severity;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a case is about. At most one case of a kind is open about a subject: that is an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum About {
+    /// The service as a whole.
+    Service,
+    /// A transfer.
+    Transfer(Id),
+    /// A user.
+    User(UserId),
+    /// A ledger.
+    Ledger(LedgerId),
+}
+
+impl About {
+    /// The transfer, where it is about one.
+    pub const fn transfer(self) -> Option<Id> {
+        match self {
+            Self::Transfer(id) => Some(id),
+            Self::Service | Self::User(_) | Self::Ledger(_) => None,
+        }
+    }
+
+    /// The subject of that stored spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once('/') {
+            None if text == "service" => Some(Self::Service),
+            Some(("transfer", id)) => id.parse().ok().map(Self::Transfer),
+            Some(("user", id)) => id.parse().ok().map(UserId).map(Self::User),
+            Some(("ledger", name)) => LedgerId::parse(name).map(Self::Ledger),
+            Some(_) | None => None,
+        }
+    }
+}
+
+/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service => f.write_str("service"),
+            Self::Transfer(id) => write!(f, "transfer/{id}"),
+            Self::User(user) => write!(f, "user/{user}"),
+            Self::Ledger(ledger) => write!(f, "ledger/{}", ledger.name()),
+        }
+    }
+}
+
+/// A case that is open, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCase {
+    /// The journal's number of it.
+    pub number: u64,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub about: About,
+    /// What was known when it was opened.
+    pub facts: Arc<str>,
+    /// Since when.
+    pub opened_at: Millis,
+}
+
+/// What was added to a case by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// This person looks after it.
+    Assigned(Arc<str>),
+    /// Words.
+    Comment(Arc<str>),
+}
+
+/// What a person may stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// A flow takes no further step.
+    Flow(FlowId),
+    /// A ledger is not called.
+    Ledger(LedgerId),
+    /// A chain is not called.
+    Chain(ChainId),
+    /// No transfer of the asset takes a further step.
+    Asset(AssetId),
+    /// No transfer from or to this account takes a further step.
+    Account(UserId, LedgerId),
+    /// This transfer takes no further step.
+    Transfer(Id),
+}
+
+impl Scope {
+    /// The stored and wire spelling of its kind.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Flow(_) => "flow",
+            Self::Ledger(_) => "ledger",
+            Self::Chain(_) => "chain",
+            Self::Asset(_) => "asset",
+            Self::Account(..) => "account",
+            Self::Transfer(_) => "transfer",
+        }
+    }
+}
+
+/// Something that is stopped until a person lifts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paused {
+    /// The journal's number of it.
+    pub number: u64,
+    /// What stands.
+    pub scope: Scope,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who stopped it: a principal, or `engine`.
+    pub caller: Arc<str>,
+    /// Since when.
+    pub at: Millis,
+}
+
+/// A break of conservation that two persons accepted: it is shown and subtracted, any other halts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The break's key.
+    pub key: Arc<str>,
+    /// Its amount, in base units.
+    pub amount: i128,
+}
+
+/// Something that a person did, once for each (principal, key).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// The person's idempotency key.
+    pub key: Arc<str>,
+    /// A listed word: `RETRY`, `HALT`, `RESOLVE`, …
+    pub kind: &'static str,
+    /// What it was done to: a transfer's id, `ledger/SPOT`, an asset's symbol, …
+    pub subject: Arc<str>,
+    /// What was asked, as canonical JSON: the same key with another kind, subject or value is a
+    /// conflict.
+    pub value: Arc<str>,
+    /// Why.
+    pub reason: Arc<str>,
+    /// What was answered, as JSON: a repeat gets the same.
+    pub result: Arc<str>,
+}
+
+/// An action as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acted {
+    /// The journal's number of it.
+    pub number: u64,
+    /// When.
+    pub at: Millis,
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// The person's idempotency key.
+    pub key: Arc<str>,
+    /// The listed word.
+    pub kind: Arc<str>,
+    /// What it was done to.
+    pub subject: Arc<str>,
+    /// What was asked.
+    pub value: Arc<str>,
+    /// Why.
+    pub reason: Arc<str>,
+    /// What was answered.
+    pub result: Arc<str>,
+}
+
+/// Something that takes effect when another person approves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Drawn by whoever proposes.
+    pub id: Id,
+    /// A listed word: `RESOLVE`, `RESUME`.
+    pub kind: &'static str,
+    /// What it is about.
+    pub subject: Arc<str>,
+    /// What exactly, as JSON.
+    pub value: Arc<str>,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+}
+
+/// How an approval stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stand {
+    /// Nobody decided.
+    Pending,
+    /// Another person approved, and it took effect.
+    Approved,
+    /// Another person, or the proposer, refused it.
+    Rejected,
+}
+
+impl Stand {
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Approved => "APPROVED",
+            Self::Rejected => "REJECTED",
+        }
+    }
+
+    /// How it stands by that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Pending, Self::Approved, Self::Rejected].into_iter().find(|s| s.name() == text)
+    }
+}
+
+/// A proposal as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Its id.
+    pub id: Id,
+    /// The listed word.
+    pub kind: Arc<str>,
+    /// What it is about.
+    pub subject: Arc<str>,
+    /// What exactly.
+    pub value: Arc<str>,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who proposed it.
+    pub caller: Arc<str>,
+    /// When.
+    pub at: Millis,
+    /// How it stands.
+    pub stand: Stand,
+    /// Who decided, and when.
+    pub decided: Option<(Arc<str>, Millis)>,
+}
+
+/// A day in UTC by the journal's time: days since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub u32);
+
+impl Day {
+    /// The day of a moment.
+    pub fn of(at: Millis) -> Self {
+        Self(u32::try_from(at / 86_400_000).unwrap_or(u32::MAX))
+    }
+}
+
+/// What a user's day is counted in: all transfers of the day, and the amount of one asset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Whose.
+    pub user: UserId,
+    /// Of which day.
+    pub day: Day,
+    /// Of which asset.
+    pub asset: AssetId,
+    /// How much of it.
+    pub amount: Amount,
+}
+
+/// What a user has moved on a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Transfers of all assets.
+    pub transfers: u64,
+    /// The amount of the asset that was asked for.
+    pub amount: Amount,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{About, Day, Id, LedgerId, UserId};
+
+    #[test]
+    fn a_subject_reads_what_it_writes() {
+        let all = [
+            About::Service,
+            About::Transfer(Id(77)),
+            About::User(UserId(4001)),
+            About::Ledger(LedgerId::MARGIN),
+        ];
+        for about in all {
+            assert_eq!(About::parse(&about.to_string()), Some(about));
+        }
+        for text in ["", "services", "transfer/x", "user/-1", "ledger/MOON", "flow/internal"] {
+            assert_eq!(About::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_begins_at_midnight_utc() {
+        assert_eq!(Day::of(86_399_999), Day(0));
+        assert_eq!(Day::of(86_400_000), Day(1));
+    }
+}
