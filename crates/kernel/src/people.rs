@@ -1,9 +1,11 @@
 //! What people are asked, decide and do: cases, pauses, actions, approvals, daily limits
 //! (`design.md` §5).
 
+use crate::audit::Entry;
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
 use crate::money::Amount;
 use crate::unit::Severity;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -154,6 +156,30 @@ pub struct Action {
     pub result: Arc<str>,
 }
 
+impl Action {
+    /// It as an entry of the operators' chain, which is the history of [`Id`] 0: its states are 0,
+    /// its detail is everything else that was asked and answered.
+    pub fn entry(&self, seq: u32, at: Millis) -> Entry {
+        // sorted, so that the same action has the same bytes in every build
+        let detail = BTreeMap::from([
+            ("key", &self.key),
+            ("reason", &self.reason),
+            ("result", &self.result),
+            ("subject", &self.subject),
+            ("value", &self.value),
+        ]);
+        Entry {
+            seq,
+            at,
+            from: Some(0),
+            to: 0,
+            event: self.kind.to_owned(),
+            caller: Some(self.caller.as_ref().to_owned()),
+            detail: Some(serde_json::json!(detail).to_string()),
+        }
+    }
+}
+
 /// An action as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acted {
@@ -279,7 +305,7 @@ pub struct Spent {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, Day, Id, LedgerId, UserId};
+    use super::{About, Action, Day, Entry, Id, LedgerId, UserId};
 
     #[test]
     fn a_subject_reads_what_it_writes() {
@@ -295,6 +321,33 @@ mod tests {
         for text in ["", "services", "transfer/x", "user/-1", "ledger/MOON", "flow/internal"] {
             assert_eq!(About::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn every_word_of_an_action_is_in_its_entry() {
+        let action = Action {
+            caller: "ops|1".into(),
+            key: "k".into(),
+            kind: "HALT",
+            subject: "service".into(),
+            value: r#"{"to":"x"}"#.into(),
+            reason: "why".into(),
+            result: "{}".into(),
+        };
+        let detail = concat!(
+            r#"{"key":"k","reason":"why","result":"{}","#,
+            r#""subject":"service","value":"{\"to\":\"x\"}"}"#
+        );
+        let should = Entry {
+            seq: 3,
+            at: 5,
+            from: Some(0),
+            to: 0,
+            event: "HALT".to_owned(),
+            caller: Some("ops|1".to_owned()),
+            detail: Some(detail.to_owned()),
+        };
+        assert_eq!(action.entry(3, 5), should);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub trait Journal: Send + Sync {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>>;
-    /// A transfer's history, oldest first.
+    /// A transfer's history, oldest first; that of `Id(0)` is what operators did.
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>>;
     /// Open transfers and attempts whose time has come and that no live worker holds, leased to
     /// `worker`, the fewest deaths first. About `limit` of them.
