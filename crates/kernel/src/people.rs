@@ -160,23 +160,29 @@ impl Action {
     /// It as an entry of the operators' chain, which is the history of [`Id`] 0: its states are 0,
     /// its detail is everything else that was asked and answered.
     pub fn entry(&self, seq: u32, at: Millis) -> Entry {
-        // sorted, so that the same action has the same bytes in every build
-        let detail = BTreeMap::from([
-            ("key", &self.key),
-            ("reason", &self.reason),
-            ("result", &self.result),
-            ("subject", &self.subject),
-            ("value", &self.value),
-        ]);
-        Entry {
-            seq,
-            at,
-            from: Some(0),
-            to: 0,
-            event: self.kind.to_owned(),
-            caller: Some(self.caller.as_ref().to_owned()),
-            detail: Some(serde_json::json!(detail).to_string()),
-        }
+        let Self { caller, key, kind, subject, value, reason, result } = self;
+        entry((seq, at), (kind, caller), [key, subject, value, reason, result])
+    }
+}
+
+fn entry((seq, at): (u32, Millis), (kind, caller): (&str, &str), told: [&Arc<str>; 5]) -> Entry {
+    let [key, subject, value, reason, result] = told;
+    // sorted, so that the same action has the same bytes in every build
+    let detail = BTreeMap::from([
+        ("key", key),
+        ("reason", reason),
+        ("result", result),
+        ("subject", subject),
+        ("value", value),
+    ]);
+    Entry {
+        seq,
+        at,
+        from: Some(0),
+        to: 0,
+        event: kind.to_owned(),
+        caller: Some(caller.to_owned()),
+        detail: Some(serde_json::json!(detail).to_string()),
     }
 }
 
@@ -201,6 +207,14 @@ pub struct Acted {
     pub reason: Arc<str>,
     /// What was answered.
     pub result: Arc<str>,
+}
+
+impl Acted {
+    /// It as the entry of the operators' chain that [`Action::entry`] made of it.
+    pub fn entry(&self, seq: u32) -> Entry {
+        let Self { number: _, at, caller, key, kind, subject, value, reason, result } = self;
+        entry((seq, *at), (kind, caller), [key, subject, value, reason, result])
+    }
 }
 
 /// Something that takes effect when another person approves.
