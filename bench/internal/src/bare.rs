@@ -140,8 +140,8 @@ const AMOUNT: &str = "000000000000000000000000000000000010000";
 
 fn open(db: &Connection, n: i64, batch: i64) -> rusqlite::Result<()> {
     let sql = "INSERT INTO transfers VALUES (?, ?, 'internal', 'portage|1', ?, 'portage|1', ?, ?, \
-        3, ?, ?, 1, '1', 2, '1', NULL, NULL, NULL, NULL, 30, 2, NULL, NULL, 0, 0, 0, 0, NULL, \
-        1763700000000, 1763700000000, ?, 4, ?, ?)";
+        3, ?, ?, 1, '1', 2, '1', NULL, NULL, NULL, NULL, NULL, 30, 2, NULL, NULL, 0, 0, 0, 0, \
+        NULL, 1763700000000, 1763700000000, ?, 4, ?, ?)";
     let cid = format!("e{n}");
     let user = n % 1_000 + 1;
     db.prepare_cached(sql)?.execute(params![

@@ -1,11 +1,10 @@
 //! What people are asked, decide and do: cases, pauses, actions, approvals, daily limits
 //! (`design.md` §5).
 
-use crate::audit::Entry;
+use crate::audit::{Entry, deed};
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
 use crate::money::Amount;
 use crate::unit::Severity;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -157,32 +156,10 @@ pub struct Action {
 }
 
 impl Action {
-    /// It as an entry of the operators' chain, which is the history of [`Id`] 0: its states are 0,
-    /// its detail is everything else that was asked and answered.
+    /// It as an entry of the operators' chain, which is the history of [`crate::audit::OPERATORS`].
     pub fn entry(&self, seq: u32, at: Millis) -> Entry {
         let Self { caller, key, kind, subject, value, reason, result } = self;
-        entry((seq, at), (kind, caller), [key, subject, value, reason, result])
-    }
-}
-
-fn entry((seq, at): (u32, Millis), (kind, caller): (&str, &str), told: [&Arc<str>; 5]) -> Entry {
-    let [key, subject, value, reason, result] = told;
-    // sorted, so that the same action has the same bytes in every build
-    let detail = BTreeMap::from([
-        ("key", key),
-        ("reason", reason),
-        ("result", result),
-        ("subject", subject),
-        ("value", value),
-    ]);
-    Entry {
-        seq,
-        at,
-        from: Some(0),
-        to: 0,
-        event: kind.to_owned(),
-        caller: Some(caller.to_owned()),
-        detail: Some(serde_json::json!(detail).to_string()),
+        deed(seq, at, kind, caller, &[subject, value, reason, key, result])
     }
 }
 
@@ -213,7 +190,7 @@ impl Acted {
     /// It as the entry of the operators' chain that [`Action::entry`] made of it.
     pub fn entry(&self, seq: u32) -> Entry {
         let Self { number: _, at, caller, key, kind, subject, value, reason, result } = self;
-        entry((seq, *at), (kind, caller), [key, subject, value, reason, result])
+        deed(seq, *at, kind, caller, &[subject, value, reason, key, result])
     }
 }
 
@@ -348,14 +325,11 @@ mod tests {
             reason: "why".into(),
             result: "{}".into(),
         };
-        let detail = concat!(
-            r#"{"key":"k","reason":"why","result":"{}","#,
-            r#""subject":"service","value":"{\"to\":\"x\"}"}"#
-        );
+        let detail = r#"["service","{\"to\":\"x\"}","why","k","{}"]"#;
         let should = Entry {
             seq: 3,
             at: 5,
-            from: Some(0),
+            from: None,
             to: 0,
             event: "HALT".to_owned(),
             caller: Some("ops|1".to_owned()),

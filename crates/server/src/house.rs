@@ -165,7 +165,7 @@ fn journal_fault(dir: &Path, fault: &store::embedded::OpenError) -> Fault {
     use store::embedded::OpenError;
     let exit = match fault {
         OpenError::Locked(_) => return locked(dir),
-        OpenError::Damaged(_) | OpenError::Newer(_) => Exit::Data,
+        OpenError::Damaged(_) | OpenError::Newer(_) | OpenError::Unreleased(_) => Exit::Data,
         OpenError::Io(_) => Exit::Io,
     };
     Fault::new(exit, format!("{}: {fault}", dir.display()))

@@ -65,6 +65,7 @@ pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
         memo,
         reference,
         metadata,
+        day,
     } = terms;
     let mut hash = Sha256::new_with_prefix(genesis(id));
     text(&mut hash, Some(flow));
@@ -89,6 +90,8 @@ pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
     hash.update(deadline.unwrap_or_default().to_be_bytes());
     text(&mut hash, memo.as_deref());
     text(&mut hash, reference.as_deref());
+    hash.update([u8::from(day.is_some())]);
+    hash.update(day.map_or(0, |day| day.0).to_be_bytes());
     for (name, value) in metadata {
         text(&mut hash, Some(name));
         text(&mut hash, Some(value));

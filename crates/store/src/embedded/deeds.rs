@@ -74,7 +74,7 @@ impl Deeds {
                 "operator_actions",
                 "action_id",
                 "action",
-                &["subject", "value", "reason", "idempotency_key", "found"],
+                &["subject", "value", "reason", "idempotency_key", "result"],
             ),
         }
     }
@@ -102,6 +102,12 @@ impl Deeds {
         let entry = deed(row.get(1)?, uint(row.get(2)?), &event, &caller, &texts);
         let stored = Stored { entry, hash: row.get(5)?, lane: LANE, unit: uint(row.get(6)?) };
         Ok((uint(row.get(0)?), stored))
+    }
+
+    /// Every entry of the chain, in its order.
+    pub(super) fn entries(self, db: &Connection) -> rusqlite::Result<Vec<Stored>> {
+        let mut ask = db.prepare_cached(&self.sql("ORDER BY {number}"))?;
+        ask.query_map([], |row| self.read(row).map(|(_, stored)| stored))?.collect()
     }
 
     fn last(self, db: &Connection) -> rusqlite::Result<End> {

@@ -8,6 +8,7 @@ use kernel::ports::journal::Due;
 use kernel::table::Flows;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 
 /// A row that this process keeps in its own heap is given out only when it is so much too late.
 const LATE: Millis = 5_000;
@@ -29,6 +30,7 @@ impl Handed {
         read::each_open(db, flows, "t.due_at IS NULL", |record| {
             let number = record.serial.map_or(0, |serial| int(serial.0));
             orphans.push((record.head.deaths, number));
+            ControlFlow::Continue(())
         })?;
         orphans.sort_unstable();
         let orphans = orphans.into_iter().map(|(_, number)| number).collect();

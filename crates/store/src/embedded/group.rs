@@ -6,9 +6,10 @@
 
 use super::funding::Books;
 use super::lane::{LANE, Lane};
+use super::limits::Days;
 use super::text::{self, int};
 use kernel::audit::{Hash, UnitDigest};
-use kernel::ids::{AssetId, Id, LedgerId, Millis};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
 use kernel::table::Flows;
 use kernel::unit::Operation;
 use rusqlite::{Connection, params};
@@ -30,9 +31,14 @@ pub(super) struct Group<'c> {
     pub opened: Option<(u64, i64)>,
     /// How many ended, by the write that opened them.
     pub ended: BTreeMap<i64, i64>,
+    /// How many ended, by flow and end.
+    ends: BTreeMap<(FlowId, i16), i64>,
+    /// What users moved on a day.
+    pub days: Days,
     /// The highest receipt of each ledger outside.
     pub highest: BTreeMap<LedgerId, u64>,
-    /// The hashes of new entries, with their transfer's number and their place in its history.
+    /// The hashes of new entries, with their transfer's number (0: an operator's action) and their
+    /// place in its history.
     pub entries: Vec<(i64, u32, Hash)>,
     /// So many rows the connection had changed before.
     changes: u64,
@@ -52,6 +58,8 @@ impl<'c> Group<'c> {
             legs: None,
             opened: None,
             ended: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            days: Days::default(),
             highest: BTreeMap::new(),
             entries: Vec::new(),
             changes: db.total_changes(),
@@ -80,24 +88,48 @@ impl<'c> Group<'c> {
                        WHERE ledger = ?1 AND current = 1 AND highest < ?2";
             self.db.prepare_cached(sql)?.execute(params![ledger.0, int(*seq)])?;
         }
-        if !self.entries.is_empty() {
-            // an order that anybody can find again from the rows
-            self.entries.sort_unstable_by_key(|(transfer, seq, _)| (*transfer, *seq));
-            let mut digest = UnitDigest::default();
-            for (_, _, hash) in &self.entries {
-                digest.push(*hash);
-            }
-            let count = digest.count;
-            self.lane.audit = self.unit();
-            let digest = digest.finish(LANE, self.lane.audit);
-            let sql = "INSERT INTO audit_units (lane, n, count, digest, at) VALUES (?, ?, ?, ?, ?)";
-            let row = params![int(LANE), int(self.lane.audit), count, digest, int(self.at)];
-            self.db.prepare_cached(sql)?.execute(row)?;
-        }
+        self.write_ends()?;
+        self.write_days()?;
+        self.write_audit()?;
         if self.db.total_changes() != self.changes {
             self.set("writer", &self.lane.seq.to_string())?;
         }
         Ok(self.lane)
+    }
+
+    /// One transfer more that ended there.
+    pub(super) fn count_end(&mut self, flow: FlowId, state: i16) {
+        *self.ends.entry((flow, state)).or_default() += 1;
+    }
+
+    fn write_ends(&self) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO ended VALUES (?1, ?2, ?3) \
+                   ON CONFLICT DO UPDATE SET transfers = transfers + ?3";
+        for ((flow, state), more) in &self.ends {
+            let row = params![self.flows.table(*flow).flow, state, more];
+            self.db.prepare_cached(sql)?.execute(row)?;
+        }
+        Ok(())
+    }
+
+    /// This write's row of `audit_units`, where it has history.
+    fn write_audit(&mut self) -> rusqlite::Result<()> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        // an order that anybody can find again from the rows
+        self.entries.sort_unstable_by_key(|(transfer, seq, _)| (*transfer, *seq));
+        let mut digest = UnitDigest::default();
+        for (_, _, hash) in &self.entries {
+            digest.push(*hash);
+        }
+        let count = digest.count;
+        self.lane.audit = self.unit();
+        let digest = digest.finish(LANE, self.lane.audit);
+        let sql = "INSERT INTO audit_units (lane, n, count, digest, at) VALUES (?, ?, ?, ?, ?)";
+        let row = params![int(LANE), int(self.lane.audit), count, digest, int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
     }
 
     /// The number of this write's row of `audit_units`, where it has one.

@@ -10,7 +10,11 @@ mod due;
 mod fail;
 mod funding;
 mod group;
+mod guards;
 mod lane;
+mod limits;
+mod office;
+mod people;
 mod put;
 mod read;
 mod rows;
@@ -26,8 +30,9 @@ mod writer;
 use due::Handed;
 pub use funding::Funding;
 use kernel::answer::Cause;
-use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::money::Asset;
+use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
@@ -84,6 +89,8 @@ pub enum OpenError {
     Locked(PathBuf),
     /// A newer release wrote it.
     Newer(i64),
+    /// A build before the first release wrote it.
+    Unreleased(i64),
     /// The file is not what this release wrote.
     Damaged(String),
     /// The folder cannot be used.
@@ -95,6 +102,11 @@ impl std::fmt::Display for OpenError {
         match self {
             Self::Locked(dir) => write!(f, "another process owns {}", dir.display()),
             Self::Newer(version) => write!(f, "a newer release wrote it (shape {version})"),
+            Self::Unreleased(version) => write!(
+                f,
+                "a build before the first release wrote it (shape {version}, this one keeps shape \
+                 {VERSION}), and nothing converts it: move the folder away and start with a new one"
+            ),
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Self::Io(error) => write!(f, "the folder cannot be used: {error}"),
         }
@@ -117,6 +129,8 @@ pub struct Embedded {
     clock: Arc<dyn Clock>,
     writer: mpsc::Sender<Work>,
     readers: Readers,
+    /// For people's searches: what reads for transfers never waits behind one.
+    desk: Readers,
     /// The time of the last write.
     written: Arc<AtomicU64>,
     handed: Arc<Mutex<Handed>>,
@@ -147,6 +161,7 @@ impl Embedded {
         let handed = Arc::new(Mutex::new(Handed::open(&db, &options.flows)?));
         let readers = (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>()?;
         let readers = Readers::new(readers);
+        let desk = Readers::new(vec![reader(&file)?]);
         let (asks, asked) = mpsc::channel(WAITING);
         let written = Arc::new(AtomicU64::new(lane.at));
         let Options { flows, clock, meter, fatal, .. } = options;
@@ -174,6 +189,7 @@ impl Embedded {
             clock,
             writer: asks,
             readers,
+            desk,
             written,
             handed,
             funding,
@@ -230,13 +246,13 @@ fn create(db: &Connection) -> Result<(), OpenError> {
         return ours.then_some(()).ok_or_else(|| OpenError::Damaged("not our file".to_owned()));
     }
     if version != 0 {
-        return Err(OpenError::Damaged(format!("shape {version} was never released")));
+        return Err(OpenError::Unreleased(version));
     }
     let fresh = db.unchecked_transaction()?;
     fresh.execute_batch(include_str!("schema.sql"))?;
     for asset in Asset::fresh() {
         fresh.execute(
-            "INSERT INTO assets_tb VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            "INSERT INTO assets_tb VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
             params![
                 asset.id.0,
                 asset.symbol,
@@ -321,6 +337,26 @@ impl Journal for Embedded {
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         self.ask(read::counts)
+    }
+
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| read::aged(db, flows, opened, limit))
+    }
+
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.ask(|db, _| people::open_cases(db))
+    }
+
+    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
+        self.ask(move |db, _| people::acted(db, &caller, &key))
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        self.ask(move |db, _| people::approval(db, id))
+    }
+
+    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
+        self.ask(move |db, _| limits::spent(db, user, day, asset))
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {

@@ -1,12 +1,12 @@
-//! Rows that belong to no transfer: receipts, identities, flags, cases, messages.
+//! Rows that belong to no transfer: receipts, identities, counters, messages.
 
 use super::group::Group;
 use super::text::int;
 use kernel::audit::{Entry, genesis, link};
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::LedgerId;
 use kernel::money::Amount;
 use kernel::ports::ledger::Known;
-use kernel::unit::{Case, Operation, Outgoing, Put};
+use kernel::unit::{Operation, Outgoing, Put};
 use rusqlite::{OptionalExtension, params};
 
 impl Group<'_> {
@@ -34,20 +34,18 @@ impl Group<'_> {
                 self.set("horizon", &id.to_string())
             }
             Put::Case(case) => self.case(case),
-            Put::Halt { reason } => {
-                if self.lane.halted {
-                    return Ok(());
-                }
-                self.lane.halted = true;
-                self.set("halted", reason)
-            }
-            Put::Pause { flow, reason } => {
-                let name = format!("paused/{}", self.flows.table(*flow).flow);
-                if self.value(&name)?.is_some() {
-                    return Ok(());
-                }
-                self.set(&name, reason)
-            }
+            Put::Close { kind, about, fact } => self.close_case(kind, *about, fact),
+            Put::Note { case, caller, note } => self.note(*case, caller, note),
+            Put::Halt { reason } => self.halt(reason),
+            Put::Resume { accepted } => self.resume(accepted),
+            Put::Pause { scope, reason, caller } => self.pause(*scope, reason, caller),
+            Put::Unpause(number) => self.unpause(*number),
+            Put::Action(action) => self.action(action),
+            Put::Propose(proposal) => self.propose(proposal),
+            Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller),
+            Put::Asset(asset) => self.asset(asset),
+            Put::Count(count) => self.count(count),
+            Put::Uncount(count) => self.uncount(count),
         }
     }
 
@@ -97,20 +95,6 @@ impl Group<'_> {
         let (id, req_id) = (message_id(message), message.id.to_string());
         let row = params![id, req_id, message.n, message.topic, int(self.at)];
         self.db.prepare_cached(sql)?.execute(row)?;
-        Ok(())
-    }
-
-    fn case(&self, case: &Case) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO cases (kind, severity, req_id, facts, status, opened_at) \
-                   VALUES (?, ?, ?, ?, 'OPEN', ?)";
-        let at: Millis = self.at;
-        self.db.prepare_cached(sql)?.execute(params![
-            case.kind,
-            case.severity.name(),
-            case.id.map(|id| id.to_string()),
-            &*case.facts,
-            int(at),
-        ])?;
         Ok(())
     }
 }

@@ -1,18 +1,21 @@
 //! Questions to the store.
 
+use super::deeds::Deeds;
 use super::lane::LANE;
+use super::people;
 use super::rows;
 use super::text::{self, int, uint};
 use kernel::audit::proof::Stored;
-use kernel::audit::{Entry, Hash};
-use kernel::ids::{Id, LedgerId, UserId};
-use kernel::money::{Asset, AssetStatus};
+use kernel::audit::{Entry, Hash, genesis};
+use kernel::ids::{Id, LedgerId, Millis, UserId};
+use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::ports::journal::{Count, Linked, Standing};
 use kernel::ports::ledger::{Identity, Incarnation, Known};
 use kernel::record::Record;
 use kernel::table::Flows;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Transfers by id.
 pub(super) fn get(db: &Connection, flows: &Flows, ids: &[Id]) -> rusqlite::Result<Vec<Record>> {
@@ -51,19 +54,25 @@ pub(super) fn bound(
 /// An entry as it stands in a history.
 type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String, u64);
 
-/// A transfer's history with its hash chain.
+/// A history with its hash chain: a transfer's, or that of deeds.
 pub(super) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Linked>> {
+    if let Some(deeds) = Deeds::of(id) {
+        return Ok(linked(genesis(id), deeds.entries(db)?));
+    }
     let sql = format!("SELECT {}, history FROM transfers WHERE req_id = ?", rows::COLUMNS);
     let read =
         |row: &Row<'_>| Ok((birth(flows, row)?, entries(row.get_ref("history")?.as_str()?)?));
     let found = db.prepare_cached(&sql)?.query_row([id.to_string()], read).optional()?;
-    let Some((mut prev, entries)) = found else { return Ok(Vec::new()) };
+    Ok(found.map(|(birth, entries)| linked(birth, entries)).unwrap_or_default())
+}
+
+fn linked(mut prev: Hash, entries: Vec<Stored>) -> Vec<Linked> {
     let mut linked = Vec::with_capacity(entries.len());
     for Stored { entry, hash, .. } in entries {
         linked.push(Linked { entry, prev, hash });
         prev = hash;
     }
-    Ok(linked)
+    linked
 }
 
 /// The hash before a history's first entry, from a row that begins with a record's columns.
@@ -90,24 +99,24 @@ fn hash_of(text: &str) -> rusqlite::Result<Hash> {
     hash.ok_or_else(|| text::damaged(0, "not a hash"))
 }
 
-/// Every open transfer, in the order of its number.
+/// Every open transfer, in the order of its number, until enough were taken.
 pub(super) fn each_open(
     db: &Connection,
     flows: &Flows,
     filter: &str,
-    mut take: impl FnMut(Record),
+    mut take: impl FnMut(Record) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
     let sql = format!(
         "SELECT {} FROM open_batches b CROSS JOIN transfers t \
-         ON t.transfer_id BETWEEN b.lo AND b.hi WHERE {filter}",
+         ON t.transfer_id BETWEEN b.lo AND b.hi WHERE {filter} ORDER BY b.batch, t.transfer_id",
         rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect::<Vec<_>>().join(", ")
     );
     let mut ask = db.prepare_cached(&sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
         let record = rows::record(flows, row)?;
-        if !flows.table(record.flow).ends(record.head.state) {
-            take(record);
+        if !flows.table(record.flow).ends(record.head.state) && take(record).is_break() {
+            break;
         }
     }
     Ok(())
@@ -120,14 +129,39 @@ pub(super) fn open_of(
     user: UserId,
 ) -> rusqlite::Result<Vec<Record>> {
     let mut open = Vec::new();
-    each_open(db, flows, &format!("t.user_id = {}", int(user.0)), |record| open.push(record))?;
+    each_open(db, flows, &format!("t.user_id = {}", int(user.0)), |record| {
+        open.push(record);
+        ControlFlow::Continue(())
+    })?;
     Ok(open)
+}
+
+/// Open transfers that were opened at or before a time, the oldest first.
+pub(super) fn aged(
+    db: &Connection,
+    flows: &Flows,
+    opened: Millis,
+    limit: usize,
+) -> rusqlite::Result<Vec<Record>> {
+    let mut aged = Vec::new();
+    // numbers rise with the time: the first one that is too young ends it
+    each_open(db, flows, "1", |record| {
+        if record.created_at > opened || aged.len() >= limit {
+            return ControlFlow::Break(());
+        }
+        aged.push(record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(aged)
 }
 
 /// Open transfers at or below an id.
 pub(super) fn open_below(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Id>> {
     let mut open = Vec::new();
-    each_open(db, flows, "1", |record| open.extend((record.id <= id).then_some(record.id)))?;
+    each_open(db, flows, "1", |record| {
+        open.extend((record.id <= id).then_some(record.id));
+        ControlFlow::Continue(())
+    })?;
     Ok(open)
 }
 
@@ -142,28 +176,31 @@ pub(super) fn counts(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Cou
         if oldest < count.oldest {
             count.oldest = oldest;
         }
+        ControlFlow::Continue(())
     })?;
     Ok(counts.into_values().collect())
 }
 
-/// Flags, assets, ledgers.
+/// Flags, pauses, assets, ledgers, all of one instant.
 pub(super) fn standing(db: &Connection, flows: &Flows) -> rusqlite::Result<Standing> {
+    let db = &*db.unchecked_transaction()?;
     let mut standing = Standing::default();
-    let mut ask = db.prepare_cached("SELECT name, value FROM service_state")?;
+    let sql = "SELECT name, value, version FROM service_state \
+               WHERE name IN ('halted', 'horizon', 'resource/assets')";
+    let mut ask = db.prepare_cached(sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
         let (name, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         match name {
             "halted" => standing.halted = Some(value.into()),
             "horizon" => standing.horizon = Some(text::read_id(1, value)?),
-            _ => {
-                let flow = name.strip_prefix("paused/").and_then(|flow| flows.named(flow));
-                standing.paused.extend(flow.map(|flow| (flow, value.into())));
-            }
+            _ => standing.assets_version = row.get(2)?,
         }
     }
+    standing.paused = people::paused(db, flows)?;
+    standing.accepted = people::accepted(db)?;
     let sql = "SELECT asset_id, symbol, precision, status, internal_transfer_enabled, \
-               min_transfer_amount, max_transfer_amount FROM assets_tb ORDER BY asset_id";
+               min_transfer_amount, max_transfer_amount, daily_amount FROM assets_tb ORDER BY asset_id";
     let mut ask = db.prepare_cached(sql)?;
     standing.assets = ask.query_map([], asset)?.collect::<rusqlite::Result<_>>()?;
     let mut ask = db.prepare_cached("SELECT ledger FROM ledgers_tb WHERE current = 1")?;
@@ -176,7 +213,10 @@ pub(super) fn standing(db: &Connection, flows: &Flows) -> rusqlite::Result<Stand
 
 fn asset(row: &Row<'_>) -> rusqlite::Result<Asset> {
     let status = AssetStatus::parse(row.get_ref(3)?.as_str()?);
-    let max: Option<String> = row.get(6)?;
+    let limit = |column| -> rusqlite::Result<Option<Amount>> {
+        let text: Option<String> = row.get(column)?;
+        text.map(|text| text::read_amount(column, &text)).transpose()
+    };
     Ok(Asset {
         id: kernel::ids::AssetId(row.get(0)?),
         symbol: row.get(1)?,
@@ -184,7 +224,8 @@ fn asset(row: &Row<'_>) -> rusqlite::Result<Asset> {
         status: status.ok_or_else(|| text::damaged(3, "not an asset's status"))?,
         transferable: row.get(4)?,
         min: text::read_amount(5, row.get_ref(5)?.as_str()?)?,
-        max: max.map(|text| text::read_amount(6, &text)).transpose()?,
+        max: limit(6)?,
+        daily: limit(7)?,
     })
 }
 

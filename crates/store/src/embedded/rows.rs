@@ -3,6 +3,7 @@
 use super::text;
 use kernel::answer::Evidence;
 use kernel::ids::{AssetId, Serial, UserId};
+use kernel::people::Day;
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
 use kernel::table::Flows;
 use rusqlite::Row;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 pub(super) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id, scope, cid, \
     fingerprint, asset_id, amount, fee, source_type, source_account, target_type, target_account, \
     deadline, memo, reference, metadata, state, version, error_message, error_class, retry_count, \
-    rejections, alone, deaths, due_at, created_at, updated_at";
+    rejections, alone, deaths, due_at, created_at, updated_at, limit_day";
 
 /// Reads a record.
 pub(super) fn record(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Record> {
@@ -69,6 +70,7 @@ fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
         memo: row.get(16)?,
         reference: row.get(17)?,
         metadata: metadata.map_err(|_| text::damaged(18, "not metadata"))?.unwrap_or_default(),
+        day: row.get::<_, Option<u32>>(30)?.map(Day),
     })
 }
 

@@ -22,6 +22,8 @@ CREATE TABLE transfers (
   memo TEXT,
   reference TEXT,
   metadata TEXT,
+  -- the UTC day (days since 1970) whose limits it was counted against
+  limit_day INTEGER,
   state INTEGER NOT NULL,
   version INTEGER NOT NULL,
   error_message TEXT,
@@ -39,6 +41,9 @@ CREATE TABLE transfers (
   -- entries as JSON arrays, joined by commas; appended to, never rewritten
   history TEXT NOT NULL
 );
+-- A user's list, newest first: an index ends in the row's own number. It names nothing that an
+-- update changes.
+CREATE INDEX transfers_user ON transfers (user_id);
 -- The place where a client's key is unique for ever.
 CREATE TABLE keys (
   flow TEXT NOT NULL, scope TEXT NOT NULL, cid TEXT NOT NULL, transfer_id INTEGER NOT NULL,
@@ -48,6 +53,11 @@ CREATE TABLE keys (
 CREATE TABLE open_batches (
   batch INTEGER PRIMARY KEY, lo INTEGER NOT NULL, hi INTEGER NOT NULL, open INTEGER NOT NULL
 );
+-- How many transfers ended where.
+CREATE TABLE ended (
+  flow TEXT NOT NULL, state INTEGER NOT NULL, transfers INTEGER NOT NULL,
+  PRIMARY KEY (flow, state)
+) WITHOUT ROWID;
 -- What was not finished at once and waits for its time.
 CREATE TABLE due (
   transfer_id INTEGER PRIMARY KEY, due_at INTEGER NOT NULL, leased_by INTEGER, leased_until INTEGER
@@ -83,7 +93,7 @@ CREATE TABLE books (
 CREATE TABLE assets_tb (
   asset_id INTEGER PRIMARY KEY, symbol TEXT NOT NULL UNIQUE, precision INTEGER NOT NULL,
   status TEXT NOT NULL, internal_transfer_enabled INTEGER NOT NULL,
-  min_transfer_amount TEXT NOT NULL, max_transfer_amount TEXT
+  min_transfer_amount TEXT NOT NULL, max_transfer_amount TEXT, daily_amount TEXT
 );
 CREATE TABLE outbox (
   id TEXT PRIMARY KEY, req_id TEXT NOT NULL, n INTEGER NOT NULL, topic TEXT NOT NULL,
@@ -95,29 +105,67 @@ CREATE TABLE inbox (
   consumer TEXT NOT NULL, event_id TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (consumer, event_id)
 ) WITHOUT ROWID;
+-- One row for each episode. Its subject: service, transfer/<id>, user/<id>, ledger/<name>.
 CREATE TABLE cases (
-  case_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, severity TEXT NOT NULL, req_id TEXT,
-  facts TEXT NOT NULL, status TEXT NOT NULL, opened_at INTEGER NOT NULL, closed_at INTEGER
+  case_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, severity TEXT NOT NULL,
+  subject TEXT NOT NULL, req_id TEXT, facts TEXT NOT NULL, status TEXT NOT NULL,
+  opened_at INTEGER NOT NULL, closed_at INTEGER, closed_by TEXT
 );
+CREATE UNIQUE INDEX cases_open ON cases (kind, subject) WHERE closed_at IS NULL;
+CREATE INDEX cases_subject ON cases (subject);
+CREATE TABLE case_notes (
+  note_id INTEGER PRIMARY KEY, case_id INTEGER NOT NULL, at INTEGER NOT NULL,
+  caller TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX case_notes_case ON case_notes (case_id);
+-- One row for each half of an episode; delivered where due_at is NULL.
+CREATE TABLE webhook_deliveries (
+  case_id INTEGER NOT NULL, tells TEXT NOT NULL, at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL, due_at INTEGER, error TEXT,
+  PRIMARY KEY (case_id, tells)
+) WITHOUT ROWID;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (at) WHERE due_at IS NOT NULL;
+-- What stands until a person lifts it. A number is never given twice: whoever lifts one by its
+-- number lifts nothing else. Systems and assets are named by their stored numbers.
+CREATE TABLE pauses (
+  pause_id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, subject TEXT NOT NULL,
+  reason TEXT NOT NULL, caller TEXT NOT NULL, at INTEGER NOT NULL,
+  UNIQUE (scope, subject, caller)
+);
+-- Breaks of conservation that two persons accepted; the amount is signed.
+CREATE TABLE accepted_breaks (
+  key TEXT NOT NULL, amount TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (key, amount)
+) WITHOUT ROWID;
+-- What people did, once for each (caller, key): one hash chain, the history of the id 0.
 CREATE TABLE operator_actions (
   action_id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
-  reason TEXT NOT NULL, caller TEXT NOT NULL, idempotency_key TEXT NOT NULL UNIQUE,
-  found INTEGER NOT NULL, at INTEGER NOT NULL,
+  reason TEXT NOT NULL, result TEXT NOT NULL, caller TEXT NOT NULL, idempotency_key TEXT NOT NULL,
+  at INTEGER NOT NULL,
   -- its place in the audit's chain of actions, its hash there, the write it was part of
-  entry INTEGER, hash BLOB, audit_unit INTEGER
+  entry INTEGER, hash BLOB, audit_unit INTEGER,
+  UNIQUE (caller, idempotency_key)
 );
+CREATE INDEX operator_actions_subject ON operator_actions (subject);
+-- Changes of an account's status at Funding, once for each key.
+CREATE TABLE status_changes (
+  idempotency_key TEXT PRIMARY KEY, subject TEXT NOT NULL, value TEXT NOT NULL,
+  reason TEXT NOT NULL, caller TEXT NOT NULL, found INTEGER NOT NULL, at INTEGER NOT NULL
+) WITHOUT ROWID;
 -- Pipeline accounts; empty until that flow is there.
 CREATE TABLE accounts_tb (
   account_number TEXT PRIMARY KEY, owner_id INTEGER NOT NULL, currency TEXT NOT NULL,
   balance TEXT NOT NULL, status TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE approvals (
-  approval_id INTEGER PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
+  approval_id TEXT PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
   reason TEXT NOT NULL, requested_by TEXT NOT NULL, requested_at INTEGER NOT NULL,
   status TEXT NOT NULL, decided_by TEXT, decided_at INTEGER
-);
+) WITHOUT ROWID;
+-- What a user moved on a UTC day (days since 1970): all transfers under the asset 0, the amount
+-- under each asset.
 CREATE TABLE limits_tb (
-  user_id INTEGER NOT NULL, day TEXT NOT NULL, asset_id INTEGER NOT NULL,
+  user_id INTEGER NOT NULL, day INTEGER NOT NULL, asset_id INTEGER NOT NULL,
   transfers INTEGER NOT NULL, amount TEXT NOT NULL,
   PRIMARY KEY (user_id, day, asset_id)
 ) WITHOUT ROWID;

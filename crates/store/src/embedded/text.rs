@@ -2,9 +2,10 @@
 
 use kernel::ids::{Id, Millis, UserId};
 use kernel::money::Amount;
+use kernel::people::{About, Stand};
 use kernel::ports::ledger::AccountStatus;
 use kernel::record::Account;
-use kernel::unit::Outcome;
+use kernel::unit::{Outcome, Severity};
 use rusqlite::types::Type;
 
 /// A column that holds what we never wrote.
@@ -39,6 +40,19 @@ pub(super) fn read_id(column: usize, text: &str) -> rusqlite::Result<Id> {
 
 pub(super) fn read_status(column: usize, text: &str) -> rusqlite::Result<AccountStatus> {
     AccountStatus::parse(text).ok_or_else(|| damaged(column, "not an account's status"))
+}
+
+pub(super) fn read_stand(column: usize, text: &str) -> rusqlite::Result<Stand> {
+    Stand::parse(text).ok_or_else(|| damaged(column, "not how an approval stands"))
+}
+
+pub(super) fn read_about(column: usize, text: &str) -> rusqlite::Result<About> {
+    About::parse(text).ok_or_else(|| damaged(column, "not a subject"))
+}
+
+pub(super) fn read_severity(column: usize, text: &str) -> rusqlite::Result<Severity> {
+    let known = [Severity::Warning, Severity::Critical].into_iter().find(|s| s.name() == text);
+    known.ok_or_else(|| damaged(column, "not a severity"))
 }
 
 /// A user's account is its number; what a system names itself begins with `@`.

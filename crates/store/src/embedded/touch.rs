@@ -93,7 +93,7 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO transfers ({}, batch, events, chain, history) VALUES \
          (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?)",
         super::rows::COLUMNS
     )
 });
@@ -212,6 +212,9 @@ impl Group<'_> {
         self.row(&record, &added, lane.batch)?;
         let table = self.flows.table(record.flow);
         let open = i64::from(!table.ends(record.head.state));
+        if open == 0 {
+            self.count_end(record.flow, table.state(record.head.state).code);
+        }
         let (lo, before) = self.opened.unwrap_or((serial, 0));
         self.opened = Some((lo, before + open));
         if let Some(binding) = &record.terms.binding {
@@ -262,6 +265,7 @@ impl Group<'_> {
             head.due_at.map(int),
             int(self.at),
             int(self.at),
+            terms.day.map(|day| day.0),
             batch,
             added.events,
             added.chain,
@@ -304,6 +308,7 @@ impl Group<'_> {
         let was = table.coded(stored.code).is_some_and(|s| table.ends(s));
         if ended && !was {
             *self.ended.entry(stored.batch).or_default() += 1;
+            self.count_end(stored.flow, table.state(head.state).code);
         }
         match head.due_at {
             Some(due) if !ended => self.due(stored.transfer, due, hold)?,

@@ -2,24 +2,13 @@
 
 use super::funding::{NewOperation, Undo};
 use super::group::Group;
-use super::text;
+use super::guards::Marks;
+use super::people::Said;
 use super::touch::Touches;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::LedgerId;
-use kernel::money::Amount;
+use kernel::people::Stand;
 use kernel::unit::{Fork, Guard, Put, Then, Unit, Written, Wrote};
-use rusqlite::params;
-
-/// What guards leave behind once their unit is written.
-#[derive(Default)]
-struct Marks {
-    /// Counters and what they grow by.
-    additions: Vec<(String, u128)>,
-    /// The key of the transfer that is opened was looked for.
-    unbound: bool,
-    /// Events that were seen.
-    inbox: Vec<(&'static str, String)>,
-}
 
 impl Group<'_> {
     /// Writes a unit, or says why nothing of it was written. An error of SQLite leaves the
@@ -41,12 +30,13 @@ impl Group<'_> {
             }
         };
         let chosen = decided.as_ref().and_then(|(fork, answer)| chosen(fork, answer));
+        let mut said = Said::default();
         let mut no = self.taken(&unit.then, &marks)?;
         if no.is_none() {
-            no = self.collect(&unit.then, &mut touches, None)?;
+            no = self.collect(&unit.then, &mut touches, &mut said, None)?;
         }
         if let (None, Some(then)) = (&no, chosen) {
-            no = self.collect(then, &mut touches, evidence(decided.as_ref()))?;
+            no = self.collect(then, &mut touches, &mut said, evidence(decided.as_ref()))?;
         }
         if let Some(no) = no {
             self.books.restore(undo);
@@ -67,71 +57,6 @@ impl Group<'_> {
         let serial = self.flush(touches)?;
         let fork = decided.map(|(_, answer)| answer);
         Ok(Wrote::Written(Written { at: self.at, serial, fork }))
-    }
-
-    fn holds(
-        &mut self,
-        guard: &Guard,
-        touches: &mut Touches,
-        marks: &mut Marks,
-    ) -> rusqlite::Result<bool> {
-        Ok(match guard {
-            Guard::NotHalted => !self.lane.halted,
-            Guard::Fresh(id) => {
-                let below = self.lane.horizon.is_some_and(|horizon| *id <= horizon);
-                !below && self.standing(*id, touches)?.is_none()
-            }
-            Guard::Unbound { flow, scope, key } => {
-                marks.unbound = true;
-                !self.bound(*flow, scope, key)?
-            }
-            Guard::Transfer { id, state, version } => {
-                let code =
-                    |row: &super::touch::Standing| self.flows.table(row.flow).state(*state).code;
-                let row = self.standing(*id, touches)?;
-                row.is_some_and(|row| row.version == *version && row.code == code(&row))
-            }
-            Guard::Attempt { id, version } => self.attempt_version(*id)? == *version,
-            Guard::Resource { name, version } => {
-                let stored = self.value(&format!("resource/{name}"))?;
-                stored.map_or(0, |(_, version)| version) == i64::from(*version)
-            }
-            Guard::Inbox { consumer, event } => {
-                let event = format!("{event:032x}");
-                let sql = "SELECT 1 FROM inbox WHERE consumer = ? AND event_id = ?";
-                let seen = self.db.prepare_cached(sql)?.exists(params![consumer, event])?;
-                let twice = marks.inbox.iter().any(|(c, e)| c == consumer && *e == event);
-                marks.inbox.push((consumer, event));
-                !seen && !twice
-            }
-            Guard::Incarnation { ledger, known } => {
-                let stored = super::read::current(self.db, *ledger)?;
-                let who =
-                    |known: &kernel::ports::ledger::Known| (known.identity, known.incarnation);
-                stored.as_ref().map(who) == known.as_ref().map(who)
-            }
-            Guard::AtMost { name, n, limit } => {
-                let name = format!("counter/{name}");
-                let mine = marks.additions.iter().filter(|(other, _)| *other == name);
-                let mine: u128 = mine.map(|(_, n)| n).sum();
-                let sum =
-                    self.counter(&name)?.checked_add(mine).and_then(|sum| sum.checked_add(*n));
-                marks.additions.push((name, *n));
-                sum.is_some_and(|sum| sum <= *limit)
-            }
-        })
-    }
-
-    fn mark(&self, marks: Marks) -> rusqlite::Result<()> {
-        for (name, n) in marks.additions {
-            let sum = self.counter(&name)?.saturating_add(n);
-            self.set(&name, &text::amount(Amount(sum)))?;
-        }
-        let sql = "INSERT INTO inbox (consumer, event_id, at) VALUES (?, ?, ?)";
-        for (consumer, event) in marks.inbox {
-            self.db.prepare_cached(sql)?.execute(params![consumer, event, text::int(self.at)])?;
-        }
-        Ok(())
     }
 
     /// Decides settles, the fork, and what its continuation settles. The cause for which the unit
@@ -207,6 +132,7 @@ impl Group<'_> {
         &mut self,
         then: &Then,
         touches: &mut Touches,
+        said: &mut Said,
         refusal: Option<&Evidence>,
     ) -> rusqlite::Result<Option<Wrote>> {
         for put in &then.puts {
@@ -229,6 +155,24 @@ impl Group<'_> {
                 Put::Adopt { ledger, known } if self.superseded(*ledger, known)? => {
                     return Ok(Some(Wrote::Unknown(Cause::of("SUPERSEDED"))));
                 }
+                Put::Action(action) => {
+                    if !said.act(action) || self.has_acted(&action.caller, &action.key)? {
+                        let (caller, key) = (action.caller.clone(), action.key.clone());
+                        return Ok(Some(Wrote::Lost(Guard::Unacted { caller, key })));
+                    }
+                }
+                Put::Propose(proposal) => {
+                    if !said.propose(proposal.id) || self.stand(proposal.id)?.is_some() {
+                        let cause = Cause::because("CONTRADICTION", "the approval's id is taken");
+                        return Ok(Some(Wrote::Unknown(cause)));
+                    }
+                }
+                Put::Decide { id, .. } => {
+                    let pending = said.proposed(*id) || self.stand(*id)? == Some(Stand::Pending);
+                    if !said.decide(*id) || !pending {
+                        return Ok(Some(Wrote::Lost(Guard::Pending(*id))));
+                    }
+                }
                 Put::Adopt { .. }
                 | Put::Attempt(_)
                 | Put::Form(..)
@@ -236,8 +180,15 @@ impl Group<'_> {
                 | Put::Raise { .. }
                 | Put::Horizon(_)
                 | Put::Case(_)
+                | Put::Close { .. }
+                | Put::Note { .. }
                 | Put::Halt { .. }
-                | Put::Pause { .. } => {}
+                | Put::Resume { .. }
+                | Put::Pause { .. }
+                | Put::Unpause(_)
+                | Put::Asset(_)
+                | Put::Count(_)
+                | Put::Uncount(_) => {}
             }
         }
         let mut refusal = refusal.map(|why| why.code.as_ref());

@@ -1,9 +1,9 @@
 //! What the writer is asked to do. Each item can be run again: a group that is broken by one of
 //! them is taken apart.
 
-use super::deeds::Deeds;
 use super::funding::{NewOperation, Undo, book_external};
 use super::group::Group;
+use super::office::Try;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
 use kernel::ids::LedgerId;
@@ -45,6 +45,8 @@ pub(crate) enum Work {
     External(Ask<External, Moved>),
     /// A seal of the audit.
     Seal(Ask<Seal, ()>),
+    /// What a try to deliver a webhook came to.
+    Delivered(Ask<Try, ()>),
 }
 
 impl Work {
@@ -53,7 +55,11 @@ impl Work {
         match self {
             Self::Units { units, .. } => units.len(),
             Self::Legs { ops, .. } => ops.len(),
-            Self::Fence(_) | Self::Status(_) | Self::External(_) | Self::Seal(_) => 1,
+            Self::Fence(_)
+            | Self::Status(_)
+            | Self::External(_)
+            | Self::Seal(_)
+            | Self::Delivered(_) => 1,
         }
     }
 
@@ -74,6 +80,7 @@ impl Work {
                 ask.answer = Some(Ok(book_external(group, &ask.question)?));
             }
             Self::Seal(ask) => ask.answer = Some(group.seal(&ask.question)?),
+            Self::Delivered(ask) => ask.answer = Some(Ok(group.tried(&ask.question)?)),
         }
         Ok(())
     }
@@ -86,7 +93,8 @@ impl Work {
             | Self::Fence(_)
             | Self::Status(_)
             | Self::External(_)
-            | Self::Seal(_) => {
+            | Self::Seal(_)
+            | Self::Delivered(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -104,6 +112,7 @@ impl Work {
             Self::Status(ask) => ask.answer = Some(Err(cause.clone())),
             Self::External(ask) => ask.answer = Some(Err(cause.clone())),
             Self::Seal(ask) => ask.answer = Some(Err(cause.clone())),
+            Self::Delivered(ask) => ask.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -117,6 +126,7 @@ impl Work {
             Self::Status(ask) => ask.tell(),
             Self::External(ask) => ask.tell(),
             Self::Seal(ask) => ask.tell(),
+            Self::Delivered(ask) => ask.tell(),
         }
     }
 }
@@ -168,7 +178,7 @@ impl Group<'_> {
         use super::text::int;
         use rusqlite::{OptionalExtension as _, params};
         let subject = format!("FUNDING/{}", change.user);
-        let sql = "SELECT found, subject = ?2 AND value = ?3 FROM operator_actions \
+        let sql = "SELECT found, subject = ?2 AND value = ?3 FROM status_changes \
                    WHERE idempotency_key = ?1";
         let key = params![&*change.key, subject, change.status.name()];
         let done: Option<(bool, bool)> = self
@@ -186,9 +196,9 @@ impl Group<'_> {
                    WHERE user_id = ?1 AND account_type = 'FUNDING'";
         let row = params![int(change.user.0), change.status.name()];
         let found = self.db.prepare_cached(sql)?.execute(row)? > 0;
-        let sql = "INSERT INTO operator_actions \
-                     (action, subject, value, reason, caller, idempotency_key, found, at) \
-                   VALUES ('ACCOUNT_STATUS', ?, ?, ?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO status_changes \
+                     (subject, value, reason, caller, idempotency_key, found, at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?)";
         self.db.prepare_cached(sql)?.execute(params![
             subject,
             change.status.name(),
@@ -198,7 +208,6 @@ impl Group<'_> {
             found,
             int(self.at),
         ])?;
-        self.deed(Deeds::Operators)?;
         Ok(Ok(found))
     }
 }

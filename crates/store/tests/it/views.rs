@@ -3,7 +3,8 @@
 use crate::bed::{Bed, COIN, id, one, written};
 use crate::site::fund;
 use kernel::money::Amount;
-use kernel::unit::{Case, Outgoing, Put, Severity, Then, Unit};
+use kernel::people::About;
+use kernel::unit::{Case, Outgoing, Put, Severity, Unit};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ const CONTRACT: &[(&str, &str)] = &[
     (
         "assets_tb",
         "asset_id symbol precision status internal_transfer_enabled min_transfer_amount \
-         max_transfer_amount",
+         max_transfer_amount daily_amount",
     ),
     ("accounts_tb", "account_number owner_id currency balance status"),
     (
@@ -32,8 +33,15 @@ const CONTRACT: &[(&str, &str)] = &[
         "id req_id n topic partition_key type payload headers processed created_at published_at",
     ),
     ("inbox", "consumer event_id"),
-    ("cases", "kind severity req_id facts status opened_at"),
-    ("operator_actions", "action subject reason caller at"),
+    ("cases", "kind severity subject req_id facts status opened_at closed_at closed_by"),
+    ("case_notes", "case_id at caller kind text"),
+    ("pauses", "scope subject reason caller at"),
+    ("accepted_breaks", "key amount at"),
+    ("operator_actions", "action subject value reason result caller at prev_hash hash"),
+    ("approvals", "approval_id action subject value requested_by status decided_by decided_at"),
+    ("status_changes", "subject value reason caller at"),
+    ("limits_tb", "user_id day asset_id transfers amount"),
+    ("webhook_deliveries", "case_id tells attempts due_at error"),
     ("service_state", "name value at"),
     ("ledgers_tb", "ledger identity incarnation highest"),
     ("audit_units", "lane n count digest"),
@@ -50,8 +58,8 @@ async fn used() -> (Bed, Arc<Embedded>) {
     one(&store, bed.opening(2, 1, 5_000)).await;
     written(&store, bed.opening(3, 1, 7)).await;
     let (kind, severity) = ("CHECK", Severity::Warning);
-    let puts = vec![Put::Case(Case { kind, severity, id: Some(id(1)), facts: "x".into() })];
-    written(&store, Unit { guards: vec![], then: Then { puts, ..Then::default() } }).await;
+    let case = Case { kind, severity, about: About::Transfer(id(1)), facts: "x".into() };
+    written(&store, Unit::puts(vec![Put::Case(case)])).await;
     (bed, store)
 }
 

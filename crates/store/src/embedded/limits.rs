@@ -1,0 +1,104 @@
+//! What users moved on a day, raised and given back within one write and written once at its end.
+
+use super::group::Group;
+use super::text::{self, int, uint};
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::people::{Count, Day, Spent};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
+
+/// All transfers of a day are counted under this number, which no asset has.
+const ALL: AssetId = AssetId(0);
+
+type Key = (UserId, Day, AssetId);
+
+/// The rows that a write asked for: as they are stored, and as they are by now.
+#[derive(Debug, Default)]
+pub(super) struct Days(BTreeMap<Key, (Spent, Spent)>);
+
+/// What a row says; nothing where there is none.
+fn row(db: &Connection, (user, day, asset): Key) -> rusqlite::Result<Spent> {
+    let sql = "SELECT transfers, amount FROM limits_tb \
+               WHERE user_id = ? AND day = ? AND asset_id = ?";
+    let read = |row: &Row<'_>| {
+        let amount = text::read_amount(1, row.get_ref(1)?.as_str()?)?;
+        Ok(Spent { transfers: uint(row.get(0)?), amount })
+    };
+    let key = params![int(user.0), day.0, asset.0];
+    Ok(db.prepare_cached(sql)?.query_row(key, read).optional()?.unwrap_or_default())
+}
+
+/// What a user has moved on a day: transfers of all assets, and the amount of one.
+pub(super) fn spent(
+    db: &Connection,
+    user: UserId,
+    day: Day,
+    asset: AssetId,
+) -> rusqlite::Result<Spent> {
+    let transfers = row(db, (user, day, ALL))?.transfers;
+    Ok(Spent { transfers, amount: row(db, (user, day, asset))?.amount })
+}
+
+impl Group<'_> {
+    /// What a row says after what this write did so far.
+    pub(super) fn spent(
+        &mut self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> rusqlite::Result<Spent> {
+        let key = (user, day, asset);
+        if let Some((_, now)) = self.days.0.get(&key) {
+            return Ok(*now);
+        }
+        let stored = row(self.db, key)?;
+        self.days.0.insert(key, (stored, stored));
+        Ok(stored)
+    }
+
+    /// Raises both rows of a count.
+    pub(super) fn count(&mut self, count: &Count) -> rusqlite::Result<()> {
+        self.change(count, |spent, amount| Spent {
+            transfers: spent.transfers.saturating_add(1),
+            amount: spent.amount.plus(amount).unwrap_or(Amount(u128::MAX)),
+        })
+    }
+
+    /// Lowers both, never below zero.
+    pub(super) fn uncount(&mut self, count: &Count) -> rusqlite::Result<()> {
+        self.change(count, |spent, amount| Spent {
+            transfers: spent.transfers.saturating_sub(1),
+            amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
+        })
+    }
+
+    fn change(
+        &mut self,
+        count: &Count,
+        change: impl Fn(Spent, Amount) -> Spent,
+    ) -> rusqlite::Result<()> {
+        let Count { user, day, asset, amount } = *count;
+        for (asset, amount) in [(ALL, Amount::ZERO), (asset, amount)] {
+            let spent = self.spent(user, day, asset)?;
+            if let Some((_, now)) = self.days.0.get_mut(&(user, day, asset)) {
+                *now = change(spent, amount);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what changed.
+    pub(super) fn write_days(&mut self) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO limits_tb VALUES (?1, ?2, ?3, ?4, ?5) \
+                   ON CONFLICT DO UPDATE SET transfers = ?4, amount = ?5";
+        for ((user, day, asset), (stored, now)) in std::mem::take(&mut self.days.0) {
+            if stored != now {
+                let (transfers, amount) = (int(now.transfers), text::amount(now.amount));
+                let row = params![int(user.0), day.0, asset.0, transfers, amount];
+                self.db.prepare_cached(sql)?.execute(row)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Transfers by whatever is known of them, newest first.
+//!
+//! What somebody typed reaches SQL as a parameter only; the text is put together from words of
+//! this file.
+
+use super::super::rows;
+use super::super::text::int;
+use kernel::ids::Millis;
+use kernel::ports::office::Search;
+use kernel::record::Record;
+use kernel::table::Flows;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+/// A question that is being put together.
+#[derive(Default)]
+struct Asked {
+    clauses: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Asked {
+    fn and(&mut self, clause: &'static str, value: impl Into<Value>) {
+        self.clauses.push(clause.to_owned());
+        self.values.push(value.into());
+    }
+}
+
+/// Transfers that fit.
+pub(super) fn transfers(
+    db: &Connection,
+    flows: &Flows,
+    search: &Search,
+) -> rusqlite::Result<Vec<Record>> {
+    let limit = super::at_most(search.limit);
+    let Some(asked) = asked(db, flows, search)? else { return Ok(Vec::new()) };
+    let columns: Vec<_> = rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect();
+    // what narrows the most: the batches that are not ended, a user's rows, the row's number
+    let from = match (search.open, search.user) {
+        (Some(true), _) => {
+            "open_batches b CROSS JOIN transfers t ON t.transfer_id BETWEEN b.lo AND b.hi"
+        }
+        (_, Some(_)) => "transfers t INDEXED BY transfers_user",
+        (_, None) => "transfers t NOT INDEXED",
+    };
+    let order = if search.open == Some(true) { "b.batch DESC, " } else { "" };
+    let sql = format!(
+        "SELECT {} FROM {from} WHERE {} ORDER BY {order}t.transfer_id DESC LIMIT ?",
+        columns.join(", "),
+        asked.clauses.join(" AND "),
+    );
+    let values = asked.values.into_iter().chain([Value::Integer(limit)]);
+    let mut ask = db.prepare_cached(&sql)?;
+    ask.query_map(params_from_iter(values), |row| rows::record(flows, row))?.collect()
+}
+
+/// The conditions; `None` where nothing can fit.
+fn asked(db: &Connection, flows: &Flows, search: &Search) -> rusqlite::Result<Option<Asked>> {
+    let mut asked = Asked::default();
+    asked.and("t.transfer_id < ?", super::below(search.before.map(|serial| serial.0)));
+    if let Some(since) = search.since {
+        let Some(first) = first_at(db, since)? else { return Ok(None) };
+        asked.and("t.transfer_id >= ?", first);
+        asked.and("t.created_at >= ?", int(since));
+    }
+    if let Some(until) = search.until {
+        if let Some(first) = first_at(db, until)? {
+            asked.and("t.transfer_id < ?", first);
+        }
+        asked.and("t.created_at < ?", int(until));
+    }
+    if let Some(user) = search.user {
+        asked.and("t.user_id = ?", int(user.0));
+    }
+    if let Some(flow) = search.flow {
+        let table = flows.table(flow);
+        asked.and("t.flow = ?", table.flow.to_owned());
+        if let Some(state) = search.state {
+            asked.and("t.state = ?", i64::from(table.state(state).code));
+        }
+    }
+    match search.open {
+        Some(true) => ended(flows, &mut asked, "NOT "),
+        Some(false) => ended(flows, &mut asked, ""),
+        None => {}
+    }
+    if let Some(principal) = &search.principal {
+        asked.and("t.principal = ?", principal.as_ref().to_owned());
+    }
+    if let Some(asset) = search.asset {
+        asked.and("t.asset_id = ?", i64::from(asset.0));
+    }
+    if let Some(source) = search.source {
+        asked.and("t.source_type = ?", i64::from(source.0));
+    }
+    if let Some(target) = search.target {
+        asked.and("t.target_type = ?", i64::from(target.0));
+    }
+    if let Some(least) = search.min_attempts {
+        asked.and("t.retry_count >= ?", i64::from(least));
+    }
+    if let Some(class) = &search.error_class {
+        asked.and("t.error_class = ?", class.as_ref().to_owned());
+    }
+    Ok(Some(asked))
+}
+
+/// In a state that ends its flow, or not.
+fn ended(flows: &Flows, asked: &mut Asked, not: &str) {
+    let mut ends = Vec::new();
+    for table in &flows.0 {
+        for state in table.all().filter(|state| table.ends(*state)) {
+            ends.push("(t.flow = ? AND t.state = ?)");
+            asked.values.push(table.flow.to_owned().into());
+            asked.values.push(i64::from(table.state(state).code).into());
+        }
+    }
+    asked.clauses.push(format!("{not}({})", ends.join(" OR ")));
+}
+
+/// The number of the first transfer that was opened at or after a time. The journal's time never
+/// goes back, so numbers and times rise together.
+fn first_at(db: &Connection, at: Millis) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT transfer_id, created_at FROM transfers WHERE transfer_id >= ? \
+               ORDER BY transfer_id LIMIT 1";
+    let mut ask = db.prepare_cached(sql)?;
+    let top = "SELECT max(transfer_id) FROM transfers";
+    let top: Option<i64> = db.prepare_cached(top)?.query_row([], |row| row.get(0))?;
+    let (mut low, mut high) = (1, top.unwrap_or(0).saturating_add(1));
+    let mut first = None;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        match ask.query_row([middle], read).optional()? {
+            Some((number, created)) if created < int(at) => low = number.saturating_add(1),
+            Some((number, _)) => {
+                first = Some(number);
+                high = middle;
+            }
+            None => high = middle,
+        }
+    }
+    Ok(first)
+}

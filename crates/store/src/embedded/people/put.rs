@@ -1,0 +1,228 @@
+//! What people are asked, decide and do, as rows: cases, pauses, actions, approvals, assets.
+
+use super::super::deeds::Deeds;
+use super::super::group::Group;
+use super::super::text::{self, int};
+use super::subject;
+use kernel::ids::Id;
+use kernel::money::Asset;
+use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
+use kernel::ports::office::Tells;
+use kernel::unit::Case;
+use rusqlite::{OptionalExtension, params};
+use std::sync::Arc;
+
+/// What a unit says itself, before any of it is written.
+#[derive(Debug, Default)]
+pub(in super::super) struct Said {
+    acts: Vec<(Arc<str>, Arc<str>)>,
+    proposals: Vec<Id>,
+    decisions: Vec<Id>,
+}
+
+impl Said {
+    /// False: the unit holds this action twice.
+    pub(in super::super) fn act(&mut self, action: &Action) -> bool {
+        once(&mut self.acts, (action.caller.clone(), action.key.clone()))
+    }
+
+    /// False: the unit proposes it twice.
+    pub(in super::super) fn propose(&mut self, id: Id) -> bool {
+        once(&mut self.proposals, id)
+    }
+
+    pub(in super::super) fn proposed(&self, id: Id) -> bool {
+        self.proposals.contains(&id)
+    }
+
+    /// False: the unit decides it twice.
+    pub(in super::super) fn decide(&mut self, id: Id) -> bool {
+        once(&mut self.decisions, id)
+    }
+}
+
+fn once<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
+    let fresh = !all.contains(&one);
+    all.push(one);
+    fresh
+}
+
+/// The rows of `service_state` that a writer of assets guards.
+const ASSETS: &str = "resource/assets";
+
+impl Group<'_> {
+    /// A case, unless one of its kind is open about its subject, with what a webhook is told.
+    pub(in super::super) fn case(&self, case: &Case) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO cases (kind, severity, subject, req_id, facts, status, opened_at) \
+                   VALUES (?, ?, ?, ?, ?, 'OPEN', ?) \
+                   ON CONFLICT (kind, subject) WHERE closed_at IS NULL DO NOTHING \
+                   RETURNING case_id";
+        let row = params![
+            case.kind,
+            case.severity.name(),
+            case.about.to_string(),
+            case.about.transfer().map(|id| id.to_string()),
+            &*case.facts,
+            int(self.at),
+        ];
+        let opened = self.db.prepare_cached(sql)?.query_row(row, |row| row.get(0)).optional()?;
+        opened.map_or(Ok(()), |number| self.tell(number, Tells::Opened))
+    }
+
+    pub(in super::super) fn close_case(
+        &self,
+        kind: &str,
+        about: About,
+        fact: &str,
+    ) -> rusqlite::Result<()> {
+        let sql = "UPDATE cases SET status = 'CLOSED', closed_at = ?3, closed_by = ?4 \
+                   WHERE kind = ?1 AND subject = ?2 AND closed_at IS NULL RETURNING case_id";
+        let row = params![kind, about.to_string(), int(self.at), fact];
+        let closed = self.db.prepare_cached(sql)?.query_row(row, |row| row.get(0)).optional()?;
+        closed.map_or(Ok(()), |number| self.tell(number, Tells::Closed))
+    }
+
+    fn tell(&self, case: i64, tells: Tells) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO webhook_deliveries VALUES (?1, ?2, ?3, 0, ?3, NULL)";
+        self.db.prepare_cached(sql)?.execute(params![case, tells.name(), int(self.at)])?;
+        Ok(())
+    }
+
+    /// A note of a case that is there.
+    pub(in super::super) fn note(
+        &self,
+        case: u64,
+        caller: &str,
+        note: &Note,
+    ) -> rusqlite::Result<()> {
+        let (kind, text) = match note {
+            Note::Assigned(whom) => ("ASSIGNED", whom),
+            Note::Comment(words) => ("COMMENT", words),
+        };
+        let sql = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
+                   SELECT case_id, ?2, ?3, ?4, ?5 FROM cases WHERE case_id = ?1";
+        let row = params![int(case), int(self.at), caller, kind, &**text];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    pub(in super::super) fn halt(&mut self, reason: &str) -> rusqlite::Result<()> {
+        if self.lane.halted {
+            return Ok(());
+        }
+        self.lane.halted = true;
+        self.set("halted", reason)
+    }
+
+    pub(in super::super) fn resume(&mut self, accepted: &[Accepted]) -> rusqlite::Result<()> {
+        self.lane.halted = false;
+        self.db.prepare_cached("DELETE FROM service_state WHERE name = 'halted'")?.execute([])?;
+        let sql = "INSERT INTO accepted_breaks VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+        for Accepted { key, amount } in accepted {
+            let row = params![&**key, amount.to_string(), int(self.at)];
+            self.db.prepare_cached(sql)?.execute(row)?;
+        }
+        Ok(())
+    }
+
+    pub(in super::super) fn pause(
+        &self,
+        scope: Scope,
+        reason: &str,
+        caller: &str,
+    ) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO pauses (scope, subject, reason, caller, at) \
+                   VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+        let subject = subject(self.flows, scope);
+        let row = params![scope.kind(), subject, reason, caller, int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    pub(in super::super) fn unpause(&self, number: u64) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM pauses WHERE pause_id = ?";
+        self.db.prepare_cached(sql)?.execute([int(number)])?;
+        Ok(())
+    }
+
+    /// True where (principal, key) did something.
+    pub(in super::super) fn has_acted(&self, caller: &str, key: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM operator_actions WHERE caller = ? AND idempotency_key = ?";
+        self.db.prepare_cached(sql)?.exists([caller, key])
+    }
+
+    /// Adds an action to the operators' chain.
+    pub(in super::super) fn action(&mut self, action: &Action) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO operator_actions \
+                     (action, subject, value, reason, result, caller, idempotency_key, at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            action.kind,
+            &*action.subject,
+            &*action.value,
+            &*action.reason,
+            &*action.result,
+            &*action.caller,
+            &*action.key,
+            int(self.at),
+        ])?;
+        self.deed(Deeds::Operators)
+    }
+
+    /// How an approval stands.
+    pub(in super::super) fn stand(&self, id: Id) -> rusqlite::Result<Option<Stand>> {
+        let sql = "SELECT status FROM approvals WHERE approval_id = ?";
+        let read = |row: &rusqlite::Row<'_>| text::read_stand(0, row.get_ref(0)?.as_str()?);
+        self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()
+    }
+
+    pub(in super::super) fn propose(&self, proposal: &Proposal) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO approvals (approval_id, action, subject, value, reason, \
+                   requested_by, requested_at, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            proposal.id.to_string(),
+            proposal.kind,
+            &*proposal.subject,
+            &*proposal.value,
+            &*proposal.reason,
+            &*proposal.caller,
+            int(self.at),
+            Stand::Pending.name(),
+        ])?;
+        Ok(())
+    }
+
+    /// A decision of what is pending, which was looked at before.
+    pub(in super::super) fn decision(
+        &self,
+        id: Id,
+        stand: Stand,
+        caller: &str,
+    ) -> rusqlite::Result<()> {
+        let sql = "UPDATE approvals SET status = ?2, decided_by = ?3, decided_at = ?4 \
+                   WHERE approval_id = ?1 AND status = 'PENDING'";
+        let row = params![id.to_string(), stand.name(), caller, int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
+    }
+
+    pub(in super::super) fn asset(&mut self, asset: &Asset) -> rusqlite::Result<()> {
+        // whoever asks next asks the table
+        self.assets = None;
+        let sql = "INSERT INTO assets_tb VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+                   ON CONFLICT (asset_id) DO UPDATE SET symbol = ?2, precision = ?3, status = ?4, \
+                   internal_transfer_enabled = ?5, min_transfer_amount = ?6, \
+                   max_transfer_amount = ?7, daily_amount = ?8";
+        self.db.prepare_cached(sql)?.execute(params![
+            asset.id.0,
+            asset.symbol,
+            asset.precision,
+            asset.status.name(),
+            asset.transferable,
+            text::amount(asset.min),
+            asset.max.map(text::amount),
+            asset.daily.map(text::amount),
+        ])?;
+        self.set(ASSETS, &asset.symbol)
+    }
+}

@@ -1,0 +1,115 @@
+//! What the journal is asked about people's doings.
+
+use super::super::text::{self, uint};
+use super::scope;
+use kernel::ids::Id;
+use kernel::people::{Accepted, Acted, Approval, OpenCase, Paused};
+use kernel::table::Flows;
+use rusqlite::{Connection, OptionalExtension, Row};
+use std::sync::Arc;
+
+fn words(row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
+    Ok(row.get_ref(column)?.as_str()?.into())
+}
+
+/// Every case that is open, the oldest first.
+pub(in super::super) fn open_cases(db: &Connection) -> rusqlite::Result<Vec<OpenCase>> {
+    let sql = "SELECT case_id, kind, severity, subject, facts, opened_at FROM cases \
+               INDEXED BY cases_open WHERE closed_at IS NULL ORDER BY case_id";
+    let read = |row: &Row<'_>| {
+        Ok(OpenCase {
+            number: uint(row.get(0)?),
+            kind: words(row, 1)?,
+            severity: text::read_severity(2, row.get_ref(2)?.as_str()?)?,
+            about: text::read_about(3, row.get_ref(3)?.as_str()?)?,
+            facts: words(row, 4)?,
+            opened_at: uint(row.get(5)?),
+        })
+    };
+    db.prepare_cached(sql)?.query_map([], read)?.collect()
+}
+
+/// What stands, but for flows that this build does not know.
+pub(in super::super) fn paused(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Paused>> {
+    let sql = "SELECT pause_id, scope, subject, reason, caller, at FROM pauses ORDER BY pause_id";
+    let read = |row: &Row<'_>| {
+        let scope = scope(flows, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?)?;
+        let Some(scope) = scope else { return Ok(None) };
+        Ok(Some(Paused {
+            number: uint(row.get(0)?),
+            scope,
+            reason: words(row, 3)?,
+            caller: words(row, 4)?,
+            at: uint(row.get(5)?),
+        }))
+    };
+    let mut ask = db.prepare_cached(sql)?;
+    ask.query_map([], read)?.filter_map(Result::transpose).collect()
+}
+
+/// Breaks of conservation that were accepted.
+pub(in super::super) fn accepted(db: &Connection) -> rusqlite::Result<Vec<Accepted>> {
+    let sql = "SELECT key, amount FROM accepted_breaks ORDER BY at, key, amount";
+    let read = |row: &Row<'_>| {
+        let amount = text::read_signed(1, row.get_ref(1)?.as_str()?)?;
+        Ok(Accepted { key: words(row, 0)?, amount })
+    };
+    db.prepare_cached(sql)?.query_map([], read)?.collect()
+}
+
+/// The columns that [`action`] reads.
+pub(in super::super) const ACTED: &str =
+    "action_id, at, caller, idempotency_key, action, subject, value, reason, result";
+
+/// Reads an action.
+pub(in super::super) fn action(row: &Row<'_>) -> rusqlite::Result<Acted> {
+    Ok(Acted {
+        number: uint(row.get(0)?),
+        at: uint(row.get(1)?),
+        caller: words(row, 2)?,
+        key: words(row, 3)?,
+        kind: words(row, 4)?,
+        subject: words(row, 5)?,
+        value: words(row, 6)?,
+        reason: words(row, 7)?,
+        result: words(row, 8)?,
+    })
+}
+
+/// What (principal, key) did.
+pub(in super::super) fn acted(
+    db: &Connection,
+    caller: &str,
+    key: &str,
+) -> rusqlite::Result<Option<Acted>> {
+    let sql =
+        format!("SELECT {ACTED} FROM operator_actions WHERE caller = ? AND idempotency_key = ?");
+    db.prepare_cached(&sql)?.query_row([caller, key], action).optional()
+}
+
+/// The columns that [`proposal`] reads.
+pub(in super::super) const APPROVAL: &str = "approval_id, action, subject, value, reason, \
+    requested_by, requested_at, status, decided_by, decided_at";
+
+/// Reads an approval.
+pub(in super::super) fn proposal(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let who: Option<Arc<str>> = row.get(8)?;
+    let when: Option<i64> = row.get(9)?;
+    Ok(Approval {
+        id: text::read_id(0, row.get_ref(0)?.as_str()?)?,
+        kind: words(row, 1)?,
+        subject: words(row, 2)?,
+        value: words(row, 3)?,
+        reason: words(row, 4)?,
+        caller: words(row, 5)?,
+        at: uint(row.get(6)?),
+        stand: text::read_stand(7, row.get_ref(7)?.as_str()?)?,
+        decided: who.zip(when.map(uint)),
+    })
+}
+
+/// An approval.
+pub(in super::super) fn approval(db: &Connection, id: Id) -> rusqlite::Result<Option<Approval>> {
+    let sql = format!("SELECT {APPROVAL} FROM approvals WHERE approval_id = ?");
+    db.prepare_cached(&sql)?.query_row([id.to_string()], proposal).optional()
+}
