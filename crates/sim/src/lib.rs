@@ -8,6 +8,7 @@ pub mod generic;
 pub mod house;
 pub mod journal;
 pub mod ledger;
+pub mod shell;
 pub mod suite;
 pub mod world;
 pub mod wrong;

@@ -16,7 +16,8 @@ pub use funding::SimFunding;
 use crate::world::{Crash, breath, die};
 use hands::Hands;
 use kernel::answer::Cause;
-use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
@@ -74,7 +75,7 @@ impl Place {
 
     /// The kinds of the cases that were opened, in order.
     pub fn cases(&self) -> Vec<&'static str> {
-        self.now().cases.iter().map(|case| case.kind).collect()
+        self.now().cases()
     }
 }
 
@@ -206,6 +207,26 @@ impl Journal for SimJournal {
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         Box::pin(async move { Ok(self.place.now().counts()) })
+    }
+
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().aged(opened, limit)) })
+    }
+
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().open_cases()) })
+    }
+
+    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().acted(caller, key)) })
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move { Ok(self.place.now().approval(id)) })
+    }
+
+    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
+        Box::pin(async move { Ok(self.place.now().spent(user, day, asset)) })
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {

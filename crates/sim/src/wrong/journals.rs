@@ -1,39 +1,50 @@
-//! Lies about journals.
+//! Lies about how a journal moves transfers.
 
-use super::shell::JournalTwist;
+use super::people;
+use crate::shell::{JournalShell, Shell};
+use kernel::answer::Cause;
+use kernel::ids::WorkerId;
 use kernel::ports::Fut;
 use kernel::ports::journal::{Due, Journal};
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-pub(super) fn twist(name: &str) -> Option<Box<dyn JournalTwist>> {
-    Some(match name {
-        "no-swap" => Box::new(NoSwap),
-        "torn-unit" => Box::new(TornUnit),
-        "early-answer" => Box::new(EarlyAnswer::default()),
-        "no-recovery" => Box::new(NoRecovery),
-        "same-amount-same-transfer" => Box::new(SameAmount::default()),
-        _ => return None,
-    })
+pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
+    match name.unwrap_or_default() {
+        "no-swap" => Arc::new(Shell(NoSwap(inner))),
+        "torn-unit" => Arc::new(Shell(TornUnit(inner))),
+        "early-answer" => Arc::new(Shell(EarlyAnswer { inner, waiting: Mutex::default() })),
+        "no-recovery" => Arc::new(Shell(NoRecovery(inner))),
+        "same-amount-same-transfer" => {
+            Arc::new(Shell(SameAmount { inner, seen: Mutex::default() }))
+        }
+        _ => people::twisted(name, inner),
+    }
 }
 
 /// Writes without comparing: every worker believes that it moved the transfer.
-struct NoSwap;
+struct NoSwap(Arc<dyn Journal>);
 
-impl JournalTwist for NoSwap {
-    fn write<'a>(&'a self, inner: &'a dyn Journal, mut units: Vec<Unit>) -> Fut<'a, Vec<Wrote>> {
+impl JournalShell for NoSwap {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         for unit in &mut units {
             unit.guards.retain(|guard| !matches!(guard, Guard::Transfer { .. }));
         }
-        inner.write(units)
+        self.0.write(units)
     }
 }
 
 /// Writes the transfer's row and, in a second write, the money that belongs to it.
-struct TornUnit;
+struct TornUnit(Arc<dyn Journal>);
 
-impl JournalTwist for TornUnit {
-    fn write<'a>(&'a self, inner: &'a dyn Journal, units: Vec<Unit>) -> Fut<'a, Vec<Wrote>> {
+impl JournalShell for TornUnit {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for mut unit in units {
             let ops = std::mem::take(&mut unit.then.ops);
@@ -41,27 +52,30 @@ impl JournalTwist for TornUnit {
             second.push(Unit { guards: vec![], then: Then { ops, ..Then::default() } });
         }
         Box::pin(async move {
-            let wrote = inner.write(first).await;
+            let wrote = self.0.write(first).await;
             second.retain(|unit| !unit.then.ops.is_empty());
-            inner.write(second).await;
+            self.0.write(second).await;
             wrote
         })
     }
 }
 
 /// Answers that a transfer is open, and writes it with whatever comes next.
-#[derive(Default)]
 struct EarlyAnswer {
+    inner: Arc<dyn Journal>,
     waiting: Mutex<Vec<Unit>>,
 }
 
-impl JournalTwist for EarlyAnswer {
-    fn write<'a>(&'a self, inner: &'a dyn Journal, units: Vec<Unit>) -> Fut<'a, Vec<Wrote>> {
+impl JournalShell for EarlyAnswer {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         let opens = |unit: &Unit| unit.then.puts.iter().any(|put| matches!(put, Put::Open(_)));
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let plain = units.iter().all(|unit| opens(unit) && unit.then.fork.is_none());
         if plain && !units.is_empty() {
-            let written = Written { at: inner.now(), serial: None, fork: None };
+            let written = Written { at: self.inner.now(), serial: None, fork: None };
             let wrote = units.iter().map(|_| Wrote::Written(written.clone())).collect();
             waiting.extend(units);
             return Box::pin(async move { wrote });
@@ -69,27 +83,33 @@ impl JournalTwist for EarlyAnswer {
         let late = std::mem::take(&mut *waiting);
         let before = late.len();
         let all = late.into_iter().chain(units).collect();
-        Box::pin(async move { inner.write(all).await.split_off(before) })
+        Box::pin(async move { self.inner.write(all).await.split_off(before) })
     }
 }
 
 /// Brings nothing that a worker left behind.
-struct NoRecovery;
+struct NoRecovery(Arc<dyn Journal>);
 
-impl JournalTwist for NoRecovery {
-    fn due(&self, _: Vec<Due>) -> Vec<Due> {
-        Vec::new()
+impl JournalShell for NoRecovery {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 }
 
 /// Takes two transfers of one user and amount for one.
-#[derive(Default)]
 struct SameAmount {
+    inner: Arc<dyn Journal>,
     seen: Mutex<Vec<(u64, u128)>>,
 }
 
-impl JournalTwist for SameAmount {
-    fn write<'a>(&'a self, inner: &'a dyn Journal, mut units: Vec<Unit>) -> Fut<'a, Vec<Wrote>> {
+impl JournalShell for SameAmount {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for unit in &mut units {
             for put in &unit.then.puts {
@@ -102,6 +122,6 @@ impl JournalTwist for SameAmount {
             }
         }
         drop(seen);
-        inner.write(units)
+        self.inner.write(units)
     }
 }

@@ -6,12 +6,11 @@
 
 mod journals;
 mod ledgers;
-mod shell;
+mod people;
 mod worlds;
 
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
-use shell::{JournalShell, LedgerShell};
 use std::sync::Arc;
 
 /// The variable that names the wrong build of a test process.
@@ -24,18 +23,12 @@ pub fn chosen() -> Option<String> {
 
 /// The ledger, with the lie of that name where it is one about ledgers.
 pub fn ledger(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
-    match name.and_then(ledgers::twist) {
-        Some(twist) => Arc::new(LedgerShell { inner, twist }),
-        None => inner,
-    }
+    ledgers::twisted(name, inner)
 }
 
 /// The journal, with the lie of that name where it is one about journals.
 pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
-    match name.and_then(journals::twist) {
-        Some(twist) => Arc::new(JournalShell { inner, twist }),
-        None => inner,
-    }
+    journals::twisted(name, inner)
 }
 
 /// The world, with the lie of that name where it is one about external money.

@@ -3,6 +3,7 @@
 
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::journal::{Count, Due, Journal, Line, Linked, Snapshot, Standing, Sums};
 use kernel::ports::ledger::{
@@ -91,6 +92,21 @@ impl Journal for Waiting<dyn Journal> {
     }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
         Box::pin(async move { wait(self.0.counts()) })
+    }
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.aged(opened, limit)) })
+    }
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        Box::pin(async move { wait(self.0.open_cases()) })
+    }
+    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
+        Box::pin(async move { wait(self.0.acted(caller, key)) })
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move { wait(self.0.approval(id)) })
+    }
+    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
+        Box::pin(async move { wait(self.0.spent(user, day, asset)) })
     }
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
         Box::pin(async move { wait(self.0.standing()) })

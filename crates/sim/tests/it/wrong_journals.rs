@@ -2,13 +2,11 @@
 
 use crate::suite_journal::simulated;
 use crate::wrong::complaint;
-use kernel::answer::Cause;
-use kernel::ids::{FlowId, Id, Millis, UserId, WorkerId};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
-use kernel::record::Record;
+use kernel::ports::journal::Journal;
 use kernel::table::Flows;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
+use sim::shell::{JournalShell, Shell};
 use sim::suite::HandClock;
 use sim::suite::journal::{Opened, Site, run};
 use sim::world::Sim;
@@ -22,55 +20,14 @@ struct Bent {
     bend: Bend,
 }
 
-impl Journal for Bent {
-    fn now(&self) -> Millis {
-        self.inner.now()
+impl JournalShell for Bent {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
     }
 
     fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         units.iter_mut().for_each(self.bend);
         self.inner.write(units)
-    }
-
-    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.inner.get(ids)
-    }
-
-    fn bound(
-        &self,
-        flow: FlowId,
-        scope: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        self.inner.bound(flow, scope, key)
-    }
-
-    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        self.inner.history(id)
-    }
-
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        self.inner.due(worker, limit)
-    }
-
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        self.inner.open_below(id)
-    }
-
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.inner.open_of(user)
-    }
-
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        self.inner.counts()
-    }
-
-    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        self.inner.standing()
-    }
-
-    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
-        self.inner.snapshot()
     }
 }
 
@@ -95,15 +52,16 @@ macro_rules! unput {
     };
 }
 
-/// The suite's complaint about a journal that makes this of its units.
-fn red(bend: Bend, check: &str) {
+/// The suite turns red over this journal, at that check.
+fn reds(wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'static, check: &str) {
+    let wrong = Arc::new(wrong);
     let fresh = move |clock: HandClock, flows: Arc<Flows>| -> Site {
-        let mut site = simulated(clock, flows);
+        let (mut site, wrong) = (simulated(clock, flows), wrong.clone());
         Box::new(move || {
-            let opening = site();
+            let (opening, wrong) = (site(), wrong.clone());
             Box::pin(async move {
                 let Opened { journal, funding, world } = opening.await;
-                Opened { journal: Arc::new(Bent { inner: journal, bend }), funding, world }
+                Opened { journal: wrong(journal), funding, world }
             })
         })
     };
@@ -113,6 +71,16 @@ fn red(bend: Bend, check: &str) {
         }
     });
     assert!(complaint.contains(&format!("{check}: ")), "{check}: {complaint}");
+}
+
+/// The suite turns red over a journal that makes this of its units.
+fn red(bend: Bend, check: &str) {
+    reds(move |inner| Arc::new(Shell(Bent { inner, bend })), check);
+}
+
+/// The suite turns red over the wrong build of that name.
+fn red_build(name: &'static str, check: &str) {
+    reds(move |inner| sim::wrong::journal(Some(name), inner), check);
 }
 
 #[test]
@@ -136,7 +104,7 @@ fn each_put_that_is_forgotten_turns_its_check_red() {
     red(unput!(Put::Attempt(_)), "an_attempt_has_a_version");
     red(unput!(Put::Receipt { .. }), "a_receipt_is_kept_with_its_transfer");
     red(unput!(Put::Horizon(_)), "fresh_means_an_id_that_never_was");
-    red(unput!(Put::Pause { .. }), "a_pause_stands");
+    red(unput!(Put::Pause { .. }), "a_pause_stands_once_for_its_scope_and_caller");
     red(unput!(Put::Halt { .. }), "a_fork_after_a_lost_guard_is_not_decided");
     red(
         |unit| unit.then.events.clear(),

@@ -1,5 +1,6 @@
 //! Everything that was written, and how a unit is added to it: decided first, then written whole.
 
+mod people;
 mod put;
 mod unit;
 
@@ -7,13 +8,14 @@ use crate::books::Books;
 use crate::suite::ledger::Profile;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::Hash;
-use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial};
-use kernel::money::Asset;
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
+use kernel::people::{Day, Spent};
 use kernel::ports::journal::{Count, Linked, Standing};
 use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::Record;
 use kernel::table::Flows;
-use kernel::unit::{Case, Key, Operation, Outgoing};
+use kernel::unit::{Key, Operation, Outgoing};
+use people::People;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -31,11 +33,10 @@ pub(super) struct State {
     pub open: BTreeSet<Id>,
     pub due: BTreeMap<Id, Millis>,
     pub receipts: BTreeMap<(LedgerId, Key), Operation>,
-    pub cases: Vec<Case>,
+    people: People,
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
     horizon: Option<Id>,
     halted: Option<Arc<str>>,
-    paused: BTreeMap<FlowId, Arc<str>>,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -58,11 +59,10 @@ impl State {
             open: BTreeSet::new(),
             due: BTreeMap::new(),
             receipts: BTreeMap::new(),
-            cases: Vec::new(),
+            people: People::new(),
             ledgers: BTreeMap::new(),
             horizon: None,
             halted: None,
-            paused: BTreeMap::new(),
             counters: BTreeMap::new(),
             resources: BTreeMap::new(),
             attempts: BTreeMap::new(),
@@ -91,10 +91,20 @@ impl State {
     pub(super) fn standing(&self) -> Standing {
         Standing {
             halted: self.halted.clone(),
-            paused: self.paused.iter().map(|(flow, why)| (*flow, why.clone())).collect(),
-            assets: Asset::fresh(),
+            paused: self.people.paused.clone(),
+            accepted: self.people.accepted.clone(),
+            assets: self.people.assets.values().cloned().collect(),
+            assets_version: self.assets_version(),
             ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
             horizon: self.horizon,
         }
+    }
+    /// The kinds of the cases that were opened, in order.
+    pub(super) fn cases(&self) -> Vec<&'static str> {
+        self.people.cases.iter().map(|kept| kept.case.kind).collect()
+    }
+
+    pub(super) fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Spent {
+        self.people.spent(user, day, asset)
     }
 }

@@ -3,19 +3,21 @@
 use super::{BindingKey, State};
 use crate::journal::hands::Hands;
 use kernel::answer::{Cause, Evidence};
-use kernel::audit::{Entry, Hash, birth, genesis, link};
+use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, Millis, Serial};
-use kernel::ports::journal::Linked;
+use kernel::people::Action;
 use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl State {
     /// What of a unit can never be written beside what is there.
     pub(super) fn objection(&self, parts: &[Then]) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
-        let mut opened = BTreeSet::new();
+        let (mut opened, mut proposed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut acted, mut decided) = (BTreeSet::new(), BTreeSet::new());
         for put in parts.iter().flat_map(|part| &part.puts) {
             match put {
                 Put::Open(record) => {
@@ -48,20 +50,48 @@ impl State {
                         return unknown("SUPERSEDED");
                     }
                 }
+                Put::Action(Action { caller, key, .. }) => {
+                    if self.people.did(caller, key) || !acted.insert((caller, key)) {
+                        let (caller, key) = (caller.clone(), key.clone());
+                        return Some(Wrote::Lost(Guard::Unacted { caller, key }));
+                    }
+                }
+                Put::Propose(proposal) => {
+                    proposed.insert(proposal.id);
+                }
+                Put::Decide { id, .. } => {
+                    let there = self.people.pending(*id) || proposed.contains(id);
+                    if !there || !decided.insert(*id) {
+                        return Some(Wrote::Lost(Guard::Pending(*id)));
+                    }
+                }
                 Put::Attempt(_)
                 | Put::Form(..)
                 | Put::Resource { .. }
                 | Put::Raise { .. }
                 | Put::Horizon(_)
                 | Put::Case(_)
+                | Put::Close { .. }
+                | Put::Note { .. }
                 | Put::Halt { .. }
-                | Put::Pause { .. } => {}
+                | Put::Resume { .. }
+                | Put::Pause { .. }
+                | Put::Unpause(_)
+                | Put::Asset(_)
+                | Put::Count(_)
+                | Put::Uncount(_) => {}
             }
         }
         None
     }
 
-    pub(super) fn put(&mut self, hands: &mut Hands, put: Put, at: Millis) -> Option<Serial> {
+    pub(super) fn put(
+        &mut self,
+        hands: &mut Hands,
+        digest: &mut UnitDigest,
+        put: Put,
+        at: Millis,
+    ) -> Option<Serial> {
         match put {
             Put::Open(record) => return Some(self.insert(record, at)),
             Put::Head { id, head, error, hold } => self.head(hands, (id, head, hold), error, at),
@@ -80,10 +110,7 @@ impl State {
                     attempt.forms.push(form);
                 }
             }
-            Put::Resource { name, value } => {
-                let version = self.resources.get(&name).map_or(0, |r| r.0);
-                self.resources.insert(name, (version + 1, value));
-            }
+            Put::Resource { name, value } => self.resource(name, value),
             Put::Raise { name, to } => {
                 let counter = self.counters.entry(name).or_insert(0);
                 *counter = higher(*counter, to);
@@ -94,15 +121,32 @@ impl State {
                 slot.1.insert(known.incarnation);
             }
             Put::Horizon(id) => self.horizon = Some(self.horizon.map_or(id, |h| higher(h, id))),
-            Put::Case(case) => self.cases.push(case),
+            Put::Case(case) => self.people.case(case, at),
+            Put::Close { kind, about, fact } => self.people.close((&kind, about), fact, at),
+            Put::Note { case, caller, note } => self.people.note(case, caller, note, at),
             Put::Halt { reason } => {
                 self.halted.get_or_insert(reason);
             }
-            Put::Pause { flow, reason } => {
-                self.paused.entry(flow).or_insert(reason);
+            Put::Resume { accepted } => {
+                self.halted = None;
+                self.people.accept(accepted);
             }
+            Put::Pause { scope, reason, caller } => self.people.pause(scope, reason, caller, at),
+            Put::Unpause(number) => self.people.paused.retain(|paused| paused.number != number),
+            Put::Action(action) => digest.push(self.action(action, at)),
+            Put::Propose(proposal) => self.people.propose(proposal, at),
+            Put::Decide { id, stand, caller } => self.people.decide(id, stand, caller, at),
+            Put::Asset(asset) => self.asset(asset),
+            Put::Count(count) => self.people.count(count),
+            Put::Uncount(count) => self.people.uncount(count),
         }
         None
+    }
+
+    /// A resource's next version.
+    pub(super) fn resource(&mut self, name: Arc<str>, value: Arc<str>) {
+        let version = self.resources.get(&name).map_or(0, |r| r.0);
+        self.resources.insert(name, (version + 1, value));
     }
 
     fn insert(&mut self, record: Record, at: Millis) -> Serial {
@@ -150,20 +194,16 @@ impl State {
             || genesis(event.id),
             |record| birth(record.id, table.flow, &record.terms),
         );
-        let history = self.history.entry(event.id).or_default();
-        let entry = Entry {
-            seq: u32::try_from(history.len()).unwrap_or(u32::MAX),
+        let (from, to) = (event.from.map(|s| table.state(s).code), table.state(event.to).code);
+        self.link(event.id, start, |seq| Entry {
+            seq,
             at,
-            from: event.from.map(|s| table.state(s).code),
-            to: table.state(event.to).code,
+            from,
+            to,
             event: event.what.to_owned(),
             caller: event.caller.as_deref().map(str::to_owned),
             detail: event.detail.as_deref().map(str::to_owned),
-        };
-        let prev = history.last().map_or(start, |linked| linked.hash);
-        let hash = link(prev, &entry);
-        history.push(Linked { entry, prev, hash });
-        hash
+        })
     }
 }
 

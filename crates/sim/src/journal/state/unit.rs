@@ -5,7 +5,8 @@ use crate::books::Before;
 use crate::journal::hands::Hands;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::audit::UnitDigest;
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::people::Count;
 use kernel::ports::ledger::Known;
 use kernel::unit::{Fork, Guard, Op, Put, Then, Unit, Written, Wrote};
 
@@ -64,7 +65,7 @@ impl State {
         let mut serial = None;
         for part in parts {
             for put in part.puts {
-                serial = self.put(hands, put, at).or(serial);
+                serial = self.put(hands, digest, put, at).or(serial);
             }
             for event in part.events {
                 digest.push(self.event(event, at));
@@ -103,6 +104,16 @@ impl State {
                 let sum = self.counters.get(name).copied().unwrap_or(0).checked_add(*n);
                 sum.is_some_and(|sum| sum <= *limit)
             }
+            Guard::DayCount { user, day, most } => {
+                let spent = self.spent(*user, *day, AssetId(0));
+                spent.transfers.checked_add(1).is_some_and(|transfers| transfers <= *most)
+            }
+            Guard::DayAmount { count: Count { user, day, asset, amount }, most } => {
+                let sum = self.spent(*user, *day, *asset).amount.plus(*amount);
+                sum.is_some_and(|sum| sum <= *most)
+            }
+            Guard::Unacted { caller, key } => !self.people.did(caller, key),
+            Guard::Pending(id) => self.people.pending(*id),
         }
     }
 
@@ -122,7 +133,11 @@ impl State {
             | Guard::Attempt { .. }
             | Guard::Resource { .. }
             | Guard::NotHalted
-            | Guard::Incarnation { .. } => {}
+            | Guard::Incarnation { .. }
+            | Guard::DayCount { .. }
+            | Guard::DayAmount { .. }
+            | Guard::Unacted { .. }
+            | Guard::Pending(_) => {}
         }
     }
 

@@ -6,8 +6,9 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::people::{Day, Scope};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Due, Line, Linked};
+use kernel::ports::journal::{Due, Line, Linked, Standing};
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Heard, Identity, Incarnation, Known, Moved, StatusChange,
     Whose,
@@ -24,6 +25,8 @@ use std::task::Poll;
 
 /// Where the clock stands when a journal is first opened.
 pub(super) const NOON: Millis = 1_700_000_000_000;
+/// The day of [`NOON`] in UTC.
+pub(super) const TODAY: Day = Day(19_675);
 /// The one asset that the checks move.
 pub(super) const COIN: AssetId = AssetId(3);
 /// Who has money at Funding.
@@ -53,7 +56,12 @@ pub(super) fn known(incarnation: u128, highest: u64) -> Known {
 
 /// Puts and nothing else, without a guard.
 pub(super) fn plain(puts: Vec<Put>) -> Unit {
-    Unit { guards: vec![], then: Then { puts, ..Then::default() } }
+    Unit::puts(puts)
+}
+
+/// A contradiction stops a flow.
+pub(super) fn pause(flow: FlowId, reason: &str) -> Put {
+    Put::Pause { scope: Scope::Flow(flow), reason: reason.into(), caller: "engine".into() }
 }
 
 /// Nothing but a guard.
@@ -208,6 +216,7 @@ impl Bench {
                 memo: None,
                 reference: Some("a reference".to_owned()),
                 metadata: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
+                day: None,
             }),
         }
     }
@@ -321,6 +330,20 @@ impl Bench {
         self.ok("history", self.on().journal.history(id).await)
     }
 
+    /// What a user has moved on a day: transfers, and the amount of an asset.
+    pub(super) async fn spent(&self, user: UserId, day: Day, asset: AssetId) -> (u64, u128) {
+        let spent = self.ok("spent", self.on().journal.spent(user, day, asset).await);
+        (spent.transfers, spent.amount.0)
+    }
+
+    pub(super) async fn standing(&self) -> Standing {
+        let mut standing = self.ok("standing", self.on().journal.standing().await);
+        standing.assets.sort_by_key(|asset| asset.id);
+        standing.paused.sort_by_key(|paused| paused.number);
+        standing.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));
+        standing
+    }
+
     /// Everything that is due to this process, as words and numbers of transfers.
     pub(super) async fn due(&self, limit: usize) -> Vec<(&'static str, Id)> {
         let due = self.ok("due", self.on().journal.due(WorkerId(1), limit).await);
@@ -343,9 +366,13 @@ impl Bench {
             text += &format!("{ledger:?} {sums:?}\n");
         }
         let books = self.ok("books", snapshot.books(LedgerId::FUNDING).await);
-        let standing = self.ok("standing", journal.standing().await);
+        let standing = self.standing().await;
         let counts = self.ok("counts", journal.counts().await);
         text += &format!("{books:?}\n{standing:?}\n{counts:?}\n");
+        let mut cases = self.ok("open_cases", journal.open_cases().await);
+        cases.sort_by_key(|case| case.number);
+        let (actions, spent) = (self.history(Id(0)).await, self.spent(RICH, TODAY, COIN).await);
+        text += &format!("{cases:?}\n{actions:?}\n{spent:?}\n");
         let funding = &self.on().funding;
         text += &format!("{:?}\n", said(funding.operations(0, 10_000).await));
         text += &format!("{:?}\n", said(funding.accounts(Whose::After(0, 10_000)).await));

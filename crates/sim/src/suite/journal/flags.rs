@@ -1,62 +1,173 @@
-//! What stops money and what asks a person: HALT, paused flows, cases.
+//! What stops money until a person says otherwise: HALT, and pauses.
 
-use super::bench::{Bench, id, plain};
+use super::bench::{Bench, NOON, RICH, TODAY, id, plain};
 use super::checks;
+use kernel::ids::{AssetId, ChainId, LedgerId};
 use kernel::money::Asset;
-use kernel::unit::{Case, Guard, Put, Severity};
+use kernel::people::{Accepted, Paused, Scope};
+use kernel::unit::{Guard, Put, Wrote};
 
 checks! {
     a_fresh_journal_knows_its_assets_and_stops_nothing,
     a_halt_stands_with_its_first_reason,
-    a_pause_stands,
-    a_case_is_taken,
+    a_resume_ends_a_halt,
+    a_halt_and_its_end_hold_inside_a_group,
+    accepted_breaks_stand_beside_each_other,
+    a_pause_stands_once_for_its_scope_and_caller,
+    a_pause_is_lifted_by_its_number,
 }
 
 async fn a_fresh_journal_knows_its_assets_and_stops_nothing(b: &mut Bench) {
     for _ in 0..2 {
-        let mut standing = b.ok("standing", b.on().journal.standing().await);
-        standing.assets.sort_by_key(|asset| asset.id);
+        let standing = b.standing().await;
         b.same("the assets", &standing.assets, &Asset::fresh());
+        b.same("how often they changed", &standing.assets_version, &0);
         let flags = (standing.halted, standing.paused, standing.ledgers, standing.horizon);
         b.same("the rest", &flags, &(None, vec![], vec![], None));
+        b.same("accepted breaks", &standing.accepted, &vec![]);
+        b.same("open cases", &b.on().journal.open_cases().await, &Ok(vec![]));
+        b.same("today", &b.spent(RICH, TODAY, AssetId(1)).await, &(0, 0));
         b.reopen().await;
     }
+}
+
+fn halt(reason: &str) -> Put {
+    Put::Halt { reason: reason.into() }
+}
+
+fn resume(accepted: &[(&str, i128)]) -> Put {
+    let one = |(key, amount): &(&str, i128)| Accepted { key: (*key).into(), amount: *amount };
+    Put::Resume { accepted: accepted.iter().map(one).collect() }
 }
 
 async fn a_halt_stands_with_its_first_reason(b: &mut Bench) {
     b.wins("before", Guard::NotHalted).await;
     for reason in ["the first", "the second"] {
-        b.written("a halt", plain(vec![Put::Halt { reason: reason.into() }])).await;
-        let standing = b.ok("standing", b.on().journal.standing().await);
-        b.same("the reason", &standing.halted.as_deref(), &Some("the first"));
+        b.written("a halt", plain(vec![halt(reason)])).await;
+        b.same("the reason", &b.standing().await.halted.as_deref(), &Some("the first"));
     }
     b.loses("a unit that needs money to move", Guard::NotHalted).await;
     b.reopen().await;
     b.loses("and after a restart", Guard::NotHalted).await;
-    let standing = b.ok("standing", b.on().journal.standing().await);
-    b.same("the reason", &standing.halted.as_deref(), &Some("the first"));
+    b.same("the reason", &b.standing().await.halted.as_deref(), &Some("the first"));
     // answers and ends are recorded all the same
     b.written("a unit that does not ask", plain(vec![Put::Raise { name: "x".into(), to: 1 }]))
         .await;
 }
 
-async fn a_pause_stands(b: &mut Bench) {
-    let pause = Put::Pause { flow: b.flow, reason: "a contradiction".into() };
-    b.written("a pause", plain(vec![pause])).await;
-    for _ in 0..2 {
-        let standing = b.ok("standing", b.on().journal.standing().await);
-        let paused: Vec<_> = standing.paused.iter().map(|(flow, why)| (*flow, &**why)).collect();
-        b.same("the paused flows", &paused, &vec![(b.flow, "a contradiction")]);
-        b.same("halted", &standing.halted, &None);
-        b.reopen().await;
+async fn a_resume_ends_a_halt(b: &mut Bench) {
+    b.written("a halt", plain(vec![halt("the first")])).await;
+    b.written("a resume", plain(vec![resume(&[])])).await;
+    b.same("halted", &b.standing().await.halted, &None);
+    b.wins("money moves", Guard::NotHalted).await;
+    b.reopen().await;
+    b.wins("and after a restart", Guard::NotHalted).await;
+    b.written("a resume of nothing", plain(vec![resume(&[])])).await;
+    b.written("another halt", plain(vec![halt("the second")])).await;
+    b.loses("it stands again", Guard::NotHalted).await;
+    b.same("its reason", &b.standing().await.halted.as_deref(), &Some("the second"));
+}
+
+async fn a_halt_and_its_end_hold_inside_a_group(b: &mut Bench) {
+    let asks = || super::bench::guarded(Guard::NotHalted);
+    let group = vec![
+        asks(),
+        plain(vec![halt("here")]),
+        asks(),
+        plain(vec![resume(&[])]),
+        asks(),
+        plain(vec![halt("there"), resume(&[]), halt("and here")]),
+    ];
+    let wrote = b.all(group).await;
+    let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(Guard::NotHalted)).collect();
+    b.same("those that were lost", &lost, &vec![false, false, true, false, false, false]);
+    b.same("the reason", &b.standing().await.halted.as_deref(), &Some("and here"));
+}
+
+async fn accepted_breaks_stand_beside_each_other(b: &mut Bench) {
+    let accepted = |all: &[(&str, i128)]| {
+        all.iter().map(|(key, amount)| ((*key).to_owned(), *amount)).collect::<Vec<_>>()
+    };
+    for (more, all) in [
+        (vec![("x", -5), ("y", 1)], accepted(&[("x", -5), ("y", 1)])),
+        (vec![("x", -5)], accepted(&[("x", -5), ("y", 1)])),
+        (
+            vec![("x", i128::MIN), ("x", i128::MIN)],
+            accepted(&[("x", i128::MIN), ("x", -5), ("y", 1)]),
+        ),
+    ] {
+        b.written("a resume", plain(vec![resume(&more)])).await;
+        for _ in 0..2 {
+            let standing = b.standing().await.accepted;
+            let has: Vec<_> = standing.iter().map(|a| (a.key.to_string(), a.amount)).collect();
+            b.same("what was accepted", &has, &all);
+            b.reopen().await;
+        }
     }
+}
+
+fn pause(scope: Scope, reason: &str, caller: &str) -> Put {
+    Put::Pause { scope, reason: reason.into(), caller: caller.into() }
+}
+
+async fn a_pause_stands_once_for_its_scope_and_caller(b: &mut Bench) {
+    let scopes = [
+        Scope::Flow(b.flow),
+        Scope::Ledger(LedgerId::SPOT),
+        Scope::Chain(ChainId(20)),
+        Scope::Asset(AssetId(3)),
+        Scope::Account(RICH, LedgerId::FUNDING),
+        Scope::Account(RICH, LedgerId::SPOT),
+        Scope::Transfer(id(1)),
+    ];
+    let mut should: Vec<Paused> = vec![];
+    for caller in ["engine", "ops|1"] {
+        for scope in scopes {
+            b.clock.set(NOON + 1_000 * u64::try_from(should.len()).unwrap_or(0));
+            let written = b.written("a pause", plain(vec![pause(scope, "why", caller)])).await;
+            b.clock.set(written.at + 10);
+            let again = vec![pause(scope, "again", caller), pause(scope, "and again", caller)];
+            b.written("the same", plain(again)).await;
+            let standing = b.standing().await.paused;
+            let number = standing.last().map_or(0, |paused| paused.number);
+            let above = should.last().is_none_or(|before| before.number < number);
+            b.holds(above, "a number that does not rise", &standing);
+            let (reason, caller) = ("why".into(), caller.into());
+            should.push(Paused { number, scope, reason, caller, at: written.at });
+            b.same("what stands", &standing, &should);
+        }
+    }
+    b.reopen().await;
+    b.same("after a restart", &b.standing().await.paused, &should);
+    b.same("halted", &b.standing().await.halted, &None);
+    // the journal itself stops nothing: that is the engine's
     b.opened(1).await;
 }
 
-async fn a_case_is_taken(b: &mut Bench) {
-    b.opened(1).await;
-    for (severity, transfer) in [(Severity::Warning, None), (Severity::Critical, Some(id(1)))] {
-        let case = Case { kind: "CHECK", severity, id: transfer, facts: "a check".into() };
-        b.written("a case", plain(vec![Put::Case(case)])).await;
-    }
+async fn a_pause_is_lifted_by_its_number(b: &mut Bench) {
+    let scope = Scope::Flow(b.flow);
+    let both = vec![pause(scope, "one", "ops|1"), pause(scope, "two", "ops|2")];
+    b.written("two pauses", plain(both)).await;
+    let standing = b.standing().await.paused;
+    let [first, second] = standing.as_slice() else {
+        return b.holds(false, "two pauses", &standing);
+    };
+    b.written("the second is lifted", plain(vec![Put::Unpause(second.number)])).await;
+    b.same("what is left", &b.standing().await.paused, &vec![first.clone()]);
+    b.written("again", plain(vec![Put::Unpause(second.number)])).await;
+    b.written("one that never was", plain(vec![Put::Unpause(1_000_000)])).await;
+    b.same("what is left", &b.standing().await.paused, &vec![first.clone()]);
+    b.reopen().await;
+    // a number is given once: whoever lifts it again lifts nothing that came later
+    b.written("another", plain(vec![pause(scope, "three", "ops|2")])).await;
+    let standing = b.standing().await.paused;
+    let numbers: Vec<_> = standing.iter().map(|paused| paused.number).collect();
+    let [one, other] = numbers.as_slice() else {
+        return b.holds(false, "two pauses", &standing);
+    };
+    b.same("the first", one, &first.number);
+    b.holds(*other > second.number, "a number that was given before", &standing);
+    b.same("its reason", &standing.last().map(|p| &*p.reason), &Some("three"));
+    b.written("in one unit", plain(vec![Put::Unpause(*one), Put::Unpause(*other)])).await;
+    b.same("what is left", &b.standing().await.paused, &vec![]);
 }

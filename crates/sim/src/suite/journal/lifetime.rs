@@ -1,6 +1,6 @@
 //! What a journal is over time: durable, and never back in time.
 
-use super::bench::{Bench, NOON, RICH, id, known, op, plain, receipt};
+use super::bench::{Bench, NOON, RICH, id, known, op, pause, plain, receipt};
 use super::checks;
 use kernel::ids::LedgerId;
 use kernel::life::Leg::{Deposit, Withdraw};
@@ -29,7 +29,7 @@ async fn what_was_answered_is_there_after_a_crash(b: &mut Bench) {
     let adopt = Put::Adopt { ledger: LedgerId::SPOT, known: known(1, 0) };
     let puts = vec![adopt, receipt(3, op(3, Deposit, 10)), Put::Horizon(id(0))];
     b.written("the rest", plain(puts)).await;
-    b.written("a pause", plain(vec![Put::Pause { flow: b.flow, reason: "x".into() }])).await;
+    b.written("a pause", plain(vec![pause(b.flow, "x")])).await;
     for _ in 0..2 {
         let before = b.image().await;
         b.reopen().await;

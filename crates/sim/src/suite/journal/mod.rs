@@ -3,7 +3,11 @@
 //! A check that fails panics with its name and the facts. Time is a clock that the checks move
 //! themselves, so the suite runs on any runtime.
 
+mod actions;
+mod assets;
 mod bench;
+mod cases;
+mod days;
 mod due;
 mod flags;
 mod forks;
@@ -52,6 +56,10 @@ pub async fn run(fresh: impl Fresh) {
     history::run(&fresh).await;
     ledgers::run(&fresh).await;
     flags::run(&fresh).await;
+    cases::run(&fresh).await;
+    actions::run(&fresh).await;
+    assets::run(&fresh).await;
+    days::run(&fresh).await;
     due::run(&fresh).await;
     snapshots::run(&fresh).await;
     lifetime::run(&fresh).await;

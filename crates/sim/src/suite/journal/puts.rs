@@ -1,10 +1,10 @@
 //! What is written: transfers and where they stand, counters, messages; all of it or nothing.
 
-use super::bench::{Bench, NOON, RICH, id, plain};
+use super::bench::{Bench, NOON, RICH, TODAY, id, pause, plain};
 use super::checks;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
-use kernel::ids::{LedgerId, Serial, UserId};
+use kernel::ids::{Id, LedgerId, Millis, Serial, UserId};
 use kernel::life::Leg;
 use kernel::ports::journal::Count;
 use kernel::record::Head;
@@ -22,6 +22,7 @@ checks! {
     a_unit_sees_the_earlier_ones_of_its_group,
     messages_are_taken,
     open_transfers_are_counted_and_listed,
+    those_that_stay_open_come_by_age,
 }
 
 async fn an_opening_gives_a_number_and_times(b: &mut Bench) {
@@ -54,6 +55,7 @@ async fn what_was_agreed_comes_back_as_it_was(b: &mut Bench) {
     let mut terms = (*record.terms).clone();
     terms.memo = Some("memo".to_owned());
     terms.deadline = Some(5);
+    terms.day = Some(TODAY);
     terms.metadata.insert("é".to_owned(), "\u{1F6A3}".to_owned());
     record.terms = terms.into();
     b.written("an opening", b.opening(&record)).await;
@@ -158,7 +160,7 @@ async fn a_unit_is_all_or_nothing(b: &mut Bench) {
         Put::Horizon(id(0)),
         Put::Open(b.record(2, RICH, 10)),
         super::bench::receipt(4, super::bench::op(1, Leg::Deposit, 10)),
-        Put::Pause { flow: b.flow, reason: "no".into() },
+        pause(b.flow, "no"),
         Put::Halt { reason: "no".into() },
     ]);
     unit.then.outbox.push(Outgoing { topic: "t", id: id(1), n: 0 });
@@ -262,6 +264,37 @@ async fn open_transfers_are_counted_and_listed(b: &mut Bench) {
         b.same("user 1's open ones", &of, &vec![id(1), id(2)]);
         let of = b.ok("open_of", b.on().journal.open_of(other).await);
         b.same("user 2's", &of.iter().map(|r| r.id).collect::<Vec<_>>(), &vec![id(4)]);
+        b.reopen().await;
+    }
+}
+
+/// Later than anything.
+const EVER: Millis = 1 << 60;
+
+async fn those_that_stay_open_come_by_age(b: &mut Bench) {
+    let aged = async |b: &Bench, opened, limit| -> Vec<Id> {
+        let aged = b.ok("aged", b.on().journal.aged(opened, limit).await);
+        aged.iter().map(|record| record.id).collect()
+    };
+    b.same("none", &aged(b, EVER, 10).await, &vec![]);
+    // ids and ages need not agree
+    for (n, after) in [(3, 1_000), (1, 1_000), (4, 2_000), (2, 3_000), (5, 4_000)] {
+        b.clock.set(NOON + after);
+        b.opened(n).await;
+    }
+    let at = async |b: &Bench, n| b.get(id(n)).await.created_at;
+    let ended = b.get(id(4)).await;
+    b.moved(&ended, "FAILED").await;
+    let later = b.get(id(3)).await;
+    b.clock.set(NOON + 9_000);
+    b.moved(&later, "SOURCE_PENDING").await;
+    for _ in 0..2 {
+        let all = vec![id(3), id(1), id(2), id(5)];
+        b.same("all", &aged(b, EVER, 10).await, &all);
+        b.same("at or before a time", &aged(b, at(b, 2).await, 10).await, &all[..3].to_vec());
+        b.same("before it", &aged(b, at(b, 2).await - 1, 10).await, &all[..2].to_vec());
+        b.same("the oldest", &aged(b, at(b, 5).await, 1).await, &all[..1].to_vec());
+        b.same("before the first", &aged(b, at(b, 3).await - 1, 10).await, &vec![]);
         b.reopen().await;
     }
 }

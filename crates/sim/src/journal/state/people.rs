@@ -1,0 +1,213 @@
+//! What people are asked, decide and do, as the simulated journal keeps it.
+
+use super::State;
+use kernel::audit::{Entry, Hash, OPERATORS, genesis, link};
+use kernel::ids::{AssetId, Id, Millis, UserId};
+use kernel::money::{Amount, Asset};
+use kernel::people::{
+    About, Accepted, Acted, Action, Approval, Count, Day, Note, OpenCase, Paused, Proposal, Scope,
+    Spent, Stand,
+};
+use kernel::ports::journal::Linked;
+use kernel::record::Record;
+use kernel::unit::Case;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The resource that counts how often the assets changed.
+const ASSETS: &str = "assets";
+
+/// A case; its number is its place, from 1.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub case: Case,
+    opened_at: Millis,
+    closed: Option<(Arc<str>, Millis)>,
+    notes: Vec<(Millis, Arc<str>, Note)>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct People {
+    pub cases: Vec<Kept>,
+    pub paused: Vec<Paused>,
+    /// So many pauses there ever were.
+    pauses: u64,
+    pub accepted: Vec<Accepted>,
+    actions: BTreeMap<(Arc<str>, Arc<str>), Acted>,
+    approvals: BTreeMap<Id, Approval>,
+    pub assets: BTreeMap<AssetId, Asset>,
+    transfers: BTreeMap<(UserId, Day), u64>,
+    amounts: BTreeMap<(UserId, Day, AssetId), Amount>,
+}
+
+impl People {
+    pub(super) fn new() -> Self {
+        Self {
+            cases: Vec::new(),
+            paused: Vec::new(),
+            pauses: 0,
+            accepted: Vec::new(),
+            actions: BTreeMap::new(),
+            approvals: BTreeMap::new(),
+            assets: Asset::fresh().into_iter().map(|asset| (asset.id, asset)).collect(),
+            transfers: BTreeMap::new(),
+            amounts: BTreeMap::new(),
+        }
+    }
+
+    fn open(&mut self, kind: &str, about: About) -> Option<&mut Kept> {
+        let fits = |kept: &&mut Kept| {
+            kept.closed.is_none() && (kept.case.kind, kept.case.about) == (kind, about)
+        };
+        self.cases.iter_mut().find(fits)
+    }
+
+    pub(super) fn case(&mut self, case: Case, at: Millis) {
+        if self.open(case.kind, case.about).is_none() {
+            self.cases.push(Kept { case, opened_at: at, closed: None, notes: Vec::new() });
+        }
+    }
+
+    pub(super) fn close(&mut self, (kind, about): (&str, About), fact: Arc<str>, at: Millis) {
+        if let Some(kept) = self.open(kind, about) {
+            kept.closed = Some((fact, at));
+        }
+    }
+
+    pub(super) fn note(&mut self, case: u64, caller: Arc<str>, note: Note, at: Millis) {
+        if let Some((_, kept)) = (1..).zip(&mut self.cases).find(|(number, _)| *number == case) {
+            kept.notes.push((at, caller, note));
+        }
+    }
+
+    pub(super) fn accept(&mut self, accepted: Vec<Accepted>) {
+        for one in accepted {
+            if !self.accepted.contains(&one) {
+                self.accepted.push(one);
+            }
+        }
+    }
+
+    pub(super) fn pause(&mut self, scope: Scope, reason: Arc<str>, caller: Arc<str>, at: Millis) {
+        if !self.paused.iter().any(|p| (p.scope, &p.caller) == (scope, &caller)) {
+            self.pauses += 1;
+            self.paused.push(Paused { number: self.pauses, scope, reason, caller, at });
+        }
+    }
+
+    /// Whether (caller, key) did something.
+    pub(super) fn did(&self, caller: &Arc<str>, key: &Arc<str>) -> bool {
+        self.actions.contains_key(&(caller.clone(), key.clone()))
+    }
+
+    pub(super) fn pending(&self, id: Id) -> bool {
+        self.approvals.get(&id).is_some_and(|approval| approval.stand == Stand::Pending)
+    }
+
+    pub(super) fn propose(&mut self, proposal: Proposal, at: Millis) {
+        let Proposal { id, kind, subject, value, reason, caller } = proposal;
+        let (stand, decided) = (Stand::Pending, None);
+        let kind = kind.into();
+        let approval = Approval { id, kind, subject, value, reason, caller, at, stand, decided };
+        self.approvals.entry(id).or_insert(approval);
+    }
+
+    pub(super) fn decide(&mut self, id: Id, stand: Stand, caller: Arc<str>, at: Millis) {
+        if let Some(approval) = self.approvals.get_mut(&id) {
+            (approval.stand, approval.decided) = (stand, Some((caller, at)));
+        }
+    }
+
+    fn day(&mut self, count: Count) -> (&mut u64, &mut Amount) {
+        let Count { user, day, asset, .. } = count;
+        let transfers = self.transfers.entry((user, day)).or_default();
+        (transfers, self.amounts.entry((user, day, asset)).or_default())
+    }
+
+    pub(super) fn count(&mut self, count: Count) {
+        let (transfers, amount) = self.day(count);
+        *transfers += 1;
+        *amount = amount.plus(count.amount).unwrap_or(Amount(u128::MAX));
+    }
+
+    pub(super) fn uncount(&mut self, count: Count) {
+        let (transfers, amount) = self.day(count);
+        *transfers = transfers.saturating_sub(1);
+        *amount = amount.minus(count.amount).unwrap_or(Amount::ZERO);
+    }
+
+    pub(in crate::journal) fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Spent {
+        Spent {
+            transfers: self.transfers.get(&(user, day)).copied().unwrap_or_default(),
+            amount: self.amounts.get(&(user, day, asset)).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl State {
+    /// Adds an action to what was done, and to the operators' chain; its hash.
+    pub(super) fn action(&mut self, action: Action, at: Millis) -> Hash {
+        let hash = self.link(OPERATORS, genesis(OPERATORS), |seq| action.entry(seq, at));
+        let number = u64::try_from(self.people.actions.len()).unwrap_or(u64::MAX);
+        let Action { caller, key, kind, subject, value, reason, result } = action;
+        let (name, number, kind) = ((caller.clone(), key.clone()), number + 1, kind.into());
+        let acted = Acted { number, at, caller, key, kind, subject, value, reason, result };
+        self.people.actions.insert(name, acted);
+        hash
+    }
+
+    /// Adds an entry to a chain that begins with `start`; its hash.
+    pub(super) fn link(
+        &mut self,
+        id: Id,
+        start: Hash,
+        entry: impl FnOnce(u32) -> Entry,
+    ) -> Hash {
+        let history = self.history.entry(id).or_default();
+        let entry = entry(u32::try_from(history.len()).unwrap_or(u32::MAX));
+        let prev = history.last().map_or(start, |linked| linked.hash);
+        let hash = link(prev, &entry);
+        history.push(Linked { entry, prev, hash });
+        hash
+    }
+
+    pub(super) fn asset(&mut self, asset: Asset) {
+        self.people.assets.insert(asset.id, asset);
+        self.resource(ASSETS.into(), "".into());
+    }
+
+    pub(super) fn assets_version(&self) -> u32 {
+        self.resources.get(ASSETS).map_or(0, |resource| resource.0)
+    }
+
+    pub(in crate::journal) fn open_cases(&self) -> Vec<OpenCase> {
+        let open = |(number, kept): (u64, &Kept)| {
+            let Kept { case: Case { kind, severity, about, facts }, opened_at, .. } = kept.clone();
+            let kind = kind.into();
+            kept.closed.is_none().then_some(OpenCase {
+                number,
+                kind,
+                severity,
+                about,
+                facts,
+                opened_at,
+            })
+        };
+        (1..).zip(&self.people.cases).filter_map(open).collect()
+    }
+
+    pub(in crate::journal) fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Option<Acted> {
+        self.people.actions.get(&(caller, key)).cloned()
+    }
+
+    pub(in crate::journal) fn approval(&self, id: Id) -> Option<Approval> {
+        self.people.approvals.get(&id).cloned()
+    }
+
+    pub(in crate::journal) fn aged(&self, opened: Millis, limit: usize) -> Vec<Record> {
+        let mut aged: Vec<_> = self.opens().filter(|r| r.created_at <= opened).cloned().collect();
+        aged.sort_by_key(|record| (record.created_at, record.serial));
+        aged.truncate(limit);
+        aged
+    }
+}

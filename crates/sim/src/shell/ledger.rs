@@ -1,0 +1,97 @@
+//! The shell of a ledger.
+
+use super::Shell;
+use kernel::answer::Answer;
+use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ports::Fut;
+use kernel::ports::ledger::{
+    Enlist, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
+};
+use kernel::unit::{Key, Op, Operation};
+use std::sync::Arc;
+
+/// What stands around a ledger; each default passes its call on.
+pub trait LedgerShell: Send + Sync {
+    /// The ledger itself.
+    fn inner(&self) -> &dyn Ledger;
+    /// In the place of [`Ledger::id`].
+    fn id(&self) -> LedgerId {
+        self.inner().id()
+    }
+    /// In the place of [`Ledger::hello`].
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        self.inner().hello()
+    }
+    /// In the place of [`Ledger::execute`].
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        self.inner().execute(known, ops)
+    }
+    /// In the place of [`Ledger::query`].
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.inner().query(known, key)
+    }
+    /// In the place of [`Ledger::fence`].
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.inner().fence(known, key)
+    }
+    /// In the place of [`Ledger::totals`].
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        self.inner().totals()
+    }
+    /// In the place of [`Ledger::operations`].
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        self.inner().operations(after, limit)
+    }
+    /// In the place of [`Ledger::horizon`].
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        self.inner().horizon(known, id, open)
+    }
+    /// In the place of [`Ledger::accounts`].
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        self.inner().accounts(whose)
+    }
+    /// In the place of [`Ledger::status`].
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        self.inner().status(known, change)
+    }
+    /// In the place of [`Ledger::enlist`].
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        self.inner().enlist()
+    }
+}
+
+impl<T: LedgerShell> Ledger for Shell<T> {
+    fn id(&self) -> LedgerId {
+        self.0.id()
+    }
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        self.0.hello()
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        self.0.execute(known, ops)
+    }
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.0.query(known, key)
+    }
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        self.0.fence(known, key)
+    }
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        self.0.totals()
+    }
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        self.0.operations(after, limit)
+    }
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        self.0.horizon(known, id, open)
+    }
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        self.0.accounts(whose)
+    }
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        self.0.status(known, change)
+    }
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        self.0.enlist()
+    }
+}

@@ -1,0 +1,205 @@
+//! What people do, once for each key and in the audit; and what waits for another person.
+
+use super::bench::{Bench, RICH, guarded, id, plain};
+use super::checks;
+use kernel::audit::{genesis, link};
+use kernel::ids::{Id, Millis};
+use kernel::people::{Acted, Action, Approval, Proposal, Stand};
+use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use std::sync::Arc;
+
+checks! {
+    what_is_done_is_an_entry_of_the_operators_chain,
+    an_action_is_done_once,
+    an_action_that_lost_was_not_done,
+    a_proposal_waits_for_a_decision,
+    a_decision_is_made_once,
+}
+
+fn action(caller: &str, key: &str) -> Action {
+    Action {
+        caller: caller.into(),
+        key: key.into(),
+        kind: "HALT",
+        subject: "service".into(),
+        value: r#"{"a":"ü \"1\""}"#.into(),
+        reason: "a check | with\nwords".into(),
+        result: r#"{"state":"HALTED"}"#.into(),
+    }
+}
+
+/// The action, where nobody did it before.
+fn doing(action: Action) -> Unit {
+    let then = Then { puts: vec![Put::Action(action.clone())], ..Then::default() };
+    Unit { guards: vec![unacted(&action)], then }
+}
+
+fn unacted(action: &Action) -> Guard {
+    Guard::Unacted { caller: action.caller.clone(), key: action.key.clone() }
+}
+
+async fn acted(b: &Bench, caller: &str, key: &str) -> Option<Acted> {
+    b.ok("acted", b.on().journal.acted(caller.into(), key.into()).await)
+}
+
+/// The operators' chain is whole, and these are its entries.
+async fn chain(b: &Bench, should: &[(Action, Millis)]) {
+    let history = b.history(Id(0)).await;
+    b.same("what was done", &history.len(), &should.len());
+    let mut prev = genesis(Id(0));
+    for ((seq, linked), (action, at)) in (0..).zip(&history).zip(should) {
+        b.same("an entry", &linked.entry, &action.entry(seq, *at));
+        b.same("the hash before", &linked.prev, &prev);
+        prev = link(prev, &linked.entry);
+        b.same("the hash", &linked.hash, &prev);
+    }
+}
+
+async fn what_is_done_is_an_entry_of_the_operators_chain(b: &mut Bench) {
+    chain(b, &[]).await;
+    let mut should = vec![];
+    for (n, key) in (1..).zip(["a", "b", "c"]) {
+        let mut unit = b.opening(&b.record(n, RICH, 1));
+        let (first, second) = (action("ops|1", key), action("ops|2", key));
+        unit.then.puts.extend([Put::Action(first.clone()), Put::Action(second.clone())]);
+        let at = b.written("a unit with two actions", unit).await.at;
+        b.clock.set(at + 7);
+        should.extend([(first, at), (second, at)]);
+        chain(b, &should).await;
+        b.same("the transfer's own history", &b.history(id(n)).await.len(), &1);
+        b.reopen().await;
+        chain(b, &should).await;
+    }
+}
+
+async fn an_action_is_done_once(b: &mut Bench) {
+    let first = action("ops|1", "k");
+    b.wins("nobody did anything", unacted(&first)).await;
+    b.same("what was done", &acted(b, "ops|1", "k").await, &None);
+    let at = b.written("an action", doing(first.clone())).await.at;
+    b.clock.set(at + 1_000);
+    let found = acted(b, "ops|1", "k").await;
+    let number = found.as_ref().map_or(0, |acted| acted.number);
+    let Action { caller, key, kind, subject, value, reason, result } = first.clone();
+    let kind = kind.into();
+    let should = Acted { number, at, caller, key, kind, subject, value, reason, result };
+    b.same("what was done", &found, &Some(should));
+    b.loses("it was done", unacted(&first)).await;
+    b.lost("again", doing(first.clone()), unacted(&first)).await;
+    // once for ever, whether a guard looks or not, and whatever is done
+    let other = Action { kind: "RESUME", subject: "x".into(), value: "{}".into(), ..first.clone() };
+    let puts = vec![Put::Halt { reason: "no".into() }, Put::Action(other)];
+    b.lost("something else under the key", plain(puts), unacted(&first)).await;
+    for (caller, key) in [("ops|2", "k"), ("ops|1", "K"), ("k", "ops|1")] {
+        b.same("what was not done", &acted(b, caller, key).await, &None);
+        b.written("another", doing(action(caller, key))).await;
+        let after = acted(b, caller, key).await.map_or(0, |acted| acted.number);
+        b.holds(after > number, "a number that does not rise", &(number, after));
+    }
+    b.reopen().await;
+    b.same("after a restart", &acted(b, "ops|1", "k").await, &found);
+    b.loses("and after a restart", unacted(&first)).await;
+    let unguarded = plain(vec![Put::Action(first.clone())]);
+    b.lost("and without a guard", unguarded, unacted(&first)).await;
+}
+
+async fn an_action_that_lost_was_not_done(b: &mut Bench) {
+    let first = action("ops|1", "k");
+    let mut unit = doing(first.clone());
+    unit.guards.push(Guard::Pending(id(9)));
+    b.lost("with a guard that fails", unit, Guard::Pending(id(9))).await;
+    b.same("what was done", &acted(b, "ops|1", "k").await, &None);
+    let twice = vec![Put::Action(first.clone()), Put::Action(first.clone())];
+    b.lost("twice in one unit", plain(twice), unacted(&first)).await;
+    b.same("what was done", &acted(b, "ops|1", "k").await, &None);
+    let raise = |to| Put::Raise { name: "raised".into(), to };
+    let mut second = doing(first.clone());
+    second.then.puts.push(raise(9));
+    let group =
+        vec![doing(first.clone()), second, plain(vec![Put::Action(first.clone()), raise(9)])];
+    let wrote = b.all(group).await;
+    let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(unacted(&first))).collect();
+    b.same("those that were lost in a group", &lost, &vec![false, true, true]);
+    b.wins("what they raised", Guard::AtMost { name: "raised".into(), n: 1, limit: 1 }).await;
+    b.same("the operators' chain", &b.history(Id(0)).await.len(), &1);
+}
+
+fn proposal(n: u64) -> Proposal {
+    Proposal {
+        id: id(n),
+        kind: "RESUME",
+        subject: "service".into(),
+        value: r#"{"accept":["ü"]}"#.into(),
+        reason: "a check".into(),
+        caller: "ops|1".into(),
+    }
+}
+
+fn decide(n: u64, stand: Stand, caller: &str) -> Put {
+    Put::Decide { id: id(n), stand, caller: caller.into() }
+}
+
+/// How the n-th approval should read.
+fn approval(n: u64, at: Millis, stand: Stand, decided: Option<(Arc<str>, Millis)>) -> Approval {
+    let Proposal { id, kind, subject, value, reason, caller } = proposal(n);
+    let kind = kind.into();
+    Approval { id, kind, subject, value, reason, caller, at, stand, decided }
+}
+
+async fn found(b: &Bench, n: u64) -> Option<Approval> {
+    b.ok("approval", b.on().journal.approval(id(n)).await)
+}
+
+async fn a_proposal_waits_for_a_decision(b: &mut Bench) {
+    b.same("one that is not there", &found(b, 1).await, &None);
+    b.loses("one that is not there", Guard::Pending(id(1))).await;
+    let at = b.written("a proposal", plain(vec![Put::Propose(proposal(1))])).await.at;
+    for _ in 0..2 {
+        b.same("it", &found(b, 1).await, &Some(approval(1, at, Stand::Pending, None)));
+        b.wins("it waits", Guard::Pending(id(1))).await;
+        b.same("another", &found(b, 2).await, &None);
+        b.loses("another", Guard::Pending(id(2))).await;
+        b.reopen().await;
+    }
+}
+
+async fn a_decision_is_made_once(b: &mut Bench) {
+    for (n, stand) in [(1, Stand::Approved), (2, Stand::Rejected)] {
+        let at = b.written("a proposal", plain(vec![Put::Propose(proposal(n))])).await.at;
+        b.clock.set(at + 500);
+        let decision = Unit {
+            guards: vec![Guard::Pending(id(n))],
+            then: plain(vec![decide(n, stand, "ops|2")]).then,
+        };
+        let decided = b.written("a decision", decision.clone()).await.at;
+        b.clock.set(decided + 500);
+        let should = Some(approval(n, at, stand, Some(("ops|2".into(), decided))));
+        b.same("it", &found(b, n).await, &should);
+        b.lost("again", decision, Guard::Pending(id(n))).await;
+        for stand in [Stand::Approved, Stand::Rejected] {
+            let unguarded =
+                plain(vec![Put::Resume { accepted: vec![] }, decide(n, stand, "ops|3")]);
+            b.lost("another without a guard", unguarded, Guard::Pending(id(n))).await;
+        }
+        b.reopen().await;
+        b.same("after a restart", &found(b, n).await, &should);
+        b.loses("it is decided", Guard::Pending(id(n))).await;
+    }
+    let none = plain(vec![decide(9, Stand::Approved, "ops|2")]);
+    b.lost("of one that is not there", none, Guard::Pending(id(9))).await;
+    // one of two persons at the same moment
+    b.written("a proposal", plain(vec![Put::Propose(proposal(3))])).await;
+    let group = vec![
+        plain(vec![decide(3, Stand::Approved, "ops|2")]),
+        plain(vec![decide(3, Stand::Rejected, "ops|3")]),
+        guarded(Guard::Pending(id(3))),
+    ];
+    let wrote = b.all(group).await;
+    let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(Guard::Pending(id(3)))).collect();
+    b.same("those that were lost in a group", &lost, &vec![false, true, true]);
+    b.same("it", &found(b, 3).await.map(|a| a.stand), &Some(Stand::Approved));
+    // with one person alone a proposal may be decided by its own unit
+    let both = vec![Put::Propose(proposal(4)), decide(4, Stand::Approved, "ops|1")];
+    b.written("both at once", plain(both)).await;
+    b.same("it", &found(b, 4).await.map(|a| a.stand), &Some(Stand::Approved));
+}

@@ -1,0 +1,126 @@
+//! Lies about what a journal keeps of people: their cases, actions, approvals and daily limits.
+
+use crate::shell::{JournalShell, Shell};
+use kernel::answer::Cause;
+use kernel::ids::Id;
+use kernel::people::{Acted, Approval};
+use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
+use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
+    match name.unwrap_or_default() {
+        "close-forgotten" => {
+            let forgets = |put: &Put| matches!(put, Put::Close { .. });
+            Arc::new(Shell(Forgetful { inner, forgets }))
+        }
+        "uncount-forgotten" => {
+            let forgets = |put: &Put| matches!(put, Put::Uncount(_));
+            Arc::new(Shell(Forgetful { inner, forgets }))
+        }
+        "limit-beside-the-unit" => Arc::new(Shell(LimitBeside(inner))),
+        "action-repeats" => Arc::new(Shell(ActionRepeats(inner))),
+        "proposer-forgotten" => Arc::new(Shell(ProposerForgotten(inner))),
+        _ => inner,
+    }
+}
+
+/// Leaves one kind of row unwritten.
+struct Forgetful {
+    inner: Arc<dyn Journal>,
+    forgets: fn(&Put) -> bool,
+}
+
+impl JournalShell for Forgetful {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for unit in &mut units {
+            unit.then.puts.retain(|put| !(self.forgets)(put));
+            if let Some(fork) = &mut unit.then.fork {
+                for way in std::iter::once(&mut fork.done).chain(&mut fork.rejected) {
+                    way.puts.retain(|put| !(self.forgets)(put));
+                }
+            }
+        }
+        self.inner.write(units)
+    }
+}
+
+/// Looks at a daily limit first and counts afterwards, each in a write of its own.
+struct LimitBeside(Arc<dyn Journal>);
+
+impl JournalShell for LimitBeside {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        fn limit(guard: &Guard) -> bool {
+            matches!(guard, Guard::DayCount { .. } | Guard::DayAmount { .. })
+        }
+        let looks = |unit: &Unit| Unit {
+            guards: unit.guards.iter().filter(|guard| limit(guard)).cloned().collect(),
+            then: Then::default(),
+        };
+        Box::pin(async move {
+            let looked = self.0.write(units.iter().map(looks).collect()).await;
+            let mut counts = Vec::new();
+            for (unit, looked) in units.iter_mut().zip(looked) {
+                if matches!(looked, Wrote::Written(_)) {
+                    let puts = std::mem::take(&mut unit.then.puts).into_iter();
+                    let (count, rest) = puts.partition(|put| matches!(put, Put::Count(_)));
+                    unit.guards.retain(|guard| !limit(guard));
+                    unit.then.puts = rest;
+                    counts.push(Unit::puts(count));
+                }
+            }
+            self.0.write(counts).await;
+            self.0.write(units).await
+        })
+    }
+}
+
+/// So many actions were written.
+static ACTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Takes a repeated action for another one.
+struct ActionRepeats(Arc<dyn Journal>);
+
+impl JournalShell for ActionRepeats {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for unit in &mut units {
+            unit.guards.retain(|guard| !matches!(guard, Guard::Unacted { .. }));
+            for put in &mut unit.then.puts {
+                if let Put::Action(action) = put {
+                    let n = ACTIONS.fetch_add(1, Ordering::Relaxed);
+                    action.key = format!("{} {n}", action.key).into();
+                }
+            }
+        }
+        self.0.write(units)
+    }
+    fn acted(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+/// Does not know who proposed something, so nobody can tell that the proposer approves it.
+struct ProposerForgotten(Arc<dyn Journal>);
+
+impl JournalShell for ProposerForgotten {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move {
+            let approval = self.0.approval(id).await?;
+            Ok(approval.map(|approval| Approval { caller: "nobody".into(), ..approval }))
+        })
+    }
+}
