@@ -1,12 +1,15 @@
 //! The audit as an outsider proves it: from the rows alone, without the store.
 
 use crate::bed::{Bed, COIN, id};
+use crate::people::action;
 use crate::site::fund;
-use kernel::audit::{Entry, Hash, UnitDigest, WORLD, birth, deed, genesis, link};
+use kernel::audit::{Entry, Hash, OPERATORS, UnitDigest, WORLD, birth, deed, genesis, link};
 use kernel::ids::Id;
 use kernel::money::Amount;
+use kernel::people::Acted;
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
+use kernel::unit::{Put, Unit};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
@@ -47,6 +50,37 @@ fn told(db: &Connection) -> Vec<Told> {
     ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
 }
 
+/// What operators did, as the history of the id 0.
+fn acted(db: &Connection) -> Vec<Told> {
+    let sql = "SELECT action_id, at, caller, idempotency_key, action, subject, value, reason, \
+               result, audit_unit, lag(lower(hex(hash))) OVER (ORDER BY action_id), \
+               lower(hex(hash)), entry FROM operator_actions ORDER BY action_id";
+    let nat = |n: i64| u64::try_from(n).expect("not below zero");
+    let read = |row: &rusqlite::Row<'_>| {
+        let acted = Acted {
+            number: nat(row.get(0)?),
+            at: nat(row.get(1)?),
+            caller: row.get(2)?,
+            key: row.get(3)?,
+            kind: row.get(4)?,
+            subject: row.get(5)?,
+            value: row.get(6)?,
+            reason: row.get(7)?,
+            result: row.get(8)?,
+        };
+        Ok(Told {
+            transfer: OPERATORS,
+            unit: nat(row.get(9)?),
+            number: 0,
+            entry: acted.entry(row.get(12)?),
+            prev: row.get(10)?,
+            hash: row.get(11)?,
+        })
+    };
+    let mut ask = db.prepare(sql).expect("the table");
+    ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
+}
+
 fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -72,6 +106,7 @@ fn moved(db: &Connection) -> Vec<(u64, Entry, Hash)> {
 /// What is wrong with the rows; nothing where all of it can be computed again.
 fn faults(db: &Connection, births: &BTreeMap<Id, Hash>) -> Vec<String> {
     let mut told = told(db);
+    told.extend(acted(db));
     told.sort_by_key(|t| (t.number, t.entry.seq));
     let mut faults = Vec::new();
     let mut last: BTreeMap<Id, Hash> = BTreeMap::new();
@@ -133,8 +168,12 @@ async fn chains_and_units_can_be_computed_again() {
         store.write(open).await;
         let end = (0..15).rev().map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
         store.write(end).await;
-        let end = (15..20).map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
-        store.write(end).await;
+        let end: Vec<_> = (15..20).map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
+        // beside transfers' entries of the same write, and alone
+        let act = |n| Put::Action(action(&format!("{round}-{n}"), "service"));
+        let beside = Unit::puts(vec![act(0), act(1)]);
+        store.write(end.into_iter().chain([beside]).collect()).await;
+        store.write(vec![Unit::puts(vec![act(2)])]).await;
         if round == 2 {
             drop(store);
             store = bed.open();
@@ -142,7 +181,8 @@ async fn chains_and_units_can_be_computed_again() {
     }
     let records = store.get((0..80).map(id).collect()).await.expect("records");
     let birth = |record: &Record| (record.id, birth(record.id, "internal", &record.terms));
-    let births: BTreeMap<Id, Hash> = records.iter().map(birth).collect();
+    let operators = (OPERATORS, genesis(OPERATORS));
+    let births: BTreeMap<Id, Hash> = records.iter().map(birth).chain([operators]).collect();
     let tool = bed.tool();
     assert_eq!(faults(&tool, &births), [""; 0]);
     let spoil = [
@@ -158,9 +198,27 @@ async fn chains_and_units_can_be_computed_again() {
             "money from outside",
             "UPDATE externals SET user_id = 9 WHERE operation_id = 2".to_owned(),
         ),
+        ("an action", "DELETE FROM operator_actions WHERE action_id = 12".to_owned()),
         ("a unit's row", "DELETE FROM audit_units WHERE n = 4".to_owned()),
         ("a digest", "UPDATE audit_units SET digest = zeroblob(32) WHERE n = 5".to_owned()),
     ];
+    let columns = [
+        "action",
+        "subject",
+        "value",
+        "reason",
+        "result",
+        "caller",
+        "idempotency_key",
+        "at",
+        "entry",
+        "audit_unit",
+        "hash",
+    ];
+    let spoil = spoil.into_iter().chain(columns.map(|column| {
+        let sql = format!("UPDATE operator_actions SET {column} = 77 WHERE action_id = 5");
+        (column, sql)
+    }));
     for (what, sql) in spoil {
         let change = tool.unchecked_transaction().expect("a transaction");
         assert_eq!(change.execute(&sql, []).expect(&sql), 1, "{what}");

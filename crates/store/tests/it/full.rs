@@ -59,8 +59,8 @@ async fn room_that_is_made_is_used_without_a_restart() {
     fund(&store, 1, COIN, Amount(1_000_000)).await;
     let tool = bed.tool();
     let mut n = 0;
-    let fill = "INSERT INTO cases (kind, severity, facts, status, opened_at) \
-                VALUES ('FILL', 'WARNING', hex(zeroblob(20000)), 'OPEN', 0)";
+    let fill = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
+                VALUES (0, 0, 'FILL', 'COMMENT', hex(zeroblob(20000)))";
     let full = loop {
         // an operator's own rows take the room
         tool.execute(fill, []).expect("a row");
@@ -73,7 +73,7 @@ async fn room_that_is_made_is_used_without_a_restart() {
         }
     };
     assert_eq!(balance(&store, 1).await.1, u128::from(full) - 1);
-    tool.execute("DELETE FROM cases WHERE kind = 'FILL'", []).expect("room");
+    tool.execute("DELETE FROM case_notes WHERE caller = 'FILL'", []).expect("room");
     assert_eq!(word(&one(&store, bed.opening(full, 1, 1)).await), "done");
     assert_eq!(balance(&store, 1).await.1, u128::from(full));
 }

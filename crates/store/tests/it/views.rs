@@ -37,7 +37,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ("case_notes", "case_id at caller kind text"),
     ("pauses", "scope subject reason caller at"),
     ("accepted_breaks", "key amount at"),
-    ("operator_actions", "action subject value reason result caller at prev_hash hash"),
+    ("operator_actions", "action subject value reason result caller at hash"),
     ("approvals", "approval_id action subject value requested_by status decided_by decided_at"),
     ("status_changes", "subject value reason caller at"),
     ("limits_tb", "user_id day asset_id transfers amount"),
