@@ -39,6 +39,7 @@ pub(crate) fn terms(n: u64) -> Terms {
         memo: None,
         reference: None,
         metadata: BTreeMap::new(),
+        day: None,
     }
 }
 

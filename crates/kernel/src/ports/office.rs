@@ -74,6 +74,9 @@ pub struct NoteRow {
     pub note: Note,
 }
 
+/// A case with its notes, oldest first.
+pub type CaseFile = (CaseRow, Vec<NoteRow>);
+
 /// Which half of an episode a delivery tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tells {
@@ -138,7 +141,7 @@ pub trait Office: Send + Sync {
         limit: usize,
     ) -> Fut<'_, Result<Vec<CaseRow>, Cause>>;
     /// A case with its notes, oldest first.
-    fn case(&self, number: u64) -> Fut<'_, Result<Option<(CaseRow, Vec<NoteRow>)>, Cause>>;
+    fn case(&self, number: u64) -> Fut<'_, Result<Option<CaseFile>, Cause>>;
     /// Approvals, newest first.
     fn approvals(
         &self,

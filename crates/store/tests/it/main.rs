@@ -4,12 +4,13 @@
 mod audit;
 mod bed;
 mod clock;
+mod desk;
 mod full;
 mod limits;
-mod office;
 mod operator;
 mod owner;
 mod people;
+mod search;
 mod site;
 mod suites;
 mod views;

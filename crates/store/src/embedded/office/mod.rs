@@ -14,7 +14,7 @@ use kernel::ids::{Id, LedgerId, Millis, Serial};
 use kernel::people::{About, Acted, Approval, Stand};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
-use kernel::ports::office::{CaseRow, Delivery, NoteRow, Office, Search, Stat, Tells};
+use kernel::ports::office::{CaseFile, CaseRow, Delivery, Office, Search, Stat, Tells};
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::Operation;
@@ -72,7 +72,7 @@ impl Office for Embedded {
         self.look_up(move |db, _| lists::cases(db, open, about, (below(before), at_most(limit))))
     }
 
-    fn case(&self, number: u64) -> Fut<'_, Result<Option<(CaseRow, Vec<NoteRow>)>, Cause>> {
+    fn case(&self, number: u64) -> Fut<'_, Result<Option<CaseFile>, Cause>> {
         self.look_up(move |db, _| lists::case(db, text::int(number)))
     }
 

@@ -1,0 +1,281 @@
+//! Transfers as people look for them.
+
+use crate::bed::{Bed, COIN, NOON, id, written};
+use crate::site::fund;
+use kernel::answer::Evidence;
+use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use kernel::ports::office::{Office, Search};
+use kernel::record::{Head, Party, Record, System, Terms};
+use kernel::table::Flows;
+use kernel::unit::{Hold, Put, Then, Unit};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::embedded::Embedded;
+
+async fn search(store: &Embedded, search: Search) -> Vec<Record> {
+    store.transfers(search).await.expect("a list")
+}
+
+fn all() -> Search {
+    Search { limit: 1_000, ..Search::default() }
+}
+
+fn ids(records: &[Record]) -> Vec<Id> {
+    records.iter().map(|record| record.id).collect()
+}
+
+/// The opening of a transfer with other terms than most.
+fn odd(bed: &Bed, n: u64, user: u64, change: impl FnOnce(&mut Terms)) -> Unit {
+    let mut unit = bed.opening(n, user, 5);
+    for put in &mut unit.then.puts {
+        if let Put::Open(record) = put {
+            change(Arc::make_mut(&mut record.terms));
+            return unit;
+        }
+    }
+    panic!("nothing is opened")
+}
+
+/// Some of everything: users, ends, refusals, retries, systems, assets, a second per transfer.
+async fn busy(bed: &Bed) -> Arc<Embedded> {
+    let store = bed.open();
+    for user in 1..4 {
+        fund(&store, user, COIN, Amount(1_000)).await;
+    }
+    for n in 1..40 {
+        bed.clock.set(NOON + n * 1_000);
+        let user = n % 3 + 1;
+        let unit = match n % 5 {
+            0 => bed.opening(n, user, 5_000),
+            1 => odd(bed, n, user, |terms| terms.principal = "issuer|desk".into()),
+            2 => odd(bed, n, user, |terms| terms.target.system = System::Ledger(LedgerId::FUTURE)),
+            3 => odd(bed, n, user, |terms| {
+                std::mem::swap(&mut terms.source, &mut terms.target);
+                terms.asset = AssetId(1);
+            }),
+            _ => bed.opening(n, user, 5),
+        };
+        written(&store, unit).await;
+        if n % 5 != 0 && n % 4 == 0 {
+            written(&store, bed.ending(n, user, 5)).await;
+        } else if n % 7 == 0 && n % 5 != 0 {
+            let mut unit = bed.ending(n, user, 5);
+            unit.then = Then::default();
+            let record = store.get(vec![id(n)]).await.expect("a record").remove(0);
+            let head = Head { version: 2, retries: 3, ..record.head };
+            let error = Some(Evidence::code("TIMEOUT"));
+            let hold = Hold::Mine;
+            unit.then.puts = vec![Put::Head { id: id(n), head, error, hold }];
+            written(&store, unit).await;
+        }
+    }
+    store
+}
+
+type Fits = Box<dyn Fn(&Record) -> bool>;
+
+fn at(party: &Party, ledger: LedgerId) -> bool {
+    party.system == System::Ledger(ledger)
+}
+
+fn class(record: &Record, class: &str) -> bool {
+    record.error.as_ref().is_some_and(|why| why.code == class)
+}
+
+fn ends(flows: &Flows, record: &Record) -> bool {
+    flows.table(record.flow).ends(record.head.state)
+}
+
+/// A search for what is agreed, and what it should find.
+fn by_terms() -> Vec<(Search, Fits)> {
+    vec![
+        (Search { user: Some(UserId(2)), ..all() }, Box::new(|r| r.terms.user == UserId(2))),
+        (
+            Search { principal: Some("issuer|desk".into()), ..all() },
+            Box::new(|r| &*r.terms.principal == "issuer|desk"),
+        ),
+        (Search { asset: Some(AssetId(1)), ..all() }, Box::new(|r| r.terms.asset == AssetId(1))),
+        (
+            Search { source: Some(LedgerId::SPOT), ..all() },
+            Box::new(|r| at(&r.terms.source, LedgerId::SPOT)),
+        ),
+        (
+            Search { target: Some(LedgerId::FUTURE), ..all() },
+            Box::new(|r| at(&r.terms.target, LedgerId::FUTURE)),
+        ),
+    ]
+}
+
+/// A search for a time or a number.
+fn by_place() -> Vec<(Search, Fits)> {
+    let (early, late) = (NOON + 8_500, NOON + 30_001);
+    vec![
+        (Search { since: Some(NOON + 9_000), ..all() }, Box::new(|r| r.created_at >= NOON + 9_000)),
+        (Search { until: Some(NOON + 9_000), ..all() }, Box::new(|r| r.created_at < NOON + 9_000)),
+        (
+            Search { since: Some(early), until: Some(late), ..all() },
+            Box::new(move |r| (early..late).contains(&r.created_at)),
+        ),
+        (
+            Search { before: Some(Serial(12)), ..all() },
+            Box::new(|r| r.serial.is_some_and(|serial| serial < Serial(12))),
+        ),
+    ]
+}
+
+/// A search for where it stands.
+fn by_head(bed: &Bed) -> Vec<(Search, Fits)> {
+    let flow = bed.flows.named("internal");
+    let (failed, waiting) = (bed.state("FAILED"), bed.state("TARGET_PENDING"));
+    let open = |open, user: Option<UserId>| -> (Search, Fits) {
+        let flows = bed.flows.clone();
+        let fits = move |r: &Record| {
+            ends(&flows, r) != open && user.is_none_or(|user| r.terms.user == user)
+        };
+        (Search { open: Some(open), user, ..all() }, Box::new(fits))
+    };
+    let refused = Search {
+        user: Some(UserId(3)),
+        error_class: Some("INSUFFICIENT_BALANCE".into()),
+        since: Some(NOON + 10_000),
+        ..all()
+    };
+    vec![
+        open(true, None),
+        open(false, None),
+        open(true, Some(UserId(1))),
+        open(false, Some(UserId(1))),
+        (Search { flow, state: Some(failed), ..all() }, Box::new(move |r| r.head.state == failed)),
+        (
+            Search { flow, state: Some(waiting), ..all() },
+            Box::new(move |r| r.head.state == waiting),
+        ),
+        (Search { min_attempts: Some(3), ..all() }, Box::new(|r| r.head.retries >= 3)),
+        (
+            Search { error_class: Some("TIMEOUT".into()), ..all() },
+            Box::new(|r| class(r, "TIMEOUT")),
+        ),
+        (
+            refused,
+            Box::new(|r| {
+                let late = r.created_at >= NOON + 10_000;
+                r.terms.user == UserId(3) && class(r, "INSUFFICIENT_BALANCE") && late
+            }),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_finds_exactly_what_fits() {
+    let bed = Bed::new();
+    let store = busy(&bed).await;
+    let records = search(&store, all()).await;
+    assert_eq!(records.len(), 39);
+    assert!(records.iter().is_sorted_by(|a, b| a.serial > b.serial));
+    let searches = [by_terms(), by_place(), by_head(&bed)].into_iter().flatten();
+    for (asked, fits) in searches {
+        let should: Vec<_> = records.iter().filter(|r| fits(r)).cloned().collect();
+        assert!(!should.is_empty() && should.len() < 39, "{asked:?} says nothing");
+        assert_eq!(ids(&search(&store, asked.clone()).await), ids(&should), "{asked:?}");
+        let page = Search { limit: 2, ..asked.clone() };
+        let should: Vec<_> = should.into_iter().take(2).collect();
+        assert_eq!(ids(&search(&store, page).await), ids(&should), "{asked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_typed_is_only_compared() {
+    let bed = Bed::new();
+    let store = busy(&bed).await;
+    for asked in [
+        Search { since: Some(NOON + 900_000), ..all() },
+        Search { until: Some(NOON), ..all() },
+        Search { principal: Some("x' OR '1' = '1".into()), ..all() },
+        Search { error_class: Some("TIMEOUT' --".into()), ..all() },
+        Search { limit: 0, ..Search::default() },
+    ] {
+        assert_eq!(ids(&search(&store, asked.clone()).await), [], "{asked:?}");
+    }
+    let bare = Search { state: Some(bed.state("FAILED")), ..all() };
+    let refused = store.transfers(bare).await.expect_err("a state of no flow");
+    assert_eq!(refused.class, "BAD_SEARCH");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_never_repeats_a_row_while_others_open() {
+    let bed = Bed::new();
+    let store = bed.open();
+    fund(&store, 1, COIN, Amount(1_000)).await;
+    for n in 0..10 {
+        written(&store, bed.opening(n, 1, 1)).await;
+    }
+    let mut next = 1_000;
+    for (open, user) in [(None, None), (None, Some(UserId(1))), (Some(true), None)] {
+        let first = search(&store, Search { open, user, ..all() }).await;
+        let (mut seen, mut before) = (Vec::new(), None);
+        loop {
+            let page = search(&store, Search { open, user, before, limit: 3, ..all() }).await;
+            let Some(last) = page.last() else { break };
+            before = last.serial;
+            seen.extend(ids(&page));
+            // new ones go on top, where no later page is
+            next += 1;
+            written(&store, bed.opening(next, 1, 1)).await;
+        }
+        assert_eq!(seen, ids(&first));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_list_is_longer_than_the_most() {
+    let bed = Bed::new();
+    let store = bed.open();
+    fund(&store, 1, COIN, Amount(10_000)).await;
+    store.write((0..1_100).map(|n| bed.opening(n, 1, 1)).collect()).await;
+    let asked = Search { limit: usize::MAX, ..Search::default() };
+    assert_eq!(search(&store, asked).await.len(), 1_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_of_ended_ones_are_kept_as_they_end() {
+    let bed = Bed::new();
+    let store = busy(&bed).await;
+    let mut should: BTreeMap<_, (u64, Option<u64>)> = BTreeMap::new();
+    for record in search(&store, all()).await {
+        let slot = should.entry((record.flow, record.head.state)).or_default();
+        slot.0 += 1;
+        if !bed.flows.table(record.flow).ends(record.head.state) {
+            slot.1 = Some(record.created_at);
+        }
+    }
+    let told = async |store: &Arc<Embedded>| -> BTreeMap<_, _> {
+        let stats = store.stats().await.expect("counts").into_iter();
+        stats.map(|stat| ((stat.flow, stat.state), (stat.transfers, stat.oldest))).collect()
+    };
+    assert!(should.len() >= 3, "{should:?}");
+    assert_eq!(told(&store).await, should);
+    drop(store);
+    assert_eq!(told(&bed.open()).await, should);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_is_found_by_its_number_and_told_with_its_legs() {
+    let bed = Bed::new();
+    let store = busy(&bed).await;
+    let record = store.numbered(Serial(4)).await.expect("a question").expect("the fourth");
+    assert_eq!(record.id, id(4));
+    assert!(store.numbered(Serial(4_000)).await.expect("a question").is_none());
+    let legs = store.legs(id(4)).await.expect("legs");
+    let told: Vec<_> = legs.iter().map(|(ledger, op)| (*ledger, op.op.key.leg)).collect();
+    assert_eq!(
+        told,
+        [
+            (LedgerId::FUNDING, Leg::Withdraw),
+            (LedgerId::FUNDING, Leg::Settle),
+            (LedgerId::SPOT, Leg::Deposit)
+        ]
+    );
+}
