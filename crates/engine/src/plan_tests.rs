@@ -33,6 +33,7 @@ fn record(plan: &Plan, source: LedgerId, target: LedgerId, state: &str) -> Recor
         memo: None,
         reference: None,
         metadata: Default::default(),
+        day: None,
     };
     Record {
         id: Id(1),

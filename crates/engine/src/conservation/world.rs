@@ -4,6 +4,7 @@ use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::life::{Leg, Place, Side, Step};
 use kernel::money::Amount;
+use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::journal::{Count, Due, Journal, Line, Linked, Snapshot, Standing, Sums};
 use kernel::ports::ledger::{
@@ -234,6 +235,11 @@ impl Journal for Fake {
     fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
     fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }
+    fn aged(&self, _: Millis, _: usize) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> { none() }
+    fn acted(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> { none() }
+    fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
+    fn spent(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<Spent, Cause>> { none() }
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> { none() }
 }
 
