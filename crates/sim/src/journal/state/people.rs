@@ -157,12 +157,7 @@ impl State {
     }
 
     /// Adds an entry to a chain that begins with `start`; its hash.
-    pub(super) fn link(
-        &mut self,
-        id: Id,
-        start: Hash,
-        entry: impl FnOnce(u32) -> Entry,
-    ) -> Hash {
+    pub(super) fn link(&mut self, id: Id, start: Hash, entry: impl FnOnce(u32) -> Entry) -> Hash {
         let history = self.history.entry(id).or_default();
         let entry = entry(u32::try_from(history.len()).unwrap_or(u32::MAX));
         let prev = history.last().map_or(start, |linked| linked.hash);
