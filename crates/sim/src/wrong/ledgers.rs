@@ -1,60 +1,17 @@
 //! Lies about ledgers.
 
-use crate::shell::{LedgerShell, Shell};
+use super::shell::LedgerTwist;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::ids::Id;
 use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::Fut;
-use kernel::ports::ledger::{Heard, Known, Ledger};
 use kernel::unit::{Key, Op};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A lie about what a ledger executes and answers.
-trait Twist: Send + Sync {
-    /// What is executed instead.
-    fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
-        ops
-    }
-    /// What is answered instead.
-    fn answer(&self, _op: &Op, answer: Answer) -> Answer {
-        answer
-    }
-}
-
-/// A real ledger with a lie around it.
-struct Twisted {
-    inner: Arc<dyn Ledger>,
-    twist: Box<dyn Twist>,
-}
-
-impl LedgerShell for Twisted {
-    fn inner(&self) -> &dyn Ledger {
-        &*self.inner
-    }
-    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
-        Box::pin(async move {
-            match self.inner.execute(known, self.twist.ops(ops.clone())).await {
-                Heard::Said(said, answers) => {
-                    let pairs = ops.iter().zip(answers);
-                    Heard::Said(said, pairs.map(|(op, a)| self.twist.answer(op, a)).collect())
-                }
-                Heard::Nothing(cause) => {
-                    let one = |op| self.twist.answer(op, Answer::Unknown(cause.clone()));
-                    let answers: Vec<_> = ops.iter().map(one).collect();
-                    let honest = answers.iter().all(|a| matches!(a, Answer::Unknown(_)));
-                    if honest { Heard::Nothing(cause) } else { Heard::Said(known, answers) }
-                }
-                wrong @ Heard::Wrong(_) => wrong,
-            }
-        })
-    }
-}
-
-pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
-    let twist: Box<dyn Twist> = match name.unwrap_or_default() {
+pub(super) fn twist(name: &str) -> Option<Box<dyn LedgerTwist>> {
+    Some(match name {
         "double-withdraw" => Box::new(Double(Leg::Withdraw)),
         "double-deposit" => Box::new(Double(Leg::Deposit)),
         "double-refund" => Box::new(Double(Leg::Refund)),
@@ -67,9 +24,8 @@ pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Led
         "fee-on-top" => Box::new(FeeOnTop),
         "deposit-halved" => Box::new(Halved(Leg::Deposit)),
         "refund-halved" => Box::new(Halved(Leg::Refund)),
-        _ => return inner,
-    };
-    Arc::new(Shell(Twisted { inner, twist }))
+        _ => return None,
+    })
 }
 
 /// What every life of a [`Double`] did: starting again does not make it honest.
@@ -78,7 +34,7 @@ static SEEN: Mutex<BTreeSet<Key>> = Mutex::new(BTreeSet::new());
 /// Forgets its results: a repeat of one leg is executed once more, under another key.
 struct Double(Leg);
 
-impl Twist for Double {
+impl LedgerTwist for Double {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
         let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
         let one = |op: &Op| {
@@ -96,7 +52,7 @@ impl Twist for Double {
 /// Takes a lost reply for a refusal.
 struct TimeoutIsRefusal;
 
-impl Twist for TimeoutIsRefusal {
+impl LedgerTwist for TimeoutIsRefusal {
     fn answer(&self, op: &Op, answer: Answer) -> Answer {
         if let Answer::Unknown(cause) = &answer
             && op.key.leg.refusable()
@@ -110,7 +66,7 @@ impl Twist for TimeoutIsRefusal {
 /// Takes a hindered refund for one that was made.
 struct TimeoutIsSuccess;
 
-impl Twist for TimeoutIsSuccess {
+impl LedgerTwist for TimeoutIsSuccess {
     fn answer(&self, op: &Op, answer: Answer) -> Answer {
         let hindered = op.key.leg == Leg::Refund && matches!(answer, Answer::Unknown(_));
         if hindered { Answer::Done(Receipt::seq(0)) } else { answer }
@@ -120,7 +76,7 @@ impl Twist for TimeoutIsSuccess {
 /// Takes a stored refusal for a lost reply.
 struct RefusalIsTimeout;
 
-impl Twist for RefusalIsTimeout {
+impl LedgerTwist for RefusalIsTimeout {
     fn answer(&self, _: &Op, answer: Answer) -> Answer {
         let refused = matches!(answer, Answer::Rejected(..));
         if refused { Answer::Unknown(Cause::of("TIMEOUT")) } else { answer }
@@ -171,7 +127,7 @@ impl LedgerTwist for FeeOnTop {
 /// Says that a leg was done, and gives only half of it.
 struct Halved(Leg);
 
-impl Twist for Halved {
+impl LedgerTwist for Halved {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
         let one = |op: &Op| match op.key.leg == self.0 {
             // under another key: a refund of another amount would be noticed at once

@@ -7,10 +7,13 @@
 mod journals;
 mod ledgers;
 mod people;
+mod shell;
 mod worlds;
 
+use crate::shell::Shell;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
+use shell::Twisted;
 use std::sync::Arc;
 
 /// The variable that names the wrong build of a test process.
@@ -23,7 +26,10 @@ pub fn chosen() -> Option<String> {
 
 /// The ledger, with the lie of that name where it is one about ledgers.
 pub fn ledger(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
-    ledgers::twisted(name, inner)
+    match name.and_then(ledgers::twist) {
+        Some(twist) => Arc::new(Shell(Twisted { inner, twist })),
+        None => inner,
+    }
 }
 
 /// The journal, with the lie of that name where it is one about journals.

@@ -1,12 +1,12 @@
 //! Lies about what a journal keeps of people: their cases, actions, approvals and daily limits.
 
 use crate::shell::{JournalShell, Shell};
-use kernel::answer::Cause;
+use kernel::answer::{Answer, Cause};
 use kernel::ids::Id;
 use kernel::people::{Acted, Approval};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
-use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,7 +50,7 @@ impl JournalShell for Forgetful {
     }
 }
 
-/// Looks at a daily limit first and counts afterwards, each in a write of its own.
+/// Looks at a daily limit before its unit and counts behind it, each in a write of its own.
 struct LimitBeside(Arc<dyn Journal>);
 
 impl JournalShell for LimitBeside {
@@ -58,29 +58,45 @@ impl JournalShell for LimitBeside {
         &*self.0
     }
     fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
-        fn limit(guard: &Guard) -> bool {
-            matches!(guard, Guard::DayCount { .. } | Guard::DayAmount { .. })
-        }
-        let looks = |unit: &Unit| Unit {
-            guards: unit.guards.iter().filter(|guard| limit(guard)).cloned().collect(),
-            then: Then::default(),
-        };
         Box::pin(async move {
-            let looked = self.0.write(units.iter().map(looks).collect()).await;
             let mut counts = Vec::new();
-            for (unit, looked) in units.iter_mut().zip(looked) {
-                if matches!(looked, Wrote::Written(_)) {
-                    let puts = std::mem::take(&mut unit.then.puts).into_iter();
-                    let (count, rest) = puts.partition(|put| matches!(put, Put::Count(_)));
-                    unit.guards.retain(|guard| !limit(guard));
-                    unit.then.puts = rest;
-                    counts.push(Unit::puts(count));
+            for unit in &mut units {
+                let (guards, rest) = unit.guards.drain(..).partition(limits);
+                let looks = Unit { guards, then: Then::default() };
+                let looked = self.0.write(vec![looks.clone()]).await;
+                unit.guards = rest;
+                if !matches!(looked.as_slice(), [Wrote::Written(_)]) {
+                    unit.guards.extend(looks.guards);
                 }
+                counts.push(uncounted(unit));
             }
-            self.0.write(counts).await;
-            self.0.write(units).await
+            let wrote = self.0.write(units).await;
+            let late = wrote.iter().zip(counts).filter(|(wrote, _)| counted(wrote));
+            self.0.write(late.map(|(_, count)| Unit::puts(count)).collect()).await;
+            wrote
         })
     }
+}
+
+/// Takes the counts out of a unit, and what its refusal would give back of them.
+fn uncounted(unit: &mut Unit) -> Vec<Put> {
+    let puts = std::mem::take(&mut unit.then.puts).into_iter();
+    let (count, rest) = puts.partition(|put| matches!(put, Put::Count(_)));
+    unit.then.puts = rest;
+    let refused = unit.then.fork.iter_mut().find_map(|fork| fork.rejected.as_mut());
+    if let Some(way) = refused.filter(|_| !count.is_empty()) {
+        way.puts.retain(|put| !matches!(put, Put::Uncount(_)));
+    }
+    count
+}
+
+const fn limits(guard: &Guard) -> bool {
+    matches!(guard, Guard::DayCount { .. } | Guard::DayAmount { .. })
+}
+
+/// Whether it was written, and not refused.
+const fn counted(wrote: &Wrote) -> bool {
+    matches!(wrote, Wrote::Written(Written { fork: None | Some(Answer::Done(_)), .. }))
 }
 
 /// So many actions were written.

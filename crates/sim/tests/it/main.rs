@@ -15,8 +15,12 @@ mod suite_ledger;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]
+mod traces_people;
+#[cfg(test)]
 mod wrong;
 #[cfg(test)]
 mod wrong_journals;
 #[cfg(test)]
 mod wrong_ledgers;
+#[cfg(test)]
+mod wrong_people;

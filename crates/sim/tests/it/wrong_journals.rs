@@ -13,7 +13,7 @@ use sim::world::Sim;
 use std::sync::Arc;
 
 /// What a wrong journal makes of a unit.
-type Bend = fn(&mut Unit);
+pub(crate) type Bend = fn(&mut Unit);
 
 struct Bent {
     inner: Arc<dyn Journal>,
@@ -32,7 +32,7 @@ impl JournalShell for Bent {
 }
 
 /// Every part of a unit that may be written.
-fn parts(unit: &mut Unit) -> impl Iterator<Item = &mut Then> {
+pub(crate) fn parts(unit: &mut Unit) -> impl Iterator<Item = &mut Then> {
     let Then { puts, events, ops, fork, .. } = &mut unit.then;
     let _ = (puts, events, ops);
     fork.iter_mut().flat_map(|fork| std::iter::once(&mut fork.done).chain(&mut fork.rejected))
@@ -45,6 +45,19 @@ macro_rules! unguarded {
     };
 }
 
+/// Changes puts of a kind.
+macro_rules! bent {
+    ($kind:pat => $change:expr) => {
+        |unit| {
+            for put in &mut unit.then.puts {
+                if let $kind = put {
+                    $change;
+                }
+            }
+        }
+    };
+}
+
 /// Forgets puts of a kind.
 macro_rules! unput {
     ($kind:pat) => {
@@ -53,7 +66,10 @@ macro_rules! unput {
 }
 
 /// The suite turns red over this journal, at that check.
-fn reds(wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'static, check: &str) {
+pub(crate) fn reds(
+    wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'static,
+    check: &str,
+) {
     let wrong = Arc::new(wrong);
     let fresh = move |clock: HandClock, flows: Arc<Flows>| -> Site {
         let (mut site, wrong) = (simulated(clock, flows), wrong.clone());
@@ -74,14 +90,16 @@ fn reds(wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'st
 }
 
 /// The suite turns red over a journal that makes this of its units.
-fn red(bend: Bend, check: &str) {
+pub(crate) fn red(bend: Bend, check: &str) {
     reds(move |inner| Arc::new(Shell(Bent { inner, bend })), check);
 }
 
 /// The suite turns red over the wrong build of that name.
-fn red_build(name: &'static str, check: &str) {
+pub(crate) fn red_build(name: &'static str, check: &str) {
     reds(move |inner| sim::wrong::journal(Some(name), inner), check);
 }
+
+pub(crate) use {bent, unguarded, unput};
 
 #[test]
 fn each_guard_that_is_forgotten_turns_its_check_red() {
@@ -114,23 +132,8 @@ fn each_put_that_is_forgotten_turns_its_check_red() {
     red(|unit| parts(unit).for_each(|then| then.ops.clear()), "a_way_may_settle_too");
     red(|unit| parts(unit).for_each(|then| then.events.clear()), "a_done_fork_writes_one_way");
     red(
-        |unit| {
-            for put in &mut unit.then.puts {
-                if let Put::Head { hold, .. } = put {
-                    *hold = Hold::Free;
-                }
-            }
-        },
+        bent!(Put::Head { hold, .. } => *hold = Hold::Free),
         "a_kept_one_comes_only_when_its_keeper_forgot_it",
     );
-    red(
-        |unit| {
-            for put in &mut unit.then.puts {
-                if let Put::Head { head, .. } = put {
-                    head.due_at = None;
-                }
-            }
-        },
-        "a_head_moves_a_transfer",
-    );
+    red(bent!(Put::Head { head, .. } => head.due_at = None), "a_head_moves_a_transfer");
 }

@@ -1,6 +1,7 @@
 //! What people are asked, decide and do, as the simulated journal keeps it.
 
 use super::State;
+use kernel::answer::Cause;
 use kernel::audit::{Entry, Hash, OPERATORS, genesis, link};
 use kernel::ids::{AssetId, Id, Millis, UserId};
 use kernel::money::{Amount, Asset};
@@ -10,8 +11,8 @@ use kernel::people::{
 };
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
-use kernel::unit::Case;
-use std::collections::BTreeMap;
+use kernel::unit::{Case, Guard, Put, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The resource that counts how often the assets changed.
@@ -24,6 +25,15 @@ pub(super) struct Kept {
     opened_at: Millis,
     closed: Option<(Arc<str>, Millis)>,
     notes: Vec<(Millis, Arc<str>, Note)>,
+}
+
+/// What a unit said itself, before any of it is written.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    acted: BTreeSet<(Arc<str>, Arc<str>)>,
+    proposed: BTreeSet<Id>,
+    decided: BTreeSet<Id>,
+    assets: Option<BTreeMap<AssetId, Asset>>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,6 +110,35 @@ impl People {
         self.actions.contains_key(&(caller.clone(), key.clone()))
     }
 
+    /// What of a put can never be written beside what is there and what its unit said so far.
+    pub(super) fn objection(&self, put: &Put, said: &mut Said) -> Option<Wrote> {
+        if let Put::Action(Action { caller, key, .. }) = put
+            && (self.did(caller, key) || !said.acted.insert((caller.clone(), key.clone())))
+        {
+            let (caller, key) = (caller.clone(), key.clone());
+            return Some(Wrote::Lost(Guard::Unacted { caller, key }));
+        }
+        if let Put::Propose(Proposal { id, .. }) = put
+            && (self.approvals.contains_key(id) || !said.proposed.insert(*id))
+        {
+            return Some(Wrote::Unknown(Cause::of("CONTRADICTION")));
+        }
+        if let Put::Decide { id, .. } = put
+            && (!(self.pending(*id) || said.proposed.contains(id)) || !said.decided.insert(*id))
+        {
+            return Some(Wrote::Lost(Guard::Pending(*id)));
+        }
+        if let Put::Asset(asset) = put {
+            // a symbol names one asset
+            let assets = said.assets.get_or_insert_with(|| self.assets.clone());
+            if assets.values().any(|a| a.symbol == asset.symbol && a.id != asset.id) {
+                return Some(Wrote::Unknown(Cause::of("STORE_REFUSED")));
+            }
+            assets.insert(asset.id, asset.clone());
+        }
+        None
+    }
+
     pub(super) fn pending(&self, id: Id) -> bool {
         self.approvals.get(&id).is_some_and(|approval| approval.stand == Stand::Pending)
     }
@@ -109,7 +148,7 @@ impl People {
         let (stand, decided) = (Stand::Pending, None);
         let kind = kind.into();
         let approval = Approval { id, kind, subject, value, reason, caller, at, stand, decided };
-        self.approvals.entry(id).or_insert(approval);
+        self.approvals.insert(id, approval);
     }
 
     pub(super) fn decide(&mut self, id: Id, stand: Stand, caller: Arc<str>, at: Millis) {

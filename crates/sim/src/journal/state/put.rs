@@ -1,12 +1,12 @@
 //! What is written of a decided unit, and what of it can never be.
 
+use super::people::Said;
 use super::{BindingKey, State};
 use crate::journal::hands::Hands;
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
-use kernel::ids::{FlowId, Id, Millis, Serial};
-use kernel::people::Action;
-use kernel::ports::ledger::{Incarnation, Known};
+use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial};
+use kernel::ports::ledger::Known;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
 use std::collections::BTreeSet;
@@ -16,8 +16,7 @@ impl State {
     /// What of a unit can never be written beside what is there.
     pub(super) fn objection(&self, parts: &[Then]) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
-        let (mut opened, mut proposed) = (BTreeSet::new(), BTreeSet::new());
-        let (mut acted, mut decided) = (BTreeSet::new(), BTreeSet::new());
+        let (mut opened, mut said) = (BTreeSet::new(), Said::default());
         for put in parts.iter().flat_map(|part| &part.puts) {
             match put {
                 Put::Open(record) => {
@@ -42,27 +41,14 @@ impl State {
                     }
                 }
                 Put::Adopt { ledger, known } => {
-                    let (incarnation, stored) = (known.incarnation, self.ledgers.get(ledger));
-                    let former = |(now, all): &(Known, BTreeSet<Incarnation>)| {
-                        now.incarnation != incarnation && all.contains(&incarnation)
-                    };
-                    if stored.is_some_and(former) {
+                    if self.superseded(*ledger, *known) {
                         return unknown("SUPERSEDED");
                     }
                 }
-                Put::Action(Action { caller, key, .. }) => {
-                    if self.people.did(caller, key) || !acted.insert((caller, key)) {
-                        let (caller, key) = (caller.clone(), key.clone());
-                        return Some(Wrote::Lost(Guard::Unacted { caller, key }));
-                    }
-                }
-                Put::Propose(proposal) => {
-                    proposed.insert(proposal.id);
-                }
-                Put::Decide { id, .. } => {
-                    let there = self.people.pending(*id) || proposed.contains(id);
-                    if !there || !decided.insert(*id) {
-                        return Some(Wrote::Lost(Guard::Pending(*id)));
+                Put::Action(_) | Put::Propose(_) | Put::Decide { .. } | Put::Asset(_) => {
+                    let objection = self.people.objection(put, &mut said);
+                    if objection.is_some() {
+                        return objection;
                     }
                 }
                 Put::Attempt(_)
@@ -77,12 +63,18 @@ impl State {
                 | Put::Resume { .. }
                 | Put::Pause { .. }
                 | Put::Unpause(_)
-                | Put::Asset(_)
                 | Put::Count(_)
                 | Put::Uncount(_) => {}
             }
         }
         None
+    }
+
+    /// Whether the journal took another incarnation of the ledger after this one.
+    fn superseded(&self, ledger: LedgerId, known: Known) -> bool {
+        self.ledgers.get(&ledger).is_some_and(|(now, all)| {
+            now.incarnation != known.incarnation && all.contains(&known.incarnation)
+        })
     }
 
     pub(super) fn put(

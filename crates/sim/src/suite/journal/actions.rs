@@ -9,9 +9,9 @@ use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 
 checks! {
-    what_is_done_is_an_entry_of_the_operators_chain,
     an_action_is_done_once,
     an_action_that_lost_was_not_done,
+    what_is_done_is_an_entry_of_the_operators_chain,
     a_proposal_waits_for_a_decision,
     a_decision_is_made_once,
 }
@@ -40,36 +40,6 @@ fn unacted(action: &Action) -> Guard {
 
 async fn acted(b: &Bench, caller: &str, key: &str) -> Option<Acted> {
     b.ok("acted", b.on().journal.acted(caller.into(), key.into()).await)
-}
-
-/// The operators' chain is whole, and these are its entries.
-async fn chain(b: &Bench, should: &[(Action, Millis)]) {
-    let history = b.history(Id(0)).await;
-    b.same("what was done", &history.len(), &should.len());
-    let mut prev = genesis(Id(0));
-    for ((seq, linked), (action, at)) in (0..).zip(&history).zip(should) {
-        b.same("an entry", &linked.entry, &action.entry(seq, *at));
-        b.same("the hash before", &linked.prev, &prev);
-        prev = link(prev, &linked.entry);
-        b.same("the hash", &linked.hash, &prev);
-    }
-}
-
-async fn what_is_done_is_an_entry_of_the_operators_chain(b: &mut Bench) {
-    chain(b, &[]).await;
-    let mut should = vec![];
-    for (n, key) in (1..).zip(["a", "b", "c"]) {
-        let mut unit = b.opening(&b.record(n, RICH, 1));
-        let (first, second) = (action("ops|1", key), action("ops|2", key));
-        unit.then.puts.extend([Put::Action(first.clone()), Put::Action(second.clone())]);
-        let at = b.written("a unit with two actions", unit).await.at;
-        b.clock.set(at + 7);
-        should.extend([(first, at), (second, at)]);
-        chain(b, &should).await;
-        b.same("the transfer's own history", &b.history(id(n)).await.len(), &1);
-        b.reopen().await;
-        chain(b, &should).await;
-    }
 }
 
 async fn an_action_is_done_once(b: &mut Bench) {
@@ -106,8 +76,9 @@ async fn an_action_is_done_once(b: &mut Bench) {
 async fn an_action_that_lost_was_not_done(b: &mut Bench) {
     let first = action("ops|1", "k");
     let mut unit = doing(first.clone());
-    unit.guards.push(Guard::Pending(id(9)));
-    b.lost("with a guard that fails", unit, Guard::Pending(id(9))).await;
+    let missing = Guard::Transfer { id: id(9), state: b.state("INIT"), version: 0 };
+    unit.guards.push(missing.clone());
+    b.lost("with a guard that fails", unit, missing).await;
     b.same("what was done", &acted(b, "ops|1", "k").await, &None);
     let twice = vec![Put::Action(first.clone()), Put::Action(first.clone())];
     b.lost("twice in one unit", plain(twice), unacted(&first)).await;
@@ -122,6 +93,36 @@ async fn an_action_that_lost_was_not_done(b: &mut Bench) {
     b.same("those that were lost in a group", &lost, &vec![false, true, true]);
     b.wins("what they raised", Guard::AtMost { name: "raised".into(), n: 1, limit: 1 }).await;
     b.same("the operators' chain", &b.history(Id(0)).await.len(), &1);
+}
+
+/// The operators' chain is whole, and these are its entries.
+async fn chain(b: &Bench, should: &[(Action, Millis)]) {
+    let history = b.history(Id(0)).await;
+    b.same("what was done", &history.len(), &should.len());
+    let mut prev = genesis(Id(0));
+    for ((seq, linked), (action, at)) in (0..).zip(&history).zip(should) {
+        b.same("an entry", &linked.entry, &action.entry(seq, *at));
+        b.same("the hash before", &linked.prev, &prev);
+        prev = link(prev, &linked.entry);
+        b.same("the hash", &linked.hash, &prev);
+    }
+}
+
+async fn what_is_done_is_an_entry_of_the_operators_chain(b: &mut Bench) {
+    chain(b, &[]).await;
+    let mut should = vec![];
+    for (n, key) in (1..).zip(["a", "b", "c"]) {
+        let mut unit = b.opening(&b.record(n, RICH, 1));
+        let (first, second) = (action("ops|1", key), action("ops|2", key));
+        unit.then.puts.extend([Put::Action(first.clone()), Put::Action(second.clone())]);
+        let at = b.written("a unit with two actions", unit).await.at;
+        b.clock.set(at + 7);
+        should.extend([(first, at), (second, at)]);
+        chain(b, &should).await;
+        b.same("the transfer's own history", &b.history(id(n)).await.len(), &1);
+        b.reopen().await;
+        chain(b, &should).await;
+    }
 }
 
 fn proposal(n: u64) -> Proposal {
@@ -159,6 +160,8 @@ async fn a_proposal_waits_for_a_decision(b: &mut Bench) {
         b.wins("it waits", Guard::Pending(id(1))).await;
         b.same("another", &found(b, 2).await, &None);
         b.loses("another", Guard::Pending(id(2))).await;
+        let taken = Proposal { caller: "ops|2".into(), ..proposal(1) };
+        b.unknown("its id again", plain(vec![Put::Propose(taken)]), "CONTRADICTION").await;
         b.reopen().await;
     }
 }

@@ -47,6 +47,8 @@ async fn an_asset_is_changed_by_whoever_saw_its_last_version(b: &mut Bench) {
         let late = Asset { id: AssetId(1), ..asset };
         b.lost("a change by who saw less", change(version, late), seen(version)).await;
     }
+    let namesake = plain(vec![Put::Asset(Asset::plain(78, "BTC", 8))]);
+    b.unknown("a symbol that names another", namesake, "STORE_REFUSED").await;
     // readers see by the version that something changed, whoever changed it
     let touch = Put::Resource { name: "assets".into(), value: "".into() };
     b.written("a touch", plain(vec![touch])).await;

@@ -1,11 +1,13 @@
 //! What a journal is over time: durable, and never back in time.
 
-use super::bench::{Bench, NOON, RICH, id, known, op, pause, plain, receipt};
+use super::bench::{Bench, COIN, NOON, RICH, TODAY, id, known, op, pause, plain, receipt};
 use super::checks;
 use kernel::ids::LedgerId;
 use kernel::life::Leg::{Deposit, Withdraw};
+use kernel::money::{Amount, Asset};
+use kernel::people::{About, Count};
 use kernel::ports::ledger::Heard;
-use kernel::unit::{Hold, Put, Wrote};
+use kernel::unit::{Case, Hold, Put, Severity, Wrote};
 
 checks! {
     what_was_answered_is_there_after_a_crash,
@@ -29,7 +31,14 @@ async fn what_was_answered_is_there_after_a_crash(b: &mut Bench) {
     let adopt = Put::Adopt { ledger: LedgerId::SPOT, known: known(1, 0) };
     let puts = vec![adopt, receipt(3, op(3, Deposit, 10)), Put::Horizon(id(0))];
     b.written("the rest", plain(puts)).await;
-    b.written("a pause", plain(vec![pause(b.flow, "x")])).await;
+    let (severity, facts) = (Severity::Warning, "x".into());
+    let puts = vec![
+        pause(b.flow, "x"),
+        Put::Case(Case { kind: "CHECK", severity, about: About::Service, facts }),
+        Put::Asset(Asset { daily: Some(Amount(7)), ..Asset::plain(1, "BTC", 8) }),
+        Put::Count(Count { user: RICH, day: TODAY, asset: COIN, amount: Amount(1) }),
+    ];
+    b.written("what people see", plain(puts)).await;
     for _ in 0..2 {
         let before = b.image().await;
         b.reopen().await;

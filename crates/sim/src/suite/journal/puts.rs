@@ -4,11 +4,14 @@ use super::bench::{Bench, NOON, RICH, TODAY, id, pause, plain};
 use super::checks;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
-use kernel::ids::{Id, LedgerId, Millis, Serial, UserId};
+use kernel::ids::{AssetId, Id, LedgerId, Millis, Serial, UserId};
 use kernel::life::Leg;
-use kernel::ports::journal::Count;
+use kernel::money::{Amount, Asset};
+use kernel::people::{About, Accepted, Action, Count, Proposal};
+use kernel::ports::journal;
 use kernel::record::Head;
-use kernel::unit::{Guard, Hold, Outgoing, Put, Then, Unit, Wrote};
+use kernel::unit::{Case, Guard, Hold, Outgoing, Put, Severity, Then, Unit, Wrote};
+use std::sync::Arc;
 
 checks! {
     an_opening_gives_a_number_and_times,
@@ -147,8 +150,20 @@ async fn a_key_finds_its_transfer_for_ever(b: &mut Bench) {
     b.same("after a restart", &find(b, "s", "k").await, &Some((id(1), b.state("FAILED"))));
 }
 
+/// An action and a proposal that are not to be.
+fn no() -> (Action, Proposal) {
+    let words: [Arc<str>; 5] = ["service", "{}", "no", "ops|1", "k"].map(Into::into);
+    let [subject, value, reason, caller, key] = words.clone();
+    let result = value.clone();
+    let action = Action { caller, key, kind: "HALT", subject, value, reason, result };
+    let [subject, value, reason, caller, _] = words;
+    let proposal = Proposal { id: id(1), kind: "RESUME", subject, value, reason, caller };
+    (action, proposal)
+}
+
 async fn a_unit_is_all_or_nothing(b: &mut Bench) {
     let record = b.opened(1).await;
+    let (action, proposal) = no();
     // everything that a unit may carry, and at its end something that cannot be written
     let mut unit = b.moving(&record, "SOURCE_PENDING", "SOURCE_CALL");
     unit.guards.push(Guard::AtMost { name: "n".into(), n: 1, limit: 1 });
@@ -160,6 +175,17 @@ async fn a_unit_is_all_or_nothing(b: &mut Bench) {
         Put::Horizon(id(0)),
         Put::Open(b.record(2, RICH, 10)),
         super::bench::receipt(4, super::bench::op(1, Leg::Deposit, 10)),
+        Put::Case(Case {
+            kind: "CHECK",
+            severity: Severity::Critical,
+            about: About::Service,
+            facts: "no".into(),
+        }),
+        Put::Action(action.clone()),
+        Put::Propose(proposal),
+        Put::Asset(Asset::plain(1, "BTC", 9)),
+        Put::Count(Count { user: RICH, day: TODAY, asset: AssetId(3), amount: Amount(1) }),
+        Put::Resume { accepted: vec![Accepted { key: "no".into(), amount: 1 }] },
         pause(b.flow, "no"),
         Put::Halt { reason: "no".into() },
     ]);
@@ -176,6 +202,9 @@ async fn a_unit_is_all_or_nothing(b: &mut Bench) {
     b.wins("the transfer", b.stands(&record)).await;
     b.wins("the other transfer", Guard::Fresh(id(2))).await;
     b.wins("no attempt", Guard::Attempt { id: AttemptId(1), version: 0 }).await;
+    let Action { caller, key, .. } = action;
+    b.wins("no action", Guard::Unacted { caller, key }).await;
+    b.same("no proposal", &b.on().journal.approval(id(1)).await, &Ok(None));
 }
 
 async fn a_group_answers_each_for_itself(b: &mut Bench) {
@@ -247,7 +276,7 @@ async fn open_transfers_are_counted_and_listed(b: &mut Bench) {
         let mut counts = b.ok("counts", b.on().journal.counts().await);
         counts.sort_by_key(|count| count.state);
         let oldest = (b.get(id(1)).await.created_at, b.get(id(2)).await.created_at);
-        let count = |state: &str, transfers, oldest| Count {
+        let count = |state: &str, transfers, oldest| journal::Count {
             flow: b.flow,
             state: b.state(state),
             transfers,
@@ -289,11 +318,12 @@ async fn those_that_stay_open_come_by_age(b: &mut Bench) {
     b.clock.set(NOON + 9_000);
     b.moved(&later, "SOURCE_PENDING").await;
     for _ in 0..2 {
-        let all = vec![id(3), id(1), id(2), id(5)];
-        b.same("all", &aged(b, EVER, 10).await, &all);
-        b.same("at or before a time", &aged(b, at(b, 2).await, 10).await, &all[..3].to_vec());
-        b.same("before it", &aged(b, at(b, 2).await - 1, 10).await, &all[..2].to_vec());
-        b.same("the oldest", &aged(b, at(b, 5).await, 1).await, &all[..1].to_vec());
+        let all = [id(3), id(1), id(2), id(5)];
+        let first = |n| all.iter().take(n).copied().collect::<Vec<_>>();
+        b.same("all", &aged(b, EVER, 10).await, &first(4));
+        b.same("at or before a time", &aged(b, at(b, 2).await, 10).await, &first(3));
+        b.same("before it", &aged(b, at(b, 2).await - 1, 10).await, &first(2));
+        b.same("the oldest", &aged(b, at(b, 5).await, 1).await, &first(1));
         b.same("before the first", &aged(b, at(b, 3).await - 1, 10).await, &vec![]);
         b.reopen().await;
     }

@@ -1,0 +1,211 @@
+//! The journal suite turns red where a wrong journal forgets or mixes up what people do.
+
+use crate::wrong_journals::{bent, parts, red, red_build, reds, unguarded, unput};
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
+use kernel::record::{Record, Terms};
+use kernel::unit::{Case, Guard, Put, Then, Unit, Wrote};
+use sim::shell::{JournalShell, Shell};
+use std::sync::Arc;
+
+/// Reads guards of a kind before the whole group, not where their unit's turn has come.
+struct LooksFirst {
+    inner: Arc<dyn Journal>,
+    at: fn(&Guard) -> bool,
+}
+
+impl JournalShell for LooksFirst {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            for unit in &mut units {
+                let (guards, rest) = unit.guards.drain(..).partition(self.at);
+                let looks = Unit { guards, then: Then::default() };
+                unit.guards = rest;
+                let looked = self.inner.write(vec![looks.clone()]).await;
+                if !matches!(looked.as_slice(), [Wrote::Written(_)]) {
+                    unit.guards.extend(looks.guards);
+                }
+            }
+            self.inner.write(units).await
+        })
+    }
+}
+
+/// Writes rows of a kind behind their unit, also where it lost.
+struct Behind {
+    inner: Arc<dyn Journal>,
+    of: fn(&Put) -> bool,
+}
+
+impl JournalShell for Behind {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let mut late = Vec::new();
+            for unit in &mut units {
+                let at = if unit.guards.is_empty() { |_: &Put| false } else { self.of };
+                let puts = std::mem::take(&mut unit.then.puts).into_iter();
+                let (of, rest) = puts.partition(at);
+                unit.then.puts = rest;
+                late.push(Unit::puts(of));
+            }
+            let wrote = self.inner.write(units).await;
+            let said = |wrote: &Wrote| matches!(wrote, Wrote::Written(_) | Wrote::Lost(_));
+            let late = late.into_iter().zip(&wrote).filter(|(_, wrote)| said(wrote));
+            self.inner.write(late.map(|(unit, _)| unit).collect()).await;
+            wrote
+        })
+    }
+}
+
+/// Writes each unit of a group on its own.
+struct OneByOne(Arc<dyn Journal>);
+
+impl JournalShell for OneByOne {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let mut wrote = Vec::new();
+            for unit in units {
+                wrote.extend(self.0.write(vec![unit]).await);
+            }
+            wrote
+        })
+    }
+}
+
+/// Brings the youngest first.
+struct YoungestFirst(Arc<dyn Journal>);
+
+impl JournalShell for YoungestFirst {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            let mut aged = self.0.aged(opened, usize::MAX).await?;
+            aged.reverse();
+            aged.truncate(limit);
+            Ok(aged)
+        })
+    }
+}
+
+#[test]
+fn a_halt_or_a_pause_that_is_not_one_is_noticed() {
+    red(unput!(Put::Resume { .. }), "a_resume_ends_a_halt");
+    let at = |guard: &Guard| *guard == Guard::NotHalted;
+    reds(
+        move |inner| Arc::new(Shell(LooksFirst { inner, at })),
+        "a_halt_and_its_end_hold_inside_a_group",
+    );
+    red(
+        bent!(Put::Resume { accepted } => accepted.truncate(1)),
+        "accepted_breaks_stand_beside_each_other",
+    );
+    red(
+        bent!(Put::Pause { caller, .. } => *caller = "engine".into()),
+        "a_pause_stands_once_for_its_scope_and_caller",
+    );
+    red(unput!(Put::Unpause(_)), "a_pause_is_lifted_by_its_number");
+}
+
+#[test]
+fn a_case_that_is_no_episode_is_noticed() {
+    red(
+        |unit| {
+            let puts = std::mem::take(&mut unit.then.puts).into_iter();
+            let again = |put: Put| {
+                let Put::Case(Case { kind, about, .. }) = &put else { return vec![put] };
+                let (kind, about, fact) = ((*kind).into(), *about, "again".into());
+                vec![Put::Close { kind, about, fact }, put]
+            };
+            unit.then.puts = puts.flat_map(again).collect();
+        },
+        "a_case_is_open_once_about_its_subject",
+    );
+    red_build("close-forgotten", "an_episode_ends_with_its_fact_and_another_begins");
+    red(
+        |unit| unit.then.puts.sort_by_key(|put| !matches!(put, Put::Close { .. })),
+        "episodes_hold_inside_a_unit_and_a_group",
+    );
+}
+
+#[test]
+fn an_action_or_an_approval_that_is_not_one_is_noticed() {
+    red(unguarded!(Guard::Unacted { .. }), "an_action_is_done_once");
+    red(unput!(Put::Action(_)), "an_action_is_done_once");
+    red_build("action-repeats", "an_action_is_done_once");
+    let of = |put: &Put| matches!(put, Put::Action(_));
+    reds(move |inner| Arc::new(Shell(Behind { inner, of })), "an_action_that_lost_was_not_done");
+    // in an order of its own
+    red(
+        |unit| {
+            let second = |put: &Put| matches!(put, Put::Action(a) if &*a.caller == "ops|2");
+            unit.then.puts.sort_by_key(|put| !second(put));
+        },
+        "what_is_done_is_an_entry_of_the_operators_chain",
+    );
+    red(unguarded!(Guard::Pending(_)), "a_proposal_waits_for_a_decision");
+    red(unput!(Put::Propose(_)), "a_proposal_waits_for_a_decision");
+    red_build("proposer-forgotten", "a_proposal_waits_for_a_decision");
+    red(unput!(Put::Decide { .. }), "a_decision_is_made_once");
+}
+
+#[test]
+fn an_asset_that_stays_as_it_was_is_noticed() {
+    let check = "an_asset_is_changed_by_whoever_saw_its_last_version";
+    red(unput!(Put::Asset(_)), check);
+    red(bent!(Put::Asset(asset) => asset.daily = None), check);
+}
+
+#[test]
+fn a_daily_limit_that_is_none_is_noticed() {
+    red(
+        |unit| {
+            for put in &mut unit.then.puts {
+                if let Put::Open(record) = put {
+                    record.terms = Arc::new(Terms { day: None, ..(*record.terms).clone() })
+                }
+            }
+        },
+        "what_was_agreed_comes_back_as_it_was",
+    );
+    red(unput!(Put::Count(_)), "a_day_is_counted_for_its_user_and_asset");
+    red_build("uncount-forgotten", "a_day_is_given_back_where_it_was_taken");
+    let of = |put: &Put| matches!(put, Put::Count(_));
+    reds(move |inner| Arc::new(Shell(Behind { inner, of })), "a_unit_that_lost_counts_nothing");
+    red(unguarded!(Guard::DayCount { .. }), "a_day_has_so_many_transfers");
+    red(unguarded!(Guard::DayAmount { .. }), "a_day_has_so_much_of_an_asset");
+    red(
+        |unit| {
+            parts(unit).for_each(|way| way.puts.retain(|put| !matches!(put, Put::Uncount(_))));
+        },
+        "what_is_refused_in_its_unit_is_given_back",
+    );
+    red_build("limit-beside-the-unit", "a_limit_holds_inside_a_group");
+    // right for whoever comes alone
+    let beside = |inner| sim::wrong::journal(Some("limit-beside-the-unit"), inner);
+    reds(
+        move |inner| Arc::new(Shell(OneByOne(beside(inner)))),
+        "a_crowd_passes_a_days_limit_one_by_one",
+    );
+}
+
+#[test]
+fn an_old_one_that_does_not_come_is_noticed() {
+    reds(|inner| Arc::new(Shell(YoungestFirst(inner))), "those_that_stay_open_come_by_age");
+}
