@@ -4,12 +4,12 @@ use super::control::Control;
 use super::ledger::LOST;
 use super::points::{At, Fault, makes, moves, opens, tells};
 use kernel::answer::Cause;
-use kernel::ids::{FlowId, Id, LedgerId, Millis, UserId, WorkerId};
+use kernel::ids::{LedgerId, UserId, WorkerId};
 use kernel::life::Leg;
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
-use kernel::record::Record;
+use kernel::ports::journal::{Due, Journal};
 use kernel::unit::{Guard, Put, Unit, Wrote};
+use sim::shell::JournalShell;
 use std::sync::Arc;
 
 /// Which side of a wrong build the hand is on.
@@ -91,9 +91,9 @@ impl Watched {
     }
 }
 
-impl Journal for Watched {
-    fn now(&self) -> Millis {
-        self.inner.now()
+impl JournalShell for Watched {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
@@ -101,23 +101,6 @@ impl Journal for Watched {
             Side::Engine => Box::pin(self.on_engine_side(units)),
             Side::Store => Box::pin(self.on_store_side(units)),
         }
-    }
-
-    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.inner.get(ids)
-    }
-
-    fn bound(
-        &self,
-        flow: FlowId,
-        scope: Arc<str>,
-        key: Arc<str>,
-    ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        self.inner.bound(flow, scope, key)
-    }
-
-    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        self.inner.history(id)
     }
 
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
@@ -128,25 +111,5 @@ impl Journal for Watched {
             }),
             None => self.inner.due(worker, limit),
         }
-    }
-
-    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        self.inner.open_below(id)
-    }
-
-    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        self.inner.open_of(user)
-    }
-
-    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        self.inner.counts()
-    }
-
-    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        self.inner.standing()
-    }
-
-    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
-        self.inner.snapshot()
     }
 }

@@ -3,13 +3,10 @@
 use super::control::Control;
 use super::points::{At, Fault};
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::ports::Fut;
-use kernel::ports::ledger::{
-    Enlist, External, Heard, Holding, Known, Ledger, Moved, StatusChange, Stored, Totals, Whose,
-    World,
-};
-use kernel::unit::{Key, Op, Operation};
+use kernel::ports::ledger::{External, Heard, Known, Ledger, Moved, World};
+use kernel::unit::Op;
+use sim::shell::LedgerShell;
 use std::sync::Arc;
 
 /// What nobody heard of.
@@ -21,13 +18,9 @@ pub(crate) struct Watched {
     pub control: Arc<Control>,
 }
 
-impl Ledger for Watched {
-    fn id(&self) -> LedgerId {
-        self.inner.id()
-    }
-
-    fn hello(&self) -> Fut<'_, Heard<()>> {
-        self.inner.hello()
+impl LedgerShell for Watched {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
@@ -54,38 +47,6 @@ impl Ledger for Watched {
             }
             heard
         })
-    }
-
-    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        self.inner.query(known, key)
-    }
-
-    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        self.inner.fence(known, key)
-    }
-
-    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
-        self.inner.totals()
-    }
-
-    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
-        self.inner.operations(after, limit)
-    }
-
-    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
-        self.inner.horizon(known, id, open)
-    }
-
-    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
-        self.inner.accounts(whose)
-    }
-
-    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
-        self.inner.status(known, change)
-    }
-
-    fn enlist(&self) -> Option<&dyn Enlist> {
-        self.inner.enlist()
     }
 }
 

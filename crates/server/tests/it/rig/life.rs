@@ -15,6 +15,7 @@ use server::http::App;
 use server::http::pace::Pace;
 use server::metrics::Metrics;
 use server::ports::{Fatal, Tasks};
+use sim::shell::Shell;
 use sim::wrong;
 use std::future::Future;
 use std::path::Path;
@@ -114,20 +115,18 @@ impl Machine {
         let wrong = wrong::chosen();
         let name = wrong.as_deref();
         let hand = |inner: Arc<dyn Ledger>| -> Arc<dyn Ledger> {
-            let held = Arc::new(ledger::Watched { inner, control: control.clone() });
+            let held = Arc::new(Shell(ledger::Watched { inner, control: control.clone() }));
             wrong::ledger(name, held)
         };
-        let watched = |inner, side| journal::Watched {
-            inner,
-            control: control.clone(),
-            side,
-            eager: (worker > 0).then_some(CONTESTED),
+        let watched = |inner, side| {
+            let (control, eager) = (control.clone(), (worker > 0).then_some(CONTESTED));
+            Arc::new(Shell(journal::Watched { inner, control, side, eager }))
         };
         let store: Arc<dyn Journal> = self.house.store.clone();
-        let inside = wrong::journal(name, Arc::new(watched(store, journal::Side::Store)));
+        let inside = wrong::journal(name, watched(store, journal::Side::Store));
         Parts {
             flows: self.house.flows.clone(),
-            journal: Arc::new(watched(inside, journal::Side::Engine)),
+            journal: watched(inside, journal::Side::Engine),
             ledgers: self.house.ledgers.iter().cloned().map(hand).collect(),
             clock: self.house.clock.clone(),
             rng: self.house.rng.clone(),
