@@ -5,7 +5,8 @@ use super::caller::{Acts, Watches, user};
 use super::error::{Problem, Refusal};
 use super::ops::reason;
 use super::segments::Segments;
-use super::{App, unknown, wire};
+use super::weigh::Names;
+use super::{App, names, unknown, wire};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -20,6 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Which accounts are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// Only this user's.
@@ -54,15 +56,17 @@ pub struct AccountRow {
     /// What is held.
     pub frozen: String,
     /// `ACTIVE`, `FROZEN` or `DISABLED`.
+    #[schema(example = "ACTIVE")]
     pub status: &'static str,
 }
 
 /// Accounts at every ledger.
 #[utoipa::path(
     get, path = "/api/v1/ops/accounts", tag = "ops", params(Which),
+    operation_id = "list_accounts", security(("token" = ["ops:read"])),
     responses(
-        (status = 200, body = Accounts), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 403, body = Problem), (status = 500, body = Problem),
+        (status = 200, body = Accounts, description = "A page of accounts"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
     )
 )]
 pub(super) async fn list(
@@ -149,21 +153,26 @@ pub struct StatusSet {
     /// The account type.
     pub account: &'static str,
     /// The status now.
+    #[schema(example = "FROZEN")]
     pub status: &'static str,
 }
 
 /// Freezes, disables or frees an account. It works from its commit; a repeat is harmless.
 #[utoipa::path(
     post, path = "/api/v1/ops/accounts/{user}/{type}/status", tag = "ops", request_body = SetStatus,
+    operation_id = "set_account_status", security(("token" = ["ops:act"])),
     params(
-        ("user" = u64, Path), ("type" = String, Path, description = "The account type"),
-        ("Idempotency-Key" = Option<String>, Header),
+        ("user" = u64, Path, description = "The user's id", example = 4001),
+        ("type" = String, Path, description = "The account type", example = "SPOT"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Your name of this change"),
     ),
     responses(
-        (status = 200, body = StatusSet), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 403, body = Problem), (status = 404, body = Problem), (status = 413, body = Problem),
-        (status = 409, body = Problem, description = "The key belongs to another change"),
-        (status = 415, body = Problem), (status = 500, body = Problem),
+        (status = 200, body = StatusSet, description = "It is set"),
+        (status = 400, body = Problem, description = "Nothing was set: `BAD_REQUEST`, \
+            `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`"),
+        (status = 404, body = Problem, description = "Nobody's account: `ACCOUNT_NOT_FOUND`, `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The key belongs to another change: `DUPLICATE_REQUEST`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat it: `SYSTEM_ERROR`"),
     )
 )]
 pub(super) async fn set_status(
@@ -180,9 +189,10 @@ pub(super) async fn set_status(
         .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
     reason(&form.reason)?;
     let key = body::key(&headers, None)?;
-    let ledger = LedgerId::parse(&account).ok_or(Code::InvalidAccountType)?;
+    let ledger = LedgerId::parse(&account)
+        .ok_or_else(|| names::refusal(&app, Names::Plain, Code::InvalidAccountType))?;
     if app.engine.ledger(ledger).is_none() {
-        return Err(Code::UnsupportedAccountType.into());
+        return Err(names::refusal(&app, Names::Plain, Code::UnsupportedAccountType));
     }
     let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
     let change = StatusChange {

@@ -1,7 +1,7 @@
 //! A user's balances at every ledger.
 
 use super::caller::{Reads, own};
-use super::error::{Problem, Refusal};
+use super::error::Refusal;
 use super::{App, unknown, wire};
 use axum::Json;
 use axum::extract::State;
@@ -31,16 +31,15 @@ pub struct Balance {
     /// in `frozen`.
     pub in_flight: Option<String>,
     /// `ACTIVE`, `FROZEN`, `DISABLED`; `UNAVAILABLE` where the ledger does not answer.
+    #[schema(example = "ACTIVE")]
     pub status: &'static str,
 }
 
 /// The caller's balances.
 #[utoipa::path(
     get, path = "/api/v1/balances", tag = "transfers",
-    responses(
-        (status = 200, body = Vec<Balance>),
-        (status = 401, body = Problem), (status = 403, body = Problem), (status = 500, body = Problem),
-    )
+    operation_id = "read_balances", security(("token" = ["transfers:read"])),
+    responses((status = 200, body = Vec<Balance>, description = "One row for each account and asset"))
 )]
 pub(super) async fn balances(
     State(app): State<Arc<App>>,

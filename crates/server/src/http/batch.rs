@@ -40,11 +40,13 @@ pub struct Results {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BatchResult {
     /// Its place in the request, from 0.
+    #[schema(example = 0)]
     index: usize,
     /// What the create alone would have answered.
     #[schema(example = 200)]
     status: u16,
     /// The key had been used before: this is that transfer, nothing was done now.
+    #[schema(example = false)]
     replayed: bool,
     #[serde(flatten)]
     answer: Answer,
@@ -55,37 +57,51 @@ pub struct BatchResult {
 #[serde(untagged)]
 enum Answer {
     Transfer(Box<Transfer>),
-    #[schema(value_type = Unmade)]
+    #[schema(value_type = FailedItem)]
+    Failed(Map<String, Value>),
+    #[schema(value_type = UnmadeItem)]
     Refused(Map<String, Value>),
 }
 
-/// A create that moved nothing; with the transfer's fields where one was opened.
+/// An item that opened nothing, or of which nobody knows.
 #[derive(Debug, Serialize, ToSchema)]
-struct Unmade {
+struct UnmadeItem {
     /// A sentence for a person.
+    #[schema(example = "An amount is a plain positive decimal, as a string")]
     error: String,
     /// One of the contract's codes.
+    #[schema(example = "INVALID_AMOUNT")]
     code: String,
+    /// Where the code's page is.
+    #[schema(example = "/docs/errors/INVALID_AMOUNT")]
+    docs: Option<String>,
     /// `unknown` where nobody knows what became of it: repeat it with the same `cid`.
+    #[schema(example = "unknown")]
     outcome: Option<String>,
     /// With `DUPLICATE_REQUEST`: the fields in which this differs from the first.
+    #[schema(example = json!(["amount"]))]
     mismatched_fields: Option<Vec<String>>,
-    /// Where it was opened, and ended FAILED or ROLLED_BACK: the transfer's id, beside its other
-    /// fields.
-    req_id: Option<String>,
+}
+
+/// An item that was opened, ended FAILED or ROLLED_BACK, and moved nothing.
+#[derive(Debug, Serialize, ToSchema)]
+struct FailedItem {
+    #[serde(flatten)]
+    unmade: UnmadeItem,
+    #[serde(flatten)]
+    transfer: Transfer,
 }
 
 /// Makes many transfers. They are independent: each is answered for itself, and the whole may be
 /// repeated as it is.
 #[utoipa::path(
     post, path = "/api/v1/internal_transfers", tag = "transfers",
+    operation_id = "create_transfers", security(("token" = ["transfers:create"])),
     request_body = CreateTransfers,
     responses(
         (status = 200, body = Results, description = "Each item has its own status"),
-        (status = 400, body = Problem, description = "One item or the whole does not fit; nothing was opened"),
-        (status = 401, body = Problem),
-        (status = 403, body = Problem, description = "One item is of another user; nothing was opened"),
-        (status = 413, body = Problem), (status = 415, body = Problem), (status = 500, body = Problem),
+        (status = 400, body = Problem, description = "One item or the whole does not fit, nothing was opened: `BAD_REQUEST`"),
+        (status = 403, body = Problem, description = "The scope is missing, or one item is of another user; nothing was opened: `FORBIDDEN`"),
     )
 )]
 pub(super) async fn create(
@@ -156,7 +172,7 @@ async fn result(app: &App, index: usize, ask: &Ask) -> BatchResult {
         Outcome::Committed | Outcome::Pending => Answer::Transfer(Box::new(transfer)),
         Outcome::Failed => {
             let refusal = shown::failed(&accepted.record, &transfer.message, &transfer);
-            Answer::Refused(refusal.fields())
+            Answer::Failed(refusal.fields())
         }
     };
     BatchResult { index, status: outcome.status().as_u16(), replayed: accepted.replayed, answer }

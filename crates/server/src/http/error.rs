@@ -1,5 +1,6 @@
 //! Refusals: a code, its status, a sentence for a person.
 
+use super::docs::errors;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
@@ -31,11 +32,17 @@ pub struct Problem {
     pub code: &'static str,
     /// Names this request in the log; also in the header `x-request-id`.
     pub request_id: String,
+    /// Where the code's page is: what happened, is the money safe, what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/docs/errors/INVALID_AMOUNT")]
+    pub docs: Option<String>,
     /// `unknown` where nobody knows what became of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "unknown")]
     pub outcome: Option<&'static str>,
     /// With `DUPLICATE_REQUEST`: the fields in which this request differs from the first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["amount"]))]
     pub mismatched_fields: Option<Vec<String>>,
 }
 
@@ -72,6 +79,14 @@ impl Refusal {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.sentence.as_str().into());
         body.insert("code".to_owned(), self.code.name().into());
+        // a ledger's own word, under which a transfer failed, has no page
+        let page = match self.details.get("code") {
+            Some(word) => word.as_str().and_then(Code::parse),
+            None => Some(self.code),
+        };
+        if let Some(code) = page {
+            body.insert("docs".to_owned(), errors::address(code).into());
+        }
         body.extend(self.details.clone());
         body
     }
@@ -254,6 +269,7 @@ mod tests {
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let expected = serde_json::json!({
             "error": "x", "code": "SYSTEM_ERROR", "request_id": "R1", "outcome": "unknown",
+            "docs": "/docs/errors/SYSTEM_ERROR",
         });
         assert_eq!(body, expected);
     }

@@ -5,7 +5,8 @@ use super::error::{Refusal, retry_after};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -14,6 +15,7 @@ use kernel::ids::Id;
 use std::sync::Arc;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Answers a request and completes its response.
 pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
@@ -36,6 +38,9 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let status = response.status();
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // a page brings its own; whatever else a browser is made to show does nothing
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(NOTHING));
     if status == StatusCode::UNAUTHORIZED {
         // RFC 6750 §3.1: no error where nothing was shown; never which one, that is for the log
         let challenge = if shown { r#"Bearer error="invalid_token""# } else { "Bearer" };

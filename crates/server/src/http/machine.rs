@@ -1,7 +1,7 @@
 //! Pages for machines: health, readiness, metrics, the API's own description.
 
 use super::caller::Peeks;
-use super::error::{Problem, Refusal};
+use super::error::Refusal;
 use super::{App, openapi, unknown};
 use axum::Json;
 use axum::extract::State;
@@ -12,13 +12,14 @@ use kernel::code::Code;
 use kernel::ports::ledger::Heard;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// How the whole is, and each part by name.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
     /// `healthy`, `degraded` or `halted`.
+    #[schema(example = "healthy")]
     pub status: &'static str,
     /// `connected`, `unavailable`, or for a store without room `full`; by the part's name: `journal`, `funding`, `spot`, …
     #[serde(flatten)]
@@ -29,6 +30,7 @@ pub struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Alive {
     /// `ok`, or why not.
+    #[schema(example = "ok")]
     pub status: &'static str,
 }
 
@@ -38,8 +40,8 @@ const fn word(connected: bool) -> &'static str {
 
 /// How the whole is.
 #[utoipa::path(
-    get, path = "/health", tag = "machine", security(()),
-    responses((status = 200, body = Health), (status = 503, body = Health, description = "HALT stands"))
+    get, path = "/health", tag = "machine", operation_id = "read_health", security(()),
+    responses((status = 200, body = Health, description = "Healthy or degraded"), (status = 503, body = Health, description = "HALT stands"))
 )]
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let mut parts = BTreeMap::new();
@@ -63,7 +65,8 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
 
 /// 200 while the process turns.
 #[utoipa::path(
-    get, path = "/livez", tag = "machine", security(()), responses((status = 200, body = Alive))
+    get, path = "/livez", tag = "machine", operation_id = "read_liveness", security(()),
+    responses((status = 200, body = Alive, description = "It turns"))
 )]
 pub(super) async fn livez() -> Json<Alive> {
     Json(Alive { status: "ok" })
@@ -71,8 +74,11 @@ pub(super) async fn livez() -> Json<Alive> {
 
 /// 200 while reads can be served, also under HALT.
 #[utoipa::path(
-    get, path = "/readyz", tag = "machine", security(()),
-    responses((status = 200, body = Alive), (status = 503, body = Alive))
+    get, path = "/readyz", tag = "machine", operation_id = "read_readiness", security(()),
+    responses(
+        (status = 200, body = Alive, description = "Reads can be served"),
+        (status = 503, body = Alive, description = "Draining, or without a journal"),
+    )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let status = if app.draining() {
@@ -87,10 +93,11 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 
 /// Measurements for Prometheus.
 #[utoipa::path(
-    get, path = "/metrics", tag = "machine", security((), ("token" = ["ops:read"])),
+    get, path = "/metrics", tag = "machine", operation_id = "read_metrics",
+    security((), ("token" = ["ops:read"])),
     responses(
-        (status = 200, body = String, content_type = "application/openmetrics-text"),
-        (status = 401, body = Problem), (status = 403, body = Problem), (status = 500, body = Problem),
+        (status = 200, body = String, content_type = "application/openmetrics-text",
+            description = "OpenMetrics text", example = "portage_halted 0\n# EOF\n"),
     )
 )]
 pub(super) async fn metrics(State(app): State<Arc<App>>, _: Peeks) -> Result<Response, Refusal> {
@@ -106,12 +113,12 @@ pub(super) async fn metrics(State(app): State<Arc<App>>, _: Peeks) -> Result<Res
 
 /// This description.
 #[utoipa::path(
-    get, path = "/openapi.json", tag = "machine", security((), ("token" = ["ops:read"])),
-    responses(
-        (status = 200, body = Object), (status = 401, body = Problem), (status = 403, body = Problem),
-    )
+    get, path = "/openapi.json", tag = "machine", operation_id = "read_description",
+    security((), ("token" = ["ops:read"])),
+    responses((
+        status = 200, body = Object, description = "OpenAPI 3.1", example = json!({ "openapi": "3.1.0" }),
+    ))
 )]
 pub(super) async fn description(_: Peeks) -> Response {
-    static PAGE: LazyLock<String> = LazyLock::new(openapi::page);
-    ([(CONTENT_TYPE, "application/json")], PAGE.as_str()).into_response()
+    ([(CONTENT_TYPE, "application/json")], openapi::page()).into_response()
 }

@@ -1,8 +1,8 @@
 //! Making a transfer, or finding out what became of it: what every spelling of a create shares.
 
 use super::error::Refusal;
-use super::weigh::Ask;
-use super::{App, unknown};
+use super::weigh::{Ask, Names};
+use super::{App, names, unknown};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use engine::{Accepted, Refused};
@@ -26,7 +26,7 @@ pub(super) async fn made(app: &App, ask: &Ask) -> Result<Accepted, Refusal> {
         Ok(accepted) => Ok(accepted),
         Err(Refused::Code(code)) => match replay(app, ask).await? {
             Some(accepted) => Ok(accepted),
-            None => Err(refusal(app, code)),
+            None => Err(refusal(app, ask.names, code)),
         },
         Err(Refused::Mismatch(bound)) => Err(conflict(ask.mismatched(app, &bound))),
         Err(Refused::Unknown(cause)) => {
@@ -82,11 +82,11 @@ pub(super) async fn bound(app: &App, ask: &Ask) -> Result<Option<Record>, Refusa
     })
 }
 
-fn refusal(app: &App, code: Code) -> Refusal {
+fn refusal(app: &App, spelt: Names, code: Code) -> Refusal {
     if code == Code::Overloaded && app.engine.full() {
         return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
-    Refusal::of(code)
+    names::refusal(app, spelt, code)
 }
 
 fn conflict(fields: Vec<String>) -> Refusal {

@@ -3,7 +3,8 @@
 use super::body::{self, Body};
 use super::caller::{Acts, Watches, user};
 use super::error::{Problem, Refusal};
-use super::{App, unknown, wire};
+use super::weigh::Names;
+use super::{App, names, unknown, wire};
 use crate::auth::Caller;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -59,11 +60,16 @@ pub struct Booked {
 /// Books money that came from outside; creates the account with its first.
 #[utoipa::path(
     post, path = "/api/v1/ops/deposits", tag = "ops", request_body = Movement,
+    operation_id = "book_deposit", security(("token" = ["ops:act"])),
     responses(
-        (status = 201, body = Booked), (status = 200, body = Booked, description = "It had been booked before"),
-        (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 409, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
-        (status = 422, body = Problem), (status = 500, body = Problem), (status = 503, body = Problem),
+        (status = 201, body = Booked, description = "It is booked"),
+        (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `ACCOUNT_DISABLED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
     )
 )]
 pub(super) async fn deposit(
@@ -77,11 +83,17 @@ pub(super) async fn deposit(
 /// Books money that went outside.
 #[utoipa::path(
     post, path = "/api/v1/ops/withdrawals", tag = "ops", request_body = Movement,
+    operation_id = "book_withdrawal", security(("token" = ["ops:act"])),
     responses(
-        (status = 201, body = Booked), (status = 200, body = Booked, description = "It had been booked before"),
-        (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 409, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
-        (status = 422, body = Problem), (status = 500, body = Problem), (status = 503, body = Problem),
+        (status = 201, body = Booked, description = "It is booked"),
+        (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 404, body = Problem, description = "The user has no Funding account: `ACCOUNT_NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_DISABLED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
     )
 )]
 pub(super) async fn withdraw(
@@ -110,7 +122,8 @@ async fn book(
              booked under this ref before stands",
         ));
     }
-    let asset = app.engine.asset(&form.asset).ok_or(Code::InvalidAsset)?;
+    let asset = app.engine.asset(&form.asset);
+    let asset = asset.ok_or_else(|| names::refusal(app, Names::Plain, Code::InvalidAsset))?;
     let amount = asset.amount(&form.amount)?;
     let movement = External {
         direction,
@@ -163,6 +176,7 @@ pub(super) fn reason(text: &str) -> Result<(), Refusal> {
 
 /// Which proof is wanted.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// Prove now, instead of showing the last round.
@@ -182,10 +196,12 @@ pub struct Proof {
     /// Rounds so far in this process.
     pub round: u64,
     /// Receipts that wait for the next round.
+    #[schema(example = 0)]
     pub waiting: usize,
     /// Each ledger's books per asset.
     pub assets: Vec<Books>,
     /// What does not add up.
+    #[schema(example = json!([]))]
     pub breaks: Vec<Break>,
 }
 
@@ -210,19 +226,22 @@ pub struct Books {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Break {
     /// Its name, the same in every round.
+    #[schema(example = "receipt/01JFVQ2X8Z0Y1M3N4P5R6S7T8V/DEPOSIT")]
     pub key: String,
     /// By how much, in base units.
     pub amount: String,
     /// What it is, for a person.
+    #[schema(example = "the ledger has no such operation")]
     pub what: String,
 }
 
 /// The last proof, or a fresh one.
 #[utoipa::path(
     get, path = "/api/v1/ops/conservation", tag = "ops", params(Which),
+    operation_id = "read_conservation", security(("token" = ["ops:read"])),
     responses(
-        (status = 200, body = Proof), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 403, body = Problem), (status = 500, body = Problem),
+        (status = 200, body = Proof, description = "What was found"),
+        (status = 400, body = Problem, description = "An unknown parameter: `BAD_REQUEST`"),
     )
 )]
 pub(super) async fn conservation(

@@ -31,6 +31,7 @@ pub struct Transfer {
     #[schema(example = "100.000000")]
     pub amount: String,
     /// `COMMITTED`, `PENDING` (not ended yet), `FAILED` or `ROLLED_BACK`.
+    #[schema(example = "COMMITTED")]
     pub state: &'static str,
     /// The same as a sentence.
     pub message: String,
@@ -55,6 +56,15 @@ pub struct FailedTransfer {
     transfer: Transfer,
 }
 
+/// A create that is well-formed and does not end well.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "two bodies of one status, for the description")]
+pub(super) enum Unmade {
+    Ended(Box<FailedTransfer>),
+    Refused(Problem),
+}
+
 /// A transfer with everything that happened to it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TransferStory {
@@ -65,6 +75,7 @@ pub struct TransferStory {
     /// The last refusal, or the cause of the last unclear answer.
     pub error: Option<String>,
     /// Unclear answers so far.
+    #[schema(example = 0)]
     pub retry_count: u32,
     /// Oldest first.
     pub history: Vec<HistoryEntry>,
@@ -74,15 +85,19 @@ pub struct TransferStory {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HistoryEntry {
     /// From 0.
+    #[schema(example = 0)]
     pub seq: u32,
     /// RFC 3339.
     pub at: String,
     /// The state before; none where it begins.
+    #[schema(example = json!(null))]
     pub from: Option<&'static str>,
     /// The state after.
+    #[schema(example = "INIT")]
     pub to: &'static str,
     /// `CREATED`, `SOURCE_CALL`, `SOURCE_OK`, `SOURCE_FAIL`, `TARGET_CALL`, `TARGET_OK`,
     /// `TARGET_FAIL`, `ROLLBACK_OK`, `RETRY` or `OPERATOR`.
+    #[schema(example = "CREATED")]
     pub event: String,
     /// Evidence, cause or reason.
     pub detail: Option<String>,

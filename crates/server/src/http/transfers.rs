@@ -5,8 +5,9 @@ use super::caller::{Creates, Reads, acts_for};
 use super::dry::{self, DryRun};
 use super::error::{Problem, Refusal};
 use super::form::CreateTransfer;
+use super::openapi::said;
 use super::segments::Segments;
-use super::shown::{FailedTransfer, Outcome, Transfer, TransferStory};
+use super::shown::{Outcome, Transfer, TransferStory, Unmade};
 use super::weigh::{Ask, Names};
 use super::{App, made, shown, unknown, wire};
 use crate::auth::Caller;
@@ -46,19 +47,18 @@ enum Made {
 /// Moves money between two accounts of one user.
 #[utoipa::path(
     post, path = "/api/v1/internal_transfer", tag = "transfers",
+    operation_id = "create_transfer", security(("token" = ["transfers:create"])),
     request_body = CreateTransfer,
     params(How, ("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`")),
     responses(
         (status = 200, body = Made, description = "It ended COMMITTED; with `dry_run` what would become of it"),
         (status = 202, body = Transfer, description = "It is durable and goes on; ask for it by `req_id`"),
-        (status = 400, body = Problem, description = "Refused before anything was opened"),
-        (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 409, body = Problem, description = "The key is bound to another body"),
-        (status = 413, body = Problem), (status = 415, body = Problem),
-        (status = 422, body = FailedTransfer, description = "It ended FAILED or ROLLED_BACK; without `req_id` nothing was opened"),
-        (status = 429, body = Problem, description = "A limit of the caller's; nothing was opened"),
-        (status = 500, body = Problem, description = "Outcome unknown: repeat with the same key"),
-        (status = 503, body = Problem, description = "HALTED or OVERLOADED; nothing was opened"),
+        (status = 400, body = Problem, description = said::CREATE_400),
+        (status = 409, body = Problem, description = said::CREATE_409),
+        (status = 422, body = Unmade, description = said::CREATE_422),
+        (status = 429, body = Problem, description = said::CREATE_429),
+        (status = 500, body = Problem, description = said::CREATE_500),
+        (status = 503, body = Problem, description = said::CREATE_503),
     )
 )]
 pub(super) async fn create(
@@ -104,12 +104,14 @@ fn ask(caller: &Caller, headers: &HeaderMap, body: &Body) -> Result<Ask, Refusal
 /// A transfer with its full history.
 #[utoipa::path(
     get, path = "/api/v1/internal_transfer/{req_id}", tag = "transfers",
-    params(("req_id" = String, Path, description = "The transfer's id: the ULID, or UUID text of the same 128 bits")),
+    operation_id = "read_transfer", security(("token" = ["transfers:read"])),
+    params((
+        "req_id" = String, Path, example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V",
+        description = "The transfer's id: the ULID, or UUID text of the same 128 bits",
+    )),
     responses(
-        (status = 200, body = TransferStory),
-        (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 404, body = Problem, description = "None of that id that the caller may see"),
-        (status = 500, body = Problem),
+        (status = 200, body = TransferStory, description = "As it is now"),
+        (status = 404, body = Problem, description = said::UNSEEN),
     )
 )]
 pub(super) async fn get(

@@ -4,6 +4,7 @@ use super::body::{self, Body};
 use super::caller::{Creates, Reads, acts_for};
 use super::error::{Problem, Refusal};
 use super::form::{CreateTransfer, Metadata, Reference};
+use super::openapi::said;
 use super::segments::Segments;
 use super::shown::{self, Outcome};
 use super::weigh::{Ask, Names};
@@ -73,6 +74,15 @@ pub struct FailedV2 {
     made: MadeV2,
 }
 
+/// A create that is well-formed and does not end well.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "two bodies of one status, for the description")]
+enum UnmadeV2 {
+    Ended(Box<FailedV2>),
+    Refused(Problem),
+}
+
 /// A transfer.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TransferV2 {
@@ -100,6 +110,7 @@ pub struct TransferV2 {
     /// The last refusal, or the cause of the last unclear answer.
     error: Option<String>,
     /// Unclear answers so far.
+    #[schema(example = 0)]
     retry_count: u32,
     /// The client's key, where one was given.
     cid: Option<String>,
@@ -108,28 +119,28 @@ pub struct TransferV2 {
     /// The client's own words.
     metadata: BTreeMap<String, String>,
     /// Milliseconds since 1970.
-    #[schema(example = 1_702_400_000_000_u64)]
+    #[schema(value_type = u64, example = 1_702_400_000_000_u64)]
     created_at: Millis,
     /// Milliseconds since 1970.
+    #[schema(value_type = u64, example = 1_702_400_000_250_u64)]
     updated_at: Millis,
 }
 
 /// Moves money between two accounts of one user (the v2 spelling).
 #[utoipa::path(
     post, path = "/api/v1/transfer", tag = "transfers",
+    operation_id = "create_transfer_v2", security(("token" = ["transfers:create"])),
     request_body = CreateV2,
     params(("Idempotency-Key" = Option<String>, Header, description = "Another spelling of `cid`")),
     responses(
         (status = 200, body = MadeV2, description = "It ended committed"),
         (status = 202, body = MadeV2, description = "It is durable and goes on; ask for it by `req_id`"),
-        (status = 400, body = Problem, description = "Refused before anything was opened"),
-        (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 409, body = Problem, description = "The key is bound to another body"),
-        (status = 413, body = Problem), (status = 415, body = Problem),
-        (status = 422, body = FailedV2, description = "It ended and moved nothing; without `req_id` nothing was opened"),
-        (status = 429, body = Problem, description = "A limit of the caller's; nothing was opened"),
-        (status = 500, body = Problem, description = "Outcome unknown: repeat with the same key"),
-        (status = 503, body = Problem, description = "HALTED or OVERLOADED; nothing was opened"),
+        (status = 400, body = Problem, description = said::CREATE_400),
+        (status = 409, body = Problem, description = said::CREATE_409),
+        (status = 422, body = UnmadeV2, description = said::CREATE_422),
+        (status = 429, body = Problem, description = said::CREATE_429),
+        (status = 500, body = Problem, description = said::CREATE_500),
+        (status = 503, body = Problem, description = said::CREATE_503),
     )
 )]
 pub(super) async fn create(
@@ -182,12 +193,14 @@ impl CreateV2 {
 /// A transfer (the v2 spelling).
 #[utoipa::path(
     get, path = "/api/v1/transfer/{req_id}", tag = "transfers",
-    params(("req_id" = String, Path, description = "The transfer's id: UUID text, or the ULID of the same 128 bits")),
+    operation_id = "read_transfer_v2", security(("token" = ["transfers:read"])),
+    params((
+        "req_id" = String, Path, example = "0193f771-751f-0783-41d4-962e0d93e91b",
+        description = "The transfer's id: UUID text, or the ULID of the same 128 bits",
+    )),
     responses(
-        (status = 200, body = TransferV2),
-        (status = 401, body = Problem), (status = 403, body = Problem),
-        (status = 404, body = Problem, description = "None of that id that the caller may see"),
-        (status = 500, body = Problem),
+        (status = 200, body = TransferV2, description = "As it is now"),
+        (status = 404, body = Problem, description = said::UNSEEN),
     )
 )]
 pub(super) async fn get(

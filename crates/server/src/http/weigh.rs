@@ -26,6 +26,14 @@ impl Names {
         (LedgerId::MARGIN, "margin"),
     ];
 
+    /// Every account type that there is, with its name.
+    pub fn all(self) -> impl Iterator<Item = (LedgerId, &'static str)> {
+        Self::SPELT.into_iter().map(move |(ledger, v2)| match self {
+            Self::Plain => (ledger, ledger.name()),
+            Self::V2 => (ledger, v2),
+        })
+    }
+
     /// The ledger of that name.
     pub fn ledger(self, name: &str) -> Option<LedgerId> {
         match self {

@@ -122,12 +122,16 @@ impl Door {
     }
 
     async fn send(&self, request: Request<Body>) -> Reply {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let Ok(response) = self.router.clone().oneshot(request).await;
         let (parts, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        Reply { status: parts.status.as_u16(), body, headers: parts.headers }
+        let (status, headers) = (parts.status.as_u16(), parts.headers);
+        let kind = headers[header::CONTENT_TYPE].to_str().expect("a media type");
+        crate::contract::held(method.as_str(), &path, status, kind, &body);
+        Reply { status, body, headers }
     }
 
     /// Posts text as user 4001.
