@@ -3,13 +3,14 @@
 use crate::suite_ledger::outside;
 use crate::wrong::complaint;
 use kernel::answer::{Answer, Cause, Receipt};
-use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
     AccountStatus, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
 };
 use kernel::unit::{Key, Op, Operation};
+use sim::shell::{LedgerShell, Shell};
 use sim::suite::ledger::{Profile, run};
 use sim::world::Sim;
 use std::sync::Arc;
@@ -78,13 +79,9 @@ impl Bent {
     }
 }
 
-impl Ledger for Bent {
-    fn id(&self) -> LedgerId {
-        self.inner.id()
-    }
-
-    fn hello(&self) -> Fut<'_, Heard<()>> {
-        self.inner.hello()
+impl LedgerShell for Bent {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
@@ -178,7 +175,7 @@ fn red(bend: Bend, check: &str) {
     let fresh = move |funds: Vec<(AssetId, Amount)>| -> Fut<'static, Arc<dyn Ledger>> {
         Box::pin(async move {
             let (inner, changes) = (outside(funds).await, AtomicU64::new(0));
-            let bent: Arc<dyn Ledger> = Arc::new(Bent { inner, bend, changes });
+            let bent: Arc<dyn Ledger> = Arc::new(Shell(Bent { inner, bend, changes }));
             bent
         })
     };
