@@ -37,19 +37,39 @@ struct Problem {
 }
 
 impl Client {
-    /// A client of the server at `url`.
+    /// A client of the server at `url`. Over `https://` the server must be known to an authority
+    /// that this machine trusts.
     ///
     /// # Errors
     /// [`Error::Unfit`]: no address of a server, or a token that no header can carry.
     pub fn new(url: &str, token: &str) -> Result<Self, Error> {
+        if !url.starts_with("https://") {
+            return Self::over(url, token, "http://", tls::nobody()?);
+        }
+        Self::over(url, token, "https://", tls::machine()?)
+    }
+
+    /// The same, where the server must be known to one of these authorities: certificates in PEM.
+    ///
+    /// # Errors
+    /// As [`Client::new`]; or an address without TLS, or no certificates.
+    pub fn with_ca(url: &str, token: &str, ca: &[u8]) -> Result<Self, Error> {
+        Self::over(url, token, "https://", tls::only(ca)?)
+    }
+
+    fn over(
+        url: &str,
+        token: &str,
+        scheme: &str,
+        tls: rustls::ClientConfig,
+    ) -> Result<Self, Error> {
         let unfit = |what: String| Error::Unfit(what);
-        let https = url.starts_with("https://");
-        if !https && !url.starts_with("http://") {
-            return Err(unfit(format!("{url}: an address begins with http:// or https://")));
+        if !url.starts_with(scheme) {
+            return Err(unfit(format!("{url}: an address begins with {scheme}")));
         }
         // a proxy or a redirect would show the token to others
         let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config(https).map_err(unfit)?)
+            .tls_backend_preconfigured(tls)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)
@@ -245,6 +265,12 @@ mod tests {
     fn an_address_and_a_token_must_fit() {
         assert!(Client::new("http://127.0.0.1:3000/", "abc").is_ok());
         assert!(matches!(Client::new("ftp://x", "abc"), Err(Error::Unfit(_))));
+        for pem in ["", "text", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            assert!(matches!(
+                Client::with_ca("https://x", "abc", pem.as_bytes()),
+                Err(Error::Unfit(_))
+            ));
+        }
         assert!(matches!(Client::new("http://x", "a\nb"), Err(Error::Unfit(_))));
         let shown = format!("{:?}", Client::new("http://x", "secret").unwrap());
         assert!(!shown.contains("secret"), "{shown}");

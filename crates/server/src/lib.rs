@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 pub mod house;
 pub mod http;
+pub mod json;
 pub mod layers;
 pub mod metrics;
 pub mod ports;

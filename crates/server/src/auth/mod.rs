@@ -1,9 +1,15 @@
 //! Who calls, and what they may do.
 
+pub mod jwks;
 pub mod key;
+pub mod keys;
+pub mod source;
 pub mod token;
 pub mod verify;
 
+#[cfg(test)]
+#[path = "../../tests/keys/mod.rs"]
+mod keys_for_tests;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,7 @@
-//! Every kind of bad token is refused, and a good one is not.
+//! What a good token says, and how long it is remembered. Bad ones: `tests/it/door/tokens`.
 
 use super::token::Minted;
-use super::verify::Verifier;
+use super::verify::{No, Verifier};
 use super::{Caller, Scope};
 use crate::config;
 use crate::ports::SystemClock;
@@ -61,15 +61,10 @@ fn base64url(bytes: &[u8]) -> String {
     text
 }
 
-/// The same time as a JSON number with a fraction.
-fn fraction(seconds: u64) -> Value {
-    serde_json::from_str(&format!("{seconds}.0")).unwrap()
-}
-
 const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
-fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, &'static str> {
-    verifier().check(&signed_text(header, &claims.to_string(), KEY))
+fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, No> {
+    verifier().look(&signed_text(header, &claims.to_string(), KEY))
 }
 
 #[test]
@@ -97,125 +92,7 @@ fn a_user_is_a_plain_number() {
     let verifier = Verifier::new(&settings, KEY, Arc::new(SystemClock::default()));
     for uid in [json!(77), json!("77")] {
         let token = signed_text(HEADER, &claims(json!({"uid": uid})).to_string(), KEY);
-        assert_eq!(verifier.check(&token).unwrap().user, Some(UserId(77)));
-    }
-}
-
-#[test]
-fn every_unfit_header_is_refused() {
-    let headers = [
-        r#"{"alg":"none","typ":"at+jwt"}"#,
-        r#"{"alg":"nOnE","typ":"at+jwt"}"#,
-        r#"{"alg":"","typ":"at+jwt"}"#,
-        r#"{"alg":"HS384","typ":"at+jwt"}"#,
-        r#"{"alg":"RS256","typ":"at+jwt"}"#,
-        r#"{"alg":"ES256","typ":"at+jwt"}"#,
-        r#"{"alg":"EdDSA","typ":"at+jwt"}"#,
-        r#"{"alg":"hs256","typ":"at+jwt"}"#,
-        r#"{"alg":"HS256"}"#,
-        r#"{"alg":"HS256","typ":"JWT"}"#,
-        r#"{"alg":"HS256","typ":"id+jwt"}"#,
-        r#"{"alg":"HS256","typ":"AT+JWT "}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","kid":"../../etc/passwd"}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","kid":"' or 1=1"}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","jku":"http://evil"}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","x5u":"http://evil"}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","jwk":{"kty":"oct","k":"AA"}}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","crit":["b64"],"b64":false}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","zip":"DEF"}"#,
-        r#"{"alg":"HS256","typ":"at+jwt","other":1}"#,
-        r#"{"alg":"none","alg":"HS256","typ":"at+jwt"}"#,
-        "not json",
-        "",
-    ];
-    for header in headers {
-        assert!(check(header, &claims(json!({}))).is_err(), "{header}");
-    }
-}
-
-#[test]
-fn every_unfit_claim_is_refused() {
-    let (now, most) = (now(), 1_u64 << 53);
-    let changes = [
-        json!({"exp": null}),
-        json!({"iat": null}),
-        json!({"nbf": null}),
-        json!({"iss": null}),
-        json!({"aud": null}),
-        json!({"sub": null}),
-        json!({"sub": ""}),
-        json!({"sub": 4001}),
-        json!({"sub": "a\nb"}),
-        json!({"sub": "x".repeat(256)}),
-        json!({"iss": "other"}),
-        json!({"iss": ["portage"]}),
-        json!({"iss": ["portage", "x"]}),
-        json!({"aud": "other"}),
-        json!({"aud": []}),
-        json!({"aud": 1}),
-        json!({"exp": (now + 600).to_string()}),
-        json!({"exp": 1.5e9 + 0.5}),
-        json!({"exp": fraction(now + 600)}),
-        json!({"exp": most + 1}),
-        json!({"exp": u64::MAX}),
-        json!({"exp": -1}),
-        json!({"exp": true}),
-        json!({"exp": {}}),
-        json!({"iat": now.to_string()}),
-        json!({"nbf": fraction(now)}),
-        json!({"iat": []}),
-        json!({"exp": now - 6}),
-        json!({"nbf": now + 60}),
-        json!({"iat": now + 60}),
-        json!({"exp": now + 3700}),
-        json!({"iat": now - 3500}),
-        json!({"scope": ["admin"]}),
-        json!({"scope": 5}),
-    ];
-    for change in changes {
-        assert!(check(HEADER, &claims(change.clone())).is_err(), "{change}");
-    }
-    let good = claims(json!({})).to_string();
-    let twice = good.replacen('{', r#"{"sub":"4002","#, 1);
-    let deep = good.replacen('{', &format!(r#"{{"x":{}{},"#, "[".repeat(500), "]".repeat(500)), 1);
-    for text in [twice.as_str(), deep.as_str(), "[]", "null", "", "{"] {
-        assert!(verifier().check(&signed_text(HEADER, text, KEY)).is_err(), "{text}");
-    }
-}
-
-#[test]
-fn every_unfit_signature_is_refused() {
-    let text = claims(json!({})).to_string();
-    let good = signed_text(HEADER, &text, KEY);
-    assert!(verifier().check(&good).is_ok());
-    let (message, signature) = good.rsplit_once('.').unwrap();
-    let other = signed_text(HEADER, &text, b"another key of thirty-two bytes!");
-    let mut bad = vec![
-        other,
-        format!("{message}."),
-        message.to_owned(),
-        format!("{good}."),
-        format!("{good}.x"),
-        format!("{good}="),
-        format!(" {good}"),
-        format!("{message}.{}", "A".repeat(43)),
-        String::new(),
-        "..".to_owned(),
-        "a.b.c".to_owned(),
-        format!("{good}{}", "A".repeat(9000)),
-    ];
-    // every letter of the signature changed in turn; the last one also in bits that carry nothing
-    for (place, letter) in signature.char_indices() {
-        for new in ['A', 'B', 'Q', 'g', '_'] {
-            let mut changed = signature.to_owned();
-            changed.replace_range(place..=place, &new.to_string());
-            if new != letter {
-                bad.push(format!("{message}.{changed}"));
-            }
-        }
-    }
-    for token in bad {
-        assert!(verifier().check(&token).is_err(), "{token}");
+        assert_eq!(verifier.look(&token).unwrap().user, Some(UserId(77)));
     }
 }
 
@@ -241,13 +118,13 @@ fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
     let verifier = Verifier::new(&config::Auth::default(), KEY, clock.clone());
     let exp = start / 1000 + 3;
     let token = signed_text(HEADER, &claims(json!({"exp": exp})).to_string(), KEY);
-    let first = verifier.check(&token).unwrap();
-    assert!(Arc::ptr_eq(&first, &verifier.check(&token).unwrap()));
+    let first = verifier.look(&token).unwrap();
+    assert!(Arc::ptr_eq(&first, &verifier.look(&token).unwrap()));
     clock.0.store(exp * 1000, Ordering::Relaxed);
-    let again = verifier.check(&token).unwrap();
+    let again = verifier.look(&token).unwrap();
     assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
     clock.0.store((exp + 5) * 1000, Ordering::Relaxed);
-    assert_eq!(verifier.check(&token), Err("expired"));
+    assert_eq!(verifier.look(&token), Err(No::Because("expired")));
 }
 
 #[test]
@@ -262,10 +139,10 @@ fn what_is_minted_passes() {
         nbf: now,
         exp: now + 3600,
     };
-    assert!(verifier().check(&minted.sign("at+jwt", KEY).unwrap()).is_ok());
-    assert!(verifier().check(&minted.sign("JWT", KEY).unwrap()).is_err());
+    assert!(verifier().look(&minted.sign("at+jwt", KEY).unwrap()).is_ok());
+    assert!(verifier().look(&minted.sign("JWT", KEY).unwrap()).is_err());
     let mut header = Header::new(Algorithm::HS512);
     header.typ = Some("at+jwt".to_owned());
     let other = jsonwebtoken::encode(&header, &minted, &EncodingKey::from_secret(KEY)).unwrap();
-    assert!(verifier().check(&other).is_err());
+    assert!(verifier().look(&other).is_err());
 }

@@ -1,9 +1,12 @@
 //! The check of a token, and a short memory of those that passed.
 
+use super::keys::{Current, Keys};
 use super::token::{Claims, Once};
 use super::{Caller, Scope};
-use crate::config;
-use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
+use crate::{config, json};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, Header, Validation};
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
 use sha2::{Digest, Sha256};
@@ -17,10 +20,13 @@ const MOST: usize = 10_000;
 /// Longer ones are not even looked at.
 const LONGEST: usize = 8 * 1024;
 
-/// Checks tokens of one key and one algorithm.
+/// What a token must keep to, for each algorithm.
+type Rules = [(Algorithm, Validation); 4];
+
+/// Checks tokens against the keys that count now.
 pub struct Verifier {
-    key: DecodingKey,
-    validation: Validation,
+    keys: Arc<Keys>,
+    rules: Rules,
     typ: Vec<String>,
     user_claim: String,
     leeway: u64,
@@ -31,7 +37,24 @@ pub struct Verifier {
 
 struct Passed {
     until: Millis,
+    /// Under which keys.
+    generation: u64,
     caller: Arc<Caller>,
+}
+
+/// Why a token proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum No {
+    /// For good.
+    Because(&'static str),
+    /// It names a key that this generation of keys does not have.
+    UnknownKey(u64),
+}
+
+impl From<&'static str> for No {
+    fn from(why: &'static str) -> Self {
+        Self::Because(why)
+    }
 }
 
 impl std::fmt::Debug for Verifier {
@@ -41,21 +64,17 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Verifier {
-    /// A verifier of HS256 tokens.
+    /// A verifier of HS256 tokens, for development.
     pub fn new(settings: &config::Auth, key: &[u8], clock: Arc<dyn Clock>) -> Self {
-        // every default of the library is spelled out: several of them take too much
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.algorithms = vec![Algorithm::HS256];
-        validation.set_required_spec_claims(&["exp", "nbf", "aud", "iss", "sub"]);
-        validation.set_issuer(&[&settings.issuer]);
-        validation.set_audience(&[&settings.audience]);
-        validation.leeway = settings.leeway_seconds;
-        validation.validate_exp = true;
-        validation.validate_nbf = true;
-        validation.validate_aud = true;
+        Self::over(settings, Arc::new(Keys::secret(key, Arc::clone(&clock))), clock)
+    }
+
+    /// A verifier of tokens of these keys.
+    pub fn over(settings: &config::Auth, keys: Arc<Keys>, clock: Arc<dyn Clock>) -> Self {
+        let algorithms = [Algorithm::EdDSA, Algorithm::ES256, Algorithm::RS256, Algorithm::HS256];
         Self {
-            key: DecodingKey::from_secret(key),
-            validation,
+            keys,
+            rules: algorithms.map(|alg| (alg, validation(settings, alg))),
             typ: settings.typ.clone(),
             user_claim: settings.user_claim.clone(),
             leeway: settings.leeway_seconds,
@@ -65,80 +84,124 @@ impl Verifier {
         }
     }
 
-    /// Who holds this token.
+    /// Who holds this token. A key that is not known yet is looked for once.
     ///
     /// # Errors
     /// Why it proves nothing: for the log, never for the caller.
-    pub fn check(&self, token: &str) -> Result<Arc<Caller>, &'static str> {
+    pub async fn check(&self, token: &str) -> Result<Arc<Caller>, &'static str> {
+        let generation = match self.look(token) {
+            Ok(caller) => return Ok(caller),
+            Err(No::Because(why)) => return Err(why),
+            Err(No::UnknownKey(generation)) => generation,
+        };
+        self.keys.unknown(generation).await;
+        self.look(token).map_err(|no| match no {
+            No::Because(why) => why,
+            No::UnknownKey(_) => "an unknown key",
+        })
+    }
+
+    /// As [`Verifier::check`], with the keys as they are.
+    pub(super) fn look(&self, token: &str) -> Result<Arc<Caller>, No> {
         if token.len() > LONGEST {
-            return Err("the token is too long");
+            return Err(No::Because("the token is too long"));
         }
         let name: [u8; 32] = Sha256::digest(token).into();
         let now = self.clock.now();
-        if let Some(passed) = self.passed().get(&name).filter(|passed| now < passed.until) {
+        let keys = self.keys.current();
+        let fresh = |passed: &&Passed| now < passed.until && passed.generation == keys.generation;
+        if let Some(passed) = self.passed().get(&name).filter(fresh) {
             return Ok(Arc::clone(&passed.caller));
         }
-        let claims = self.claims(token, now / 1000)?;
+        let claims = self.claims(token, now / 1000, &keys)?;
         let caller = Arc::new(Caller {
             principal: format!("{}|{}", claims.iss, claims.sub).into(),
             user: claims.user,
             scopes: claims.scope.split_ascii_whitespace().filter_map(Scope::parse).collect(),
         });
-        self.remember(name, now, claims.exp, &caller);
+        let (soon, expires) = (now.saturating_add(REMEMBERED_MS), claims.exp.saturating_mul(1000));
+        let until = if soon < expires { soon } else { expires };
+        let passed = Passed { until, generation: keys.generation, caller: Arc::clone(&caller) };
+        self.remember(name, now, passed);
         Ok(caller)
     }
 
-    fn claims(&self, token: &str, now: u64) -> Result<Claims, &'static str> {
-        self.front(token)?;
-        let read = jsonwebtoken::decode::<Once>(token, &self.key, &self.validation);
+    fn claims(&self, token: &str, now: u64, keys: &Current) -> Result<Claims, No> {
+        let header = self.front(token)?;
+        let found = keys.set.find(header.kid.as_deref());
+        let key = found.ok_or(No::UnknownKey(keys.generation))?;
+        let rules = self.rules.iter().find(|(alg, _)| *alg == key.alg && *alg == header.alg);
+        let (_, rules) = rules.ok_or("another algorithm")?;
+        let read = jsonwebtoken::decode::<Once>(token, &key.key, rules);
         let claims = read.map_err(|fault| said(fault.kind()))?.claims;
+        plain(token)?;
         let claims = Claims::read(claims, &self.user_claim)?;
         let latest = now.saturating_add(self.leeway);
         if now >= claims.exp.saturating_add(self.leeway) {
-            return Err("expired");
+            return Err(No::Because("expired"));
         }
         if claims.iat > latest || claims.nbf > latest {
-            return Err("not valid yet");
+            return Err(No::Because("not valid yet"));
         }
         match claims.exp.checked_sub(claims.iat) {
             Some(lifetime) if lifetime <= self.max_lifetime => Ok(claims),
-            Some(_) => Err("it lives too long"),
-            None => Err("it expires before it is issued"),
+            Some(_) => Err(No::Because("it lives too long")),
+            None => Err(No::Because("it expires before it is issued")),
         }
     }
 
-    /// The header, before the library chooses anything by it. A name of a key, an address of one,
-    /// an extension: none is known here, so a token that carries any is refused.
-    fn front(&self, token: &str) -> Result<(), &'static str> {
+    /// The header, before anything is chosen by it: an algorithm, a type, at most the name of a
+    /// key. An address of a key, a key itself, an extension: a token that brings any is refused.
+    fn front(&self, token: &str) -> Result<Header, &'static str> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| "the header is unfit")?;
-        if header.alg != Algorithm::HS256 {
+        if !self.rules.iter().any(|(alg, _)| *alg == header.alg) {
             return Err("another algorithm");
         }
         if !header.typ.as_ref().is_some_and(|typ| self.typ.contains(typ)) {
             return Err("another type of token");
         }
-        let mut plain = Header::new(Algorithm::HS256);
+        let mut plain = Header::new(header.alg);
         plain.typ.clone_from(&header.typ);
-        if header == plain { Ok(()) } else { Err("the header says more than it may") }
+        plain.kid.clone_from(&header.kid);
+        if header == plain { Ok(header) } else { Err("the header says more than it may") }
     }
 
-    fn remember(&self, name: [u8; 32], now: Millis, exp: u64, caller: &Arc<Caller>) {
-        let expires = exp.saturating_mul(1000);
-        let soon = now.saturating_add(REMEMBERED_MS);
-        let until = if soon < expires { soon } else { expires };
+    fn remember(&self, name: [u8; 32], now: Millis, new: Passed) {
         let mut passed = self.passed();
         if passed.len() >= MOST {
-            passed.retain(|_, passed| now < passed.until);
+            passed.retain(|_, passed| now < passed.until && passed.generation == new.generation);
             if passed.len() >= MOST {
                 passed.clear();
             }
         }
-        passed.insert(name, Passed { until, caller: Arc::clone(caller) });
+        passed.insert(name, new);
     }
 
     fn passed(&self) -> MutexGuard<'_, HashMap<[u8; 32], Passed>> {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The claims of a token that was signed, as JSON from outside: also below the first level no name
+/// stands twice.
+fn plain(token: &str) -> Result<(), &'static str> {
+    let claims = token.split('.').nth(1).unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD.decode(claims).map_err(|_| "malformed")?;
+    json::plain(&claims).map_err(|_| "the claims are unfit")
+}
+
+/// Every default of the library is spelled out: several of them take too much.
+fn validation(settings: &config::Auth, alg: Algorithm) -> Validation {
+    let mut validation = Validation::new(alg);
+    validation.algorithms = vec![alg];
+    validation.set_required_spec_claims(&["exp", "nbf", "aud", "iss", "sub"]);
+    validation.set_issuer(&[&settings.issuer]);
+    validation.set_audience(&[&settings.audience]);
+    validation.leeway = settings.leeway_seconds;
+    validation.validate_exp = true;
+    validation.validate_nbf = true;
+    validation.validate_aud = true;
+    validation
 }
 
 /// The library's reason in a word of bounded kinds.

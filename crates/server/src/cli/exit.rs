@@ -99,6 +99,17 @@ impl From<crate::auth::key::Error> for Fault {
     }
 }
 
+impl From<crate::auth::keys::Error> for Fault {
+    fn from(error: crate::auth::keys::Error) -> Self {
+        use crate::auth::keys::Error as Keys;
+        let exit = match &error {
+            Keys::Unreachable(_) => Exit::Unavailable,
+            Keys::Unfit(_) => Exit::Config,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
 /// A closed pipe or a full disk below stdout.
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {

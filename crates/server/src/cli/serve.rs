@@ -2,8 +2,9 @@
 
 use super::exit::{Exit, Fault};
 use super::{Global, show};
-use crate::auth::key;
-use crate::auth::verify::Verifier;
+use crate::auth::keys::{Keys, Rhythm};
+use crate::auth::source::{self, Source};
+use crate::auth::{key, verify::Verifier};
 use crate::config::Config;
 use crate::house::House;
 use crate::http::pace::Pace;
@@ -13,7 +14,9 @@ use crate::metrics::Metrics;
 use crate::ports::{Fatal, Tasks};
 use crate::shutdown::Signals;
 use crate::telemetry;
+use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
+use kernel::ports::spawn::{Fate, Spawn, Task};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +40,9 @@ const GRACE: Duration = Duration::from_secs(10);
 const DRAIN_MS: u64 = 5_000;
 /// The engine and the door share few cores.
 const WORKERS: usize = 2;
+
+/// Without it a key that was taken back would count for ever.
+const KEYS: Task = Task { name: "keys", fate: Fate::EndsProcess };
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let flags = Flags {
@@ -74,14 +80,14 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
     let house = House::open(&config.data.dir, Arc::clone(&meter), fatal(Exit::Io)).await?;
-    let key = signing_key(config)?;
+    let keys = keys(config, &house.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
     let engine = house.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     let app = Arc::new(App {
         internal: internal(&house)?,
         world: house.store.funding(),
-        verifier: Verifier::new(&config.auth, &key, Arc::clone(&house.clock)),
+        verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&house.clock)),
         metrics,
         clock: Arc::clone(&house.clock),
         rng: Arc::clone(&house.rng),
@@ -90,6 +96,9 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         draining: AtomicBool::new(false),
         engine,
     });
+    if config.auth.has_jwks() {
+        tasks.spawn(KEYS, Box::pin(keys.watch()));
+    }
     let url = format!("http://{address}");
     house.sign(&url);
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
@@ -113,8 +122,25 @@ async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
     })
 }
 
+/// What checks tokens: the configured set, or for development one secret.
+async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Fault> {
+    let (auth, clock) = (&config.auth, Arc::clone(clock));
+    if !auth.has_jwks() {
+        return Ok(Arc::new(Keys::secret(&secret(config)?, clock)));
+    }
+    let (source, rhythm) = if auth.jwks_url.is_empty() {
+        (Source::File(auth.jwks_file.clone()), Rhythm::FILE)
+    } else {
+        let fault = |what: String| Fault::new(Exit::Config, format!("auth.jwks_url: {what}"));
+        let url = source::address(&auth.jwks_url).map_err(|rule| fault(rule.to_owned()))?;
+        let every_ms = auth.jwks_refresh_seconds.saturating_mul(1000);
+        (Source::url(url).map_err(fault)?, Rhythm::url(every_ms))
+    };
+    Ok(Arc::new(Keys::open(source, rhythm, clock).await?))
+}
+
 /// The configured secret, or the development key of the folder.
-fn signing_key(config: &Config) -> Result<Vec<u8>, Fault> {
+fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
     match config.auth.hs256_secret.reveal() {
         "" => {
             let (key, made) = key::read_or_make(&config.data.dir)?;

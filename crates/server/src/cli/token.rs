@@ -40,12 +40,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 /// A token of these settings' key.
 ///
 /// # Errors
-/// There is no key, or the server would not take such a token.
+/// There is no key, it is not ours that counts, or the server would not take such a token.
 pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<String, Fault> {
     let auth = &config.auth;
     if ttl > auth.max_lifetime_seconds {
         let most = auth.max_lifetime_seconds;
         return Err(Fault::new(Exit::Usage, format!("--ttl: at most {most} seconds")));
+    }
+    if auth.has_jwks() {
+        let sentence = "tokens of this server are signed by whoever holds the keys of \
+                        auth.jwks_file or auth.jwks_url: take one from there";
+        return Err(Fault::new(Exit::Config, sentence));
     }
     let key = match auth.hs256_secret.reveal() {
         "" => key::read(&config.data.dir)?,

@@ -2,6 +2,8 @@
 
 use super::secret::Secret;
 use super::section::{Rules, section};
+use crate::auth::source;
+use std::path::PathBuf;
 
 section! {
     /// Who may come in.
@@ -10,7 +12,14 @@ section! {
         issuer: String = "portage".to_owned(),
         /// The only `aud` that is taken.
         audience: String = "portage".to_owned(),
-        /// For development: at least 32 bytes; empty takes the generated key in `data.dir`.
+        /// The public keys that check tokens (a JWK set), in a file; read again when it changes.
+        jwks_file: PathBuf = PathBuf::new(),
+        /// The same at an address: `https://`, or `http://` on loopback.
+        jwks_url: String = String::new(),
+        /// How often the address is asked.
+        jwks_refresh_seconds: u64 = 300,
+        /// For development, where no set of keys is named: at least 32 bytes; empty takes the
+        /// generated key in `data.dir`.
         hs256_secret: Secret = Secret::default(),
         /// How far clocks may differ, at most 5.
         leeway_seconds: u64 = 5,
@@ -24,12 +33,38 @@ section! {
 }
 
 impl Auth {
+    /// True where tokens come from elsewhere and no key of ours signs them.
+    pub fn has_jwks(&self) -> bool {
+        !self.jwks_file.as_os_str().is_empty() || !self.jwks_url.is_empty()
+    }
+
     pub(super) fn rules(&self, rules: &mut Rules) {
         let secret = self.hs256_secret.reveal().len();
         rules.need(
             "auth.hs256_secret",
             secret == 0 || secret >= 32,
             "at least 32 bytes, or empty for the generated key",
+        );
+        let (file, url) = (!self.jwks_file.as_os_str().is_empty(), self.jwks_url.as_str());
+        rules.need(
+            "auth.hs256_secret",
+            secret == 0 || !self.has_jwks(),
+            "empty where auth.jwks_file or auth.jwks_url is set: whoever knows a secret for \
+             development could sign as anybody",
+        );
+        rules.need(
+            "auth.jwks_url",
+            url.is_empty() || !file,
+            "empty where auth.jwks_file is set: one source decides who may come in",
+        );
+        if !url.is_empty() {
+            let rule = source::address(url).err();
+            rules.need("auth.jwks_url", rule.is_none(), rule.unwrap_or_default());
+        }
+        rules.need(
+            "auth.jwks_refresh_seconds",
+            (1..=86_400).contains(&self.jwks_refresh_seconds),
+            "1 to 86400: a key that was taken out of the set counts until then",
         );
         rules.need("auth.leeway_seconds", self.leeway_seconds <= 5, "at most 5");
         rules.need("auth.max_lifetime_seconds", self.max_lifetime_seconds > 0, "above 0");

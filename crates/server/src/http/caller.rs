@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// 401: no token, two, or one that proves nothing.
-fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
+async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
     let refuse = |why: &str| {
         tracing::warn!(target: "security", why, "token refused");
         Refusal::of(Code::Unauthorized)
@@ -29,11 +29,11 @@ fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(refuse("another scheme"));
     }
-    app.verifier.check(token).map_err(refuse)
+    app.verifier.check(token).await.map_err(refuse)
 }
 
-fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
-    let caller = caller(app, headers)?;
+async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
+    let caller = caller(app, headers).await?;
     if caller.may(scope) {
         return Ok(caller);
     }
@@ -50,7 +50,7 @@ macro_rules! callers {
         impl FromRequestParts<Arc<App>> for $name {
             type Rejection = Refusal;
             async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
-                allowed(app, &parts.headers, Scope::$scope).map(Self)
+                allowed(app, &parts.headers, Scope::$scope).await.map(Self)
             }
         }
     )*};
@@ -80,7 +80,7 @@ impl FromRequestParts<Arc<App>> for Peeks {
         if app.open_pages {
             return Ok(Self);
         }
-        allowed(app, &parts.headers, Scope::OpsRead).map(|_| Self)
+        allowed(app, &parts.headers, Scope::OpsRead).await.map(|_| Self)
     }
 }
 

@@ -277,6 +277,8 @@ mod tests {
             ("PORTAGE_SERVER__LISTEN", "0.0.0.0:3000", "loopback"),
             ("PORTAGE_AUTH__HS256_SECRET", "short", "32 bytes"),
             ("PORTAGE_AUTH__LEEWAY_SECONDS", "6", "at most 5"),
+            ("PORTAGE_AUTH__JWKS_URL", "http://id.example/k", "begins with https"),
+            ("PORTAGE_AUTH__JWKS_REFRESH_SECONDS", "0", "1 to 86400"),
             ("PORTAGE_AUTH__ISSUER", "a|b", "auth.issuer"),
             ("PORTAGE_ENGINE__BACKOFF_CAP_MS", "1", "backoff"),
             ("PORTAGE_ALERTS__WEBHOOK_URL", "https://a:b@c", "without a user"),
@@ -289,6 +291,14 @@ mod tests {
         for (name, value, says) in faults {
             let found = fault("", &[(name, value)]);
             assert!(found.contains(says), "{name}: {found}");
+        }
+        let set = ("PORTAGE_AUTH__JWKS_FILE", "k.json");
+        for other in [
+            ("PORTAGE_AUTH__JWKS_URL", "https://id.example/k"),
+            ("PORTAGE_AUTH__HS256_SECRET", "01234567890123456789012345678901"),
+        ] {
+            assert!(with("", &[set]).is_ok() && with("", &[other]).is_ok());
+            assert!(fault("", &[set, other]).contains("empty where auth.jwks_file"), "{other:?}");
         }
         let found = fault("[auth]\nleeway_seconds = 6\n[engine]\nring = 0\n", &[]);
         let lines: Vec<_> = found.lines().collect();

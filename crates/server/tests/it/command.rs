@@ -115,6 +115,41 @@ fn exit_codes_say_what_was_wrong() {
     assert_eq!(exit_of(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);
 }
 
+/// Turns red where a server starts whose tokens anybody could make.
+#[test]
+fn keys_that_prove_nothing_do_not_start() {
+    let dir = folder();
+    let dir = dir.path();
+    let set = dir.join("keys.json");
+    let (file, secret) = ("PORTAGE_AUTH__JWKS_FILE", "PORTAGE_AUTH__HS256_SECRET");
+    let strong = "a secret of more than thirty-two bytes";
+    let symmetric = r#"{"keys":[{"kty":"oct","k":"AAAA","kid":"a"}]}"#;
+    for (text, settings, says) in [
+        (None, vec![(secret, "thirty-one bytes are not enough")], "at least 32 bytes"),
+        (None, vec![(file, "keys.json")], "keys.json: No such file"),
+        (Some("{}"), vec![(file, "keys.json"), (secret, strong)], "empty where auth.jwks_file"),
+        (Some("{}"), vec![(file, "keys.json")], "keys.json: no list `keys`"),
+        (Some(symmetric), vec![(file, "keys.json")], "a symmetric key"),
+        (None, vec![("PORTAGE_AUTH__JWKS_URL", "http://id.example/keys")], "https://"),
+    ] {
+        if let Some(text) = text {
+            std::fs::write(&set, text).expect("a file");
+        }
+        let mut serve = portage(dir);
+        serve.args(["serve", "--listen", "127.0.0.1:0"]).envs(settings.clone());
+        let out = serve.output().expect("it runs");
+        let why = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(78), "{settings:?}: {why}");
+        assert!(why.contains(says), "{settings:?}: {why}");
+        let token = portage(dir)
+            .args(["token", "--sub", "1", "--scope", "admin"])
+            .envs(settings)
+            .output()
+            .expect("it runs");
+        assert!(!token.status.success(), "no token of a key that does not count");
+    }
+}
+
 #[test]
 fn one_server_and_everything_that_asks_it() {
     let dir = folder();

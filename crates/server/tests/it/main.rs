@@ -9,6 +9,9 @@ mod contract;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+#[path = "../keys/mod.rs"]
+mod pairs;
+#[cfg(test)]
 mod release;
 #[cfg(test)]
 mod rig;

@@ -3,10 +3,12 @@
 mod batch;
 mod bodies;
 mod dry;
+mod keys;
 mod order;
 mod pace;
 mod routes;
 mod spellings;
+mod tokens;
 mod words;
 
 use axum::body::Body;
@@ -14,6 +16,7 @@ use axum::http::{Request, header};
 use kernel::answer::Cause;
 use kernel::ids::Serial;
 use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{External, Moved, World};
 use serde_json::{Value, json};
@@ -83,6 +86,17 @@ impl Door {
     }
 
     async fn built(config: Config, dying: bool, open_pages: bool) -> Self {
+        let auth = config.auth.clone();
+        let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
+        Self::guarded(config, (dying, open_pages), verifier).await
+    }
+
+    /// A server whose tokens are checked by that.
+    async fn guarded(
+        config: Config,
+        (dying, open_pages): (bool, bool),
+        verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier,
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
         let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
@@ -95,7 +109,7 @@ impl Door {
             internal: engine.flows().named("internal").expect("the flow"),
             engine,
             world,
-            verifier: Verifier::new(&config.auth, KEY, house.clock.clone()),
+            verifier: verifier(&house.clock),
             metrics,
             clock: house.clock.clone(),
             rng: house.rng.clone(),

@@ -1,0 +1,227 @@
+//! The keys that count now, and when they are read anew.
+
+use super::jwks::Set;
+use super::source::Source;
+use jsonwebtoken::Algorithm;
+use kernel::ids::Millis;
+use kernel::ports::clock::Clock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::Mutex;
+
+/// How often the source is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Rhythm {
+    /// In the normal course.
+    pub every_ms: Millis,
+    /// After a failure.
+    pub failed_ms: Millis,
+    /// A token that names an unknown key has it read at once, but not sooner after the last time
+    /// than this: anybody can send such tokens.
+    pub gap_ms: Millis,
+    /// How long the first reading is tried.
+    pub start_ms: Millis,
+}
+
+impl Rhythm {
+    /// A file costs nothing to read; there is nobody to wait for.
+    pub const FILE: Self = Self { every_ms: 5_000, failed_ms: 5_000, gap_ms: 1_000, start_ms: 0 };
+
+    /// An address, asked every so often.
+    pub const fn url(every_ms: Millis) -> Self {
+        let failed_ms = if every_ms < 30_000 { every_ms } else { 30_000 };
+        Self { every_ms, failed_ms, gap_ms: 10_000, start_ms: 5_000 }
+    }
+}
+
+/// Between two tries of the first reading.
+const RETRY_MS: Millis = 500;
+/// How many names are remembered with their algorithm.
+const PINS: usize = 4_096;
+const NANOS: u64 = 1_000_000;
+
+/// Why there are no keys at the start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nobody could be asked.
+    #[error("{0}")]
+    Unreachable(String),
+    /// What was read is no set of keys.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// A set, and which one it is of all that there were.
+#[derive(Debug)]
+pub(super) struct Current {
+    pub set: Set,
+    pub generation: u64,
+}
+
+/// The keys that check tokens. The last good set counts until a better one was read.
+pub struct Keys {
+    current: RwLock<Arc<Current>>,
+    /// One reads at a time; who waits finds the work done.
+    reading: Mutex<Reading>,
+    source: Option<Source>,
+    rhythm: Rhythm,
+    clock: Arc<dyn Clock>,
+}
+
+/// What is known of earlier readings.
+#[derive(Debug, Default)]
+struct Reading {
+    text: Vec<u8>,
+    /// In ticks.
+    last: u64,
+    /// Said once, not at every try.
+    fault: Option<String>,
+    /// What each name's algorithm was when it was first seen.
+    pins: BTreeMap<String, Algorithm>,
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// The development key, which never changes.
+    pub fn secret(key: &[u8], clock: Arc<dyn Clock>) -> Self {
+        let current = Current { set: Set::secret(key), generation: 0 };
+        Self {
+            current: RwLock::new(Arc::new(current)),
+            reading: Mutex::default(),
+            source: None,
+            rhythm: Rhythm::FILE,
+            clock,
+        }
+    }
+
+    /// The set of a source.
+    ///
+    /// # Errors
+    /// It cannot be had, or not be trusted.
+    pub async fn open(
+        source: Source,
+        rhythm: Rhythm,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let text = first(&source, rhythm, &*clock).await?;
+        let set = Set::read(&text).map_err(|fault| Error::Unfit(format!("{source}: {fault}")))?;
+        tracing::info!(keys = set.len(), "{source}: these keys check tokens");
+        let mut reading = Reading { text, last: clock.ticks(), ..Reading::default() };
+        // the first set has nothing to contradict
+        reading.pin(&set).unwrap_or_default();
+        let current = Current { set, generation: 0 };
+        Ok(Self {
+            current: RwLock::new(Arc::new(current)),
+            reading: Mutex::new(reading),
+            source: Some(source),
+            rhythm,
+            clock,
+        })
+    }
+
+    /// The keys that count now.
+    pub(super) fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A token names a key that was unknown to the set of that generation: reads the source anew,
+    /// unless that was just done.
+    pub(super) async fn unknown(&self, generation: u64) {
+        let Some(source) = &self.source else { return };
+        let mut reading = self.reading.lock().await;
+        let gap = self.rhythm.gap_ms.saturating_mul(NANOS);
+        let since = self.clock.ticks().saturating_sub(reading.last);
+        if self.current().generation == generation && since >= gap {
+            self.renew(source, &mut reading).await;
+        }
+    }
+
+    /// Reads the source from time to time, for as long as the process lives.
+    pub async fn watch(self: Arc<Self>) {
+        let Some(source) = &self.source else { return };
+        let mut wait = self.rhythm.every_ms;
+        loop {
+            self.clock.sleep(wait).await;
+            let mut reading = self.reading.lock().await;
+            self.renew(source, &mut reading).await;
+            wait =
+                if reading.fault.is_none() { self.rhythm.every_ms } else { self.rhythm.failed_ms };
+        }
+    }
+
+    async fn renew(&self, source: &Source, reading: &mut Reading) {
+        let text = source.read().await;
+        reading.last = self.clock.ticks();
+        let taken = text.and_then(|text| {
+            if text == reading.text {
+                return Ok(None);
+            }
+            let set = Set::read(&text).map_err(|fault| fault.to_string())?;
+            reading.pin(&set)?;
+            reading.text = text;
+            Ok(Some(set))
+        });
+        match taken {
+            Err(fault) => {
+                if reading.fault.as_ref() != Some(&fault) {
+                    tracing::error!(target: "security", "{source}: {fault}; the last good keys still count");
+                }
+                reading.fault = Some(fault);
+            }
+            Ok(None) => reading.fault = None,
+            Ok(Some(set)) => {
+                reading.fault = None;
+                tracing::warn!(target: "security", keys = set.len(), "{source}: the keys changed");
+                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                let generation = current.generation.saturating_add(1);
+                *current = Arc::new(Current { set, generation });
+            }
+        }
+    }
+}
+
+async fn first(source: &Source, rhythm: Rhythm, clock: &dyn Clock) -> Result<Vec<u8>, Error> {
+    let start = clock.ticks();
+    loop {
+        let fault = match (source.read().await, source) {
+            (Ok(text), _) => return Ok(text),
+            (Err(fault), Source::File(_)) => {
+                return Err(Error::Unfit(format!("{source}: {fault}")));
+            }
+            (Err(fault), Source::Url(..)) => fault,
+        };
+        let waited = clock.ticks().saturating_sub(start) / NANOS;
+        if waited >= rhythm.start_ms {
+            return Err(Error::Unreachable(format!("{source}: {fault}")));
+        }
+        tracing::warn!("{source}: {fault}; trying again");
+        clock.sleep(RETRY_MS).await;
+    }
+}
+
+impl Reading {
+    /// Remembers each name's algorithm; a name that comes back with another one is a forgery or a
+    /// mistake, and tokens of the old one may still be about.
+    fn pin(&mut self, set: &Set) -> Result<(), String> {
+        for (kid, alg) in set.names() {
+            match self.pins.get(kid) {
+                Some(was) if *was != alg => {
+                    return Err(format!(
+                        "the kid {kid:?} was a key of {was:?} and is one of {alg:?}"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        self.pins.extend(set.names().map(|(kid, alg)| (kid.to_owned(), alg)));
+        if self.pins.len() > PINS {
+            self.pins.retain(|kid, _| set.find(Some(kid)).is_some());
+        }
+        Ok(())
+    }
+}
