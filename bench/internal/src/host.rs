@@ -137,8 +137,8 @@ async fn transfer(
 ) -> Result<Json<Value>, StatusCode> {
     let token =
         headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let caller = token.map(|token| peer.verifier.check(token));
-    let Some(Ok(_)) = caller else { return Err(StatusCode::UNAUTHORIZED) };
+    let token = token.ok_or(StatusCode::UNAUTHORIZED)?;
+    peer.verifier.check(token).await.map_err(|_| StatusCode::UNAUTHORIZED)?;
     let n = peer.next.fetch_add(1, Ordering::Relaxed);
     let Body { from, to, asset, amount, cid } = body;
     peer.bare.transfer(n).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
