@@ -4,11 +4,12 @@ use crate::house::{FUNDING, House, NEVER, copied, patiently};
 use engine::audit::{Said, Sealer, kept, prove};
 use kernel::audit::proof::{Findings, Kept};
 use kernel::audit::seal::SealKey;
-use kernel::ids::UserId;
+use kernel::people::Action;
 use kernel::ports::audit::Audit;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{AccountStatus, Heard, Ledger, StatusChange};
+use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
+use kernel::unit::{Put, Unit, Wrote};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,14 +51,19 @@ fn opened(dir: &Path, house: &House) -> Arc<Embedded> {
     })
 }
 
-/// An operator's action at Funding.
-async fn acted(house: &House, status: AccountStatus, key: &str) {
-    let funding = house.store().funding();
-    let Heard::Said(known, ()) = funding.hello().await else { panic!("no hello") };
-    let user = UserId(9);
-    let (reason, caller, key) = ("a test".into(), "ops|1".into(), key.into());
-    let change = StatusChange { user, status, reason, caller, key };
-    assert!(matches!(funding.status(known, change).await, Heard::Said(_, true)));
+/// An operator's action.
+async fn acted(house: &House, key: &str) {
+    let action = Action {
+        caller: "ops|1".into(),
+        key: key.into(),
+        kind: "RETRY",
+        subject: "service".into(),
+        value: "{}".into(),
+        reason: "a test".into(),
+        result: "{}".into(),
+    };
+    let wrote = house.store().write(vec![Unit::puts(vec![Put::Action(action)])]).await;
+    assert!(matches!(wrote.as_slice(), [Wrote::Written(_)]), "{wrote:?}");
 }
 
 /// Three rounds of transfers and two actions, sealed now and then, and one round that is not.
@@ -65,9 +71,8 @@ async fn lived() -> House {
     let mut house = House::open(true, NEVER).await;
     for round in 0..3 {
         house.work(1).await;
-        let status = if round % 2 == 0 { AccountStatus::Frozen } else { AccountStatus::Active };
-        acted(&house, status, &format!("key-{round}")).await;
-        acted(&house, AccountStatus::Active, &format!("again-{round}")).await;
+        acted(&house, &format!("key-{round}")).await;
+        acted(&house, &format!("again-{round}")).await;
         assert!(sealer(&house).seal().await.expect("a seal").is_some());
         assert_eq!(sealer(&house).seal().await, Ok(None), "nothing is new");
         house.restart().await;
