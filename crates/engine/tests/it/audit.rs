@@ -179,7 +179,8 @@ async fn sealed_and_proven_under_load() {
     proofs.await.expect("every proof held");
     seals.abort();
     let _aborted = seals.await;
-    sealer.seal().await.expect("the last seal");
+    // one that was on its way when its task was ended may come first
+    while sealer.seal().await.is_err() {}
     let found = proven(house.store(), None).await;
     assert_eq!((found.faults, found.unsealed), (vec![], 0));
     assert!(found.seals > 5, "{}", found.seals);
