@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use kernel::people::About;
+use kernel::ports::ledger::Form;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Case, Put, Severity, Unit, Wrote};
@@ -15,6 +16,21 @@ impl Engine {
     pub(crate) fn case(self: &Arc<Self>, case: Case) {
         if self.noted(&case) {
             self.beside(vec![Put::Case(case)]);
+        }
+    }
+
+    /// What cannot prove anything stands as a question as long as it is configured.
+    pub(crate) fn warn_of_simple_ledgers(self: &Arc<Self>) {
+        for ledger in self.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple) {
+            let facts = format!(
+                "{}: the simple form has no identity, no totals and no fence. Whether it is the \
+                 ledger that it was, and whether its books add up, is proven by nobody; \
+                 conservation is checked on our own rows only",
+                ledger.id().name()
+            );
+            let (kind, severity) = ("SIMPLE_LEDGER", Severity::Warning);
+            let about = About::Ledger(ledger.id());
+            self.case(Case { kind, severity, about, facts: facts.into() });
         }
     }
 

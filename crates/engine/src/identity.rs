@@ -7,7 +7,7 @@ use kernel::answer::Cause;
 use kernel::effects;
 use kernel::ids::LedgerId;
 use kernel::life::Via;
-use kernel::ports::ledger::{Heard, Known, Ledger};
+use kernel::ports::ledger::{Form, Heard, Known, Ledger};
 use kernel::record::Record;
 use kernel::unit::{Guard, Operation, Outcome, Put, Then, Unit, Wrote};
 use std::sync::Arc;
@@ -95,7 +95,8 @@ impl Engine {
             Heard::Said(known, ()) | Heard::Wrong(known) => known,
             Heard::Nothing(cause) => return Found::Later(cause),
         };
-        if port.enlist().is_some() {
+        // one that cannot say who it is is taken for who it is said to be
+        if port.enlist().is_some() || port.form() == Form::Simple {
             return self.may_be_called(ledger, actual);
         }
         let receipts = stored.map_or(0, |stored| stored.highest);

@@ -212,6 +212,7 @@ impl Engine {
                 self.find_out(ledger);
             }
         }
+        self.warn_of_simple_ledgers();
         let spawn = &self.parts.spawn;
         spawn.spawn(Background::Intake.task(), Box::pin(self.clone().run_intake(orders)));
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));

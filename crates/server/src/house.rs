@@ -1,18 +1,19 @@
 //! Opens what a data folder holds: the journal with its Funding ledger, and the Spot core beside.
 
 use crate::cli::exit::{Exit, Fault};
-use crate::config::Config;
+use crate::config::{Config, Form, Ledgers};
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
 use engine::{Engine, Parts};
-use kernel::ids::{LedgerId, WorkerId};
+use kernel::ids::{AssetId, LedgerId, WorkerId};
 use kernel::people::About;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::journal::{Journal, Standing};
+use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::Meter;
 use kernel::table::Flows;
 use kernel::unit::{Case, Put, Severity, Unit};
 use ledgers::disk::Folder;
+use ledgers::remote::{Remote, Service, Symbols};
 use ledgers::spot::{Spot, TornTail};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use store::embedded::{Embedded, Options};
 
 /// The Spot core's folder inside the data folder.
-const SPOT: &str = "spot";
+pub(crate) const SPOT: &str = "spot";
 /// Who holds the folder, for people: pid and address.
 const OWNER: &str = "owner";
 
@@ -31,10 +32,12 @@ const OWNER: &str = "owner";
 pub struct House {
     /// The journal.
     pub store: Arc<Embedded>,
-    /// The trading accounts.
-    pub spot: Arc<Spot>,
+    /// The trading accounts, where they are in this process.
+    pub spot: Option<Arc<Spot>>,
     /// Every ledger.
     pub ledgers: Vec<Arc<dyn Ledger>>,
+    /// What remote ledgers call the assets.
+    pub symbols: Symbols,
     /// Every flow.
     pub flows: Arc<Flows>,
     /// The machine's clock.
@@ -49,8 +52,14 @@ impl House {
     ///
     /// # Errors
     /// 73: it cannot be made; 74: the disk fails; 75: another process holds it; 65: what is in it
-    /// cannot be trusted, or is newer than this program.
-    pub async fn open(dir: &Path, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+    /// cannot be trusted, or is newer than this program; 78: a remote ledger cannot be reached by
+    /// its settings.
+    pub async fn open(
+        dir: &Path,
+        settings: &Ledgers,
+        meter: Arc<dyn Meter>,
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
         made(dir)?;
         let flows = Arc::new(flows::registry());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -67,12 +76,24 @@ impl House {
         let standing = store.standing().await.map_err(|cause| {
             Fault::new(Exit::Io, format!("{}: the journal does not answer: {cause}", dir.display()))
         })?;
-        let (spot, torn) = spot(dir, &standing, &*rng, fatal).await?;
-        if let Some(torn) = torn {
-            report(&store, &torn).await;
+        let mut ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding()];
+        let mut own = None;
+        if settings.remote().all(|(id, _)| id != LedgerId::SPOT) {
+            let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+            let acknowledged = known.map_or(0, |(_, known)| known.highest);
+            let assets = standing.assets.iter().map(|asset| asset.id).collect();
+            let (spot, torn) = spot(dir, assets, acknowledged, &*rng, fatal).await?;
+            if let Some(torn) = torn {
+                report(&store, &torn).await;
+            }
+            ledgers.push(spot.clone());
+            own = Some(spot);
         }
-        let ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding(), spot.clone()];
-        Ok(Self { store, spot, ledgers, flows, clock, rng, dir: dir.to_owned() })
+        let assets = standing.assets.iter().map(|asset| (asset.id, asset.symbol.clone()));
+        let symbols = Symbols::of(assets);
+        ledgers.extend(remote(settings, &symbols)?);
+        let dir = dir.to_owned();
+        Ok(Self { store, spot: own, ledgers, symbols, flows, clock, rng, dir })
     }
 
     /// Starts the engine in it.
@@ -110,25 +131,45 @@ impl House {
 }
 
 /// Balances are nobody else's business.
-fn made(dir: &Path) -> Result<(), Fault> {
+pub(crate) fn made(dir: &Path) -> Result<(), Fault> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SPOT));
     made.map_err(|fault| {
         Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
     })
 }
 
-async fn spot(
+/// The ledgers at the other end of a network. Nothing is sent yet.
+fn remote(settings: &Ledgers, symbols: &Symbols) -> Result<Vec<Arc<dyn Ledger>>, Fault> {
+    let mut ledgers: Vec<Arc<dyn Ledger>> = Vec::new();
+    for (id, ledger) in settings.remote() {
+        let unfit = |why: ledgers::remote::Unfit| {
+            let name = id.name().to_lowercase();
+            Fault::new(Exit::Config, format!("ledgers.{name}: {why}"))
+        };
+        let reached = ledger.reached();
+        let open = reached.url.starts_with("http://") && !reached.url.starts_with("http://127.");
+        if open && !ledger.token.is_empty() {
+            tracing::warn!(ledger = id.name(), "its token crosses the network in the clear");
+        }
+        ledgers.push(match ledger.form {
+            Form::Full => Arc::new(Remote::new(id, &reached, symbols.clone()).map_err(unfit)?),
+            Form::Simple => Arc::new(Service::new(id, &reached, symbols.clone()).map_err(unfit)?),
+        });
+    }
+    Ok(ledgers)
+}
+
+/// Opens the Spot core of a data folder. `acknowledged`: the highest operation that somebody knows.
+pub(crate) async fn spot(
     dir: &Path,
-    standing: &Standing,
+    assets: Vec<AssetId>,
+    acknowledged: u64,
     rng: &dyn Rng,
     fatal: Fatal,
 ) -> Result<(Arc<Spot>, Option<TornTail>), Fault> {
     let folder = dir.join(SPOT);
     let failed = |fault| spot_fault(&folder, &fault);
     let disk = Folder::open(&folder).map_err(failed)?;
-    let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-    let acknowledged = known.map_or(0, |(_, known)| known.highest);
-    let assets = standing.assets.iter().map(|asset| asset.id).collect();
     Spot::open(Arc::new(disk), rng, assets, acknowledged, fatal).await.map_err(failed)
 }
 

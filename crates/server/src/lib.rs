@@ -10,4 +10,5 @@ pub mod layers;
 pub mod metrics;
 pub mod ports;
 pub mod shutdown;
+pub mod spot;
 pub mod telemetry;

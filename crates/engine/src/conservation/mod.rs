@@ -17,7 +17,7 @@ use kernel::answer::Cause;
 use kernel::conserve::{self, Laws};
 use kernel::ids::{AssetId, LedgerId, Millis};
 use kernel::ports::journal::{Journal, Snapshot};
-use kernel::ports::ledger::{Ledger, Totals};
+use kernel::ports::ledger::{Form, Ledger, Totals};
 use kernel::table::Flows;
 use lines::Lines;
 use outside::Outside;
@@ -102,7 +102,10 @@ impl Checker {
         let laws = Laws::of(flows, holds.clone());
         let mut inquiry = Inquiry { laws, breaks: &mut self.breaks };
         let (mut assets, mut instants, mut silent) = (Vec::new(), Vec::new(), None);
-        for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_none()) {
+        // of one in the simple form there are only our own rows, which are looked at below
+        let proves =
+            |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
+        for ledger in ledgers.iter().filter(proves) {
             let outside = self.outside.entry(ledger.id()).or_default();
             match outside.look(journal, &**ledger, &mut inquiry).await {
                 Ok(instant) => instants.push(instant),

@@ -41,6 +41,8 @@ struct Carried {
 pub(super) struct Instant {
     pub(super) ledger: LedgerId,
     pub(super) totals: Vec<(AssetId, Totals)>,
+    /// What they say of the world is the ledger's own word.
+    own_world: bool,
     highest: u64,
     new: Vec<Operation>,
     old: Vec<Operation>,
@@ -77,7 +79,8 @@ impl Outside {
         let old = list(ledger, self.again, self.cursor, AGAIN).await?;
         let (known, totals) = said(ledger.totals().await)?;
         let new = list(ledger, self.cursor, known.highest, usize::MAX).await?;
-        Ok(Instant { ledger: id, totals, highest: known.highest, new, old })
+        let own_world = ledger.own_world();
+        Ok(Instant { ledger: id, totals, own_world, highest: known.highest, new, old })
     }
 
     /// Holds the instant against a later one of the journal.
@@ -87,7 +90,7 @@ impl Outside {
         instant: Instant,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
-        let Instant { ledger, totals, highest, new, old } = instant;
+        let Instant { ledger, totals, own_world, highest, new, old } = instant;
         if highest < self.cursor {
             inquiry.add([forgot(ledger, self.cursor, highest)]);
             return Ok(());
@@ -103,8 +106,11 @@ impl Outside {
             self.carried.values().map(|carried| carried.operation.clone()).collect();
         self.carry(snapshot, ledger, &waited, inquiry).await?;
         self.take(snapshot, ledger, new, inquiry).await?;
-        let stored = snapshot.sums(ledger, highest).await?;
+        let mut stored = snapshot.sums(ledger, highest).await?;
         self.count(ledger, &stored, inquiry);
+        if own_world {
+            worldly(&totals, &mut stored);
+        }
         self.books(ledger, &totals, stored, inquiry);
         Ok(())
     }
@@ -192,6 +198,18 @@ impl Outside {
             let totals = totals.get(asset).copied().unwrap_or_default();
             let sums = sums.get(asset).copied().unwrap_or_default();
             inquiry.add(conserve::books(ledger, false, *asset, &totals, &sums));
+        }
+    }
+}
+
+/// Takes the ledger's word for what it has with the world. The total and the clearing still bind it:
+/// what it takes from users without an operation shows in one of them, or in its own world.
+fn worldly(totals: &[(AssetId, Totals)], stored: &mut Vec<(AssetId, Sums)>) {
+    for (asset, totals) in totals {
+        let external = totals.world.saturating_neg();
+        match stored.iter_mut().find(|(of, _)| of == asset) {
+            Some((_, sums)) => sums.external = external,
+            None => stored.push((*asset, Sums { external, ..Sums::default() })),
         }
     }
 }

@@ -9,6 +9,9 @@ use reqwest::{Method, Url};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
+/// How long a connection waits for its next request.
+const IDLE: Duration = Duration::from_secs(10);
+
 /// How a ledger is reached.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -115,6 +118,8 @@ impl Http {
             .http1_only()
             .tcp_nodelay(true)
             .connect_timeout(Duration::from_millis(settings.connect_timeout_ms))
+            // sooner than anybody at the other end closes it: a request must not meet a closed one
+            .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(if keep == Keep::Open { settings.max_in_flight } else { 0 })
             .build()
             .map_err(|fault| Unfit(format!("no client can be made: {fault}")))?;

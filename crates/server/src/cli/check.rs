@@ -4,7 +4,7 @@ use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
-use crate::config::{Config, Data};
+use crate::config::{Config, Data, Ledgers};
 use crate::house::{self, House};
 use crate::http::ops;
 use crate::layers::Origin;
@@ -34,14 +34,14 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let layers = global.layers()?;
     // it is the proof that a person wants to read
     let quiet = *layers.origin("log.level") == Origin::Default;
-    let Config { data: Data { dir }, mut log, .. } = layers.config;
+    let Config { data: Data { dir }, mut log, ledgers, .. } = layers.config;
     if quiet {
         "warn".clone_into(&mut log.level);
     }
     telemetry::start(&log);
     wait(async {
         let here = if dir.join(store::embedded::FILE).is_file() {
-            match opened(&dir).await {
+            match opened(&dir, &ledgers).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => None,
                 other => Some(other?),
@@ -65,12 +65,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 }
 
 /// One round on the folder itself. The engine is not started: nothing is carried on.
-async fn opened(dir: &Path) -> Result<Proof, Fault> {
+async fn opened(dir: &Path, ledgers: &Ledgers) -> Result<Proof, Fault> {
     let fatal: Fatal = Arc::new(|what| {
         show::complain(&what);
         std::process::exit(Exit::Io.code());
     });
-    let house = House::open(dir, Arc::new(NoMeter), fatal).await?;
+    let house = House::open(dir, ledgers, Arc::new(NoMeter), fatal).await?;
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
     let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
     let report = round.map_err(failed)?;

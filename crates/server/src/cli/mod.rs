@@ -9,6 +9,7 @@ mod external;
 mod remote;
 mod serve;
 mod show;
+mod spot;
 mod token;
 mod transfer;
 
@@ -72,6 +73,9 @@ enum Command {
     /// Look at accounts.
     #[command(subcommand)]
     Account(account::Command),
+    /// A Spot core that is served by itself.
+    #[command(subcommand)]
+    Spot(spot::Command),
     /// Prove that nothing was lost.
     Check(check::Args),
     /// Print the effective settings, or look one file over.
@@ -111,6 +115,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Deposit(args) => external::deposit(global, args),
         Command::Withdraw(args) => external::withdraw(global, args),
         Command::Account(command) => account::run(global, command),
+        Command::Spot(command) => spot::run(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Config(args) => config::run(global, args),
     }

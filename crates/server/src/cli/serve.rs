@@ -35,7 +35,7 @@ pub(super) struct Args {
 }
 
 /// How long connections may finish what they are answering.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// How long open transfers may reach their end before they are left to the next start.
 const DRAIN_MS: u64 = 5_000;
 /// The engine and the door share few cores.
@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 }
 
 /// Ends the process on the spot: nothing may be answered after it.
-fn fatal(exit: Exit) -> Fatal {
+pub(super) fn fatal(exit: Exit) -> Fatal {
     Arc::new(move |what| {
         tracing::error!("{what}; ending: what was acknowledged is durable");
         std::process::exit(exit.code());
@@ -79,7 +79,8 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let address = listener.local_addr()?;
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
-    let house = House::open(&config.data.dir, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let house =
+        House::open(&config.data.dir, &config.ledgers, Arc::clone(&meter), fatal(Exit::Io)).await?;
     let keys = keys(config, &house.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
     let engine = house.start(config, meter, &tasks).await?;
@@ -107,14 +108,16 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     http::serve::serve(listener, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
     app.engine.drain(DRAIN_MS).await;
     tasks.ending();
-    if let Err(fault) = house.spot.snapshot().await {
+    if let Some(spot) = &house.spot
+        && let Err(fault) = spot.snapshot().await
+    {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");
     }
     tracing::info!("drained");
     Ok(())
 }
 
-async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
+pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {
     TcpListener::bind(address).await.map_err(|fault| {
         let denied = fault.kind() == std::io::ErrorKind::PermissionDenied;
         let exit = if denied { Exit::NoPerm } else { Exit::Unavailable };

@@ -5,6 +5,7 @@ mod auth;
 mod conservation;
 mod data;
 mod engine;
+mod ledgers;
 mod limits;
 mod log;
 mod ops;
@@ -13,6 +14,7 @@ pub mod reference;
 pub mod secret;
 pub mod section;
 mod server;
+mod spot;
 mod transfer;
 
 pub use self::alerts::Alerts;
@@ -20,11 +22,13 @@ pub use self::auth::Auth;
 pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::engine::Engine;
+pub use self::ledgers::{Form, Kind, Ledger, Ledgers};
 pub use self::limits::Limits;
 pub use self::log::{Format, Log};
 pub use self::ops::Ops;
 pub use self::secret::Secret;
 pub use self::server::Server;
+pub use self::spot::Spot;
 pub use self::transfer::Transfer;
 
 use self::section::{Broken, Rules, section};
@@ -45,6 +49,8 @@ section! {
         transfer: Transfer = Transfer::default(),
         /// How transfers are carried.
         engine: Engine = Engine::default(),
+        /// The ledgers, each an account type.
+        ledgers: Ledgers = Ledgers::default(),
         /// How much one user may ask for. A repeat with the same key is never counted.
         limits: Limits = Limits::default(),
         /// When a person is told.
@@ -53,6 +59,8 @@ section! {
         ops: Ops = Ops::default(),
         /// The proof that nothing was lost.
         conservation: Conservation = Conservation::default(),
+        /// A Spot core that is served by itself (`portage spot serve`).
+        spot: Spot = Spot::default(),
         /// The log, on stderr.
         log: Log = Log::default(),
     }
@@ -85,9 +93,11 @@ impl Config {
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);
         self.engine.rules(&mut rules);
+        self.ledgers.rules(&mut rules);
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
         self.conservation.rules(&mut rules);
+        self.spot.rules(&mut rules);
         self.log.rules(&mut rules);
         rules.broken()
     }
@@ -104,7 +114,7 @@ impl Config {
             fuse: self.engine.fuse,
             max_open: self.engine.max_open,
             conservation_interval_ms: self.conservation.interval_ms,
-            irreversible: Vec::new(),
+            irreversible: self.ledgers.irreversible(),
         }
     }
 }

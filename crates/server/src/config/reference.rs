@@ -39,6 +39,11 @@ pub fn page() -> String {
 /// A section: its keys, then the tables in it.
 fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String) {
     let path = if section.named { format!("{path}.<name>") } else { path.to_owned() };
+    // of tables with names of their own, any shows what each begins with
+    let defaults = match defaults {
+        Some(Value::Object(named)) if section.named => named.values().next(),
+        other => other,
+    };
     let (plain, tables): (Vec<&Key>, Vec<&Key>) =
         section.inner.iter().partition(|key| key.inner.is_empty());
     text.push_str(&format!("\n## `[{path}]`\n\n{}\n", sentence(section.about)));

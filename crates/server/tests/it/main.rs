@@ -14,4 +14,6 @@ mod pairs;
 #[cfg(test)]
 mod release;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod rig;

@@ -5,7 +5,7 @@ use kernel::answer::Answer;
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
-    Enlist, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
+    Enlist, Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
 };
 use kernel::unit::{Key, Op, Operation};
 use std::sync::Arc;
@@ -17,6 +17,14 @@ pub trait LedgerShell: Send + Sync {
     /// In the place of [`Ledger::id`].
     fn id(&self) -> LedgerId {
         self.inner().id()
+    }
+    /// In the place of [`Ledger::form`].
+    fn form(&self) -> Form {
+        self.inner().form()
+    }
+    /// In the place of [`Ledger::own_world`].
+    fn own_world(&self) -> bool {
+        self.inner().own_world()
     }
     /// In the place of [`Ledger::hello`].
     fn hello(&self) -> Fut<'_, Heard<()>> {
@@ -63,6 +71,12 @@ pub trait LedgerShell: Send + Sync {
 impl<T: LedgerShell> Ledger for Shell<T> {
     fn id(&self) -> LedgerId {
         self.0.id()
+    }
+    fn form(&self) -> Form {
+        self.0.form()
+    }
+    fn own_world(&self) -> bool {
+        self.0.own_world()
     }
     fn hello(&self) -> Fut<'_, Heard<()>> {
         self.0.hello()

@@ -22,7 +22,7 @@ use kernel::ports::ledger::{External, Moved, World};
 use serde_json::{Value, json};
 use server::auth::token::Minted;
 use server::auth::verify::Verifier;
-use server::config::Config;
+use server::config::{Config, Ledgers};
 use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
@@ -100,7 +100,9 @@ impl Door {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
         let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
-        let house = House::open(dir.path(), metrics.clone(), fatal.clone()).await.expect("a house");
+        let house = House::open(dir.path(), &Ledgers::default(), metrics.clone(), fatal.clone())
+            .await
+            .expect("a house");
         let tasks = Tasks::new(fatal);
         tasks.ending();
         let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");

@@ -10,6 +10,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::retry::Backoff;
 use server::auth::verify::Verifier;
+use server::config::Ledgers;
 use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
@@ -105,7 +106,7 @@ struct Machine {
 impl Machine {
     async fn open(folder: &Path, fatal: &Fatal) -> Self {
         let metrics = Arc::new(Metrics::default());
-        let house = House::open(folder, metrics.clone(), fatal.clone()).await;
+        let house = House::open(folder, &Ledgers::default(), metrics.clone(), fatal.clone()).await;
         Self { house: house.expect("the folder opens"), metrics }
     }
 

@@ -1,0 +1,243 @@
+//! `[ledgers.<name>]`
+
+use super::secret::Secret;
+use super::section::{Key, Rules, Setting, Shape, section};
+use kernel::ids::LedgerId;
+use ledgers::remote;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where a ledger is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// In the journal's own store.
+    Embedded,
+    /// A core in this process, in the data folder.
+    InProcess,
+    /// At the other end of a network.
+    Remote,
+}
+
+impl Setting for Kind {
+    const KIND: &'static str = "`embedded` (funding), `in_process` (spot) or `remote`";
+    const SHAPE: Shape = Shape::Text;
+}
+
+/// Which contract a remote ledger keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Identity, numbers, fences, listing, totals.
+    Full,
+    /// One operation at a time, and a query.
+    Simple,
+}
+
+impl Setting for Form {
+    const KIND: &'static str = "`full` or `simple`";
+    const SHAPE: Shape = Shape::Text;
+}
+
+section! {
+    /// One ledger.
+    Ledger {
+        /// Where it is. Not set: funding is `embedded`, spot `in_process`, the others are no account types.
+        kind: Option<Kind> = None,
+        /// Where the routes of a remote ledger begin.
+        url: String = String::new(),
+        /// The bearer token for it.
+        token: Secret = Secret::default(),
+        /// `full`, or `simple` for a service that proves nothing: a standing case says so.
+        form: Form = Form::Full,
+        /// How long one request may take, its answer included; then nobody knows.
+        timeout_ms: u64 = 2_000,
+        /// How long a connection to it may take to stand.
+        connect_timeout_ms: u64 = 1_000,
+        /// So many requests to it at once; the others wait.
+        max_in_flight: usize = 32,
+        /// The most operations of one request.
+        batch: usize = 1_000,
+        /// It can give back what it withdrew. Where not, a refusal at the target waits for a person.
+        reversible: bool = true,
+    }
+}
+
+/// The ledgers by name, each an account type.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ledgers(BTreeMap<String, Ledger>);
+
+/// What there may be.
+const ALL: [LedgerId; 4] = [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::FUTURE, LedgerId::MARGIN];
+
+fn named(id: LedgerId) -> String {
+    id.name().to_lowercase()
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self(ALL.into_iter().map(|id| (named(id), Ledger::default())).collect())
+    }
+}
+
+impl Setting for Ledgers {
+    const KIND: &'static str = <BTreeMap<String, Ledger> as Setting>::KIND;
+    const SHAPE: Shape = <BTreeMap<String, Ledger> as Setting>::SHAPE;
+    const KEYS: &'static [Key] = <BTreeMap<String, Ledger> as Setting>::KEYS;
+    const NAMED: bool = true;
+}
+
+impl Ledger {
+    /// How it is reached, where it is remote.
+    pub fn reached(&self) -> remote::Settings {
+        remote::Settings {
+            url: self.url.clone(),
+            token: remote::Token(self.token.reveal().to_owned()),
+            timeout_ms: self.timeout_ms,
+            connect_timeout_ms: self.connect_timeout_ms,
+            max_in_flight: self.max_in_flight,
+            batch: self.batch,
+        }
+    }
+
+    fn rules(&self, id: LedgerId, rules: &mut Rules) {
+        let name = named(id);
+        let key = |key: &str| format!("ledgers.{name}.{key}");
+        let fits = match self.kind {
+            None => true,
+            Some(Kind::Remote) => id != LedgerId::FUNDING,
+            Some(Kind::Embedded) => id == LedgerId::FUNDING,
+            Some(Kind::InProcess) => id == LedgerId::SPOT,
+        };
+        let may = match id {
+            LedgerId::FUNDING => "`embedded` or not set: it lives in the journal's own store",
+            LedgerId::SPOT => "`in_process`, `remote` or not set",
+            _ => "`remote`, or not set: then it is no account type",
+        };
+        rules.need(key("kind"), fits, may);
+        if self.kind != Some(Kind::Remote) || !fits {
+            let only = format!("only for a remote ledger: ledgers.{name}.kind is not `remote`");
+            rules.need(key("url"), self.url.is_empty() || !fits, &only);
+            rules.need(key("token"), self.token.is_empty() || !fits, &only);
+            rules.need(key("form"), self.form == Form::Full || !fits, &only);
+            return;
+        }
+        if let Err(why) = remote::address(&self.url) {
+            rules.need(key("url"), false, &why.to_string());
+        }
+        let graphic = self.token.reveal().bytes().all(|byte| byte.is_ascii_graphic());
+        rules.need(key("token"), graphic, "visible ASCII characters");
+        rules.need(key("timeout_ms"), (10..=60_000).contains(&self.timeout_ms), "from 10 to 60000");
+        rules.need(
+            key("connect_timeout_ms"),
+            (1..=self.timeout_ms).contains(&self.connect_timeout_ms),
+            &format!("above 0 and not above ledgers.{name}.timeout_ms"),
+        );
+        rules.need(
+            key("max_in_flight"),
+            (1..=1_024).contains(&self.max_in_flight),
+            "from 1 to 1024",
+        );
+        rules.need(key("batch"), (1..=10_000).contains(&self.batch), "from 1 to 10000");
+    }
+}
+
+impl Ledgers {
+    /// Those of which anything is set, by number.
+    fn all(&self) -> impl Iterator<Item = (LedgerId, &Ledger)> {
+        ALL.into_iter().filter_map(|id| Some((id, self.0.get(&named(id))?)))
+    }
+
+    /// Those at the other end of a network, by number.
+    pub fn remote(&self) -> impl Iterator<Item = (LedgerId, &Ledger)> {
+        self.all().filter(|(_, ledger)| ledger.kind == Some(Kind::Remote))
+    }
+
+    /// Those that cannot give back what they withdrew.
+    pub fn irreversible(&self) -> Vec<LedgerId> {
+        self.all().filter(|(_, ledger)| !ledger.reversible).map(|(id, _)| id).collect()
+    }
+
+    /// One more at the other end of a network, for tests.
+    #[must_use]
+    pub fn with(mut self, id: LedgerId, ledger: Ledger) -> Self {
+        self.0.insert(named(id), ledger);
+        self
+    }
+
+    pub(super) fn rules(&self, rules: &mut Rules) {
+        for name in self.0.keys() {
+            let known = ALL.into_iter().any(|id| named(id) == *name);
+            let names = "no such ledger; there may be funding, spot, future, margin";
+            rules.need(format!("ledgers.{name}"), known, names);
+        }
+        for (id, ledger) in self.all() {
+            ledger.rules(id, rules);
+        }
+        let plain = |url: &str| url.trim_end_matches('/').to_owned();
+        let mut seen: Vec<(String, LedgerId)> = Vec::new();
+        for (id, ledger) in self.remote() {
+            let url = plain(&ledger.url);
+            if let Some((_, other)) = seen.iter().find(|(known, _)| *known == url) {
+                rules.need(
+                    format!("ledgers.{}.url", named(id)),
+                    false,
+                    &format!("one ledger is one account type: {} is there already", other.name()),
+                );
+            }
+            seen.push((url, id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, Kind, Ledger, Ledgers, Rules};
+    use kernel::ids::LedgerId;
+
+    fn broken(ledgers: &Ledgers) -> Vec<String> {
+        let mut rules = Rules::default();
+        ledgers.rules(&mut rules);
+        rules.broken().into_iter().map(|broken| broken.key).collect()
+    }
+
+    fn remote(url: &str) -> Ledger {
+        Ledger { kind: Some(Kind::Remote), url: url.to_owned(), ..Ledger::default() }
+    }
+
+    #[test]
+    fn what_fits_together() {
+        let all = Ledgers::default();
+        assert_eq!(broken(&all), [""; 0]);
+        let two = all
+            .with(LedgerId::FUTURE, remote("https://a.example/future"))
+            .with(LedgerId::MARGIN, Ledger { form: Form::Simple, ..remote("http://127.0.0.1:1") });
+        assert_eq!(broken(&two), [""; 0]);
+        let ids: Vec<_> = two.remote().map(|(id, _)| id).collect();
+        assert_eq!(ids, [LedgerId::FUTURE, LedgerId::MARGIN]);
+    }
+
+    #[test]
+    fn what_does_not() {
+        let with = |id, ledger| broken(&Ledgers::default().with(id, ledger));
+        let of = |kind| Ledger { kind: Some(kind), ..Ledger::default() };
+        assert_eq!(with(LedgerId::FUNDING, remote("http://x")), ["ledgers.funding.kind"]);
+        assert_eq!(with(LedgerId::FUTURE, of(Kind::InProcess)), ["ledgers.future.kind"]);
+        assert_eq!(with(LedgerId::SPOT, of(Kind::Embedded)), ["ledgers.spot.kind"]);
+        assert_eq!(with(LedgerId::SPOT, of(Kind::Remote)), ["ledgers.spot.url"]);
+        let address = Ledger { kind: None, ..remote("http://x") };
+        assert_eq!(with(LedgerId::MARGIN, address), ["ledgers.margin.url"]);
+        let hasty = Ledger { timeout_ms: 20, connect_timeout_ms: 21, ..remote("http://x") };
+        assert_eq!(with(LedgerId::SPOT, hasty), ["ledgers.spot.connect_timeout_ms"]);
+        let none = Ledger { max_in_flight: 0, batch: 0, ..remote("http://x") };
+        assert_eq!(
+            with(LedgerId::SPOT, none),
+            ["ledgers.spot.max_in_flight", "ledgers.spot.batch"]
+        );
+        let twice = Ledgers::default()
+            .with(LedgerId::FUTURE, remote("http://x/a"))
+            .with(LedgerId::MARGIN, remote("http://x/a/"));
+        assert_eq!(broken(&twice), ["ledgers.margin.url"]);
+    }
+}

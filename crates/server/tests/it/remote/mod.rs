@@ -1,0 +1,4 @@
+//! Ledgers at the other end of real HTTP.
+
+mod served;
+mod suite;
