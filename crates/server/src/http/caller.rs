@@ -3,6 +3,7 @@
 use super::App;
 use super::error::Refusal;
 use crate::auth::{Caller, Scope};
+use crate::telemetry;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -34,10 +35,11 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> 
 
 async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
     let caller = caller(app, headers).await?;
+    telemetry::asked_by(&caller.principal);
     if caller.may(scope) {
         return Ok(caller);
     }
-    tracing::warn!(target: "security", principal = %caller.principal, scope = scope.name(), "scope missing");
+    tracing::warn!(target: "security", scope = scope.name(), "scope missing");
     let sentence = format!("This route needs the scope `{}`", scope.name());
     Err(Refusal::because(Code::Forbidden, sentence))
 }
@@ -98,7 +100,7 @@ pub fn acts_for(caller: &Caller, body: Option<u64>) -> Result<UserId, Refusal> {
     let own = own(caller)?;
     match body {
         Some(id) if id != own.0 => {
-            tracing::warn!(target: "security", principal = %caller.principal, user_id = id, "another user's money");
+            tracing::warn!(target: "security", user_id = id, "another user's money");
             Err(Refusal::because(Code::Forbidden, "`user_id` is not the token's own"))
         }
         _ => Ok(own),

@@ -2,6 +2,7 @@
 
 use super::App;
 use super::error::{Refusal, retry_after};
+use crate::telemetry;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -13,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use kernel::ids::Id;
 use std::sync::Arc;
+use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
@@ -24,9 +26,11 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     let shown = request.headers().contains_key(AUTHORIZATION);
-    let mut response = next.run(request).await;
+    let span = telemetry::request(&id);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let _here = span.enter();
     if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
-        tracing::debug!(request_id = id, code = %refusal.code, "refused: {}", refusal.sentence);
+        tracing::debug!(target: "access", code = %refusal.code, "refused: {}", refusal.sentence);
         *response.body_mut() = Body::from(refusal.body(&id));
         let headers = response.headers_mut();
         headers.remove(CONTENT_LENGTH);
@@ -52,6 +56,6 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let nanos = app.clock.ticks().saturating_sub(start);
     app.metrics.request(route, status.as_u16(), nanos);
-    tracing::debug!(request_id = id, %method, route, status = status.as_u16(), nanos, "answered");
+    tracing::debug!(target: "access", %method, route, status = status.as_u16(), nanos, "answered");
     response
 }

@@ -102,10 +102,12 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 )]
 pub(super) async fn metrics(State(app): State<Arc<App>>, _: Peeks) -> Result<Response, Refusal> {
     let journal = app.engine.journal();
-    let counts = journal.counts().await.map_err(|cause| {
+    let silent = |cause| {
         unknown("metrics", &cause);
         Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    })?;
+    };
+    let counts = journal.counts().await.map_err(silent)?;
+    app.metrics.cases(&journal.open_cases().await.map_err(silent)?);
     app.metrics.counted(app.engine.flows(), &counts, journal.now());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())

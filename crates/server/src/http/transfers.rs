@@ -11,6 +11,7 @@ use super::shown::{Outcome, Transfer, TransferStory, Unmade};
 use super::weigh::{Ask, Names};
 use super::{App, made, shown, unknown, wire};
 use crate::auth::Caller;
+use crate::telemetry;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -75,6 +76,7 @@ pub(super) async fn create(
         return dry::would(&app, &ask).await;
     }
     let accepted = made::made(&app, &ask).await?;
+    telemetry::about(accepted.record.id);
     let (outcome, transfer) = shown::made(&app, &accepted);
     let response = match outcome {
         Outcome::Committed | Outcome::Pending => (outcome.status(), Json(transfer)).into_response(),
@@ -140,6 +142,7 @@ pub(super) async fn seen(
 ) -> Result<(Record, Vec<Linked>), Refusal> {
     let nothing = || Refusal::of(Code::NotFound);
     let id = wire::id(req_id).ok_or_else(nothing)?;
+    telemetry::about(id);
     let found = app.engine.transfer(id).await.map_err(|cause| {
         unknown("get", &cause);
         Refusal::because(Code::SystemError, "The journal does not answer at the moment")

@@ -9,6 +9,7 @@ use super::segments::Segments;
 use super::shown::{self, Outcome};
 use super::weigh::{Ask, Names};
 use super::{App, made, transfers, wire};
+use crate::telemetry;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
@@ -165,6 +166,7 @@ pub(super) async fn create(
     let ask = Ask { principal, user, key, names: Names::V2, body };
     let accepted = made::made(&app, &ask).await?;
     let record = &accepted.record;
+    telemetry::about(record.id);
     let (outcome, _) = Outcome::of(&app, record);
     let status = match outcome {
         Outcome::Committed => "committed",

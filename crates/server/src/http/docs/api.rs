@@ -1,6 +1,7 @@
 //! The API's description as a page.
 
 use super::markdown::{escaped, inline};
+use kernel::code::Code;
 use serde_json::Value;
 
 /// Everything between the page's head and its end.
@@ -206,7 +207,15 @@ fn said(value: &Value) -> String {
     escaped(value.as_str().unwrap_or_default())
 }
 
-/// A sentence of the description, with its `code`.
+/// A sentence of the description, with its `code`; an error's code leads to its page.
 fn plain(value: &Value) -> String {
-    inline(value.as_str().unwrap_or_default(), &|_| None)
+    let html = inline(value.as_str().unwrap_or_default(), &|_| None);
+    let linked = html.split("<code>").map(|part| match part.split_once("</code>") {
+        Some((word, rest)) if Code::parse(word).is_some() => {
+            format!("<a href=\"/docs/errors/{word}\"><code>{word}</code></a>{rest}")
+        }
+        Some((word, rest)) => format!("<code>{word}</code>{rest}"),
+        None => part.to_owned(),
+    });
+    linked.collect()
 }

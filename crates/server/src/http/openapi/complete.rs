@@ -160,6 +160,9 @@ fn described(operation: &mut Value, schemas: &Value) {
             } else {
                 with_example(content, schemas);
             }
+            if let (Some(example), "202") = (content.get_mut("example"), number.as_str()) {
+                examples::pending(example);
+            }
         }
     }
 }

@@ -57,6 +57,20 @@ fn object(schema: &Value, schemas: &Value) -> Option<Value> {
     Some(Value::Object(example))
 }
 
+/// A transfer that goes on.
+pub(super) fn pending(example: &mut Value) {
+    let said = [
+        ("state", "PENDING"),
+        ("status", "pending"),
+        ("message", "Bringing the money to the target account"),
+    ];
+    for (name, value) in said {
+        if let Some(field) = example.get_mut(name) {
+            *field = value.into();
+        }
+    }
+}
+
 /// Whether a form is an error's, or has it as a part.
 pub(super) fn is_problem(schema: &Value, schemas: &Value) -> bool {
     let schema = resolved(schemas, schema);

@@ -6,6 +6,7 @@ mod dry;
 mod keys;
 mod order;
 mod pace;
+mod pages;
 mod routes;
 mod spellings;
 mod tokens;

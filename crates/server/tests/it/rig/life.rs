@@ -6,6 +6,7 @@ use super::points::Point;
 use super::{journal, ledger, lies};
 use engine::{Engine, Parts, Settings};
 use kernel::ids::{UserId, WorkerId};
+use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::retry::Backoff;
@@ -15,7 +16,7 @@ use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
 use server::metrics::Metrics;
-use server::ports::{Fatal, Tasks};
+use server::ports::{Fatal, SystemClock, Tasks};
 use sim::shell::Shell;
 use sim::wrong;
 use std::future::Future;
@@ -68,10 +69,7 @@ impl Life {
             }
             (Arc::new(machine.app(engine, &control)), rivals)
         });
-        let now = || {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
-        };
+        let now = || SystemClock::default().now();
         let router = lies::door(wrong::chosen().as_deref(), server::http::router(app.clone()), now);
         Self { control, app, router, ends, rivals, tasks, runtime: Some(runtime) }
     }

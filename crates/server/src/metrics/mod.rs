@@ -1,31 +1,26 @@
 //! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
 
+mod book;
+
+pub use self::book::Entry;
+
+use self::book::{Book, labels};
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset};
+use kernel::people::OpenCase;
 use kernel::ports::journal::Count;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::table::Flows;
-use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Metric, Registry};
+use prometheus_client::registry::Registry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-macro_rules! labels {
-    ($($name:ident { $($label:ident),+ })*) => {$(
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-        struct $name { $($label: String),+ }
-        impl $name {
-            fn of($($label: &str),+) -> Self {
-                Self { $($label: $label.to_owned()),+ }
-            }
-        }
-    )*};
-}
 
 labels! {
     FlowState { flow, state }
@@ -39,6 +34,7 @@ labels! {
     OfFlow { flow }
     OfCode { code }
     Route { route, status }
+    OfBuild { version }
 }
 
 type Number = Gauge<f64, AtomicU64>;
@@ -47,6 +43,7 @@ type Number = Gauge<f64, AtomicU64>;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    entries: Vec<Entry>,
     transfers: Family<FlowState, Counter>,
     open: Family<FlowState, Gauge>,
     oldest: Family<FlowState, Number>,
@@ -66,13 +63,25 @@ pub struct Metrics {
     refused: Family<OfCode, Counter>,
     requests: Family<Route, Histogram>,
     assets: Mutex<Vec<Asset>>,
+    /// The labels of cases that were ever open here.
+    kinds: Mutex<BTreeSet<OfCase>>,
 }
 
-/// 100 µs to 26 s, each bound four times the one before, with a middle.
-fn times() -> Histogram {
+/// 100 µs to 26 s: what a person or a network waits for.
+fn waits() -> Histogram {
     Histogram::new([
         0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.003_2, 0.006_4, 0.012_8, 0.025_6, 0.051_2,
         0.102_4, 0.204_8, 0.409_6, 0.819_2, 1.638_4, 6.553_6, 26.214_4,
+    ])
+}
+
+/// 1 µs to 26 s: a ledger in this process answers within microseconds, one behind a network within
+/// milliseconds or never.
+fn calls() -> Histogram {
+    Histogram::new([
+        0.000_001, 0.000_002, 0.000_004, 0.000_008, 0.000_016, 0.000_032, 0.000_064, 0.000_128,
+        0.000_256, 0.000_512, 0.001_024, 0.002_048, 0.004_096, 0.008_192, 0.016_384, 0.032_768,
+        0.065_536, 0.131_072, 0.262_144, 0.524_288, 1.048_576, 6.553_6, 26.214_4,
     ])
 }
 
@@ -80,43 +89,35 @@ fn sizes() -> Histogram {
     Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
 }
 
-/// The registry, while metrics are being entered.
-#[derive(Default)]
-struct Book(Registry);
-
-impl Book {
-    fn enter<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
-        self.0.register(format!("portage_{name}"), help, metric.clone());
-        metric
-    }
-}
-
 impl Default for Metrics {
     #[rustfmt::skip]
     fn default() -> Self {
         let mut book = Book::default();
-        // the client library appends `_total` to the names of counters
+        let build: Family<OfBuild, Gauge> = book.gauges("build_info", "1, for the version that runs");
+        build.get_or_create(&OfBuild::of(env!("CARGO_PKG_VERSION"))).set(1);
         Self {
-            transfers: book.enter("transfers", "Transfers that reached this state: their first, and their last", Family::default()),
-            open: book.enter("transfers_open", "Transfers that stand in this state", Family::default()),
-            oldest: book.enter("oldest_open_seconds", "Age of the oldest transfer in this state", Family::default()),
-            steps: book.enter("step_duration_seconds", "Time until a call was answered", Family::new_with_constructor(times)),
-            durations: book.enter("transfer_duration_seconds", "Time from opening to end", Family::new_with_constructor(times)),
-            retries: book.enter("retries", "Calls without a clear answer", Family::default()),
-            batches: book.enter("batch_size", "Items that a station took at once", Family::new_with_constructor(sizes)),
-            commits: book.enter("journal_commit_seconds", "Time until a group of units was durable", times()),
-            queues: book.enter("queue_depth", "Items that wait at a station", Family::default()),
-            in_flight: book.enter("money_in_flight", "Money between two ledgers, in the asset's unit", Family::default()),
-            drift: book.enter("conservation_drift", "Money that does not add up, in the asset's unit", Family::default()),
-            halted: book.enter("halted", "1 while no money moves", Gauge::default()),
-            cases: book.enter("cases_open", "Questions for a person that are open", Family::default()),
-            unclear: book.enter("unknown_open", "Open transfers that wait for a clear answer", Family::default()),
-            replays: book.enter("idempotent_replays", "Keys that came again with the same body", Family::default()),
-            conflicts: book.enter("idempotent_conflicts", "Keys that came again with another body", Family::default()),
-            refused: book.enter("refused", "Creates that were refused before anything was opened", Family::default()),
-            requests: book.enter("http_request_duration_seconds", "Time until a request was answered", Family::new_with_constructor(times)),
+            transfers: book.counters("transfers", "Transfers that reached this state: their first, and their last"),
+            open: book.gauges("transfers_open", "Transfers that stand in this state"),
+            oldest: book.gauges("oldest_open_seconds", "Age of the oldest transfer in this state"),
+            steps: book.histograms("step_duration_seconds", "Time until a call was answered", calls),
+            durations: book.histograms("transfer_duration_seconds", "Time from opening to end, in whole milliseconds", waits),
+            unclear: book.gauges("unknown_open", "Open transfers that wait for a clear answer of this system"),
+            retries: book.counters("retries", "Calls without a clear answer; each is made again"),
+            batches: book.histograms("batch_size", "Items that a station took at once", sizes),
+            commits: book.histogram("journal_commit_seconds", "Time until a group of units was durable", calls()),
+            queues: book.gauges("queue_depth", "Items that wait at a station"),
+            in_flight: book.gauges("money_in_flight", "Money between two ledgers, in the asset's unit"),
+            drift: book.gauges("conservation_drift", "Money that does not add up, in the asset's unit: 0, always"),
+            halted: book.single("halted", "1 while no money moves", Gauge::default()),
+            cases: book.gauges("cases_open", "Questions for a person that are open, by the journal"),
+            replays: book.counters("idempotent_replays", "Keys that came again with the same body"),
+            conflicts: book.counters("idempotent_conflicts", "Keys that came again with another body"),
+            refused: book.counters("refused", "Creates that were refused before anything was opened"),
+            requests: book.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
             assets: Mutex::default(),
-            registry: book.0,
+            kinds: Mutex::default(),
+            entries: book.entries,
+            registry: book.registry,
         }
     }
 }
@@ -154,6 +155,28 @@ impl Metrics {
             let age = Duration::from_millis(now.saturating_sub(count.oldest)).as_secs_f64();
             self.oldest.get_or_create(&label).set(age);
         }
+    }
+
+    /// What the journal says of open cases. Kinds without one stay, at zero: a rule that waits for
+    /// zero must see it.
+    pub fn cases(&self, open: &[OpenCase]) {
+        let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        for case in open {
+            let count = counts.entry((&case.kind, case.severity.name())).or_default();
+            *count = count.saturating_add(1);
+        }
+        let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = counts.keys().map(|(kind, severity)| OfCase::of(kind, severity));
+        known.extend(new);
+        for label in known.iter() {
+            let count = counts.get(&(&*label.kind, &*label.severity)).copied().unwrap_or_default();
+            self.cases.get_or_create(label).set(count);
+        }
+    }
+
+    /// Every metric, by the name under which it is read.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The page that Prometheus reads.
@@ -235,33 +258,4 @@ impl Meter for Metrics {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Metrics;
-    use kernel::ids::AssetId;
-    use kernel::money::Asset;
-    use kernel::ports::meter::{Meter, Seen};
-
-    #[test]
-    fn the_page_has_the_contract_s_names() {
-        let metrics = Metrics::default();
-        metrics.know(&Asset::fresh());
-        metrics.see(Seen::Opened { flow: "internal" });
-        metrics.see(Seen::Round { asset: AssetId(3), drift: -1_500_000, in_flight: 25 });
-        metrics.see(Seen::Commit { nanos: 1_000_000, units: 3 });
-        metrics.see(Seen::Replay { flow: "internal" });
-        metrics.see(Seen::Halted(true));
-        metrics.request("/health", 200, 5_000);
-        let page = metrics.page();
-        for line in [
-            r#"portage_transfers_total{flow="internal",state="INIT"} 1"#,
-            r#"portage_conservation_drift{asset="USDT"} -1.5"#,
-            r#"portage_money_in_flight{asset="USDT"} 0.000025"#,
-            r#"portage_idempotent_replays_total{flow="internal"} 1"#,
-            "portage_journal_commit_seconds_count 1",
-            "portage_halted 1",
-            r#"portage_http_request_duration_seconds_count{route="/health",status="200"} 1"#,
-        ] {
-            assert!(page.contains(line), "{line}\n{page}");
-        }
-    }
-}
+mod tests;

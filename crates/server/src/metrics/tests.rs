@@ -1,0 +1,199 @@
+//! The page against the contract, and the guide against the page.
+
+use super::book::Kind;
+use super::{Entry, Metrics};
+use kernel::code::Code;
+use kernel::ids::AssetId;
+use kernel::money::Asset;
+use kernel::people::{About, OpenCase};
+use kernel::ports::meter::{Meter, Seen};
+use kernel::unit::Severity;
+
+/// The contract's names for this release (`spec/storage.md`), with their labels.
+const SPEC: &[&str] = &[
+    "portage_transfers_total{flow,state}",
+    "portage_transfers_open{flow,state}",
+    "portage_oldest_open_seconds{flow,state}",
+    "portage_step_duration_seconds{flow,act,answer}",
+    "portage_transfer_duration_seconds{flow,outcome}",
+    "portage_unknown_open{flow,system}",
+    "portage_retries_total{flow,act}",
+    "portage_batch_size{station}",
+    "portage_journal_commit_seconds{}",
+    "portage_queue_depth{station}",
+    "portage_money_in_flight{asset}",
+    "portage_conservation_drift{asset}",
+    "portage_halted{}",
+    "portage_cases_open{kind,severity}",
+    "portage_idempotent_replays_total{flow}",
+    "portage_idempotent_conflicts_total{flow}",
+    "portage_http_request_duration_seconds{route,status}",
+];
+
+const GUIDE: &str = include_str!("../../../../docs/guide/telemetry.md");
+const ALERTS: &str = include_str!("../../../../docs/guide/alerts.yml");
+
+fn spelt(entry: &Entry) -> String {
+    format!("{}{{{}}}", entry.exported(), entry.labels.join(","))
+}
+
+/// A process in which everything was measured once.
+fn busy() -> Metrics {
+    let metrics = Metrics::default();
+    metrics.know(&Asset::fresh());
+    let (flow, act) = ("internal", "DELIVER");
+    for seen in [
+        Seen::Commit { nanos: 1_000_000, units: 3 },
+        Seen::Step { flow, act, answer: "DONE", nanos: 3_000 },
+        Seen::Opened { flow },
+        Seen::Ended { flow, state: "COMMITTED", took: 7 },
+        Seen::Batch { station: "intake", items: 3 },
+        Seen::Queue { station: "intake", items: 3 },
+        Seen::Retry { flow, act },
+        Seen::Refused { code: Code::InvalidAmount },
+        Seen::Replay { flow },
+        Seen::Conflict { flow },
+        Seen::Cases { kind: "STUCK", severity: Severity::Warning, open: 2 },
+        Seen::Unclear { flow, system: "SPOT", open: 4 },
+        Seen::Round { asset: AssetId(3), drift: -1_500_000, in_flight: 25 },
+        Seen::Halted(true),
+    ] {
+        metrics.see(seen);
+    }
+    metrics.request("/health", 200, 5_000);
+    metrics
+}
+
+#[test]
+fn the_page_has_the_contract_s_names() {
+    let metrics = Metrics::default();
+    let all: Vec<String> = metrics.entries().iter().map(spelt).collect();
+    for name in SPEC {
+        assert!(all.iter().any(|found| found == name), "{name} is missing");
+    }
+    let page = busy().page();
+    for line in [
+        r#"portage_transfers_total{flow="internal",state="INIT"} 1"#,
+        r#"portage_conservation_drift{asset="USDT"} -1.5"#,
+        r#"portage_money_in_flight{asset="USDT"} 0.000025"#,
+        r#"portage_idempotent_replays_total{flow="internal"} 1"#,
+        r#"portage_unknown_open{flow="internal",system="SPOT"} 4"#,
+        r#"portage_build_info{version="0.0.0"} 1"#,
+        r#"portage_step_duration_seconds_bucket{le="0.000004",flow="internal",act="DELIVER",answer="DONE"} 1"#,
+        r#"portage_step_duration_seconds_bucket{le="0.000002",flow="internal",act="DELIVER",answer="DONE"} 0"#,
+        "portage_journal_commit_seconds_count 1",
+        "portage_halted 1",
+        r#"portage_http_request_duration_seconds_count{route="/health",status="200"} 1"#,
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+/// Every metric that is entered is measured somewhere, with the labels that it is listed with.
+#[test]
+fn what_is_listed_is_what_is_read() {
+    let page = busy().page();
+    for entry in Metrics::default().entries() {
+        let name = entry.exported();
+        let sample = match entry.kind {
+            Kind::Counter | Kind::Gauge => name.clone(),
+            Kind::Histogram => format!("{name}_count"),
+        };
+        let line = page.lines().find(|line| {
+            line.strip_prefix(sample.as_str()).is_some_and(|rest| rest.starts_with(['{', ' ']))
+        });
+        // both are set by the journal's counts, which the tests at the door see
+        if ["transfers_open", "oldest_open_seconds"].contains(&entry.name) {
+            continue;
+        }
+        let line = line.unwrap_or_else(|| panic!("{name} is never measured\n{page}"));
+        for label in entry.labels {
+            assert!(line.contains(&format!("{label}=\"")), "{line}: no label {label}");
+        }
+        assert_eq!(line.matches("=\"").count(), entry.labels.len(), "{line}");
+    }
+}
+
+#[test]
+fn cases_are_the_journal_s_and_closed_ones_are_zero() {
+    let case = |number, kind: &str, severity| OpenCase {
+        number,
+        kind: kind.into(),
+        severity,
+        about: About::Service,
+        facts: "".into(),
+        opened_at: 0,
+    };
+    let metrics = Metrics::default();
+    metrics.cases(&[
+        case(1, "STUCK", Severity::Warning),
+        case(2, "STUCK", Severity::Warning),
+        case(3, "CONSERVATION", Severity::Critical),
+    ]);
+    let page = metrics.page();
+    let stuck = r#"portage_cases_open{kind="STUCK",severity="WARNING"}"#;
+    assert!(page.contains(&format!("{stuck} 2\n")), "{page}");
+    metrics.cases(&[case(3, "CONSERVATION", Severity::Critical)]);
+    let page = metrics.page();
+    assert!(page.contains(&format!("{stuck} 0\n")), "{page}");
+    assert!(page.contains(r#"{kind="CONSERVATION",severity="CRITICAL"} 1"#), "{page}");
+}
+
+#[test]
+fn the_guide_lists_every_metric_as_it_is() {
+    let metrics = Metrics::default();
+    let rows: Vec<String> = metrics.entries().iter().map(row).collect();
+    let listed: Vec<&str> = GUIDE.lines().filter(|line| line.starts_with("| `portage_")).collect();
+    assert_eq!(
+        listed,
+        rows,
+        "docs/guide/telemetry.md is stale; it should say\n{}",
+        rows.join("\n")
+    );
+}
+
+fn row(entry: &Entry) -> String {
+    let kind = match entry.kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+    };
+    let labels: Vec<String> = entry.labels.iter().map(|label| format!("`{label}`")).collect();
+    format!("| `{}` | {kind} | {} | {} |", entry.exported(), labels.join(" "), entry.help)
+}
+
+#[test]
+fn every_alert_asks_for_what_is_measured_and_says_what_to_do() {
+    let metrics = Metrics::default();
+    let known: Vec<&Entry> = metrics.entries().iter().collect();
+    let mut alerts = 0;
+    for rule in ALERTS.split("\n      - alert: ").skip(1) {
+        alerts += 1;
+        for part in ["\n        expr: ", "\n        labels:", "\n          severity: ", "summary: "]
+        {
+            assert!(rule.contains(part), "{rule}: no `{}`", part.trim());
+        }
+        let expr = rule.split("expr: ").nth(1).unwrap().lines().next().unwrap();
+        let words = expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names: Vec<&str> = words.filter(|word| word.starts_with("portage_")).collect();
+        assert!(!names.is_empty(), "{rule}");
+        for name in names {
+            let found = known.iter().find(|entry| {
+                let own = entry.exported();
+                let parts = ["_bucket", "_count", "_sum"].map(|part| format!("{own}{part}"));
+                match entry.kind {
+                    Kind::Counter | Kind::Gauge => own == name,
+                    Kind::Histogram => parts.iter().any(|part| part == name),
+                }
+            });
+            let entry = found.unwrap_or_else(|| panic!("{name} is not measured: {rule}"));
+            let asked = expr.split(name).nth(1).and_then(|rest| rest.strip_prefix('{'));
+            let asked = asked.and_then(|rest| rest.split('}').next()).unwrap_or_default();
+            for label in asked.split(',').filter_map(|one| one.split(['=', '!']).next()) {
+                let known = label.is_empty() || entry.labels.contains(&label);
+                assert!(known, "{name} has no label `{label}`: {rule}");
+            }
+        }
+    }
+    assert!(alerts >= 8, "{alerts}");
+}
