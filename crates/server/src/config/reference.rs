@@ -114,5 +114,6 @@ mod tests {
         assert_eq!(config.limits.transfers_per_day, 100);
         assert!(!config.limits.daily_amount.is_empty());
         assert!(config.ops.four_eyes);
+        assert!(config.auth.has_jwks(), "nobody signs with a key of our own");
     }
 }
