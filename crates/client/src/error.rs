@@ -30,7 +30,27 @@ pub enum Error {
     Unfit(String),
 }
 
+/// What may be concluded of a create that met an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// This request opened nothing, and never will. (With `DUPLICATE_REQUEST` an earlier one of the
+    /// same key did.)
+    NothingOpened,
+    /// Nobody knows: send the same again, with the same key. It is never made twice.
+    Unknown,
+}
+
 impl Error {
+    /// What may be concluded of the create that met it.
+    pub const fn concludes(&self) -> Conclusion {
+        match self {
+            Self::Refused { .. } | Self::Unreachable(_) | Self::Unfit(_) => {
+                Conclusion::NothingOpened
+            }
+            Self::Unknown(_) => Conclusion::Unknown,
+        }
+    }
+
     /// The code of a refusal, where it is one of ours.
     pub fn code(&self) -> Option<Code> {
         match self {

@@ -3,8 +3,8 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    Accounts, Balance, Booked, Created, Health, Movement, NewTransfer, Proof, StatusSet, Story,
-    Transfer,
+    Accounts, Balance, BatchResult, Booked, Created, DryRun, Filter, Health, Movement, NewTransfer,
+    Page, Proof, StatusSet, Story, Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -29,7 +29,10 @@ struct Problem {
     error: String,
     code: String,
     #[serde(default)]
-    request_id: String,
+    request_id: Option<String>,
+    /// Where a transfer was opened.
+    #[serde(default)]
+    req_id: Option<String>,
     #[serde(default)]
     outcome: Option<String>,
     #[serde(default)]
@@ -91,21 +94,53 @@ impl Client {
     /// ended FAILED or ROLLED_BACK is an answer too: its `code` says why.
     ///
     /// # Errors
-    /// [`Error::Refused`]: nothing was opened. [`Error::Unknown`]: send the same again.
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
     pub async fn create(&self, new: &NewTransfer) -> Result<Created, Error> {
         let request = self.request(Method::POST, "/api/v1/internal_transfer").json(new);
         let response = sent(request).await?;
         let replayed = response.headers().contains_key("idempotency-replayed");
         let (status, body) = read(response).await?;
-        // FAILED and ROLLED_BACK come as errors that carry the transfer
-        if (200..300).contains(&status) || status == 422 {
-            match serde_json::from_slice::<Transfer>(&body) {
-                Ok(transfer) => return Ok(Created { transfer, replayed }),
-                Err(_) if status == 422 => {}
-                Err(fault) => return Err(Error::Unknown(whole(&fault))),
-            }
+        made(status, replayed, &body)
+    }
+
+    /// Says what would become of a create, as things stand. Nothing is done.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn dry_run(&self, new: &NewTransfer) -> Result<DryRun, Error> {
+        let path = "/api/v1/internal_transfer?dry_run=true";
+        let (status, body) = read(sent(self.request(Method::POST, path).json(new)).await?).await?;
+        well(status, &body)
+    }
+
+    /// Makes up to 1000 transfers, in no order; [`BatchResult::created`] tells of each. May be
+    /// repeated as it is.
+    ///
+    /// # Errors
+    /// Of the whole: as [`Error::concludes`] says, nothing was opened, or send the same again.
+    pub async fn create_many(&self, all: &[NewTransfer]) -> Result<Vec<BatchResult>, Error> {
+        #[derive(Debug, Deserialize)]
+        struct Results {
+            results: Vec<BatchResult>,
         }
-        Err(refused(status, &body))
+        let body = serde_json::json!({ "transfers": all });
+        let request = self.request(Method::POST, "/api/v1/internal_transfers").json(&body);
+        let (status, body) = read(sent(request).await?).await?;
+        let Results { results } = well(status, &body)?;
+        if !results.iter().map(|result| result.index).eq(0..all.len()) {
+            return Err(Error::Unknown("an answer that does not tell of every item".to_owned()));
+        }
+        Ok(results)
+    }
+
+    /// A page of the caller's own transfers, newest first.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn transfers(&self, filter: &Filter) -> Result<Page, Error> {
+        let request = self.request(Method::GET, "/api/v1/internal_transfers").query(filter);
+        let (status, body) = read(sent(request).await?).await?;
+        well(status, &body)
     }
 
     /// A transfer with its history.
@@ -222,43 +257,99 @@ fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(|fault| Error::Unknown(whole(&fault)))
 }
 
-/// A refusal counts only in the shape that the contract gives it; a proxy's page says nothing.
+/// What a create's answer says. FAILED and ROLLED_BACK come as errors that carry the transfer.
+pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, Error> {
+    if !matches!(status, 200 | 202 | 422) {
+        return Err(refused(status, body));
+    }
+    match serde_json::from_slice::<Transfer>(body) {
+        Ok(transfer) => Ok(Created { transfer, replayed }),
+        Err(_) if status == 422 => Err(refused(status, body)),
+        Err(fault) => Err(Error::Unknown(whole(&fault))),
+    }
+}
+
+/// A refusal counts only where the contract says that nothing was opened, in the shape that it
+/// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
 fn refused(status: u16, body: &[u8]) -> Error {
-    match serde_json::from_slice::<Problem>(body) {
-        Ok(problem) if problem.outcome.is_none() && problem.code != "SYSTEM_ERROR" => {
-            Error::Refused {
-                status,
-                code: problem.code,
-                sentence: problem.error,
-                request_id: problem.request_id,
-                mismatched: problem.mismatched_fields,
-            }
-        }
-        Ok(problem) => {
-            Error::Unknown(format!("{} (request {})", problem.error, problem.request_id))
-        }
-        Err(_) => Error::Unknown(format!("status {status} without a known body")),
+    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+        return Error::Unknown(format!("status {status} without a known body"));
+    };
+    let shut = status == 503 && matches!(problem.code.as_str(), "HALTED" | "OVERLOADED");
+    let sure = shut || (400..500).contains(&status);
+    let opened = problem.req_id.is_some() || problem.outcome.is_some();
+    if !sure || opened || problem.code == "SYSTEM_ERROR" {
+        let (sentence, request) = (problem.error, problem.request_id.unwrap_or_default());
+        return Error::Unknown(format!("{sentence} (request {request})"));
+    }
+    Error::Refused {
+        status,
+        code: problem.code,
+        sentence: problem.error,
+        request_id: problem.request_id.unwrap_or_default(),
+        mismatched: problem.mismatched_fields,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Client, Error, refused};
+    use super::{BatchResult, Client, Error, refused};
+    use crate::error::Conclusion;
     use kernel::code::Code;
 
     #[test]
     fn only_our_own_refusals_count() {
-        let body = br#"{"error":"No","code":"HALTED","request_id":"R"}"#;
-        assert_eq!(refused(503, body).code(), Some(Code::Halted));
-        let unknown: [&[u8]; 4] = [
-            br#"{"error":"No","code":"SYSTEM_ERROR","request_id":"R","outcome":"unknown"}"#,
-            br#"{"error":"No","code":"SYSTEM_ERROR"}"#,
-            b"<html>bad gateway</html>",
-            b"",
+        let halted = br#"{"error":"No","code":"HALTED","request_id":"R"}"#;
+        let full = br#"{"error":"No","code":"OVERLOADED","request_id":"R"}"#;
+        let fast = br#"{"error":"No","code":"RATE_LIMIT_EXCEEDED","request_id":"R"}"#;
+        let refusals: [(u16, &[u8], Code); 4] = [
+            (503, halted, Code::Halted),
+            (503, full, Code::Overloaded),
+            (429, fast, Code::RateLimitExceeded),
+            (422, br#"{"error":"No","code":"ASSET_SUSPENDED"}"#, Code::AssetSuspended),
         ];
-        for body in unknown {
-            assert!(matches!(refused(502, body), Error::Unknown(_)));
+        for (status, body, code) in refusals {
+            let found = refused(status, body);
+            assert_eq!((found.code(), found.concludes()), (Some(code), Conclusion::NothingOpened));
         }
+        let unknown: [(u16, &[u8]); 9] = [
+            (500, br#"{"error":"No","code":"SYSTEM_ERROR","request_id":"R","outcome":"unknown"}"#),
+            (500, br#"{"error":"No","code":"SYSTEM_ERROR"}"#),
+            (400, br#"{"error":"No","code":"BAD_REQUEST","outcome":"unknown"}"#),
+            (422, br#"{"error":"No","code":"INSUFFICIENT_BALANCE","req_id":"01J"}"#),
+            (502, halted),
+            (302, halted),
+            (503, fast),
+            (502, b"<html>bad gateway</html>"),
+            (404, b""),
+        ];
+        for (status, body) in unknown {
+            let found = refused(status, body);
+            assert_eq!(found.concludes(), Conclusion::Unknown, "{status} {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_of_a_batch_is_read_like_a_create() {
+        let item = |text: &str| serde_json::from_str::<BatchResult>(text).unwrap().created();
+        let transfer = r#""transfer_id":1,"req_id":"01J","from":"SPOT","to":"FUNDING","asset":"USDT",
+            "amount":"1","message":"m","cid":"k","created_at":"t","updated_at":"t""#;
+        let done =
+            format!(r#"{{"index":0,"status":200,"replayed":true,"state":"COMMITTED",{transfer}}}"#);
+        let done = item(&done).unwrap();
+        assert_eq!((done.transfer.state.as_str(), done.replayed), ("COMMITTED", true));
+        let failed = format!(
+            r#"{{"index":0,"status":422,"replayed":false,"state":"FAILED","error":"m",
+                "code":"INSUFFICIENT_BALANCE",{transfer}}}"#
+        );
+        let failed = item(&failed).unwrap().transfer;
+        assert_eq!(failed.code.as_deref(), Some("INSUFFICIENT_BALANCE"));
+        let refused =
+            r#"{"index":0,"status":400,"replayed":false,"error":"m","code":"INVALID_ASSET"}"#;
+        assert_eq!(item(refused).unwrap_err().code(), Some(Code::InvalidAsset));
+        let unknown = r#"{"index":0,"status":500,"replayed":false,"error":"m","code":"SYSTEM_ERROR",
+            "outcome":"unknown"}"#;
+        assert_eq!(item(unknown).unwrap_err().concludes(), Conclusion::Unknown);
     }
 
     #[test]

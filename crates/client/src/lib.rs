@@ -7,9 +7,11 @@ mod error;
 mod http;
 pub mod tls;
 pub mod types;
+mod watch;
 
-pub use error::Error;
+pub use error::{Conclusion, Error};
 pub use http::Client;
+pub use watch::{Looked, Watch};
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

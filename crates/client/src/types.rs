@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A transfer to be made.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NewTransfer {
     /// The account type that pays.
     pub from: String,
@@ -17,8 +18,14 @@ pub struct NewTransfer {
     /// The key: keep it to repeat the request.
     pub cid: String,
     /// For whom, where the token acts for any user.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
+    /// Your own reference, up to 64 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Your own words: up to 8 short strings by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 impl NewTransfer {
@@ -31,6 +38,8 @@ impl NewTransfer {
             amount: amount.to_owned(),
             cid: crate::fresh_cid(),
             user_id: None,
+            reference: None,
+            metadata: BTreeMap::new(),
         }
     }
 }
@@ -56,6 +65,12 @@ pub struct Transfer {
     pub message: String,
     /// The key.
     pub cid: Option<String>,
+    /// Your own reference.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// Your own words.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
     /// RFC 3339.
     pub created_at: String,
     /// RFC 3339.
@@ -73,6 +88,65 @@ pub struct Created {
     pub transfer: Transfer,
     /// The key had been used before: this is that transfer.
     pub replayed: bool,
+}
+
+/// What would become of a create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRun {
+    /// `COMMITTED`, or the code that would be answered.
+    pub would: String,
+    /// The transfer that the key is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub req_id: Option<String>,
+    /// With `DUPLICATE_REQUEST`: what differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mismatched_fields: Vec<String>,
+}
+
+/// What became of one create of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchResult {
+    /// Its place in the batch, from 0.
+    pub index: usize,
+    /// What the create alone would have been answered with.
+    pub status: u16,
+    /// The key had been used before: this is that transfer.
+    pub replayed: bool,
+    /// The transfer, or the refusal.
+    #[serde(flatten)]
+    pub answer: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Which transfers are listed; what is `None` does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// In this state; `PENDING`: not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Of this asset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asset: Option<String>,
+    /// From this account type, or opened at or after this time (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// To this account type, or opened before this time (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Where the page begins: `next` of the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// At most so many, up to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A page of transfers, newest first; `state` is the exact one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// The transfers.
+    pub transfers: Vec<Transfer>,
+    /// The next page's `cursor`, where there may be more.
+    pub next: Option<String>,
 }
 
 /// A transfer with its history.

@@ -187,16 +187,33 @@ async fn report(store: &Embedded, torn: &TornTail) {
     tracing::debug!(?wrote, "the torn tail's case");
 }
 
-/// The address in the owner's note, for as long as somebody holds the folder.
-pub fn owner(dir: &Path) -> Option<(String, String)> {
+/// Who holds a folder, by the note that a server leaves there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The process.
+    pub pid: String,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl Owner {
+    /// False where that process is certainly gone; the note of one that was killed stays.
+    pub fn lives(&self) -> bool {
+        let all = Path::new("/proc");
+        !all.join("self").exists() || all.join(&self.pid).exists()
+    }
+}
+
+/// The owner's note.
+pub fn owner(dir: &Path) -> Option<Owner> {
     let note = fs::read_to_string(dir.join(OWNER)).ok()?;
     let (pid, url) = note.trim().split_once(' ')?;
-    Some((pid.to_owned(), url.to_owned()))
+    Some(Owner { pid: pid.to_owned(), url: url.to_owned() })
 }
 
 fn locked(dir: &Path) -> Fault {
     let who = match owner(dir) {
-        Some((pid, url)) => format!("process {pid}, which serves {url}"),
+        Some(Owner { pid, url }) => format!("process {pid}, which serves {url}"),
         None => "another process".to_owned(),
     };
     Fault::new(Exit::TempFail, format!("{}: held by {who}", dir.display()))

@@ -5,7 +5,7 @@ use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use crate::config::{Config, Data, Ledgers};
-use crate::house::{self, House};
+use crate::house::House;
 use crate::http::ops;
 use crate::layers::Origin;
 use crate::ports::Fatal;
@@ -54,9 +54,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
         let proof = match here {
             Some(proof) => proof,
             None => {
-                let url = house::owner(&dir).map(|(_, url)| url);
-                let client =
-                    args.remote.at(url).client(global, Minted::Operator, Scope::OpsRead)?;
+                let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
                 client.conservation().await?
             }
         };

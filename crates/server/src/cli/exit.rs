@@ -64,7 +64,13 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        let sentence = error.to_string();
+        let sentence = match &error {
+            Error::Unreachable(why) => format!(
+                "nothing was sent: {why}. Start the server with `portage serve`, or name another \
+                 with --url"
+            ),
+            Error::Refused { .. } | Error::Unknown(_) | Error::Unfit(_) => error.to_string(),
+        };
         let exit = match &error {
             Error::Refused { status: 401 | 403, .. } => Exit::NoPerm,
             Error::Refused { status: 404, .. } => Exit::NoInput,

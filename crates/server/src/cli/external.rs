@@ -1,10 +1,12 @@
 //! `portage deposit` and `portage withdraw`: external money in and out of Funding.
 
-use super::exit::Fault;
+use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use client::types::{Booked, Movement};
+use client::{Client, Error};
+use serde::Serialize;
 
 /// What both take.
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,7 @@ struct What {
     /// A plain decimal in the asset's unit.
     #[arg(long)]
     amount: String,
-    /// The outside world's id of it: the key. A fresh one is made where none is given.
+    /// The outside world's id of it: the key. Without it a fresh one is made and printed.
     #[arg(long = "ref", value_name = "ID")]
     reference: Option<String>,
     /// Why, for the audit.
@@ -50,37 +52,61 @@ pub(super) struct WithdrawArgs {
 }
 
 pub(super) fn deposit(global: &Global, args: &DepositArgs) -> Result<(), Fault> {
-    let what = &args.what;
     wait(async {
-        let client = what.remote.client(global, Minted::Operator, Scope::OpsAct)?;
-        let (booked, fresh) = client.deposit(&what.movement()).await?;
-        what.told("deposited", &booked, fresh)
+        let (client, movement) = args.what.begin(global)?;
+        let booked = client.deposit(&movement).await;
+        args.what.told("deposited", &movement, booked)
     })
 }
 
 pub(super) fn withdraw(global: &Global, args: &WithdrawArgs) -> Result<(), Fault> {
-    let what = &args.what;
     wait(async {
-        let client = what.remote.client(global, Minted::Operator, Scope::OpsAct)?;
-        let (booked, fresh) = client.withdraw(&what.movement()).await?;
-        what.told("withdrawn", &booked, fresh)
+        let (client, movement) = args.what.begin(global)?;
+        let booked = client.withdraw(&movement).await;
+        args.what.told("withdrawn", &movement, booked)
     })
 }
 
+/// What was booked, with the key that books it but once.
+#[derive(Debug, Serialize)]
+struct Keyed<'a> {
+    #[serde(flatten)]
+    booked: &'a Booked,
+    #[serde(rename = "ref")]
+    reference: &'a str,
+    replayed: bool,
+}
+
 impl What {
-    fn movement(&self) -> Movement {
-        Movement {
+    fn begin(&self, global: &Global) -> Result<(Client, Movement), Fault> {
+        let client = self.remote.client(global, Minted::Operator, Scope::OpsAct)?;
+        let movement = Movement {
             user_id: self.user,
             asset: self.asset.clone(),
             amount: self.amount.clone(),
             reference: self.reference.clone().unwrap_or_else(client::fresh_cid),
             reason: self.reason.clone(),
-        }
+        };
+        Ok((client, movement))
     }
 
-    fn told(&self, word: &str, booked: &Booked, fresh: bool) -> Result<(), Fault> {
+    fn told(
+        &self,
+        word: &str,
+        movement: &Movement,
+        booked: Result<(Booked, bool), Error>,
+    ) -> Result<(), Fault> {
+        let reference = &movement.reference;
+        let (booked, fresh) = match booked {
+            Err(Error::Unknown(why)) => {
+                let sentence =
+                    format!("{why}; repeat it with --ref {reference}: it is never booked twice");
+                return Err(Fault::new(Exit::TempFail, sentence));
+            }
+            other => other?,
+        };
         if self.json {
-            return show::json(booked);
+            return show::json(&Keyed { booked: &booked, reference, replayed: !fresh });
         }
         let what = format!("{} {}", booked.amount, booked.asset);
         let operation = booked.operation_id.to_string();
@@ -88,6 +114,7 @@ impl What {
             (word, what.as_str()),
             ("available", booked.available.as_str()),
             ("operation", operation.as_str()),
+            ("ref", reference.as_str()),
         ];
         if !fresh {
             pairs.push(("replayed", "this reference had been booked before; nothing was done now"));

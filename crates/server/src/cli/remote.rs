@@ -4,12 +4,14 @@ use super::exit::{Exit, Fault};
 use super::{Global, token};
 use crate::auth::Scope;
 use crate::config::Config;
+use crate::house;
 use client::Client;
 
 /// Which server, with which token.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Remote {
-    /// The server's address; without it the listen address of the settings.
+    /// The server's address; without it the one that holds the data folder, or the listen address of
+    /// the settings.
     #[arg(long, env = "PORTAGE_URL", value_name = "URL")]
     url: Option<String>,
     /// The token; without it one is minted with the key in the data folder.
@@ -37,11 +39,6 @@ impl Remote {
         self.url.is_some()
     }
 
-    /// The same, at this address where none was given.
-    pub(super) fn at(&self, url: Option<String>) -> Self {
-        Self { url: self.url.clone().or(url), token: self.token.clone() }
-    }
-
     /// A client with the token that was given, or one minted for this.
     pub(super) fn client(
         &self,
@@ -50,7 +47,12 @@ impl Remote {
         scope: Scope,
     ) -> Result<Client, Fault> {
         let config = global.settings()?;
-        let url = self.url.clone().unwrap_or_else(|| format!("http://{}", config.server.listen));
+        let served = || house::owner(&config.data.dir).filter(|owner| owner.lives());
+        let url = match (&self.url, served()) {
+            (Some(url), _) => url.clone(),
+            (None, Some(owner)) => owner.url,
+            (None, None) => format!("http://{}", config.server.listen),
+        };
         let token = match &self.token {
             Some(token) => token.clone(),
             None => mint(&config, minted, scope)?,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-fn portage(dir: &Path) -> Command {
+pub(crate) fn portage(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
     command.current_dir(dir).env_clear().stdin(Stdio::null());
     command.arg("--data-dir").arg(dir.join("data"));
@@ -17,16 +17,16 @@ fn run(dir: &Path, words: &[&str]) -> Output {
     portage(dir).args(words).output().expect("it runs")
 }
 
-fn exit_of(dir: &Path, words: &[&str]) -> i32 {
+pub(crate) fn exit_of(dir: &Path, words: &[&str]) -> i32 {
     run(dir, words).status.code().expect("an exit code")
 }
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
 /// A running server; it dies with the test.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     url: String,
 }
@@ -39,7 +39,7 @@ impl Drop for Served {
 }
 
 impl Served {
-    fn start(dir: &Path) -> Self {
+    pub(crate) fn start(dir: &Path) -> Self {
         let mut command = portage(dir);
         command.args(["serve", "--listen", "127.0.0.1:0"]);
         let mut child =
@@ -59,12 +59,12 @@ impl Served {
         Self { child, url }
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
     }
 
-    fn ended(&mut self) -> i32 {
+    pub(crate) fn ended(&mut self) -> i32 {
         for _ in 0..400 {
             if let Some(status) = self.child.try_wait().expect("a status") {
                 return status.code().unwrap_or(-1);

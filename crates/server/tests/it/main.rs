@@ -17,3 +17,5 @@ mod release;
 mod remote;
 #[cfg(test)]
 mod rig;
+#[cfg(test)]
+mod transfer_command;

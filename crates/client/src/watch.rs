@@ -1,0 +1,61 @@
+//! Following a transfer to its end.
+
+use crate::error::Error;
+use crate::http::Client;
+use crate::types::{BatchResult, Created, Step, Story};
+
+/// A transfer that is looked at again and again. It holds no timer: whoever watches says when.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    client: Client,
+    req_id: String,
+    seen: usize,
+}
+
+/// What a look showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looked {
+    /// Steps since the look before, oldest first.
+    pub fresh: Vec<Step>,
+    /// The transfer as it stands.
+    pub story: Story,
+    /// It ended: nothing will ever change.
+    pub ended: bool,
+}
+
+impl Watch {
+    /// A watch on a transfer.
+    pub fn new(client: Client, req_id: &str) -> Self {
+        Self { client, req_id: req_id.to_owned(), seen: 0 }
+    }
+
+    /// Goes on with another token.
+    pub fn with(&mut self, client: Client) {
+        self.client = client;
+    }
+
+    /// Looks once.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with 404 where there is none that the token may see. After any other the
+    /// next look goes on where this one failed.
+    pub async fn look(&mut self) -> Result<Looked, Error> {
+        let story = self.client.transfer(&self.req_id).await?;
+        let fresh: Vec<Step> = story.history.iter().skip(self.seen).cloned().collect();
+        self.seen = story.history.len();
+        let ended = matches!(story.transfer.state.as_str(), "COMMITTED" | "FAILED" | "ROLLED_BACK");
+        Ok(Looked { fresh, story, ended })
+    }
+}
+
+impl BatchResult {
+    /// What became of it, as a create alone would have told.
+    ///
+    /// # Errors
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
+    pub fn created(&self) -> Result<Created, Error> {
+        let body =
+            serde_json::to_vec(&self.answer).map_err(|fault| Error::Unknown(fault.to_string()))?;
+        crate::http::made(self.status, self.replayed, &body)
+    }
+}

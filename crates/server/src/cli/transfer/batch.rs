@@ -1,0 +1,213 @@
+//! `portage transfer batch`.
+
+use super::create::pause;
+use crate::auth::Scope;
+use crate::cli::exit::{Exit, Fault};
+use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, show};
+use client::types::{BatchResult, NewTransfer};
+use client::{Client, Conclusion, Error};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Make the transfers of a file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage transfer batch payouts.jsonl --user 4001\n\n\
+    Each line is a JSON object: from, to, asset, amount, cid (required), and reference, metadata, \
+    user_id where wanted. The same file may be sent again: what was made is never made twice. Ends \
+    with 0 when all are COMMITTED, 75 where one is under way or nobody knows, else 65.")]
+pub(in crate::cli) struct Batch {
+    /// The file; `-` reads what comes in.
+    file: PathBuf,
+    /// Whose money, where no token is given.
+    #[arg(long)]
+    user: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON, one line for each.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Sent at once: half of what a batch may hold, so that long words fit into its mebibyte too.
+const CHUNK: usize = 500;
+/// The same limit in bytes, as written.
+const BYTES: usize = 900_000;
+/// Times that an unclear outcome is cleared up by sending the same again.
+const TRIES: u32 = 4;
+
+/// What became of one line.
+#[derive(Debug, Serialize)]
+struct Told {
+    line: usize,
+    cid: String,
+    /// A state, or a code, or UNKNOWN.
+    outcome: String,
+    req_id: Option<String>,
+    replayed: bool,
+    message: String,
+}
+
+pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
+    let lines = read(&args.file)?;
+    let mut all = Vec::with_capacity(lines.len());
+    for chunk in chunks(&lines) {
+        // a minted token lives for a minute, a long file may take longer
+        let minted = Minted::User(args.user);
+        let client = args.remote.client(global, minted, Scope::TransfersCreate)?;
+        let told = sent(&client, chunk).await?;
+        if args.json {
+            for one in &told {
+                let line = serde_json::to_string(one)
+                    .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+                show::say(&line)?;
+            }
+        }
+        all.extend(told);
+    }
+    if !args.json {
+        show::say(&table(&all))?;
+    }
+    ended(&all)
+}
+
+/// Every line that is not empty, with its number.
+fn read(file: &PathBuf) -> Result<Vec<(usize, NewTransfer)>, Fault> {
+    let text = if file.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin().lock())?
+    } else {
+        std::fs::read_to_string(file).map_err(|fault| {
+            Fault::new(Exit::NoInput, format!("{}: cannot be read: {fault}", file.display()))
+        })?
+    };
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let read = |(number, line)| match serde_json::from_str::<NewTransfer>(line) {
+        Ok(new) => Ok((number, new)),
+        Err(fault) => {
+            let sentence = format!("{}:{number}: {fault}; nothing was sent", file.display());
+            Err(Fault::new(Exit::Data, sentence))
+        }
+    };
+    lines.map(read).collect()
+}
+
+/// Pieces that fit into one request each.
+fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
+    let (mut pieces, mut rest, mut bytes, mut count) = (Vec::new(), lines, 0, 0);
+    for (_, new) in lines {
+        let size = serde_json::to_string(new).map_or(BYTES, |text| text.len() + 1);
+        if count > 0 && (count == CHUNK || bytes + size > BYTES) {
+            let (piece, others) = rest.split_at(count);
+            pieces.push(piece);
+            (rest, bytes, count) = (others, 0, 0);
+        }
+        bytes += size;
+        count += 1;
+    }
+    pieces.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    pieces
+}
+
+/// Sends a piece until nothing in it is unknown, but not for ever.
+async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Told>, Fault> {
+    let all: Vec<NewTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let results = match client.create_many(&all).await {
+            Err(Error::Unknown(_)) if tries < TRIES => None,
+            Err(Error::Unknown(why)) => {
+                let unknown = |(line, new): &(usize, NewTransfer)| unknown(*line, new, &why);
+                return Ok(piece.iter().map(unknown).collect());
+            }
+            other => Some(other?),
+        };
+        let told: Option<Vec<Told>> =
+            results.map(|results| piece.iter().zip(&results).map(told).collect());
+        match told {
+            Some(told) if tries == TRIES || told.iter().all(|one| one.outcome != UNKNOWN) => {
+                return Ok(told);
+            }
+            Some(_) | None => pause(tries).await,
+        }
+    }
+}
+
+const UNKNOWN: &str = "UNKNOWN";
+
+fn unknown(line: usize, new: &NewTransfer, why: &str) -> Told {
+    let (cid, outcome) = (new.cid.clone(), UNKNOWN.to_owned());
+    Told { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
+}
+
+fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> Told {
+    let (line, cid, replayed) = (*line, new.cid.clone(), result.replayed);
+    match result.created() {
+        Ok(created) => {
+            let t = created.transfer;
+            let req_id = Some(t.req_id);
+            Told { line, cid, outcome: t.state, req_id, replayed, message: t.message }
+        }
+        Err(fault) if fault.concludes() == Conclusion::Unknown => {
+            unknown(line, new, &fault.to_string())
+        }
+        Err(Error::Refused { code, sentence, .. }) => {
+            Told { line, cid, outcome: code, req_id: None, replayed, message: sentence }
+        }
+        Err(other) => unknown(line, new, &other.to_string()),
+    }
+}
+
+fn table(all: &[Told]) -> String {
+    let row = |one: &Told| {
+        [
+            one.line.to_string(),
+            one.cid.clone(),
+            one.outcome.clone(),
+            one.req_id.clone().unwrap_or_default(),
+            if one.replayed { "yes".to_owned() } else { String::new() },
+        ]
+    };
+    let titles = [">line", "cid", "outcome", "req_id", "replayed"];
+    show::table(titles, all.iter().map(row).collect())
+}
+
+fn ended(all: &[Told]) -> Result<(), Fault> {
+    let count = |outcome: &str| all.iter().filter(|one| one.outcome == outcome).count();
+    let (done, open) = (count("COMMITTED"), count("PENDING") + count(UNKNOWN));
+    let said = format!("{done} of {} are COMMITTED", all.len());
+    match (open, all.len() - done) {
+        (_, 0) => Ok(()),
+        (0, _) => Err(Fault::new(Exit::Data, said)),
+        _ => Err(Fault::new(
+            Exit::TempFail,
+            format!("{said}, {open} are under way or unknown; send the same file again"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BYTES, CHUNK, chunks};
+    use client::types::NewTransfer;
+
+    #[test]
+    fn pieces_hold_everything_once_and_fit() {
+        let new = NewTransfer::new("FUNDING", "SPOT", "USDT", "1");
+        for (count, words) in [(0, 0), (1, 0), (CHUNK, 0), (CHUNK + 1, 0), (1300, 0), (700, 8)] {
+            let mut one = new.clone();
+            for n in 0..words {
+                one.metadata.insert(n.to_string(), "é".repeat(128));
+            }
+            let lines: Vec<_> = (1..=count).map(|n| (n, one.clone())).collect();
+            let pieces = chunks(&lines);
+            assert_eq!(pieces.concat(), lines);
+            for piece in pieces {
+                let all: Vec<_> = piece.iter().map(|(_, new)| new).collect();
+                let bytes = serde_json::to_string(&all).unwrap().len();
+                assert!(!piece.is_empty() && piece.len() <= CHUNK && bytes <= BYTES + 2, "{bytes}");
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `portage transfer create`.
+
+use super::told;
+use crate::auth::Scope;
+use crate::cli::exit::{Exit, Fault};
+use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, show};
+use client::types::{Created, DryRun, NewTransfer};
+use client::{Client, Error};
+use std::time::Duration;
+
+/// Move money between two accounts of one user.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --amount 100\n  \
+    portage transfer create --user 4001 --from SPOT --to FUNDING --asset USDT --amount 5 --dry-run\n\n\
+    Ends with 0 when it is COMMITTED, 75 while it is under way or nobody knows, 65 when it moved \
+    nothing. A dry run ends with 0 when it would be COMMITTED, else with 65.")]
+pub(in crate::cli) struct Create {
+    /// Whose money; with a token of your own only where it may act for any user.
+    #[arg(long)]
+    user: Option<u64>,
+    /// The account type that pays: FUNDING or SPOT.
+    #[arg(long)]
+    from: String,
+    /// The account type that receives.
+    #[arg(long)]
+    to: String,
+    /// The asset's symbol.
+    #[arg(long)]
+    asset: String,
+    /// A plain decimal in the asset's unit.
+    #[arg(long)]
+    amount: String,
+    /// Your own key; without it a fresh one is made and printed.
+    #[arg(long)]
+    cid: Option<String>,
+    /// Your own reference, up to 64 characters.
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
+    /// Your own words, up to 8: a name and a short value.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = word)]
+    metadata: Vec<(String, String)>,
+    /// Only say what would become of it.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn word(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Create {
+    fn wanted(&self) -> Result<NewTransfer, Fault> {
+        let mut new = NewTransfer::new(&self.from, &self.to, &self.asset, &self.amount);
+        if let Some(cid) = &self.cid {
+            new.cid.clone_from(cid);
+        }
+        // a minted token is the user's own; one that was given may act for others
+        new.user_id = self.user.filter(|_| self.remote.has_token());
+        new.reference.clone_from(&self.reference);
+        for (name, value) in &self.metadata {
+            if new.metadata.insert(name.clone(), value.clone()).is_some() {
+                let sentence = format!("--metadata {name}: given twice");
+                return Err(Fault::new(Exit::Usage, sentence));
+            }
+        }
+        Ok(new)
+    }
+}
+
+pub(super) async fn run(global: &Global, args: &Create) -> Result<(), Fault> {
+    let new = args.wanted()?;
+    let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersCreate)?;
+    if args.dry_run {
+        return dry(args, &client.dry_run(&new).await?);
+    }
+    let created = until_known(&client, &new).await?;
+    let transfer = &created.transfer;
+    if args.json {
+        show::json(&created)?;
+    } else {
+        show::say(&told(transfer, created.replayed))?;
+    }
+    match transfer.state.as_str() {
+        "COMMITTED" => Ok(()),
+        "PENDING" => {
+            let id = &transfer.req_id;
+            let sentence = format!("under way; follow it with `portage transfer watch {id}`");
+            Err(Fault::new(Exit::TempFail, sentence))
+        }
+        _ => Err(Fault::new(Exit::Data, transfer.message.clone())),
+    }
+}
+
+fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
+    if args.json {
+        show::json(run)?;
+    } else {
+        let differs = run.mismatched_fields.join(", ");
+        let mut pairs = vec![("would", run.would.as_str())];
+        pairs.extend(run.req_id.as_deref().map(|id| ("bound to", id)));
+        pairs.extend(Some(("differs in", differs.as_str())).filter(|_| !differs.is_empty()));
+        show::say(&show::pairs(&pairs))?;
+    }
+    match run.would.as_str() {
+        "COMMITTED" => Ok(()),
+        "PENDING" => Err(Fault::new(Exit::TempFail, "its key is bound to one that is under way")),
+        code => Err(Fault::new(Exit::Data, format!("it would be answered with {code}"))),
+    }
+}
+
+/// Times that an unclear outcome is cleared up by sending the same again.
+const TRIES: u32 = 4;
+
+async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Fault> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match client.create(new).await {
+            Err(Error::Unknown(_)) if tries < TRIES => pause(tries).await,
+            Err(Error::Unknown(why)) => {
+                let cid = &new.cid;
+                let sentence = format!("{why}; repeat it with --cid {cid}: it is never made twice");
+                return Err(Fault::new(Exit::TempFail, sentence));
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The wait before the same is sent again.
+pub(super) async fn pause(tries: u32) {
+    tokio::time::sleep(Duration::from_millis(250 << tries)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn a_word_is_a_name_and_a_value() {
+        assert_eq!(word("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert_eq!(word("a="), Ok(("a".to_owned(), String::new())));
+        assert!(word("a").is_err() && word("=b").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! `portage transfer list`.
+
+use crate::auth::Scope;
+use crate::cli::exit::Fault;
+use crate::cli::remote::{Minted, Remote};
+use crate::cli::{Global, show};
+use client::types::{Filter, Page, Transfer};
+
+/// List your transfers, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage transfer list --user 4001 --state PENDING\n  \
+    portage transfer list --user 4001 --asset USDT --from SPOT --all\n  \
+    portage transfer list --user 4001 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z\n\n\
+    A user sees their own; a token with transfers:any sees what it made itself.")]
+pub(in crate::cli) struct List {
+    /// Whose, where no token is given.
+    #[arg(long)]
+    user: Option<u64>,
+    /// Only in this state: INIT … COMMITTED, FAILED, ROLLED_BACK; PENDING is all that have not ended.
+    #[arg(long)]
+    state: Option<String>,
+    /// Only of this asset.
+    #[arg(long)]
+    asset: Option<String>,
+    /// Only from this account type; or opened at or after this time (RFC 3339).
+    #[arg(long, value_name = "TYPE|TIME")]
+    from: Option<String>,
+    /// Only to this account type; or opened before this time (RFC 3339).
+    #[arg(long, value_name = "TYPE|TIME")]
+    to: Option<String>,
+    /// At most so many, up to 100; with --all so many at a time.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+    /// Where the list begins: `next` of the one before.
+    #[arg(long, conflicts_with = "all")]
+    cursor: Option<String>,
+    /// Every page.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(global: &Global, args: &List) -> Result<(), Fault> {
+    let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersRead)?;
+    let mut filter = Filter {
+        state: args.state.clone(),
+        asset: args.asset.clone(),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        cursor: args.cursor.clone(),
+        limit: Some(if args.all { 100 } else { args.limit }),
+    };
+    let mut all = Page { transfers: Vec::new(), next: None };
+    loop {
+        let page = client.transfers(&filter).await?;
+        all.transfers.extend(page.transfers);
+        all.next = page.next;
+        if !args.all || all.next.is_none() {
+            break;
+        }
+        filter.cursor.clone_from(&all.next);
+    }
+    if args.json {
+        return show::json(&all);
+    }
+    show::say(&table(&all.transfers))?;
+    match &all.next {
+        Some(next) => show::say(&format!("there may be more: --cursor {next}, or --all")),
+        None => Ok(()),
+    }
+}
+
+fn table(transfers: &[Transfer]) -> String {
+    let row = |t: &Transfer| {
+        [
+            t.transfer_id.to_string(),
+            t.req_id.clone(),
+            t.created_at.clone(),
+            t.from.clone(),
+            t.to.clone(),
+            t.amount.clone(),
+            t.asset.clone(),
+            t.state.clone(),
+            t.reference.clone().unwrap_or_default(),
+        ]
+    };
+    let titles = [">#", "req_id", "opened", "from", "to", ">amount", "asset", "state", "reference"];
+    show::table(titles, transfers.iter().map(row).collect())
+}

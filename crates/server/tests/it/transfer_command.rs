@@ -1,0 +1,166 @@
+//! `portage transfer …` against a real server.
+
+use crate::command::{Served, exit_of, folder, portage};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A server with money for user 7, and its words on the command line.
+struct Desk {
+    dir: tempfile::TempDir,
+    server: Served,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("JSON: {self:?}"))
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let read = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("JSON: {self:?}"));
+        self.out.lines().map(read).collect()
+    }
+}
+
+fn ran(dir: &Path, words: &[&str]) -> Said {
+    let out = portage(dir).args(words).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said {
+        code: out.status.code().expect("a code"),
+        out: text(&out.stdout),
+        err: text(&out.stderr),
+    }
+}
+
+impl Desk {
+    /// No address is given to any command: the folder's note names the server, on whatever port.
+    fn open() -> Self {
+        let dir = folder();
+        let server = Served::start(dir.path());
+        let desk = Self { dir, server };
+        let said = desk.asks(&["deposit", "--user", "7", "--asset", "USDT", "--amount", "100"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        desk
+    }
+
+    fn asks(&self, words: &[&str]) -> Said {
+        ran(self.dir.path(), words)
+    }
+
+    fn creates(&self, more: &[&str]) -> Said {
+        let create = ["transfer", "create", "--user", "7", "--from", "FUNDING", "--to", "SPOT"];
+        self.asks(&[&create[..], &["--asset", "USDT", "--json"], more].concat())
+    }
+
+    fn batch(&self, lines: &[Value]) -> Said {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let file = self.dir.path().join("batch.jsonl");
+        std::fs::write(&file, text).expect("a file");
+        let file = file.to_str().expect("a path");
+        self.asks(&["transfer", "batch", file, "--user", "7", "--json"])
+    }
+}
+
+#[test]
+fn words_and_dry_runs() {
+    let desk = Desk::open();
+    let words = ["--reference", "inv 1", "--metadata", "a=1", "--metadata", "b=x=y"];
+    let dry = desk.creates(&[&["--amount", "5", "--dry-run"], &words[..]].concat());
+    assert_eq!((dry.code, dry.json()), (0, json!({"would": "COMMITTED"})), "{dry:?}");
+    let poor = desk.creates(&["--amount", "500", "--dry-run"]);
+    assert_eq!((poor.code, &poor.json()["would"]), (65, &json!("INSUFFICIENT_BALANCE")));
+    let made = desk.creates(&[&["--amount", "5", "--cid", "k"], &words[..]].concat());
+    let transfer = made.json();
+    assert_eq!((made.code, &transfer["reference"]), (0, &json!("inv 1")), "{made:?}");
+    assert_eq!(transfer["metadata"], json!({"a": "1", "b": "x=y"}));
+    let id = transfer["req_id"].as_str().expect("an id");
+    let shown = desk.asks(&["transfer", "get", id, "--user", "7"]);
+    assert!(shown.out.contains("inv 1") && shown.out.contains("b=x=y"), "{shown:?}");
+    let bound = desk.creates(&["--amount", "6", "--cid", "k", "--dry-run"]);
+    assert_eq!((bound.code, &bound.json()["would"]), (65, &json!("DUPLICATE_REQUEST")));
+    assert_eq!(desk.creates(&["--amount", "5", "--metadata", "a"]).code, 64);
+    assert_eq!(desk.creates(&["--amount", "5", "--metadata", "a=1", "--metadata", "a=2"]).code, 64);
+}
+
+/// Turns red where a fresh key is made and not told: an unclear deposit could not be repeated.
+#[test]
+fn a_deposit_prints_its_ref() {
+    let desk = Desk::open();
+    let deposit = ["deposit", "--user", "8", "--asset", "USDT", "--amount", "1"];
+    let said = desk.asks(&[&deposit[..], &["--json"]].concat());
+    let reference = said.json()["ref"].as_str().expect("a ref").to_owned();
+    assert_eq!((reference.len(), &said.json()["replayed"]), (26, &json!(false)), "{said:?}");
+    let again = desk.asks(&[&deposit[..], &["--ref", &reference, "--json"]].concat());
+    assert_eq!((again.code, &again.json()["replayed"]), (0, &json!(true)), "{again:?}");
+    let told = desk.asks(&deposit);
+    assert!(told.out.lines().any(|line| line.starts_with("ref ")), "{told:?}");
+}
+
+#[test]
+fn a_batch_is_sent_as_often_as_one_likes() {
+    let desk = Desk::open();
+    let line = |cid: &str, amount: &str| {
+        let (from, to) = ("FUNDING", "SPOT");
+        json!({"from": from, "to": to, "asset": "USDT", "amount": amount, "cid": cid})
+    };
+    let good: Vec<_> = (0..60).map(|n| line(&format!("g{n}"), "1")).collect();
+    let first = desk.batch(&good);
+    assert_eq!((first.code, first.lines().len()), (0, 60), "{first:?}");
+    let again = desk.batch(&good);
+    assert_eq!(again.code, 0, "{again:?}");
+    for (one, two) in first.lines().iter().zip(again.lines()) {
+        assert_eq!(one["req_id"], two["req_id"]);
+        assert_eq!((&one["replayed"], &two["replayed"]), (&json!(false), &json!(true)));
+    }
+    let mixed = desk.batch(&[line("a", "1"), line("b", "5000"), line("c", "1e2"), line("a", "2")]);
+    let outcomes: Vec<_> = mixed.lines().iter().map(|told| told["outcome"].clone()).collect();
+    assert_eq!(outcomes[1..3], [json!("FAILED"), json!("INVALID_AMOUNT")], "{mixed:?}");
+    assert!(outcomes.contains(&json!("DUPLICATE_REQUEST")), "{mixed:?}");
+    assert_eq!(mixed.code, 65);
+    // a line without a key could be made twice by the same file
+    let keyless = desk.batch(&[line("z", "1"), json!({"from": "FUNDING", "to": "SPOT"})]);
+    assert!(keyless.code == 65 && keyless.err.contains(":2: "), "{keyless:?}");
+    let list = desk.asks(&["account", "list", "--user", "7", "--json"]);
+    assert_eq!(list.json()[0]["available"], "39.000000", "nothing of the last file was sent");
+}
+
+#[test]
+fn a_watch_prints_every_step_and_ends() {
+    let desk = Desk::open();
+    let made = desk.creates(&["--amount", "5"]).json();
+    let id = made["req_id"].as_str().expect("an id");
+    let watched = desk.asks(&["transfer", "watch", id, "--user", "7", "--json"]);
+    let steps = watched.lines();
+    assert_eq!((watched.code, steps.len()), (0, 5), "{watched:?}");
+    assert_eq!((&steps[0]["event"], &steps[4]["to"]), (&json!("CREATED"), &json!("COMMITTED")));
+    let poor = desk.creates(&["--amount", "5000"]);
+    let id = poor.json()["req_id"].as_str().expect("an id").to_owned();
+    let watched = desk.asks(&["transfer", "watch", &id, "--user", "7"]);
+    assert!(watched.code == 65 && watched.out.contains("SOURCE_FAIL"), "{watched:?}");
+    assert_eq!(desk.asks(&["transfer", "watch", &id, "--user", "8"]).code, 66);
+}
+
+/// Turns red where a command speaks to an address at which nobody listens without saying what to do.
+#[test]
+fn where_nothing_listens_it_says_what_to_start() {
+    let mut desk = Desk::open();
+    desk.server.signal("KILL");
+    desk.server.ended();
+    // the note of one that was killed stays behind, and does not count
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let file = desk.dir.path().join("portage.toml");
+    std::fs::write(&file, format!("[server]\nlisten = \"{address}\"\n")).expect("a file");
+    let said = desk.creates(&["--amount", "5"]);
+    assert_eq!(said.code, 69, "{said:?}");
+    assert!(said.err.contains("portage serve") && said.err.contains(&address), "{said:?}");
+    assert_eq!(exit_of(desk.dir.path(), &["transfer", "list", "--user", "7"]), 69);
+}
