@@ -90,6 +90,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         metrics: Arc::new(Metrics::default()),
         clock: ours.clock.clone(),
         rng: ours.rng.clone(),
+        office: ours.store.clone(),
         pace: Pace::new(0),
         open_pages: true,
         draining: AtomicBool::new(false),

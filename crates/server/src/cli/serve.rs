@@ -92,6 +92,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         metrics,
         clock: Arc::clone(&house.clock),
         rng: Arc::clone(&house.rng),
+        office: house.store.clone(),
         pace: Pace::new(config.limits.requests_per_second),
         open_pages: address.ip().is_loopback() || config.server.public_metrics,
         draining: AtomicBool::new(false),

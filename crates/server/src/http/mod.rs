@@ -10,6 +10,7 @@ pub mod dry;
 pub mod error;
 mod finish;
 pub mod form;
+pub mod list;
 pub mod machine;
 mod made;
 pub mod names;
@@ -34,6 +35,7 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::{Ledger, World};
+use kernel::ports::office::Office;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,6 +44,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// Carries transfers.
     pub engine: Arc<Engine>,
+    /// Looks things up for people.
+    pub office: Arc<dyn Office>,
     /// Where external money enters and leaves.
     pub world: Arc<dyn World>,
     /// Checks tokens.

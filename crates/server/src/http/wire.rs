@@ -48,6 +48,74 @@ pub fn uuid(id: Id) -> String {
     [part(0, 8), part(8, 4), part(12, 4), part(16, 4), part(20, 12)].join("-")
 }
 
+/// A time as RFC 3339 with any offset, from 1970 to 9999; what is finer than a millisecond is cut.
+pub fn instant(text: &str) -> Option<Millis> {
+    let (date, clock) = (text.get(..10)?, text.get(11..19)?);
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        _ => return None,
+    };
+    let sound = text.get(10..11)?.eq_ignore_ascii_case("t")
+        && (1970..=9999).contains(&year)
+        && (1..=length).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    if !sound {
+        return None;
+    }
+    // the same algorithm as in `time`, the other way round
+    let of_era = (year - u64::from(month <= 2)) % 400;
+    let era = (year - u64::from(month <= 2)) / 400;
+    let shifted_month = if month > 2 { month - 3 } else { month + 9 };
+    let of_year = (153 * shifted_month + 2) / 5 + day.checked_sub(1)?;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    let local = days.checked_sub(719_468)? * 86_400 + hour * 3_600 + minute * 60 + second;
+    let (milli, rest) = fraction(text.get(19..)?)?;
+    offset(local, rest)?.checked_mul(1_000)?.checked_add(milli)
+}
+
+/// Numbers of so many digits each.
+fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
+    let mut parts = text.split(between);
+    let mut read = |len: usize| {
+        let part = parts.next()?;
+        let plain = part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse::<u64>().ok().filter(|_| plain)
+    };
+    let all = [read(digits[0])?, read(digits[1])?, read(digits[2])?];
+    parts.next().is_none().then_some(all)
+}
+
+/// The milliseconds of `.123`, and what comes after it.
+fn fraction(text: &str) -> Option<(u64, &str)> {
+    let Some(after) = text.strip_prefix('.') else { return Some((0, text)) };
+    let end = after.find(|letter: char| !letter.is_ascii_digit())?;
+    let (digits, rest) = after.split_at(end);
+    let milli: String = digits.chars().chain("000".chars()).take(3).collect();
+    (!digits.is_empty()).then_some((milli.parse().ok()?, rest))
+}
+
+/// Seconds of UTC from local ones and `Z` or `+02:00`.
+fn offset(local: u64, text: &str) -> Option<u64> {
+    if text.eq_ignore_ascii_case("z") {
+        return Some(local);
+    }
+    let [hours, minutes, _] = numbers(&format!("{}:00", text.get(1..)?), ':', [2, 2, 2])?;
+    let by = hours * 3_600 + minutes * 60;
+    match (text.get(..1)?, hours < 24 && minutes < 60) {
+        ("+", true) => local.checked_sub(by),
+        ("-", true) => local.checked_add(by),
+        _ => None,
+    }
+}
+
 /// An asset's name and its decimals; one that the journal no longer lists is named by its number.
 pub fn asset(assets: &[Asset], id: AssetId) -> (String, u8) {
     let found = assets.iter().find(|asset| asset.id == id);
@@ -75,7 +143,7 @@ pub fn is_at(party: &Party, ledger: LedgerId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{id, signed, time, uuid};
+    use super::{id, instant, signed, time, uuid};
     use kernel::ids::Id;
 
     #[test]
@@ -119,6 +187,54 @@ mod tests {
             assert_eq!(time(at), text);
         }
         assert!(time(u64::MAX).ends_with('Z'), "no panic");
+    }
+
+    #[test]
+    fn a_time_is_read_as_it_is_written() {
+        let at = 1_734_962_400_123;
+        for same in [
+            "2024-12-23T14:00:00.123Z",
+            "2024-12-23t14:00:00.123z",
+            "2024-12-23T14:00:00.123999Z",
+            "2024-12-23T16:00:00.123+02:00",
+            "2024-12-23T08:30:00.123-05:30",
+            "2024-12-24T00:00:00.123+10:00",
+        ] {
+            assert_eq!(instant(same), Some(at), "{same}");
+        }
+        assert_eq!(instant("2024-12-23T14:00:00.1Z"), Some(1_734_962_400_100));
+        assert_eq!(instant("1970-01-01T00:00:00Z"), Some(0));
+        for step in 0..40_000 {
+            let at = step * 6_336_123_457 % 253_402_300_800_000;
+            assert_eq!(instant(&time(at)), Some(at), "{}", time(at));
+        }
+        for none in [
+            "",
+            "2024-12-23",
+            "2024-12-23T14:00:00",
+            "2024-12-23 14:00:00Z",
+            "2024-02-30T00:00:00Z",
+            "2023-02-29T00:00:00Z",
+            "2024-13-01T00:00:00Z",
+            "2024-00-01T00:00:00Z",
+            "2024-01-00T00:00:00Z",
+            "2024-12-23T24:00:00Z",
+            "2024-12-23T14:60:00Z",
+            "2024-12-23T14:00:60Z",
+            "2024-12-23T14:00:00.Z",
+            "2024-12-23T14:00:00+2:00",
+            "2024-12-23T14:00:00+02:60",
+            "2024-12-23T14:00:00 02:00",
+            "2024-12-23T14:00:00Zx",
+            "+024-12-23T14:00:00Z",
+            "2024-1a-23T14:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "0000-01-01T00:00:00Z",
+            "1970-01-01T00:00:00+00:01",
+            "٢٠٢٤-12-23T14:00:00Z",
+        ] {
+            assert_eq!(instant(none), None, "{none}");
+        }
     }
 
     #[test]

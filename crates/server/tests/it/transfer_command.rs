@@ -147,6 +147,32 @@ fn a_watch_prints_every_step_and_ends() {
     assert_eq!(desk.asks(&["transfer", "watch", &id, "--user", "8"]).code, 66);
 }
 
+#[test]
+fn a_list_goes_page_by_page_or_to_the_end() {
+    let desk = Desk::open();
+    for n in 0..5 {
+        assert_eq!(desk.creates(&["--amount", "1", "--cid", &format!("k{n}")]).code, 0);
+    }
+    let list =
+        |more: &[&str]| desk.asks(&[&["transfer", "list", "--user", "7", "--json"], more].concat());
+    let cids = |said: &Said| -> Vec<Value> {
+        let page = said.json();
+        page["transfers"].as_array().expect("rows").iter().map(|row| row["cid"].clone()).collect()
+    };
+    let first = list(&["--limit", "2"]);
+    assert_eq!((first.code, cids(&first)), (0, vec![json!("k4"), json!("k3")]), "{first:?}");
+    let next = first.json()["next"].as_str().expect("a cursor").to_owned();
+    let second = list(&["--limit", "2", "--cursor", &next]);
+    assert_eq!(cids(&second), [json!("k2"), json!("k1")]);
+    let all = list(&["--all", "--state", "COMMITTED", "--asset", "USDT", "--to", "SPOT"]);
+    assert_eq!((cids(&all).len(), &all.json()["next"]), (5, &Value::Null));
+    assert!(cids(&list(&["--from", "SPOT"])).is_empty());
+    let told = desk.asks(&["transfer", "list", "--user", "7", "--limit", "2"]);
+    assert!(told.out.contains("COMMITTED") && told.out.contains("--cursor"), "{told:?}");
+    assert_eq!(list(&["--limit", "101"]).code, 64);
+    assert_eq!(list(&["--state", "X"]).code, 65);
+}
+
 /// Turns red where a command speaks to an address at which nobody listens without saying what to do.
 #[test]
 fn where_nothing_listens_it_says_what_to_start() {

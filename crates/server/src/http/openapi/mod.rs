@@ -4,7 +4,7 @@ mod complete;
 mod examples;
 pub(super) mod said;
 
-use super::{App, accounts, balances, batch, docs, machine, ops, transfers, v2};
+use super::{App, accounts, balances, batch, docs, list, machine, ops, transfers, v2};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -49,7 +49,7 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(transfers::create))
         .routes(routes!(transfers::get))
-        .routes(routes!(batch::create))
+        .routes(routes!(list::list, batch::create))
         .routes(routes!(v2::create))
         .routes(routes!(v2::get))
         .routes(routes!(balances::balances))

@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 const SPEC: &[(&str, &str)] = &[
     ("get", "/api/v1/balances"),
     ("get", "/api/v1/internal_transfer/{req_id}"),
+    ("get", "/api/v1/internal_transfers"),
     ("get", "/api/v1/ops/accounts"),
     ("get", "/api/v1/ops/conservation"),
     ("get", "/api/v1/transfer/{req_id}"),

@@ -4,9 +4,11 @@ mod batch;
 mod bodies;
 mod dry;
 mod keys;
+mod list;
 mod order;
 mod pace;
 mod pages;
+mod pairs;
 mod routes;
 mod spellings;
 mod tokens;
@@ -29,6 +31,7 @@ use server::http::App;
 use server::http::pace::Pace;
 use server::metrics::Metrics;
 use server::ports::Tasks;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
@@ -86,6 +89,15 @@ impl Door {
         Self::built(config, false, true).await
     }
 
+    /// With these settings, and something done to the store before the engine starts.
+    async fn prepared(change: impl FnOnce(&mut Config), store: impl FnOnce(&Path)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        let auth = config.auth.clone();
+        let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
+        Self::made(config, (false, true), verifier, store).await
+    }
+
     async fn built(config: Config, dying: bool, open_pages: bool) -> Self {
         let auth = config.auth.clone();
         let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
@@ -95,8 +107,17 @@ impl Door {
     /// A server whose tokens are checked by that.
     async fn guarded(
         config: Config,
+        flags: (bool, bool),
+        verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier,
+    ) -> Self {
+        Self::made(config, flags, verifier, |_| ()).await
+    }
+
+    async fn made(
+        config: Config,
         (dying, open_pages): (bool, bool),
         verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier,
+        prepare: impl FnOnce(&Path),
     ) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
@@ -104,6 +125,7 @@ impl Door {
         let house = House::open(dir.path(), &Ledgers::default(), metrics.clone(), fatal.clone())
             .await
             .expect("a house");
+        prepare(&dir.path().join(store::embedded::FILE));
         let tasks = Tasks::new(fatal);
         tasks.ending();
         let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");
@@ -116,6 +138,7 @@ impl Door {
             metrics,
             clock: house.clock.clone(),
             rng: house.rng.clone(),
+            office: house.store.clone(),
             pace: Pace::new(config.limits.requests_per_second),
             open_pages,
             draining: AtomicBool::new(false),
@@ -196,10 +219,23 @@ impl Door {
         assert_eq!(reply.status, 201, "{reply:?}");
     }
 
+    /// One base unit appears behind everybody's back, and the proof finds it: HALT.
+    async fn halt(&self) {
+        let db = rusqlite::Connection::open(self.dir.path().join(store::embedded::FILE));
+        let more =
+            "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) + 1)
+                    WHERE user_id = (SELECT min(user_id) FROM balances_tb)";
+        let changed = db.expect("the store").execute(more, []).expect("a change");
+        assert!(changed > 0, "there is a balance");
+        let proof = self.get(("ops", "ops:read"), "/api/v1/ops/conservation?fresh=true").await;
+        assert_eq!(proof.body["ok"], json!(false), "{proof:?}");
+        assert!(self.app.engine.halted().is_some());
+    }
+
     /// How many transfers the journal holds.
     async fn rows(&self) -> usize {
         let mut snapshot = self.house.store.snapshot().await.expect("a snapshot");
-        snapshot.lines(Serial(0), 1000).await.expect("lines").len()
+        snapshot.lines(Serial(0), 5000).await.expect("lines").len()
     }
 }
 

@@ -160,6 +160,7 @@ impl Machine {
             metrics: self.metrics.clone(),
             clock: self.house.clock.clone(),
             rng: self.house.rng.clone(),
+            office: self.house.store.clone(),
             pace: Pace::new(0),
             open_pages: true,
             draining: AtomicBool::new(false),
