@@ -39,6 +39,14 @@ fn the_diagram() {
     .assert_eq(&mermaid::draw(&table()));
 }
 
+/// What people read is what runs.
+#[test]
+fn the_guide_shows_this_diagram() {
+    let guide = include_str!("../../../../docs/guide/how-it-works.md");
+    let shown = format!("```mermaid\n{}```", mermaid::draw(&table()));
+    assert!(guide.contains(&shown), "docs/guide/how-it-works.md lacks:\n{shown}");
+}
+
 #[test]
 fn the_stored_numbers() {
     let numbers: Vec<_> = State::ALL.iter().map(|s| (s.name(), s.code())).collect();
