@@ -13,26 +13,36 @@ use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use std::fmt::Write;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
 /// So many rows are read at once.
 const PAGE: usize = 1_000;
 
-/// What seals.
+/// What seals and proves. Cheap to share.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Sealer {
-    /// Where the audit is kept.
-    pub audit: Arc<dyn Audit>,
-    /// Whose time it is.
-    pub journal: Arc<dyn Journal>,
-    /// Waiting.
-    pub clock: Arc<dyn Clock>,
-    /// The key of the seals.
-    pub key: SealKey,
-    /// How often a seal is made while something new is written.
-    pub interval_ms: Millis,
+    audit: Arc<dyn Audit>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    key: SealKey,
+    interval_ms: Millis,
+    /// Held by the one proof that is made at a time: each reads everything.
+    proving: Mutex<()>,
 }
 
 impl Sealer {
+    /// Of this audit, by its journal's time: a seal every so many milliseconds while something new
+    /// is written.
+    pub fn new(
+        audit: Arc<dyn Audit>,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        key: SealKey,
+        interval_ms: Millis,
+    ) -> Self {
+        Self { audit, journal, clock, key, interval_ms, proving: Mutex::const_new(()) }
+    }
+
     /// Seals for ever.
     pub async fn run(self: Arc<Self>) {
         loop {
@@ -70,6 +80,24 @@ impl Sealer {
         self.audit.put_seal(seal.clone()).await?;
         tracing::info!(target: "audit", seal = %Said(&seal), covers = %seal.cover, "sealed");
         Ok(Some(seal))
+    }
+
+    /// Proves all of it. `None`: another proof is being made.
+    ///
+    /// # Errors
+    /// As [`prove`].
+    pub async fn prove(&self, kept: Option<Kept>) -> Result<Option<Findings>, Cause> {
+        let Ok(_turn) = self.proving.try_lock() else { return Ok(None) };
+        let mut trail = self.audit.trail().await?;
+        prove(&mut *trail, self.key.clone(), kept).await.map(Some)
+    }
+
+    /// Seals below a number, or all, the newest first.
+    ///
+    /// # Errors
+    /// The journal does not answer.
+    pub async fn seals(&self, below: Option<u64>, limit: usize) -> Result<Vec<Seal>, Cause> {
+        self.audit.trail().await?.newest(below, limit).await
     }
 }
 

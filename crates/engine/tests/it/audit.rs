@@ -25,7 +25,7 @@ fn key() -> SealKey {
 fn sealer(house: &House) -> Arc<Sealer> {
     let (audit, journal) = (house.store().clone(), house.store().clone());
     let clock: Arc<dyn Clock> = Arc::new(house.clock.clone());
-    Arc::new(Sealer { audit, journal, clock, key: key(), interval_ms: 1 })
+    Arc::new(Sealer::new(audit, journal, clock, key(), 1))
 }
 
 async fn proven(store: &Embedded, kept: Option<Kept>) -> Findings {
@@ -162,23 +162,27 @@ async fn sealed_and_proven_under_load() {
     let house = House::open(true, NEVER).await;
     let sealer = sealer(&house);
     let (running, store) = (sealer.clone(), house.store().clone());
-    let seals = tokio::spawn(async move {
+    let mut seals = tokio::task::JoinSet::new();
+    seals.spawn(async move {
         loop {
             running.seal().await.expect("a seal");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
-    let proofs = tokio::spawn(async move {
+    let mut proofs = tokio::task::JoinSet::new();
+    proofs.spawn(async move {
         for _ in 0..20 {
             assert_eq!(proven(&store, None).await.faults, []);
         }
     });
-    while !proofs.is_finished() {
+    let held = loop {
         house.work(1).await;
-    }
-    proofs.await.expect("every proof held");
-    seals.abort();
-    let _aborted = seals.await;
+        if let Some(held) = proofs.try_join_next() {
+            break held;
+        }
+    };
+    held.expect("every proof held");
+    seals.shutdown().await;
     // one that was on its way when its task was ended may come first
     while sealer.seal().await.is_err() {}
     let found = proven(house.store(), None).await;
