@@ -10,6 +10,8 @@ use axum::Router;
 use axum::extract::{Json, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use engine::audit::Sealer;
+use kernel::audit::seal::SealKey;
 use kernel::ports::clock::Clock;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -83,6 +85,9 @@ fn config() -> Result<Config, String> {
 
 async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let ours = ours::start(dir).await?;
+    // nobody asks it here
+    let (audit, journal) = (ours.store.clone(), ours.store.clone());
+    let sealer = Sealer::new(audit, journal, ours.clock.clone(), SealKey::new(&KEY), 3_600_000);
     let app = App {
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         world: ours.store.funding(),
@@ -92,6 +97,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         rng: ours.rng.clone(),
         office: ours.store.clone(),
         pace: Pace::new(0),
+        sealer: Arc::new(sealer),
         open_pages: true,
         draining: AtomicBool::new(false),
         engine: ours.engine,

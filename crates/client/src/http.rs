@@ -3,8 +3,8 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    Accounts, Balance, BatchResult, Booked, Created, DryRun, Filter, Health, Movement, NewTransfer,
-    Page, Proof, StatusSet, Story, Transfer,
+    Accounts, AuditProof, Balance, BatchResult, Booked, Created, DryRun, Filter, Health, Movement,
+    NewTransfer, Page, Proof, StatusSet, Story, Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -14,6 +14,9 @@ use std::time::Duration;
 
 /// Above the longest time that the server lets a create wait.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// For what reads or writes everything.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// A client of one server with one token. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -216,6 +219,18 @@ impl Client {
     /// [`Error`].
     pub async fn conservation(&self) -> Result<Proof, Error> {
         self.get("/api/v1/ops/conservation?fresh=true").await
+    }
+
+    /// The audit, computed again now, and held against a seal that was kept elsewhere. It reads
+    /// everything, so it may take long.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn audit_verify(&self, seal: Option<&str>) -> Result<AuditProof, Error> {
+        let request = self.request(Method::GET, "/api/v1/ops/audit/verify").timeout(LONG);
+        let seal = seal.map(|seal| ("seal", seal));
+        let (status, body) = read(sent(request.query(seal.as_slice())).await?).await?;
+        well(status, &body)
     }
 
     /// How the server is; under HALT too.

@@ -314,6 +314,44 @@ pub struct Break {
     pub what: String,
 }
 
+/// The audit, computed again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditProof {
+    /// Nothing was changed, removed or cut off.
+    pub ok: bool,
+    /// So many transfers.
+    pub transfers: u64,
+    /// So many entries.
+    pub entries: u64,
+    /// So many units.
+    pub units: u64,
+    /// Of them above the last seal.
+    pub unsealed: u64,
+    /// So many seals.
+    pub seals: u64,
+    /// The last seal.
+    pub last: Option<SealRow>,
+    /// So many things are wrong.
+    pub wrong: u64,
+    /// The first of them.
+    pub faults: Vec<String>,
+}
+
+/// A seal over everything that was written before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealRow {
+    /// From 1, without a gap.
+    pub number: u64,
+    /// RFC 3339.
+    pub at: String,
+    /// Up to which unit each lane is covered.
+    pub covers: String,
+    /// As the log says it: `NUMBER:ROOT:MAC`.
+    pub seal: String,
+    /// The hash of the seal before it.
+    pub previous: String,
+}
+
 /// How the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {

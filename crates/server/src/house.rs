@@ -1,15 +1,19 @@
 //! Opens what a data folder holds: the journal with its Funding ledger, and the Spot core beside.
 
+use crate::auth::key;
 use crate::cli::exit::{Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use engine::audit::Sealer;
 use engine::{Engine, Parts};
+use kernel::audit::seal::SealKey;
 use kernel::ids::{AssetId, LedgerId, WorkerId};
 use kernel::people::About;
+use kernel::ports::audit::Audit;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
-use kernel::ports::meter::Meter;
+use kernel::ports::meter::{Meter, NoMeter};
 use kernel::table::Flows;
 use kernel::unit::{Case, Put, Severity, Unit};
 use ledgers::disk::Folder;
@@ -121,6 +125,40 @@ impl House {
         Engine::start(parts).await.map_err(failed)
     }
 
+    /// What seals the audit in it, with the configured key or the one in the folder.
+    ///
+    /// # Errors
+    /// The key cannot be used; 74: the journal does not answer.
+    pub async fn sealer(&self, config: &Config) -> Result<Arc<Sealer>, Fault> {
+        let key = match config.audit.mac_secret.reveal() {
+            "" => {
+                let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
+                if made {
+                    self.no_seals_yet().await?;
+                }
+                key
+            }
+            secret => secret.as_bytes().to_vec(),
+        };
+        let (audit, journal) = (self.store.clone(), self.store.clone());
+        let clock = Arc::clone(&self.clock);
+        let key = SealKey::new(&key);
+        Ok(Arc::new(Sealer::new(audit, journal, clock, key, config.audit.seal_interval_ms)))
+    }
+
+    /// A new key in a folder whose seals are of another one.
+    async fn no_seals_yet(&self) -> Result<(), Fault> {
+        let failed = |cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}"));
+        let mut trail = self.store.trail().await.map_err(failed)?;
+        if !trail.newest(None, 1).await.map_err(failed)?.is_empty() {
+            tracing::error!(
+                "the key of the audit's seals is gone, and a new one was made: `portage audit \
+                 verify` will call every older seal forged"
+            );
+        }
+        Ok(())
+    }
+
     /// Leaves a note for people and for `portage check`: who holds the folder.
     pub fn sign(&self, url: &str) {
         let note = format!("{} {url}\n", std::process::id());
@@ -128,6 +166,22 @@ impl House {
             tracing::warn!(%fault, "the owner's note cannot be written");
         }
     }
+}
+
+/// Opens the journal alone, of a folder that is there: to read it.
+///
+/// # Errors
+/// As [`House::open`].
+pub fn journal(dir: &Path) -> Result<Arc<Embedded>, Fault> {
+    let options = Options {
+        dir: dir.to_owned(),
+        flows: Arc::new(flows::registry()),
+        clock: Arc::new(SystemClock::default()),
+        meter: Arc::new(NoMeter),
+        fatal: Arc::new(|_| ()),
+        max_bytes: None,
+    };
+    Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))
 }
 
 /// Balances are nobody else's business.

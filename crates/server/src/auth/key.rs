@@ -1,12 +1,14 @@
-//! The development key: 32 random bytes in the data folder, for as long as no other key is set.
+//! Generated keys: 32 random bytes in the data folder each, for as long as no other is set.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file's name in `data.dir`.
-pub const FILE: &str = "auth.key";
+/// The development key of the tokens, in `data.dir`.
+pub const AUTH: &str = "auth.key";
+/// The key of the audit's seals, in `data.dir`.
+pub const AUDIT: &str = "audit.key";
 /// How many bytes it has.
 const LEN: usize = 32;
 
@@ -24,12 +26,12 @@ pub enum Error {
     Io(PathBuf, io::Error),
 }
 
-/// Reads the key.
+/// Reads the key of that name.
 ///
 /// # Errors
 /// It is not there, not ours alone, not 32 bytes, or not readable.
-pub fn read(dir: &Path) -> Result<Vec<u8>, Error> {
-    let path = dir.join(FILE);
+pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let path = dir.join(name);
     let mut file = match File::open(&path) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Err(Error::Missing(path)),
@@ -56,22 +58,22 @@ pub fn read(dir: &Path) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// As [`read`]; or it cannot be written.
-pub fn read_or_make(dir: &Path) -> Result<(Vec<u8>, bool), Error> {
-    match read(dir) {
+pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), Error> {
+    match read(dir, name) {
         Ok(key) => Ok((key, false)),
         Err(Error::Missing(path)) => {
-            make(dir, &path).map_err(|fault| Error::Io(path, fault))?;
-            Ok((read(dir)?, true))
+            make(dir, name).map_err(|fault| Error::Io(path, fault))?;
+            Ok((read(dir, name)?, true))
         }
         Err(fault) => Err(fault),
     }
 }
 
 /// Written beside and renamed, so that a crash never leaves half a key.
-fn make(dir: &Path, path: &Path) -> io::Result<()> {
+fn make(dir: &Path, name: &str) -> io::Result<()> {
     let mut key = [0; LEN];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    let beside = dir.join(format!("{FILE}.new"));
+    let beside = dir.join(format!("{name}.new"));
     match fs::remove_file(&beside) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
         Ok(()) | Err(_) => (),
@@ -79,30 +81,30 @@ fn make(dir: &Path, path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(&key)?;
     file.sync_all()?;
-    fs::rename(&beside, path)
+    fs::rename(&beside, dir.join(name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, FILE, read, read_or_make};
+    use super::{AUTH, Error, read, read_or_make};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn made_once_and_ours_alone() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(read(dir.path()), Err(Error::Missing(_))));
-        let (key, made) = read_or_make(dir.path()).unwrap();
+        assert!(matches!(read(dir.path(), AUTH), Err(Error::Missing(_))));
+        let (key, made) = read_or_make(dir.path(), AUTH).unwrap();
         assert!(made && key.len() == 32 && key.iter().any(|byte| *byte != 0));
-        assert_eq!(read_or_make(dir.path()).unwrap(), (key, false));
-        let file = dir.path().join(FILE);
+        assert_eq!(read_or_make(dir.path(), AUTH).unwrap(), (key, false));
+        let file = dir.path().join(AUTH);
         let mode = |mode| {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         };
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         mode(0o644);
-        assert!(matches!(read(dir.path()), Err(Error::Unfit(..))));
+        assert!(matches!(read(dir.path(), AUTH), Err(Error::Unfit(..))));
         mode(0o600);
         std::fs::write(&file, b"short").unwrap();
-        assert!(matches!(read(dir.path()), Err(Error::Unfit(..))));
+        assert!(matches!(read(dir.path(), AUTH), Err(Error::Unfit(..))));
     }
 }

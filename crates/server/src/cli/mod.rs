@@ -1,6 +1,7 @@
 //! The command line: what there is, and how each command ends.
 
 mod account;
+mod audit;
 mod check;
 mod config;
 mod demo;
@@ -78,6 +79,9 @@ enum Command {
     Spot(spot::Command),
     /// Prove that nothing was lost.
     Check(check::Args),
+    /// Prove that the audit was not changed.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Print the effective settings, or look one file over.
     Config(config::Args),
 }
@@ -117,6 +121,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Account(command) => account::run(global, command),
         Command::Spot(command) => spot::run(global, command),
         Command::Check(args) => check::run(global, args),
+        Command::Audit(command) => audit::run(global, command),
         Command::Config(args) => config::run(global, args),
     }
 }

@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::ports::{Fatal, Tasks};
 use crate::shutdown::Signals;
 use crate::telemetry;
+use engine::tasks::Background;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{Fate, Spawn, Task};
@@ -85,6 +86,8 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let tasks = Tasks::new(fatal(Exit::Software));
     let engine = house.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
+    let sealer = house.sealer(config).await?;
+    tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
     let app = Arc::new(App {
         internal: internal(&house)?,
         world: house.store.funding(),
@@ -94,6 +97,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         rng: Arc::clone(&house.rng),
         office: house.store.clone(),
         pace: Pace::new(config.limits.requests_per_second),
+        sealer,
         open_pages: address.ip().is_loopback() || config.server.public_metrics,
         draining: AtomicBool::new(false),
         engine,
@@ -109,6 +113,9 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     http::serve::serve(listener, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
     app.engine.drain(DRAIN_MS).await;
     tasks.ending();
+    if let Err(cause) = app.sealer.seal().await {
+        tracing::warn!(%cause, "the end of the audit is not sealed; the next start seals it");
+    }
     if let Some(spot) = &house.spot
         && let Err(fault) = spot.snapshot().await
     {
@@ -147,8 +154,8 @@ async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Faul
 fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
     match config.auth.hs256_secret.reveal() {
         "" => {
-            let (key, made) = key::read_or_make(&config.data.dir)?;
-            let file = config.data.dir.join(key::FILE);
+            let (key, made) = key::read_or_make(&config.data.dir, key::AUTH)?;
+            let file = config.data.dir.join(key::AUTH);
             let what = if made { "made" } else { "in use" };
             tracing::warn!(
                 file = %file.display(),

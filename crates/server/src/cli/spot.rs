@@ -82,7 +82,7 @@ fn token(config: &Config) -> Result<String, Fault> {
     if !config.spot.token.is_empty() {
         return Ok(config.spot.token.reveal().to_owned());
     }
-    let (key, _) = key::read_or_make(&config.data.dir.join(house::SPOT))?;
+    let (key, _) = key::read_or_make(&config.data.dir.join(house::SPOT), key::AUTH)?;
     Ok(key.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -53,7 +53,7 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
         return Err(Fault::new(Exit::Config, sentence));
     }
     let key = match auth.hs256_secret.reveal() {
-        "" => key::read(&config.data.dir)?,
+        "" => key::read(&config.data.dir, key::AUTH)?,
         secret => secret.as_bytes().to_vec(),
     };
     let now = SystemClock::default().now() / 1000;

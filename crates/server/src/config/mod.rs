@@ -1,6 +1,7 @@
 //! Settings: defaults, below `portage.toml` (or `--config`), below `PORTAGE_<SECTION>__<KEY>`.
 
 mod alerts;
+mod audit;
 mod auth;
 mod conservation;
 mod data;
@@ -18,6 +19,7 @@ mod spot;
 mod transfer;
 
 pub use self::alerts::Alerts;
+pub use self::audit::Audit;
 pub use self::auth::Auth;
 pub use self::conservation::Conservation;
 pub use self::data::Data;
@@ -61,6 +63,8 @@ section! {
         conservation: Conservation = Conservation::default(),
         /// A Spot core that is served by itself (`portage spot serve`).
         spot: Spot = Spot::default(),
+        /// What nobody may change afterwards.
+        audit: Audit = Audit::default(),
         /// The log, on stderr.
         log: Log = Log::default(),
     }
@@ -98,6 +102,7 @@ impl Config {
         self.alerts.rules(&mut rules);
         self.conservation.rules(&mut rules);
         self.spot.rules(&mut rules);
+        self.audit.rules(&mut rules);
         self.log.rules(&mut rules);
         rules.broken()
     }

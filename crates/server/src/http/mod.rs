@@ -1,6 +1,7 @@
 //! The door: routes, the order of checks, the shape of answers.
 
 pub mod accounts;
+pub mod audit;
 pub mod balances;
 pub mod batch;
 pub mod body;
@@ -30,6 +31,7 @@ use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use engine::Engine;
+use engine::audit::Sealer;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
@@ -54,6 +56,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// Time, for measurements.
     pub clock: Arc<dyn Clock>,
+    /// Seals the audit and proves it.
+    pub sealer: Arc<Sealer>,
     /// Chance, for the ids of requests.
     pub rng: Arc<dyn Rng>,
     /// How fast one user's creates may come.

@@ -212,6 +212,42 @@ fn one_server_and_everything_that_asks_it() {
 }
 
 #[test]
+fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
+    let dir = folder();
+    let dir = dir.path();
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 66, "no store");
+    let mut server = Served::start(dir);
+    let deposit = ["deposit", "--user", "7", "--asset", "USDT", "--amount", "5", "--ref", "a"];
+    let out = portage(dir).env("PORTAGE_URL", &server.url).args(deposit).output();
+    assert!(out.expect("it runs").status.success());
+    // the folder is held: the server is asked, and has sealed nothing yet
+    let out = run(dir, &["audit", "verify", "--json"]);
+    let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!((&proof["ok"], &proof["unsealed"]), (&true.into(), &1.into()), "{proof}");
+    server.signal("TERM");
+    assert_eq!(server.ended(), 0);
+    let out = run(dir, &["audit", "verify", "--json"]);
+    let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(
+        (&proof["ok"], &proof["unsealed"], &proof["seals"]),
+        (&true.into(), &0.into(), &1.into())
+    );
+    let seal = proof["last"]["seal"].as_str().expect("a seal").to_owned();
+    assert_eq!(exit_of(dir, &["audit", "verify", "--seal", &seal]), 0);
+    assert_eq!(exit_of(dir, &["audit", "verify", "--seal", &seal.replacen("1:", "2:", 1)]), 65);
+    assert_eq!(exit_of(dir, &["audit", "verify", "--seal", "1"]), 64);
+    let db = rusqlite::Connection::open(dir.join("data").join(store::embedded::FILE));
+    let spoil = "UPDATE externals SET reason = 'another'";
+    assert_eq!(db.expect("the file").execute(spoil, []).expect("it is done"), 1);
+    let out = run(dir, &["audit", "verify"]);
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(65), "{said}");
+    assert!(said.contains("WRONG external movements: entry 0 was changed"), "{said}");
+    std::fs::remove_file(dir.join("data").join("audit.key")).expect("it goes");
+    assert_eq!(exit_of(dir, &["audit", "verify"]), 66, "no key");
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let dir = folder();
     let mut server = Served::start(dir.path());

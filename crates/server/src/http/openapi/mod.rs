@@ -4,7 +4,7 @@ mod complete;
 mod examples;
 pub(super) mod said;
 
-use super::{App, accounts, balances, batch, docs, list, machine, ops, transfers, v2};
+use super::{App, accounts, audit, balances, batch, docs, list, machine, ops, transfers, v2};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -56,6 +56,8 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(ops::deposit))
         .routes(routes!(ops::withdraw))
         .routes(routes!(ops::conservation))
+        .routes(routes!(audit::verify))
+        .routes(routes!(audit::seals))
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::set_status))
         .routes(routes!(machine::health))

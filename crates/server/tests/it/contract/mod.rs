@@ -21,6 +21,8 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/api/v1/internal_transfer/{req_id}"),
     ("get", "/api/v1/internal_transfers"),
     ("get", "/api/v1/ops/accounts"),
+    ("get", "/api/v1/ops/audit/seals"),
+    ("get", "/api/v1/ops/audit/verify"),
     ("get", "/api/v1/ops/conservation"),
     ("get", "/api/v1/transfer/{req_id}"),
     ("get", "/docs"),

@@ -1,5 +1,6 @@
 //! The door on the real store, without a network: what is refused, in which order, and how.
 
+mod audit;
 mod batch;
 mod bodies;
 mod dry;
@@ -140,6 +141,7 @@ impl Door {
             rng: house.rng.clone(),
             office: house.store.clone(),
             pace: Pace::new(config.limits.requests_per_second),
+            sealer: house.sealer(&config).await.expect("a sealer"),
             open_pages,
             draining: AtomicBool::new(false),
         });

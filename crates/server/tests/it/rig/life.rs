@@ -4,7 +4,9 @@ use super::Setup;
 use super::control::Control;
 use super::points::Point;
 use super::{journal, ledger, lies};
+use engine::audit::Sealer;
 use engine::{Engine, Parts, Settings};
+use kernel::audit::seal::SealKey;
 use kernel::ids::{UserId, WorkerId};
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
@@ -145,6 +147,13 @@ impl Machine {
         }
     }
 
+    /// Seals with the rig's own key, when it is asked to.
+    fn sealer(&self) -> Arc<Sealer> {
+        let (audit, journal) = (self.house.store.clone(), self.house.store.clone());
+        let clock = self.house.clock.clone();
+        Arc::new(Sealer::new(audit, journal, clock, SealKey::new(KEY), 3_600_000))
+    }
+
     fn app(&self, engine: Arc<Engine>, control: &Arc<Control>) -> App {
         let world: Arc<dyn World> = self.house.store.funding();
         let world = wrong::world(wrong::chosen().as_deref(), world);
@@ -162,6 +171,7 @@ impl Machine {
             rng: self.house.rng.clone(),
             office: self.house.store.clone(),
             pace: Pace::new(0),
+            sealer: self.sealer(),
             open_pages: true,
             draining: AtomicBool::new(false),
         }

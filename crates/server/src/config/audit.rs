@@ -1,0 +1,26 @@
+//! `[audit]`
+
+use super::secret::Secret;
+use super::section::{Rules, section};
+
+section! {
+    /// What nobody may change afterwards.
+    Audit {
+        /// The time between two seals, while something new is written.
+        seal_interval_ms: u64 = 10_000,
+        /// The key of the seals, at least 32 bytes; empty takes the generated one in `data.dir`, which whoever may change the folder can read.
+        mac_secret: Secret = Secret::default(),
+    }
+}
+
+impl Audit {
+    pub(super) fn rules(&self, rules: &mut Rules) {
+        rules.need("audit.seal_interval_ms", self.seal_interval_ms > 0, "above 0");
+        let secret = self.mac_secret.reveal().len();
+        rules.need(
+            "audit.mac_secret",
+            secret == 0 || secret >= 32,
+            "at least 32 bytes, or empty for the generated key",
+        );
+    }
+}
