@@ -16,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// What is held against the audit.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Against {
     /// A seal that was kept elsewhere, as the log said it: `NUMBER:ROOT:MAC`.
@@ -141,6 +142,7 @@ pub(super) async fn verify(
 
 /// Which seals are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// Only those below this number: `next` of the page before.
