@@ -26,6 +26,8 @@ pub struct Sealer {
     clock: Arc<dyn Clock>,
     key: SealKey,
     interval_ms: Millis,
+    /// Held by whoever makes the next seal: two of one number would contradict each other.
+    sealing: Mutex<()>,
     /// Held by the one proof that is made at a time: each reads everything.
     proving: Mutex<()>,
 }
@@ -40,7 +42,8 @@ impl Sealer {
         key: SealKey,
         interval_ms: Millis,
     ) -> Self {
-        Self { audit, journal, clock, key, interval_ms, proving: Mutex::const_new(()) }
+        let (sealing, proving) = (Mutex::const_new(()), Mutex::const_new(()));
+        Self { audit, journal, clock, key, interval_ms, sealing, proving }
     }
 
     /// Seals for ever.
@@ -59,6 +62,7 @@ impl Sealer {
     /// # Errors
     /// The journal does not answer, or has no room.
     pub async fn seal(&self) -> Result<Option<Seal>, Cause> {
+        let _turn = self.sealing.lock().await;
         let mut trail = self.audit.trail().await?;
         let last = trail.newest(None, 1).await?.pop();
         let mut sealing = Sealing::after(last.as_ref());
