@@ -58,7 +58,7 @@ fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String)
         let variable = layers::variable(&format!("{path}.{name}"));
         text.push_str(&format!(
             "| `{name}` | {} | {} | `{}` | {} |\n",
-            key.kind.trim_start_matches("a ").trim_start_matches("an "),
+            kind_of(key),
             default_of(key, default),
             variable.replace("<NAME>", "<name>"),
             sentence(key.about),
@@ -68,6 +68,12 @@ fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String)
         let defaults = defaults.and_then(|defaults| defaults.get(key.name));
         table(key, &format!("{path}.{}", key.name), defaults, text);
     }
+}
+
+fn kind_of(key: &Key) -> String {
+    let kind = key.kind.trim_start_matches("a ").trim_start_matches("an ");
+    let hidden = if key.shape == Shape::Secret { ", never shown" } else { "" };
+    format!("{kind}{hidden}")
 }
 
 fn default_of(key: &Key, default: Option<&Value>) -> String {
