@@ -135,7 +135,7 @@ pub struct Head {
     pub state: S,
     /// Raised by every put; the compare-and-swap is on (id, state, version).
     pub version: u32,
-    /// Unknown answers so far.
+    /// Unknown answers so far; those to a refund are counted for themselves.
     pub retries: u32,
     /// Explicit rejections so far.
     pub rejections: u16,

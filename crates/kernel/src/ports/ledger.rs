@@ -170,6 +170,9 @@ pub trait Ledger: Send + Sync {
     fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>>;
+    /// Assets that were added since it was opened: from now on it knows them. Nothing where it
+    /// knows every asset, or reads them itself.
+    fn know(&self, _assets: &[AssetId]) {}
     /// Some where the ledger lives in the journal's database.
     fn enlist(&self) -> Option<&dyn Enlist> {
         None

@@ -14,6 +14,11 @@ impl Ledger for Spot {
         LedgerId::SPOT
     }
 
+    /// In memory alone: whoever opens it again reads them from the journal.
+    fn know(&self, assets: &[AssetId]) {
+        self.core().assets.extend(assets);
+    }
+
     fn hello(&self) -> Fut<'_, Heard<()>> {
         Box::pin(async { self.read(|_| Ok(())) })
     }

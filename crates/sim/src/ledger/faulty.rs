@@ -228,6 +228,12 @@ impl Ledger for Faulty {
         self.id
     }
 
+    fn know(&self, assets: &[AssetId]) {
+        if let Ok(inner) = self.reach() {
+            inner.know(assets);
+        }
+    }
+
     fn hello(&self) -> Fut<'_, Heard<()>> {
         reached!(self, inner => inner.hello())
     }
