@@ -1,21 +1,75 @@
-//! Questions for people, and HALT. Here a case is a row and a log line.
+//! Questions for people: opened once per episode, closed by the fact that ends it.
 
 use crate::Engine;
-use kernel::people::About;
+use crate::tasks::Background;
+use kernel::ids::Id;
+use kernel::people::{About, OpenCase, Scope};
 use kernel::ports::ledger::Form;
-use kernel::ports::meter::Seen;
 use kernel::record::Record;
-use kernel::unit::{Case, Put, Severity, Unit, Wrote};
-use std::sync::{Arc, PoisonError};
+use kernel::unit::{Case, Event, Guard, Put, Severity, Then, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// What names a case, so that one process opens it once.
-pub(crate) type CaseKey = (&'static str, About);
+/// Who pauses a flow when it meets a contradiction.
+pub(crate) const ENGINE: &str = "engine";
+
+/// What names an episode.
+pub(crate) type CaseKey = (Arc<str>, About);
+
+/// Every kind of case that the engine opens, with how much it matters.
+pub(crate) const KINDS: [(&str, Severity); 12] = [
+    ("STUCK", Severity::Warning),
+    ("TARGET_PENDING", Severity::Critical),
+    ("COMPENSATION", Severity::Critical),
+    ("IRREVERSIBLE", Severity::Critical),
+    ("POISON", Severity::Critical),
+    ("CONTRADICTION", Severity::Critical),
+    ("CONSERVATION", Severity::Critical),
+    ("WRONG_LEDGER", Severity::Critical),
+    ("ABNORMAL_FREQUENCY", Severity::Warning),
+    ("LEDGER_SILENT", Severity::Warning),
+    ("SIMPLE_LEDGER", Severity::Warning),
+    ("TORN_TAIL", Severity::Warning),
+];
+
+/// The episodes that this process knows of, so that one is logged and written once.
+#[derive(Debug, Default)]
+pub(crate) struct Episodes {
+    /// True where the journal holds it.
+    known: BTreeMap<CaseKey, bool>,
+}
+
+impl Episodes {
+    /// Those that stand in the journal at start.
+    pub(crate) fn of(open: &[OpenCase]) -> Self {
+        Self { known: open.iter().map(|case| ((case.kind.clone(), case.about), true)).collect() }
+    }
+
+    /// Takes over what the journal says. What is being written here stays.
+    fn follow(&mut self, open: &[OpenCase]) {
+        let open: BTreeSet<CaseKey> =
+            open.iter().map(|case| (case.kind.clone(), case.about)).collect();
+        self.known.retain(|key, stored| !*stored || open.contains(key));
+        self.known.extend(open.into_iter().map(|key| (key, true)));
+    }
+}
 
 impl Engine {
+    fn episodes(&self) -> MutexGuard<'_, Episodes> {
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over which cases are open.
+    pub(crate) fn follow_cases(&self, open: &[OpenCase]) {
+        self.episodes().follow(open);
+    }
+
     /// Opens a case; the write happens beside the caller.
     pub(crate) fn case(self: &Arc<Self>, case: Case) {
         if self.noted(&case) {
-            self.beside(vec![Put::Case(case)]);
+            let engine = self.clone();
+            let run = async move { engine.open_case(case, Vec::new()).await };
+            self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
         }
     }
 
@@ -34,13 +88,17 @@ impl Engine {
         }
     }
 
-    /// Logs a case and counts it; false where this process opened it before.
-    fn noted(&self, case: &Case) -> bool {
-        let key: CaseKey = (case.kind, case.about);
-        if !self.cases.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
-            return false;
-        }
+    /// Logs a case; false where this process knows of the episode.
+    pub(crate) fn noted(&self, case: &Case) -> bool {
         let about = case.about;
+        {
+            let mut episodes = self.episodes();
+            let key: CaseKey = (case.kind.into(), about);
+            if episodes.known.contains_key(&key) {
+                return false;
+            }
+            episodes.known.insert(key, false);
+        }
         match case.severity {
             Severity::Critical => {
                 tracing::error!(kind = case.kind, %about, facts = %case.facts, "CRITICAL case");
@@ -52,41 +110,88 @@ impl Engine {
         true
     }
 
-    /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
-    pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
-        self.gate.pause(record.flow);
-        let unit = self.plan.contradiction(record, why);
-        let flow = self.plan.table(record.flow).flow;
-        tracing::error!(flow, "flow paused; no command lifts a pause yet");
-        let mut puts = Vec::new();
-        for put in unit.then.puts {
-            if !matches!(&put, Put::Case(case) if !self.noted(case)) {
-                puts.push(put);
-            }
+    /// Writes a case that was noted, with what belongs to it, until it is durable.
+    pub(crate) async fn open_case(&self, case: Case, mut more: Vec<Put>) {
+        let key: CaseKey = (case.kind.into(), case.about);
+        more.push(Put::Case(case));
+        self.tell(&key, true, more).await;
+        if let Some(stored) = self.episodes().known.get_mut(&key) {
+            *stored = true;
         }
-        self.beside(puts);
     }
 
-    /// Stops all money: in RAM at once, in the journal before this returns.
-    pub(crate) async fn halt(self: &Arc<Self>, kind: &'static str, facts: Arc<str>) {
-        self.gate.halt(facts.clone());
-        self.parts.meter.see(Seen::Halted(true));
-        tracing::error!(%facts, "HALT: no money moves; no command lifts it yet");
-        let case = Case {
-            kind,
-            severity: Severity::Critical,
-            about: About::Service,
-            facts: facts.clone(),
-        };
-        let mut puts = vec![Put::Halt { reason: facts }];
-        if self.noted(&case) {
-            puts.push(Put::Case(case));
+    /// Closes a case, once, for this fact.
+    pub(crate) async fn close_case(&self, case: &OpenCase, fact: &str) {
+        let key: CaseKey = (case.kind.clone(), case.about);
+        tracing::info!(kind = %case.kind, about = %case.about, fact, "case closed");
+        let put = Put::Close { kind: case.kind.clone(), about: case.about, fact: fact.into() };
+        self.tell(&key, false, vec![put]).await;
+        self.episodes().known.remove(&key);
+    }
+
+    /// Writes what happened to an episode until it is durable. Where it is about a transfer its
+    /// history says so in the same unit, at the state where the transfer stands then.
+    async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) {
+        let base = self.parts.settings.backoff.base;
+        loop {
+            let unit = match key.1.transfer() {
+                Some(id) => self.dated(id, key, opens, puts.clone()).await,
+                None => Unit::puts(puts.clone()),
+            };
+            match self.parts.journal.write(vec![unit]).await.pop() {
+                Some(Wrote::Written(_)) => return,
+                // the transfer moved meanwhile
+                Some(Wrote::Lost(_)) => self.parts.clock.sleep(base).await,
+                Some(Wrote::Full | Wrote::Unknown(_)) | None => {
+                    self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+                    // written after all?
+                    if self.stands(key).await == Some(opens) {
+                        return;
+                    }
+                }
+            }
         }
-        self.insist(puts).await;
+    }
+
+    /// Whether the journal holds the episode; `None` where it does not say.
+    async fn stands(&self, (kind, about): &CaseKey) -> Option<bool> {
+        let open = self.parts.journal.open_cases().await.ok()?;
+        Some(open.iter().any(|case| case.kind == *kind && case.about == *about))
+    }
+
+    /// Rows with the word of a case in the history of its transfer, as it stands.
+    async fn dated(&self, id: Id, (kind, _): &CaseKey, opens: bool, puts: Vec<Put>) -> Unit {
+        let Some(record) = self.read(vec![id]).await.pop() else { return Unit::puts(puts) };
+        let word = if opens { "opened" } else { "closed" };
+        let event = noted_at(&record, "RETRY", None, format!("{kind} {word}").into());
+        Unit {
+            guards: vec![stands_at(&record)],
+            then: Then { puts, events: vec![event], ..Then::default() },
+        }
+    }
+
+    /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
+    pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
+        let scope = Scope::Flow(record.flow);
+        self.gate.pause(scope);
+        let (case, pause) = self.plan.contradiction(record, why);
+        let flow = self.plan.table(record.flow).flow;
+        tracing::error!(flow, "flow paused until a person lifts it");
+        let fresh = self.noted(&case);
+        let engine = self.clone();
+        let run = async move {
+            if fresh {
+                engine.open_case(case, vec![pause]).await;
+            } else {
+                engine.insist(vec![pause]).await;
+            }
+            engine.gate.stored(scope);
+        };
+        self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
     }
 
     /// Writes puts without guards until they are durable.
-    async fn insist(&self, puts: Vec<Put>) {
+    pub(crate) async fn insist(&self, puts: Vec<Put>) {
         loop {
             let unit = Unit::puts(puts.clone());
             if let Some(Wrote::Written(_)) = self.parts.journal.write(vec![unit]).await.first() {
@@ -95,10 +200,21 @@ impl Engine {
             self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
         }
     }
+}
 
-    fn beside(self: &Arc<Self>, puts: Vec<Put>) {
-        let engine = self.clone();
-        let task = crate::tasks::Background::Case.task();
-        self.parts.spawn.spawn(task, Box::pin(async move { engine.insist(puts).await }));
-    }
+/// Something that happened to a transfer without moving it.
+pub(crate) fn noted_at(
+    record: &Record,
+    what: &'static str,
+    caller: Option<Arc<str>>,
+    detail: Arc<str>,
+) -> Event {
+    let state = record.head.state;
+    Event { id: record.id, from: Some(state), to: state, what, caller, detail: Some(detail) }
+}
+
+/// The record stands where this worker believes it does.
+pub(crate) fn stands_at(record: &Record) -> Guard {
+    let (state, version) = (record.head.state, record.head.version);
+    Guard::Transfer { id: record.id, state, version }
 }

@@ -1,8 +1,10 @@
 //! One journal write for many transfers, and where each goes after it.
 
 use crate::Engine;
+use crate::limits;
 use crate::order::{Opening, Order};
 use crate::plan::{Leads, Planned, Reach};
+use crate::wire::Begun;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::code::Code;
 use kernel::ids::Id;
@@ -86,7 +88,9 @@ impl Engine {
                 units.push(unit);
                 kept.push(Kept { record, leads, error, why, again });
             }
+            let ticket = self.wire.begin(Begun::Write);
             let wrote = self.parts.journal.write(units).await;
+            drop(ticket);
             let mut rest = Rest::default();
             for (kept, wrote) in kept.into_iter().zip(wrote) {
                 self.settle(kept, wrote, &mut rest);
@@ -110,7 +114,7 @@ impl Engine {
                 }
             }
             Wrote::Lost(Guard::NotHalted) => {
-                self.gate.halt("the journal is halted".into());
+                self.gate.is_halted("the journal is halted".into());
                 match kept.why {
                     Why::Opens(order) | Why::Parks(order) => order.refuse(Code::Halted),
                     Why::Answered(_) => rest.again.extend(self.again(kept, Reach::NoClaim)),
@@ -126,13 +130,17 @@ impl Engine {
                         rest.unsure.push((kept, Cause::of("ID_TAKEN")));
                     } else {
                         kept.record.id = self.mint();
-                        rest.again.extend(self.again(kept, self.reach()));
+                        let reach = self.reach(&kept.record);
+                        rest.again.extend(self.again(kept, reach));
                     }
                 }
                 Why::Parks(order) if matches!(guard, Guard::Fresh(_)) => {
                     order.answer(Opening::Unknown(Cause::of("ID_TAKEN")));
                 }
-                Why::Opens(order) | Why::Parks(order) => order.answer(Opening::Bound),
+                Why::Opens(order) | Why::Parks(order) => match limits::exceeded(&guard) {
+                    Some(code) => order.refuse(code),
+                    None => order.answer(Opening::Bound),
+                },
                 // another worker moved it: what stands in the journal counts
                 Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
                     rest.lost.push(kept.record.id);
@@ -196,8 +204,12 @@ impl Engine {
     /// A transfer is durable: whoever waits is told, and may go on waiting for its end.
     fn opened(&self, record: &Record, order: Order) {
         self.counted();
+        let most = self.parts.settings.limits.warn_per_minute;
+        if most > 0 {
+            self.paces.see(record.terms.user, record.created_at, most);
+        }
         self.parts.meter.see(Seen::Opened { flow: self.plan.table(record.flow).flow });
-        self.waiting.add(record.id, order.ended);
+        self.wait_for(record.id, order.ended);
         // nobody listens any more where the caller went away
         let _gone = order.opened.send(Opening::Opened(record.clone()));
     }
@@ -207,7 +219,7 @@ impl Engine {
         let Kept { record, why, again, .. } = kept;
         let facts = Facts::new();
         let planned = match &why {
-            Why::Opens(_) => Some(self.plan.open(&record, reach, &facts)),
+            Why::Opens(order) => Some(self.plan.open(&record, reach, &facts, order.quota.as_ref())),
             Why::Answered(answer) => self.plan.answered(&record, answer, reach, &facts),
             Why::Moves => self.plan.resume(&record, reach, &facts),
             Why::Parks(_) | Why::Later | Why::Freed => None,
@@ -297,6 +309,7 @@ impl Engine {
     pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
         let mut jobs = Vec::new();
         for record in records {
+            let record = self.held.newest(record);
             if self.plan.table(record.flow).ends(record.head.state) {
                 self.ended(record);
                 continue;

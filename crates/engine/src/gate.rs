@@ -1,11 +1,17 @@
-//! What stops money: HALT, paused flows, ledgers whose identity is not settled.
+//! What stops money: HALT, pauses, ledgers whose identity is not settled.
 //!
 //! Every hand asks the gate before each batch of calls, repeats included. The stored flags are the
-//! truth; this is their copy in RAM, which only ever stops earlier.
+//! truth; this is their copy in RAM. It stops before they are stored, and lets go only after the
+//! journal was read to say so.
 
+use crate::plan::Reach;
 use kernel::ids::{FlowId, LedgerId};
+use kernel::people::Scope;
+use kernel::ports::journal::Standing;
 use kernel::ports::ledger::Known;
+use kernel::record::{Account, Party, Record, System, Terms};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -21,9 +27,59 @@ struct Desk {
 #[derive(Debug, Default)]
 struct Flags {
     halted: Option<Arc<str>>,
-    paused: BTreeSet<FlowId>,
+    /// So often was it halted here; a resume lifts none that came after its proof.
+    halts: u64,
+    /// So many halts of this process are being written.
+    halting: u32,
+    /// What the journal says stands.
+    paused: BTreeSet<Scope>,
+    /// What stands here and is being written.
+    pausing: BTreeSet<Scope>,
+    /// Raised by each change that begins here: what the journal said before it is out of date.
+    epoch: u64,
     desks: BTreeMap<LedgerId, Desk>,
     draining: bool,
+}
+
+impl Flags {
+    fn stands(&self, scope: Scope) -> bool {
+        self.paused.contains(&scope) || self.pausing.contains(&scope)
+    }
+
+    fn system_stands(&self, party: &Party) -> bool {
+        match party.system {
+            System::Ledger(ledger) => self.stands(Scope::Ledger(ledger)),
+            System::Chain(chain) => self.stands(Scope::Chain(chain)),
+        }
+    }
+
+    fn quiet(&self) -> bool {
+        self.halted.is_none() && self.paused.is_empty() && self.pausing.is_empty()
+    }
+
+    /// Whether a transfer of these terms stands for its asset or one of its accounts.
+    fn bars_terms(&self, terms: &Terms) -> bool {
+        let account = |party: &Party| match (party.system, &party.account) {
+            (System::Ledger(ledger), Account::User(user)) => {
+                self.stands(Scope::Account(*user, ledger))
+            }
+            (System::Ledger(_), Account::Named(_)) | (System::Chain(_), _) => false,
+        };
+        self.stands(Scope::Asset(terms.asset)) || account(&terms.source) || account(&terms.target)
+    }
+
+    fn bars(&self, record: &Record) -> bool {
+        self.stands(Scope::Transfer(record.id)) || self.bars_terms(&record.terms)
+    }
+}
+
+/// What following the journal changed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Followed {
+    /// HALT was lifted.
+    pub resumed: bool,
+    /// A pause was lifted.
+    pub lifted: bool,
 }
 
 /// The gate.
@@ -31,6 +87,8 @@ struct Flags {
 pub(crate) struct Gate {
     flags: Mutex<Flags>,
     changed: Notify,
+    /// Something stands: whoever is in a hurry looks no further where nothing does.
+    stops: AtomicBool,
 }
 
 impl Gate {
@@ -38,19 +96,85 @@ impl Gate {
         self.flags.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn change(&self, change: impl FnOnce(&mut Flags)) {
+        let mut flags = self.flags();
+        change(&mut flags);
+        flags.epoch = flags.epoch.wrapping_add(1);
+        self.stops.store(!flags.quiet(), Ordering::SeqCst);
+    }
+
     /// Why no money moves, where it does not.
     pub(crate) fn halted(&self) -> Option<Arc<str>> {
         self.flags().halted.clone()
     }
 
-    /// No claim and no effect from now on. The first reason stays.
+    /// No claim and no effect from now on. The first reason stays. The caller writes that, and says
+    /// so in [`Gate::halt_stored`].
     pub(crate) fn halt(&self, reason: Arc<str>) {
-        self.flags().halted.get_or_insert(reason);
+        self.change(|flags| {
+            flags.halts = flags.halts.wrapping_add(1);
+            flags.halting = flags.halting.saturating_add(1);
+            flags.halted.get_or_insert(reason);
+        });
     }
 
-    /// The flow takes no further step.
-    pub(crate) fn pause(&self, flow: FlowId) {
-        self.flags().paused.insert(flow);
+    /// The journal holds the halt, or it was never written.
+    pub(crate) fn halt_stored(&self) {
+        self.change(|flags| flags.halting = flags.halting.saturating_sub(1));
+    }
+
+    /// The journal says that it is halted.
+    pub(crate) fn is_halted(&self, reason: Arc<str>) {
+        self.change(|flags| {
+            flags.halted.get_or_insert(reason);
+        });
+    }
+
+    /// How often it was halted here.
+    pub(crate) fn halts(&self) -> u64 {
+        self.flags().halts
+    }
+
+    /// The scope takes no further step; the caller writes that, and says so in [`Gate::stored`].
+    pub(crate) fn pause(&self, scope: Scope) {
+        self.change(|flags| {
+            flags.pausing.insert(scope);
+        });
+    }
+
+    /// The journal holds the pause.
+    pub(crate) fn stored(&self, scope: Scope) {
+        self.change(|flags| {
+            flags.pausing.remove(&scope);
+            flags.paused.insert(scope);
+        });
+    }
+
+    /// Which change was the last; for [`Gate::follow`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.flags().epoch
+    }
+
+    /// Takes over what the journal says. `None`: something changed here since `epoch`, so that what
+    /// was read may be older than it.
+    pub(crate) fn follow(&self, epoch: u64, standing: &Standing) -> Option<Followed> {
+        let mut flags = self.flags();
+        if flags.epoch != epoch {
+            return None;
+        }
+        let paused: BTreeSet<Scope> = standing.paused.iter().map(|paused| paused.scope).collect();
+        let resumed = standing.halted.is_none() && flags.halted.is_some() && flags.halting == 0;
+        let lifted = flags.paused.iter().any(|scope| !paused.contains(scope));
+        if standing.halted.is_some() || resumed {
+            flags.halted.clone_from(&standing.halted);
+        }
+        flags.paused = paused;
+        self.stops.store(!flags.quiet(), Ordering::SeqCst);
+        drop(flags);
+        if resumed || lifted {
+            self.changed.notify_waiters();
+        }
+        Some(Followed { resumed, lifted })
     }
 
     /// Nothing new is taken in.
@@ -63,15 +187,59 @@ impl Gate {
         self.flags().draining
     }
 
-    /// True where the flow may open transfers.
-    pub(crate) fn admits(&self, flow: FlowId) -> bool {
-        !self.flags().paused.contains(&flow)
+    /// True where the flow may open transfers at all.
+    pub(crate) fn takes(&self, flow: FlowId) -> bool {
+        !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
+    }
+
+    /// True where nothing but the flow may bar transfers of these terms: no ledger, asset or account.
+    pub(crate) fn admits(&self, terms: &Terms) -> bool {
+        if !self.stops.load(Ordering::SeqCst) {
+            return true;
+        }
+        let flags = self.flags();
+        let system = |party: &Party| flags.system_stands(party);
+        !system(&terms.source) && !system(&terms.target) && !flags.bars_terms(terms)
+    }
+
+    /// True where this transfer takes no step for itself, its asset or its accounts, while others of
+    /// its station may.
+    pub(crate) fn bars(&self, record: &Record) -> bool {
+        self.stops.load(Ordering::SeqCst) && self.flags().bars(record)
+    }
+
+    /// How far a unit of this transfer may go, where something stands: no claim where it is its own
+    /// flow, asset, account or itself; no call at a ledger, where it is one of its ledgers. `None`:
+    /// as far as it likes.
+    pub(crate) fn reach(&self, record: &Record) -> Option<Reach> {
+        if !self.stops.load(Ordering::SeqCst) {
+            return None;
+        }
+        let flags = self.flags();
+        let stands = flags.stands(Scope::Flow(record.flow)) || flags.bars(record);
+        if flags.halted.is_some() || stands {
+            return Some(Reach::NoClaim);
+        }
+        let Terms { source, target, .. } = &*record.terms;
+        let one_stands = flags.system_stands(source) || flags.system_stands(target);
+        one_stands.then_some(Reach::Plain)
     }
 
     /// What to say to a ledger that may be called now for this flow; `None`: it may not.
     pub(crate) fn call(&self, flow: FlowId, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
-        if flags.halted.is_some() || flags.paused.contains(&flow) {
+        let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Ledger(ledger));
+        if flags.halted.is_some() || stands {
+            return None;
+        }
+        flags.desks.get(&ledger).filter(|desk| desk.adopted).map(|desk| desk.known)
+    }
+
+    /// What to say to a ledger that a person wants to fence something at: neither HALT nor a pause
+    /// of the ledger allows it, whatever else stands.
+    pub(crate) fn fence(&self, ledger: LedgerId) -> Option<Known> {
+        let flags = self.flags();
+        if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) {
             return None;
         }
         flags.desks.get(&ledger).filter(|desk| desk.adopted).map(|desk| desk.known)
@@ -80,7 +248,7 @@ impl Gate {
     /// True where a unit of this flow may claim.
     pub(crate) fn claims(&self, flow: FlowId) -> bool {
         let flags = self.flags();
-        flags.halted.is_none() && !flags.paused.contains(&flow)
+        flags.halted.is_none() && !flags.stands(Scope::Flow(flow))
     }
 
     /// What a ledger said of itself with an answer. False: the answer does not count, since it is of
@@ -117,6 +285,11 @@ impl Gate {
         drop(flags);
         self.changed.notify_waiters();
         Ok(())
+    }
+
+    /// True where the ledger is who the journal thinks it is.
+    pub(crate) fn adopted(&self, ledger: LedgerId) -> bool {
+        self.flags().desks.get(&ledger).is_some_and(|desk| desk.adopted)
     }
 
     /// It may not be called before somebody finds out who it is. True for the first to notice.

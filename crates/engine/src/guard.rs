@@ -4,6 +4,7 @@ use crate::Engine;
 use crate::conservation::Report;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
+use kernel::people::About;
 use kernel::ports::meter::Seen;
 use kernel::unit::{Put, Then, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
@@ -39,8 +40,10 @@ impl Engine {
     pub async fn check_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
         let mut checker = self.checker.lock().await;
         let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
-        let report = Arc::new(checker.round(journal, ledgers, &self.plan.flows).await?);
+        let mut report = checker.round(journal, ledgers, &self.plan.flows).await?;
         drop(checker);
+        report.excuse(&self.accepted());
+        let report = Arc::new(report);
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
         self.measure(&report);
         if !report.ok {
@@ -51,7 +54,7 @@ impl Engine {
                 .map(|b| format!("{} ({}): {}", b.key, b.amount, b.what))
                 .collect();
             let facts = format!("conservation is broken: {}", breaks.join("; "));
-            self.halt("CONSERVATION", facts.into()).await;
+            self.halt("CONSERVATION", About::Service, facts.into()).await;
         }
         Ok(report)
     }
@@ -101,6 +104,11 @@ impl Engine {
             return Err(Cause::of("NOT_WRITTEN"));
         };
         let open: Arc<[Id]> = journal.open_below(id).await?.into();
+        // What ended before that list has all of its operations in this round. What ends after it
+        // is on the list. So nothing is forgotten that was not proven.
+        if !self.check_now().await?.ok {
+            return Err(Cause::of("BROKEN"));
+        }
         let mut told = Ok(());
         for ledger in &self.parts.ledgers {
             let Some(known) = self.gate.known(ledger.id()) else { continue };

@@ -7,10 +7,12 @@ use kernel::answer::Cause;
 use kernel::effects;
 use kernel::ids::LedgerId;
 use kernel::life::Via;
+use kernel::people::About;
 use kernel::ports::ledger::{Form, Heard, Known, Ledger};
 use kernel::record::Record;
 use kernel::unit::{Guard, Operation, Outcome, Put, Then, Unit, Wrote};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// How many operations are listed at once.
 const PAGE: usize = 1_000;
@@ -55,9 +57,27 @@ impl Engine {
 
     /// Finds out beside the caller, again until it answers.
     pub(crate) fn find_out(self: &Arc<Self>, ledger: LedgerId) {
+        // one at a time: a second one would ask the same
+        if !self.finding().insert(ledger) {
+            return;
+        }
         let engine = self.clone();
-        let run = async move { while !engine.settle_identity(ledger).await {} };
+        let run = async move {
+            loop {
+                while !engine.settle_identity(ledger).await {}
+                engine.finding().remove(&ledger);
+                // suspected again meanwhile, by somebody who saw this one at work?
+                let settled = engine.gate.adopted(ledger) || engine.halted().is_some();
+                if settled || !engine.finding().insert(ledger) {
+                    return;
+                }
+            }
+        };
         self.parts.spawn.spawn(Background::Adopter.task(), Box::pin(run));
+    }
+
+    fn finding(&self) -> MutexGuard<'_, BTreeSet<LedgerId>> {
+        self.finding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One attempt; true where nothing is left to find out.
@@ -79,7 +99,7 @@ impl Engine {
                 return false;
             }
         };
-        self.halt("WRONG_LEDGER", facts.into()).await;
+        self.halt("WRONG_LEDGER", About::Ledger(ledger), facts.into()).await;
         true
     }
 

@@ -1,6 +1,7 @@
 //! Taking in transfers: the checks again, the opening, and the caller's wait.
 
 use crate::commit::{Job, Why};
+use crate::limits::Quota;
 use crate::order::{Opening, Order};
 use crate::plan::Reach;
 use crate::race::{First, race};
@@ -30,6 +31,8 @@ impl Engine {
             self.parts.meter.see(Seen::Refused { code });
             return Err(Refused::Code(code));
         }
+        let quota = self.quota(&terms);
+        terms.day = quota.as_ref().map(Quota::day);
         let fingerprint = terms.fingerprint();
         if let Some(binding) = &mut terms.binding {
             binding.fingerprint = fingerprint;
@@ -47,7 +50,7 @@ impl Engine {
         };
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
-        match self.intake.try_send((record, Order { opened, ended })) {
+        match self.intake.try_send((record, Order { opened, ended, quota })) {
             Ok(()) => {}
             Err(TrySendError::Full((record, order))) => self.park(record, order).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
@@ -92,7 +95,7 @@ impl Engine {
             return Ok(Accepted { record, replayed: true });
         }
         let (ended, end) = oneshot::channel();
-        self.waiting.add(record.id, ended);
+        self.wait_for(record.id, ended);
         // it may have ended between the reading and the waiting
         let now = self.parts.journal.get(vec![record.id]).await?.pop().unwrap_or(record);
         let record = self.until(now, end).await;
@@ -104,7 +107,7 @@ impl Engine {
         if self.gate.halted().is_some() {
             return Some(Code::Halted);
         }
-        let over = self.gate.draining() || !self.gate.admits(flow) || self.crowded();
+        let over = self.gate.draining() || !self.gate.takes(flow) || self.crowded();
         over.then_some(Code::Overloaded)
     }
 
@@ -115,9 +118,12 @@ impl Engine {
 
     /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
     /// status and balance are the ledgers' alone.
-    fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+    pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
         if let Some(code) = self.shut(flow) {
             return Some(code);
+        }
+        if !self.gate.admits(terms) {
+            return Some(Code::Overloaded);
         }
         if terms.source == terms.target || terms.source.system == terms.target.system {
             return Some(Code::SameAccount);
@@ -179,7 +185,8 @@ impl Engine {
 
     /// No room in the ring: the transfer is opened where it begins and left to the scanner.
     async fn park(self: &Arc<Self>, record: Record, order: Order) {
-        let mut planned = self.plan.open(&record, Reach::NoClaim, &Facts::new());
+        let mut planned =
+            self.plan.open(&record, Reach::NoClaim, &Facts::new(), order.quota.as_ref());
         planned.leads.straight.due_at = Some(self.parts.journal.now());
         planned.unit.then.puts.push(Put::Head {
             id: record.id,
@@ -198,8 +205,9 @@ impl Engine {
         while orders.recv_many(&mut batch, cap).await > 0 {
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.parts.meter.see(Seen::Queue { station: "intake", items: orders.len() });
-            let open = |(record, order)| {
-                let planned = self.plan.open(&record, self.reach(), &facts);
+            let open = |(record, order): (Record, Order)| {
+                let reach = self.reach(&record);
+                let planned = self.plan.open(&record, reach, &facts, order.quota.as_ref());
                 Job::new(record, planned, Why::Opens(order))
             };
             let jobs = batch.drain(..).map(open).collect();

@@ -8,23 +8,33 @@ mod cases;
 mod commit;
 mod concerned;
 pub mod conservation;
+pub mod deeds;
 mod gate;
 mod guard;
+mod halt;
+mod held;
 mod identity;
 mod intake;
+mod limits;
 mod order;
+mod pauses;
 mod plan;
 #[cfg(test)]
 mod plan_tests;
+mod pulse;
 mod race;
 mod ring;
 mod scan;
 mod station;
 pub mod tasks;
+mod verdict;
 mod waiting;
+mod watch;
+mod wire;
 
-use cases::CaseKey;
+use cases::Episodes;
 use gate::Gate;
+use held::Held;
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
@@ -36,15 +46,18 @@ use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
 use kernel::retry::Backoff;
 use kernel::table::Flows;
+use limits::Paces;
 use order::Order;
 use plan::{Desk, Plan, Reach};
+use pulse::Pulses;
 use station::{Place, Station};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tasks::Background;
 use tokio::sync::mpsc;
-use waiting::Waiting;
+use waiting::{Ear, Waiting};
+use wire::Wire;
 
 /// The engine's settings; defaults are those of `spec/storage.md`.
 #[derive(Debug, Clone)]
@@ -69,6 +82,57 @@ pub struct Settings {
     pub conservation_interval_ms: Millis,
     /// Ledgers that cannot give back what they withdrew.
     pub irreversible: Vec<LedgerId>,
+    /// When a person is asked.
+    pub alerts: Alerts,
+    /// What one user may move.
+    pub limits: Limits,
+    /// Verdicts and the resume from HALT take effect when another person approves.
+    pub four_eyes: bool,
+}
+
+/// When a case opens; defaults are those of `spec/storage.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alerts {
+    /// `STUCK` after so many unknown answers.
+    pub after_retries: u32,
+    /// `STUCK` after so many seconds without an end.
+    pub after_seconds: u64,
+    /// `TARGET_PENDING` after so many seconds in a state that calls the target.
+    pub target_pending_seconds: u64,
+    /// `COMPENSATION` after so many unknown answers to a refund.
+    pub compensation_failures: u32,
+    /// `LEDGER_SILENT` after so many seconds without a word of a ledger.
+    pub silent_seconds: u64,
+}
+
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            after_retries: 10,
+            after_seconds: 300,
+            target_pending_seconds: 60,
+            compensation_failures: 3,
+            silent_seconds: 60,
+        }
+    }
+}
+
+/// What one user may move on one day in UTC, by the journal's time; 0 or nothing is no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The most transfers of one day.
+    pub transfers_per_day: u64,
+    /// The most of an asset on one day, by its symbol, as a decimal in its unit. An asset's own
+    /// limit holds beside it.
+    pub daily_amount: BTreeMap<String, String>,
+    /// `ABNORMAL_FREQUENCY` above so many creates of one user in a minute.
+    pub warn_per_minute: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { transfers_per_day: 0, daily_amount: BTreeMap::new(), warn_per_minute: 60 }
+    }
 }
 
 impl Default for Settings {
@@ -84,7 +148,17 @@ impl Default for Settings {
             max_open: 1_000_000,
             conservation_interval_ms: 10_000,
             irreversible: Vec::new(),
+            alerts: Alerts::default(),
+            limits: Limits::default(),
+            four_eyes: true,
         }
+    }
+}
+
+impl Settings {
+    /// How far a unit may go where nothing stands.
+    const fn reach(&self) -> Reach {
+        if self.fuse { Reach::Fused } else { Reach::Plain }
     }
 }
 
@@ -141,14 +215,25 @@ pub struct Engine {
     stations: Mutex<BTreeMap<Place, Arc<Station>>>,
     waiting: Waiting,
     /// The transfers in this process's hands.
-    held: Mutex<BTreeSet<Id>>,
+    held: Held,
+    /// Those of them that stand while others of their station go on.
+    aside: Mutex<BTreeMap<Id, Record>>,
+    wire: Wire,
     /// The last id that was minted.
     last: Mutex<Id>,
     /// So many transfers are open, as far as this process saw.
     open: AtomicU64,
     /// The last write found no room.
     full: AtomicBool,
-    cases: Mutex<BTreeSet<CaseKey>>,
+    cases: Mutex<Episodes>,
+    /// Breaks of conservation that were accepted.
+    accepted: Mutex<Vec<kernel::people::Accepted>>,
+    paces: Paces,
+    pulses: Pulses,
+    /// Ledgers whose identity somebody is finding out.
+    finding: Mutex<BTreeSet<LedgerId>>,
+    /// Keys of people whose deeds are being done.
+    turns: deeds::Turns,
     assets: Mutex<Arc<[Asset]>>,
     report: Mutex<Option<Arc<conservation::Report>>>,
     checker: tokio::sync::Mutex<conservation::Checker>,
@@ -159,10 +244,13 @@ impl Engine {
     /// starts too: reads and proofs go on.
     ///
     /// # Errors
-    /// The cause for which the journal does not answer.
+    /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
+    /// its asset.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
         let standing = parts.journal.standing().await?;
+        limits::sound(&parts.settings.limits, &standing.assets)?;
         let counts = parts.journal.counts().await?;
+        let cases = parts.journal.open_cases().await?;
         let desk = |ledger: &Arc<dyn Ledger>| {
             let enlist = ledger.enlist();
             let desk = Desk {
@@ -181,25 +269,30 @@ impl Engine {
             intake,
             stations: Mutex::default(),
             waiting: Waiting::default(),
-            held: Mutex::default(),
+            held: Held::default(),
+            aside: Mutex::default(),
+            wire: Wire::default(),
             last: Mutex::default(),
             open: AtomicU64::new(counts.iter().map(|count| count.transfers).sum()),
             full: AtomicBool::new(false),
-            cases: Mutex::default(),
-            assets: Mutex::new(standing.assets.into()),
+            cases: Mutex::new(Episodes::of(&cases)),
+            accepted: Mutex::default(),
+            paces: Paces::default(),
+            pulses: Pulses::default(),
+            finding: Mutex::default(),
+            turns: deeds::Turns::default(),
+            assets: Mutex::new(Arc::default()),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::default(),
             parts,
         });
-        if let Some(reason) = standing.halted {
-            tracing::error!(%reason, "HALT stands; no command lifts it yet");
-            engine.gate.halt(reason);
+        engine.gate.follow(engine.gate.epoch(), &standing);
+        engine.know(&standing);
+        if let Some(reason) = &standing.halted {
+            tracing::error!(%reason, "HALT stands until persons resume");
         }
-        for paused in standing.paused {
-            let kernel::people::Scope::Flow(flow) = paused.scope else { continue };
-            let name = engine.plan.table(flow).flow;
-            tracing::error!(flow = name, reason = %paused.reason, "the flow is paused");
-            engine.gate.pause(flow);
+        for paused in &standing.paused {
+            tracing::error!(scope = ?paused.scope, reason = %paused.reason, "paused");
         }
         engine.begin(orders).await;
         Ok(engine)
@@ -214,6 +307,11 @@ impl Engine {
         }
         self.warn_of_simple_ledgers();
         let spawn = &self.parts.spawn;
+        for ledger in self.outside() {
+            spawn.spawn(Background::Pulse.task(), Box::pin(self.clone().run_pulse(ledger)));
+        }
+        spawn.spawn(Background::Watch.task(), Box::pin(self.clone().run_watch()));
+        spawn.spawn(Background::Waker.task(), Box::pin(self.clone().run_waker()));
         spawn.spawn(Background::Intake.task(), Box::pin(self.clone().run_intake(orders)));
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
@@ -311,9 +409,17 @@ impl Engine {
         }
     }
 
-    /// How far a unit may go in one write.
-    fn reach(&self) -> Reach {
-        if self.parts.settings.fuse { Reach::Fused } else { Reach::Plain }
+    /// How far a unit of this record may go in one write.
+    fn reach(&self, record: &Record) -> Reach {
+        match self.gate.reach(record) {
+            Some(reach) => reach,
+            None => self.parts.settings.reach(),
+        }
+    }
+
+    /// One more waits for the end of a transfer.
+    fn wait_for(&self, id: Id, ear: Ear) {
+        self.waiting.add(id, ear, self.parts.clock.ticks());
     }
 
     /// When to try again after so many unknown answers.
@@ -333,7 +439,10 @@ impl Engine {
 
     /// One fewer, and it is out of our hands.
     fn closed(&self, id: Id) {
-        self.release(id);
+        // where another copy of it ended before, it was counted then
+        if !self.let_go(id) {
+            return;
+        }
         let fewer = |open: u64| Some(open.saturating_sub(1));
         let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }

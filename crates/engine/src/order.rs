@@ -1,5 +1,6 @@
 //! A transfer on its way in, and what those who wait for it are told.
 
+use crate::limits::Quota;
 use crate::waiting::Ear;
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -24,6 +25,8 @@ pub(crate) enum Opening {
 pub(crate) struct Order {
     pub opened: oneshot::Sender<Opening>,
     pub ended: Ear,
+    /// What its opening takes from its user's day.
+    pub quota: Option<Quota>,
 }
 
 impl Order {

@@ -2,6 +2,8 @@
 //!
 //! The fused and the plain path are this one module; [`Reach`] only allows a fork or forbids it.
 
+use crate::cases::{ENGINE, stands_at};
+use crate::limits::{self, Quota};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{FlowId, LedgerId, Millis};
 use kernel::life::{Leg, Place, Ruling, Side, Step, Via};
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a ledger answers for an operation that was fenced before it came.
-const FENCED: &str = "FENCED";
+pub(crate) const FENCED: &str = "FENCED";
 
 /// How far a unit may go on after what it has to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,9 +132,17 @@ impl Plan {
         })
     }
 
-    /// Opens a transfer and carries it as far as the reach allows.
-    pub(crate) fn open(&self, record: &Record, reach: Reach, facts: &Facts) -> Planned {
+    /// Opens a transfer and carries it as far as the reach allows. It is counted against its user's
+    /// day where there is a quota.
+    pub(crate) fn open(
+        &self,
+        record: &Record,
+        reach: Reach,
+        facts: &Facts,
+        quota: Option<&Quota>,
+    ) -> Planned {
         let mut way = Way::from(record.head);
+        way.then.puts.extend(quota.map(Quota::put));
         way.then.events.push(Event {
             id: record.id,
             from: None,
@@ -150,6 +160,8 @@ impl Plan {
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
             guards.push(Guard::Unbound { flow: record.flow, scope, key });
         }
+        // after the binding: a replay is a replay, whatever was moved that day
+        guards.extend(quota.into_iter().flat_map(Quota::guards));
         let leads = Leads { straight: way.head, done, rejected };
         Planned { unit: Unit { guards, then: way.then }, leads }
     }
@@ -205,7 +217,7 @@ impl Plan {
             .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
         let put = Put::Head { id: record.id, head, error, hold };
         let unit = Unit {
-            guards: vec![stands(record)],
+            guards: vec![stands_at(record)],
             then: Then { puts: vec![put], ..Then::default() },
         };
         Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
@@ -220,14 +232,14 @@ impl Plan {
         head.due_at = None;
         let put = Put::Head { id: record.id, head, error: None, hold: Hold::Mine };
         let unit = Unit {
-            guards: vec![stands(record)],
+            guards: vec![stands_at(record)],
             then: Then { puts: vec![put], ..Then::default() },
         };
         Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
     }
 
     /// An answer that the table does not allow: the flow stops, a person is asked.
-    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> Unit {
+    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
         let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
         let case = Case {
             kind: "CONTRADICTION",
@@ -235,8 +247,8 @@ impl Plan {
             about: About::Transfer(record.id),
             facts: reason.clone(),
         };
-        let (scope, caller) = (Scope::Flow(record.flow), "engine".into());
-        Unit::puts(vec![Put::Case(case), Put::Pause { scope, reason, caller }])
+        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
+        (case, Put::Pause { scope, reason, caller })
     }
 
     /// Whether an answer contradicts the record's step, and why.
@@ -252,6 +264,14 @@ impl Plan {
             }
             _ => None,
         }
+    }
+
+    /// What a transfer gives back to its user's day when it ends with the money at its source.
+    fn given_back(&self, record: &Record, to: S) -> Option<Put> {
+        let table = self.table(record.flow);
+        let back = table.ends(to) && table.state(to).money == Place::AtSource;
+        let day = record.terms.day.filter(|_| back)?;
+        Some(Put::Uncount(limits::count(&record.terms, day)))
     }
 
     /// True where the money could not be given back, so a refusal is not acted on.
@@ -296,7 +316,7 @@ impl Plan {
                 keep(&mut then.puts, &error);
             }
         }
-        let mut guards = vec![stands(record)];
+        let mut guards = vec![stands_at(record)];
         if way.moves {
             guards.push(Guard::NotHalted);
         }
@@ -387,6 +407,11 @@ impl Plan {
         let id = record.id;
         way.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
         way.head.state = to;
+        if matches!(table.step(to), Step::Push { .. }) {
+            // failures of a compensation are counted for themselves
+            way.head.retries = 0;
+        }
+        way.then.puts.extend(self.given_back(record, to));
         let arrives =
             table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
@@ -404,12 +429,6 @@ impl Plan {
             ));
         }
     }
-}
-
-/// The record stands where this worker believes it does.
-fn stands(record: &Record) -> Guard {
-    let Head { state, version, .. } = record.head;
-    Guard::Transfer { id: record.id, state, version }
 }
 
 /// The head after an answer: nothing is owed to the scanner, nobody died of it.

@@ -67,7 +67,7 @@ fn guarded(planned: &Planned) -> bool {
 fn a_fused_opening_makes_the_withdraw_and_the_next_claim() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
-    let planned = plan.open(&record, Reach::Fused, &Facts::new());
+    let planned = plan.open(&record, Reach::Fused, &Facts::new(), None);
     assert_eq!(
         trace(&plan, &record, &planned.unit.then),
         ["INIT", "SOURCE_PENDING", "SOURCE_PENDING"]
@@ -86,7 +86,7 @@ fn a_fused_opening_makes_the_withdraw_and_the_next_claim() {
 fn a_plain_opening_stops_before_the_call() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
-    let planned = plan.open(&record, Reach::Plain, &Facts::new());
+    let planned = plan.open(&record, Reach::Plain, &Facts::new(), None);
     assert_eq!(
         trace(&plan, &record, &planned.unit.then),
         ["INIT", "SOURCE_PENDING", "SOURCE_PENDING"]

@@ -4,11 +4,11 @@
 //! not come.
 
 use crate::race::race;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -84,6 +84,32 @@ impl Ring {
     /// How many wait here.
     pub(crate) fn len(&self) -> usize {
         self.inner().len()
+    }
+
+    /// How many wait here after an unknown answer.
+    pub(crate) fn unclear(&self) -> usize {
+        let inner = self.inner();
+        let all = inner.fresh.iter().chain(&inner.alone).chain(inner.later.values());
+        all.filter(|record| record.head.retries > 0).count()
+    }
+
+    /// Takes out the records of these transfers, wherever they wait here.
+    pub(crate) fn take_out(&self, ids: &BTreeSet<Id>) -> Vec<Record> {
+        let mut inner = self.inner();
+        let mut out = Vec::new();
+        for queue in [0, 1] {
+            let queue = if queue == 0 { &mut inner.fresh } else { &mut inner.alone };
+            if queue.iter().any(|record| ids.contains(&record.id)) {
+                let (taken, left) =
+                    queue.drain(..).partition(|record: &Record| ids.contains(&record.id));
+                *queue = left;
+                out.extend::<VecDeque<_>>(taken);
+            }
+        }
+        let keys: Vec<_> =
+            inner.later.iter().filter(|(_, r)| ids.contains(&r.id)).map(|(key, _)| *key).collect();
+        out.extend(keys.iter().filter_map(|key| inner.later.remove(key)));
+        out
     }
 
     /// Takes in what fits, at once or at its `due_at`, and gives back the rest.

@@ -1,12 +1,11 @@
 //! The scanner: brings what is due and what nobody holds. Crash recovery, retries and overflow.
 
 use crate::Engine;
-use kernel::ids::Id;
 use kernel::people::About;
 use kernel::ports::journal::Due;
 use kernel::record::Record;
 use kernel::unit::{Case, Severity};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// After its owner died so often while it ran alone, a person is asked and it goes on at the
 /// longest backoff (`design.md` §4).
@@ -25,6 +24,9 @@ impl Engine {
                     }
                 }
                 Err(cause) => tracing::error!(%cause, "the scanner cannot read the journal"),
+            }
+            if let Err(cause) = self.refresh().await {
+                tracing::error!(%cause, "the flags cannot be read");
             }
             self.waiting.sweep();
             self.queues();
@@ -47,9 +49,8 @@ impl Engine {
                 }
             }
         }
-        records.retain(|record| self.hold(record.id));
-        let freed = self.advance(records);
-        self.commit(freed).await;
+        // what is here already may be older: another worker, or a person, may have moved the row
+        self.hand_over(records).await;
     }
 
     /// Its owner died holding it: it runs alone.
@@ -67,20 +68,5 @@ impl Engine {
             });
         }
         record
-    }
-
-    /// Takes a transfer into this process's hands. False: it has it already.
-    pub(crate) fn hold(&self, id: Id) -> bool {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id)
-    }
-
-    /// Gives it up: the journal knows where it stands.
-    pub(crate) fn release(&self, id: Id) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-
-    /// So many transfers are in this process's hands.
-    pub(crate) fn carried(&self) -> usize {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }

@@ -5,10 +5,10 @@
 
 use crate::Engine;
 use crate::commit::{Job, Why};
-use crate::plan::Reach;
 use crate::race::caught;
 use crate::ring::{Batch, Ring};
 use crate::tasks::Background;
+use crate::wire::Begun;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::people::About;
@@ -17,7 +17,8 @@ use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
 use kernel::table::S;
 use kernel::unit::{Case, Hold, Op, Severity, Wrote};
-use std::sync::{Arc, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// How many batches of one station are on their way at once.
 const HANDS: usize = 2;
@@ -48,7 +49,7 @@ impl Engine {
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
         let ledger = self.plan.calls(record);
         let place = Place { flow: record.flow, state: record.head.state, ledger };
-        let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stations = self.stations();
         if let Some(station) = stations.get(&place) {
             return station.clone();
         }
@@ -66,12 +67,24 @@ impl Engine {
         station
     }
 
+    pub(crate) fn stations(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Station>>> {
+        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How many records wait at stations, for metrics.
     pub(crate) fn queues(&self) {
-        let stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
-        for station in stations.values() {
+        let mut unclear: BTreeMap<(FlowId, LedgerId), usize> = BTreeMap::new();
+        for station in self.stations().values() {
             let items = station.ring.len();
             self.parts.meter.see(Seen::Queue { station: &station.name, items });
+            if let Some(ledger) = station.place.ledger {
+                let open = unclear.entry((station.place.flow, ledger)).or_default();
+                *open = open.saturating_add(station.ring.unclear());
+            }
+        }
+        for ((flow, ledger), open) in unclear {
+            let (flow, system) = (self.plan.table(flow).flow, ledger.name());
+            self.parts.meter.see(Seen::Unclear { flow, system, open });
         }
     }
 
@@ -81,23 +94,21 @@ impl Engine {
             self.passage(&station.place).await;
             let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
             let batch = station.ring.take(cap, journal, clock).await;
+            let (records, alone) = match batch {
+                Batch::Many(records) => (records, false),
+                Batch::Alone(record) => (vec![record], true),
+            };
+            let mut records = self.unbarred(records).await;
             // the flags may have changed while nothing was there to do
             if !self.open(&station.place) {
-                let back = match batch {
-                    Batch::Many(records) => records,
-                    Batch::Alone(record) => vec![record],
-                };
-                let freed = self.advance(back);
+                let freed = self.advance(records);
                 self.commit(freed).await;
-                continue;
-            }
-            match batch {
-                Batch::Many(records) => {
-                    let items = records.len();
-                    self.parts.meter.see(Seen::Batch { station: &station.name, items });
-                    self.work(station, records).await;
-                }
-                Batch::Alone(record) => self.alone(station, record).await,
+            } else if !alone && !records.is_empty() {
+                let items = records.len();
+                self.parts.meter.see(Seen::Batch { station: &station.name, items });
+                self.work(station, records).await;
+            } else if let Some(record) = records.pop() {
+                self.alone(station, record).await;
             }
         }
     }
@@ -149,7 +160,7 @@ impl Engine {
     /// Calls for a batch and writes what came of it.
     async fn work(self: &Arc<Self>, station: &Station, records: Vec<Record>) {
         let enlisted = station.place.ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
-        let fused = self.reach() == Reach::Fused;
+        let fused = self.parts.settings.fuse;
         let jobs = match station.place.ledger {
             Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
             Some(_) | None => self.moves(records),
@@ -158,31 +169,37 @@ impl Engine {
     }
 
     /// States that call nobody, and calls that are part of a unit.
-    fn moves(&self, records: Vec<Record>) -> Vec<Job> {
+    fn moves(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
         let facts = Facts::new();
-        let mut jobs = Vec::with_capacity(records.len());
+        let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
-            match self.plan.resume(&record, self.reach(), &facts) {
+            let reach = self.reach(&record);
+            match self.plan.resume(&record, reach, &facts) {
                 Some(planned) => jobs.push(Job::new(record, planned, Why::Moves)),
+                // something was stopped since the gate was asked
+                None if reach != self.parts.settings.reach() => back.push(record),
                 // a rule says not yet
                 None => jobs.push(self.postponed(record, &Cause::of("NOT_YET"))),
             }
         }
+        jobs.extend(self.advance(back));
         jobs
     }
 
     /// One call for the whole batch.
     async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
         let Some(flow) = records.first().map(|record| record.flow) else { return Vec::new() };
-        let port = self.ledger(ledger);
-        let (Some(port), Some(known)) = (port, self.gate.call(flow, ledger)) else {
-            let cause = Cause::of("NOT_CALLED");
-            return records.into_iter().map(|record| self.postponed(record, &cause)).collect();
-        };
         let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
         let asked = ops.len();
+        // the ticket first: whoever closes the gate finds every call that passed it
+        let ticket = self.wire.begin(Begun::Calls(ledger, ops.clone()));
+        let port = self.ledger(ledger);
+        let (Some(port), Some(known)) = (port, self.gate.call(flow, ledger)) else {
+            return self.advance(records);
+        };
         let begun = self.parts.clock.ticks();
         let heard = caught(async { port.execute(known, ops).await }).await;
+        drop(ticket);
         let nanos = self.parts.clock.ticks().saturating_sub(begun);
         let (answers, whole) = self.heard(ledger, known, heard, asked);
         let company = records.len() > 1;
@@ -238,7 +255,7 @@ impl Engine {
             });
             return self.postponed(record, &Cause::of("IRREVERSIBLE"));
         }
-        match self.plan.answered(&record, &answer, self.reach(), &Facts::new()) {
+        match self.plan.answered(&record, &answer, self.reach(&record), &Facts::new()) {
             Some(planned) => Job::new(record, planned, Why::Answered(answer)),
             None => match &answer {
                 Answer::Unknown(cause) => self.postponed(record, cause),

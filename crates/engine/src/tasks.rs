@@ -19,6 +19,14 @@ pub enum Background {
     Case,
     /// Seals the audit. Without it changes would go unseen.
     Sealer,
+    /// Holds what is open against the thresholds. Without it nobody is asked.
+    Watch,
+    /// Listens to whether one ledger answers at all. Without it its silence is nobody's case.
+    Pulse,
+    /// Tells callers of ends that another worker brought about. Without it they wait in vain.
+    Waker,
+    /// Does what a person asked for, whether or not the person waits for it.
+    Deed,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
@@ -34,6 +42,10 @@ impl Background {
             Self::Adopter => ("adopter", Fate::EndsWhenDone),
             Self::Case => ("case", Fate::EndsWhenDone),
             Self::Sealer => ("sealer", Fate::EndsProcess),
+            Self::Watch => ("watch", Fate::EndsProcess),
+            Self::Pulse => ("pulse", Fate::EndsProcess),
+            Self::Waker => ("waker", Fate::EndsProcess),
+            Self::Deed => ("deed", Fate::EndsWhenDone),
             Self::Horizon => ("horizon", Fate::EndsProcess),
         };
         Task { name, fate }

@@ -7,6 +7,7 @@ use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
 use engine::audit::Sealer;
 use engine::{Engine, Parts};
 use kernel::audit::seal::SealKey;
+use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, WorkerId};
 use kernel::people::About;
 use kernel::ports::audit::Audit;
@@ -103,7 +104,7 @@ impl House {
     /// Starts the engine in it.
     ///
     /// # Errors
-    /// 74: the journal does not answer.
+    /// 74: the journal does not answer; 78: a daily amount is none of its asset.
     pub async fn start(
         &self,
         config: &Config,
@@ -121,7 +122,10 @@ impl House {
             settings: config.engine_settings(),
             worker: WorkerId(self.rng.next()),
         };
-        let failed = |cause| Fault::new(Exit::Io, format!("the engine cannot start: {cause}"));
+        let failed = |cause: Cause| {
+            let exit = if cause.class == "BAD_LIMIT" { Exit::Config } else { Exit::Io };
+            Fault::new(exit, format!("the engine cannot start: {cause}"))
+        };
         Engine::start(parts).await.map_err(failed)
     }
 

@@ -16,6 +16,7 @@ pub use kernel::conserve::Break;
 use kernel::answer::Cause;
 use kernel::conserve::{self, Laws};
 use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::people::Accepted;
 use kernel::ports::journal::{Journal, Snapshot};
 use kernel::ports::ledger::{Form, Ledger, Totals};
 use kernel::table::Flows;
@@ -55,8 +56,23 @@ pub struct Report {
     pub assets: Vec<AssetLine>,
     /// Money that is not where the evidence says.
     pub breaks: Vec<Break>,
+    /// Breaks that persons accepted, with this key and amount: no part of `breaks`.
+    pub accepted: Vec<Break>,
     /// Operations that wait for their receipt.
     pub waiting: usize,
+}
+
+impl Report {
+    /// Takes the accepted breaks out of those that are not.
+    pub fn excuse(&mut self, accepted: &[Accepted]) {
+        let excused = |found: &Break| {
+            accepted.iter().any(|a| *a.key == *found.key && a.amount == found.amount)
+        };
+        let (excused, left) = std::mem::take(&mut self.breaks).into_iter().partition(excused);
+        self.accepted.extend::<Vec<_>>(excused);
+        self.breaks = left;
+        self.ok = self.breaks.is_empty();
+    }
 }
 
 /// Proves conservation, round by round. Its memory is bounded by pages and by what is open.
@@ -86,6 +102,13 @@ impl Inquiry<'_> {
 }
 
 impl Checker {
+    /// Goes on as another one, which began anew; the rounds are counted on. The last round's number.
+    pub(crate) fn replaced(&mut self, mut fresh: Self) -> u64 {
+        fresh.round = self.round.saturating_add(1);
+        *self = fresh;
+        self.round
+    }
+
     /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
     /// it is new, once it has ended, and again in a window that moves over the whole store.
     ///
@@ -138,6 +161,7 @@ impl Checker {
             ok: breaks.is_empty(),
             assets,
             breaks,
+            accepted: Vec::new(),
             waiting: self.outside.values().map(Outside::waiting).sum(),
         })
     }

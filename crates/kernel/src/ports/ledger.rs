@@ -4,7 +4,7 @@ use super::Fut;
 use crate::answer::{Answer, Cause};
 use crate::code::Code;
 use crate::ids::{AssetId, Id, LedgerId, Millis, UserId};
-use crate::money::Amount;
+use crate::money::{Amount, Asset};
 use crate::unit::{Key, Op, Operation};
 use std::sync::Arc;
 
@@ -170,9 +170,9 @@ pub trait Ledger: Send + Sync {
     fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>>;
-    /// Assets that were added since it was opened: from now on it knows them. Nothing where it
-    /// knows every asset, or reads them itself.
-    fn know(&self, _assets: &[AssetId]) {}
+    /// Every asset that there is from now on; told before any operation names a new one. Nothing
+    /// where the ledger reads them itself.
+    fn know(&self, _assets: &[Asset]) {}
     /// Some where the ledger lives in the journal's database.
     fn enlist(&self) -> Option<&dyn Enlist> {
         None

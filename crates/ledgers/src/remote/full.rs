@@ -6,6 +6,7 @@ use super::wire::{self, Asked, Head};
 use super::{books, classify};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
     Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals, Whose,
@@ -170,6 +171,10 @@ impl Ledger for Remote {
 
     fn own_world(&self) -> bool {
         true
+    }
+
+    fn know(&self, assets: &[Asset]) {
+        self.symbols.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
     }
 
     fn hello(&self) -> Fut<'_, Heard<()>> {

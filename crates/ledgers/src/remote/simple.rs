@@ -15,7 +15,7 @@ use super::wire::{self, Asked};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
-use kernel::money::Amount;
+use kernel::money::{Amount, Asset};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
     Form, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals, Whose,
@@ -168,6 +168,10 @@ impl Ledger for Service {
     }
 
     /// There is no such route: it is there as long as the last request was answered.
+    fn know(&self, assets: &[Asset]) {
+        self.symbols.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
+    }
+
     fn hello(&self) -> Fut<'_, Heard<()>> {
         let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let heard = lost.map_or_else(|| Heard::Said(self.known(), ()), Heard::Nothing);

@@ -4,6 +4,7 @@ use super::Spot;
 use super::decide::{Command, Reply};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
 use kernel::unit::{Key, Op, Operation};
@@ -15,8 +16,8 @@ impl Ledger for Spot {
     }
 
     /// In memory alone: whoever opens it again reads them from the journal.
-    fn know(&self, assets: &[AssetId]) {
-        self.core().assets.extend(assets);
+    fn know(&self, assets: &[Asset]) {
+        self.core().assets.extend(assets.iter().map(|asset| asset.id));
     }
 
     fn hello(&self) -> Fut<'_, Heard<()>> {

@@ -120,6 +120,19 @@ impl Config {
             max_open: self.engine.max_open,
             conservation_interval_ms: self.conservation.interval_ms,
             irreversible: self.ledgers.irreversible(),
+            alerts: ::engine::Alerts {
+                after_retries: self.alerts.after_retries,
+                after_seconds: self.alerts.after_seconds,
+                target_pending_seconds: self.alerts.target_pending_seconds,
+                compensation_failures: self.alerts.compensation_failures,
+                ..::engine::Alerts::default()
+            },
+            limits: ::engine::Limits {
+                transfers_per_day: self.limits.transfers_per_day,
+                daily_amount: self.limits.daily_amount.clone(),
+                warn_per_minute: self.limits.warn_per_minute,
+            },
+            four_eyes: self.ops.four_eyes,
         }
     }
 }

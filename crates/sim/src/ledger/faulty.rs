@@ -3,6 +3,7 @@
 use crate::world::{Crash, SplitMix, breath, die};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId, Millis};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{
@@ -228,7 +229,7 @@ impl Ledger for Faulty {
         self.id
     }
 
-    fn know(&self, assets: &[AssetId]) {
+    fn know(&self, assets: &[Asset]) {
         if let Ok(inner) = self.reach() {
             inner.know(assets);
         }

@@ -3,6 +3,7 @@
 use super::Shell;
 use kernel::answer::Answer;
 use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
     Enlist, Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
@@ -25,6 +26,10 @@ pub trait LedgerShell: Send + Sync {
     /// In the place of [`Ledger::own_world`].
     fn own_world(&self) -> bool {
         self.inner().own_world()
+    }
+    /// In the place of [`Ledger::know`].
+    fn know(&self, assets: &[Asset]) {
+        self.inner().know(assets);
     }
     /// In the place of [`Ledger::hello`].
     fn hello(&self) -> Fut<'_, Heard<()>> {
@@ -77,6 +82,9 @@ impl<T: LedgerShell> Ledger for Shell<T> {
     }
     fn own_world(&self) -> bool {
         self.0.own_world()
+    }
+    fn know(&self, assets: &[Asset]) {
+        self.0.know(assets);
     }
     fn hello(&self) -> Fut<'_, Heard<()>> {
         self.0.hello()

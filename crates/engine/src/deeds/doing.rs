@@ -1,0 +1,160 @@
+//! One deed on its way: what is written of it, and that a key has one deed at a time.
+
+use super::{Actor, Deed, Objection, Outcome, json};
+use crate::Engine;
+use crate::cases::noted_at;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::Millis;
+use kernel::people::Action;
+use kernel::record::Record;
+use kernel::unit::{Event, Guard, Put, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Why a deed was not done now.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It cannot be.
+    Objection(Objection),
+    /// The key did something meanwhile: what, is looked up.
+    Acted,
+}
+
+impl From<Objection> for Stop {
+    fn from(objection: Objection) -> Self {
+        Self::Objection(objection)
+    }
+}
+
+impl From<Cause> for Stop {
+    fn from(cause: Cause) -> Self {
+        Self::Objection(Objection::Unknown(cause))
+    }
+}
+
+/// Who does what, in the words of the audit.
+#[derive(Debug, Clone)]
+pub(crate) struct Doing {
+    pub actor: Actor,
+    pub kind: &'static str,
+    pub subject: Arc<str>,
+    pub value: Arc<str>,
+}
+
+impl Doing {
+    pub(crate) fn of(engine: &Engine, actor: Actor, deed: &Deed) -> Self {
+        let (kind, subject, value) = json::asked(engine, deed);
+        Self { actor, kind, subject: subject.into(), value: value.to_string().into() }
+    }
+
+    /// The row of the audit, with what is answered.
+    pub(crate) fn action(&self, outcome: &Outcome) -> Put {
+        let Actor { caller, key, reason } = self.actor.clone();
+        Put::Action(Action {
+            caller,
+            key,
+            kind: self.kind,
+            subject: self.subject.clone(),
+            value: self.value.clone(),
+            reason,
+            result: json::answered(outcome).to_string().into(),
+        })
+    }
+
+    /// The line in the history of the transfer that it is about.
+    pub(crate) fn event(&self, record: &Record) -> Event {
+        let detail = BTreeMap::from([
+            ("action", self.kind),
+            ("reason", &*self.actor.reason),
+            ("value", &*self.value),
+        ]);
+        let detail = serde_json::json!(detail).to_string();
+        noted_at(record, "OPERATOR", Some(self.actor.caller.clone()), detail.into())
+    }
+}
+
+impl Engine {
+    /// Writes what a deed comes to: the time, or the guard that failed.
+    pub(crate) async fn wrote(
+        &self,
+        doing: &Doing,
+        unit: Unit,
+    ) -> Result<Result<Millis, Guard>, Stop> {
+        match self.parts.journal.write(vec![unit]).await.pop() {
+            Some(Wrote::Written(written)) => Ok(Ok(written.at)),
+            Some(Wrote::Lost(Guard::Unacted { .. })) => Err(Stop::Acted),
+            Some(Wrote::Lost(Guard::Pending(_))) => {
+                Err(Objection::NotPossible("somebody has just decided".to_owned()).into())
+            }
+            Some(Wrote::Lost(guard)) => Ok(Err(guard)),
+            Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
+            Some(Wrote::Unknown(cause)) => self.after_all(doing, cause).await,
+            None => Err(Cause::of("NO_ANSWER").into()),
+        }
+    }
+
+    /// A write of unknown outcome: the audit says whether it was made.
+    async fn after_all(&self, doing: &Doing, cause: Cause) -> Result<Result<Millis, Guard>, Stop> {
+        let Actor { caller, key, .. } = doing.actor.clone();
+        match self.parts.journal.acted(caller, key).await? {
+            Some(acted) => Ok(Ok(acted.at)),
+            None => Err(cause.into()),
+        }
+    }
+
+    /// Writes a deed that nothing but the key guards.
+    pub(crate) async fn plainly(
+        &self,
+        doing: &Doing,
+        puts: Vec<Put>,
+        outcome: Outcome,
+    ) -> Result<(Outcome, Millis), Stop> {
+        let mut puts = puts;
+        puts.push(doing.action(&outcome));
+        match self.wrote(doing, Unit::puts(puts)).await? {
+            Ok(at) => Ok((outcome, at)),
+            Err(guard) => Err(Cause::because("LOST", format!("{guard:?}")).into()),
+        }
+    }
+}
+
+/// The keys under which something is being done.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    busy: Mutex<BTreeSet<(Arc<str>, Arc<str>)>>,
+    ended: Notify,
+}
+
+/// A key's turn, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    key: (Arc<str>, Arc<str>),
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.busy().remove(&self.key);
+        self.turns.ended.notify_waiters();
+    }
+}
+
+impl Turns {
+    fn busy(&self) -> MutexGuard<'_, BTreeSet<(Arc<str>, Arc<str>)>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nothing else is done under this key.
+    pub(crate) async fn take(&self, actor: &Actor) -> Turn<'_> {
+        let key = (actor.caller.clone(), actor.key.clone());
+        loop {
+            let ended = self.ended.notified();
+            if self.busy().insert(key.clone()) {
+                return Turn { turns: self, key };
+            }
+            ended.await;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What is done to one transfer.
+
+use super::doing::{Doing, Stop};
+use super::{Objection, Outcome, Said};
+use crate::Engine;
+use crate::cases::stands_at;
+use crate::race::{First, caught, race};
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::people::Scope;
+use kernel::ports::ledger::Stored;
+use kernel::record::{Head, Record};
+use kernel::unit::{Guard, Hold, Key, Op, Operation, Outcome as Ended, Put, Then, Unit};
+use std::sync::Arc;
+
+/// A transfer that moves so often while somebody acts on it needs nobody.
+const TRIES: usize = 50;
+
+impl Engine {
+    /// A transfer that has not ended.
+    pub(crate) async fn open_transfer(&self, id: Id) -> Result<Record, Stop> {
+        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let record = found.ok_or(Objection::NotFound("transfer"))?;
+        let table = self.plan.table(record.flow);
+        if table.ends(record.head.state) {
+            let name = table.state(record.head.state).name;
+            return Err(Objection::NotPossible(format!("it has ended: {name}")).into());
+        }
+        Ok(record)
+    }
+
+    /// Writes a deed with its line in a transfer's history, at the state where the transfer stands
+    /// then; again where it moved meanwhile.
+    pub(crate) async fn touched(
+        &self,
+        doing: &Doing,
+        id: Id,
+        outcome: Outcome,
+        puts: impl Fn(&Record) -> Vec<Put>,
+    ) -> Result<(Record, Outcome, Millis), Stop> {
+        for _ in 0..TRIES {
+            let record = self.open_transfer(id).await?;
+            let mut puts = puts(&record);
+            puts.push(doing.action(&outcome));
+            let events = vec![doing.event(&record)];
+            let unit = Unit {
+                guards: vec![stands_at(&record)],
+                then: Then { puts, events, ..Then::default() },
+            };
+            match self.wrote(doing, unit).await? {
+                Ok(at) => return Ok((record, outcome, at)),
+                Err(Guard::Transfer { .. }) => {}
+                Err(guard) => return Err(Cause::because("LOST", format!("{guard:?}")).into()),
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// Makes the next attempt due, whoever carries it, in the unit of the deed.
+    async fn hastened(
+        self: &Arc<Self>,
+        doing: &Doing,
+        id: Id,
+        outcome: Outcome,
+    ) -> Result<(Outcome, Millis), Stop> {
+        let (mut record, outcome, at) = self
+            .touched(doing, id, outcome, |record| {
+                let head = now(record.head);
+                vec![Put::Head { id, head, error: None, hold: Hold::Mine }]
+            })
+            .await?;
+        record.head = now(record.head);
+        self.hand_over(vec![record]).await;
+        Ok((outcome, at))
+    }
+
+    pub(super) async fn hasten(
+        self: &Arc<Self>,
+        doing: &Doing,
+        id: Id,
+    ) -> Result<(Outcome, Millis), Stop> {
+        self.hastened(doing, id, Outcome::Hastened).await
+    }
+
+    /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        doing: &Doing,
+        id: Id,
+    ) -> Result<(Outcome, Millis), Stop> {
+        let record = self.open_transfer(id).await?;
+        let (ledger, op) = self.open_call(&record)?;
+        let said = self.heard_of(ledger, op.key).await;
+        let said = said.map_or_else(|cause| Said::Unclear(cause.to_string().into()), told);
+        let answers = match &said {
+            Said::Done(_) | Said::Rejected(_) | Said::Fenced => true,
+            Said::Nothing | Said::Unclear(_) => false,
+        };
+        let outcome = Outcome::Asked { ledger, leg: op.key.leg, said };
+        if answers {
+            return self.hastened(doing, id, outcome).await;
+        }
+        let (_, outcome, at) = self.touched(doing, id, outcome, |_| Vec::new()).await?;
+        Ok((outcome, at))
+    }
+
+    /// The ledger and the operation of a transfer's open call.
+    pub(crate) fn open_call(&self, record: &Record) -> Result<(LedgerId, Op), Objection> {
+        let name = self.plan.table(record.flow).state(record.head.state).name;
+        let none = || Objection::NotPossible(format!("{name} waits for no answer of a ledger"));
+        let ledger = self.plan.calls(record).ok_or_else(none)?;
+        Ok((ledger, self.plan.calls_op(record).ok_or_else(none)?))
+    }
+
+    /// What a ledger holds under a key. A question: it has no effect, so nobody waits for ever.
+    pub(crate) async fn heard_of(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        key: Key,
+    ) -> Result<Stored, Cause> {
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.gate.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let patience = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        match race(caught(async { port.query(known, key).await }), patience).await {
+            First::Left(Some(heard)) => self.said(ledger, known, heard),
+            First::Left(None) => Err(Cause::of("PANIC")),
+            First::Right(()) => Err(Cause::of("TIMEOUT")),
+        }
+    }
+
+    pub(super) async fn pause_transfer(
+        self: &Arc<Self>,
+        doing: &Doing,
+        id: Id,
+    ) -> Result<(Outcome, Millis), Stop> {
+        let (scope, caller) = (Scope::Transfer(id), doing.actor.caller.clone());
+        let reason = doing.actor.reason.clone();
+        let pause = Put::Pause { scope, reason, caller };
+        let puts = |_: &Record| vec![pause.clone()];
+        let (_, outcome, at) = self.touched(doing, id, Outcome::Paused(None), puts).await?;
+        self.refresh().await?;
+        Ok((outcome, at))
+    }
+
+    pub(super) async fn resume_transfer(
+        self: &Arc<Self>,
+        doing: &Doing,
+        id: Id,
+    ) -> Result<(Outcome, Millis), Stop> {
+        self.open_transfer(id).await?;
+        let standing = self.parts.journal.standing().await?;
+        let mine = standing.paused.iter().filter(|paused| paused.scope == Scope::Transfer(id));
+        let lifts: Vec<Put> = mine.map(|paused| Put::Unpause(paused.number)).collect();
+        if lifts.is_empty() {
+            return Err(Objection::NotFound("pause").into());
+        }
+        let puts = |_: &Record| lifts.clone();
+        let (_, outcome, at) = self.touched(doing, id, Outcome::Lifted, puts).await?;
+        self.refresh().await?;
+        Ok((outcome, at))
+    }
+}
+
+/// The head of a transfer whose next attempt is due, in somebody's hands.
+fn now(head: Head) -> Head {
+    Head { version: head.version.saturating_add(1), due_at: None, ..head }
+}
+
+/// What a ledger holds, in words.
+pub(crate) fn told(stored: Stored) -> Said {
+    match stored {
+        Stored::Nothing => Said::Nothing,
+        Stored::Found(Operation { seq, outcome, .. }) => match outcome {
+            Ended::Done => Said::Done(seq),
+            Ended::Rejected(why) => Said::Rejected(why),
+            Ended::Fenced => Said::Fenced,
+        },
+    }
+}

@@ -1,0 +1,92 @@
+//! HALT and what follows the journal's flags: no claim and no effect until persons resume
+//! (`ledgers.md` §3).
+
+use crate::Engine;
+use crate::conservation::{Checker, Report};
+use kernel::answer::Cause;
+use kernel::people::{About, Accepted};
+use kernel::ports::journal::Standing;
+use kernel::ports::meter::Seen;
+use kernel::unit::{Case, Put, Severity};
+use std::sync::{Arc, PoisonError};
+
+impl Engine {
+    /// Stops all money: in RAM at once, in the journal before this returns.
+    pub(crate) async fn halt(self: &Arc<Self>, kind: &'static str, about: About, facts: Arc<str>) {
+        self.gate.halt(facts.clone());
+        self.parts.meter.see(Seen::Halted(true));
+        tracing::error!(%facts, "HALT: no money moves until persons resume");
+        let halt = Put::Halt { reason: facts.clone() };
+        let case = Case { kind, severity: Severity::Critical, about, facts };
+        if self.noted(&case) {
+            self.open_case(case, vec![halt]).await;
+        } else {
+            self.insist(vec![halt]).await;
+        }
+        self.gate.halt_stored();
+    }
+
+    /// Takes over what the journal says of flags and assets, other workers' changes among it.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<Standing, Cause> {
+        loop {
+            let epoch = self.gate.epoch();
+            let standing = self.parts.journal.standing().await?;
+            let Some(followed) = self.gate.follow(epoch, &standing) else {
+                // something began here meanwhile: what was read may be older
+                self.parts.clock.sleep(1).await;
+                continue;
+            };
+            self.know(&standing);
+            if followed.resumed {
+                self.resumed();
+            }
+            if followed.resumed || followed.lifted {
+                self.go_on().await;
+            }
+            return Ok(standing);
+        }
+    }
+
+    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
+    pub(crate) fn know(&self, standing: &Standing) {
+        if *self.assets() != *standing.assets {
+            self.parts.ledgers.iter().for_each(|ledger| ledger.know(&standing.assets));
+            let assets = standing.assets.as_slice().into();
+            *self.assets.lock().unwrap_or_else(PoisonError::into_inner) = assets;
+        }
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.clone_from(&standing.accepted);
+    }
+
+    /// Money may move again: ledgers that were not adopted are looked at again.
+    fn resumed(self: &Arc<Self>) {
+        tracing::warn!("HALT was lifted: money moves again");
+        self.parts.meter.see(Seen::Halted(false));
+        for ledger in self.parts.ledgers.iter().map(|ledger| ledger.id()) {
+            if !self.gate.adopted(ledger) {
+                self.find_out(ledger);
+            }
+        }
+    }
+
+    /// The breaks of conservation that two persons accepted.
+    pub(crate) fn accepted(&self) -> Vec<Accepted> {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A proof from the beginning, of every transfer and every operation, for a resume.
+    ///
+    /// # Errors
+    /// The cause for which a part did not answer; nothing is known then.
+    pub(crate) async fn prove(&self) -> Result<Report, Cause> {
+        let mut fresh = Checker::default();
+        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        let mut checker = self.checker.lock().await;
+        report.round = checker.replaced(fresh);
+        Ok(report)
+    }
+}

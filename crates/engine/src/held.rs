@@ -1,0 +1,115 @@
+//! The transfers in this process's hands.
+
+use crate::Engine;
+use kernel::ids::Id;
+use kernel::record::Record;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which transfers this process carries: each waits in one ring, stands aside, or is in a hand.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// With the newer record that somebody left for whoever has an older one in hand.
+    held: Mutex<BTreeMap<Id, Option<Box<Record>>>>,
+    /// So many were left.
+    left: AtomicUsize,
+}
+
+impl Held {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<Id, Option<Box<Record>>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a newer record for whoever has an older one in hand. False: nobody has one.
+    fn leave(&self, record: &Record) -> bool {
+        let mut held = self.held();
+        let Some(slot) = held.get_mut(&record.id) else { return false };
+        if slot.replace(Box::new(record.clone())).is_none() {
+            self.left.fetch_add(1, Ordering::SeqCst);
+        }
+        true
+    }
+
+    /// Takes back what was left.
+    fn recall(&self, id: Id) {
+        let mut held = self.held();
+        if held.get_mut(&id).and_then(Option::take).is_some() {
+            self.left.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The record that was left for this one, where it is newer; each is given once.
+    pub(crate) fn newest(&self, record: Record) -> Record {
+        if self.left.load(Ordering::SeqCst) == 0 {
+            return record;
+        }
+        let left = self.held().get_mut(&record.id).and_then(Option::take);
+        let Some(left) = left else { return record };
+        self.left.fetch_sub(1, Ordering::SeqCst);
+        if left.head.version > record.head.version { *left } else { record }
+    }
+}
+
+impl Engine {
+    /// Takes a transfer into this process's hands. False: it has it already.
+    pub(crate) fn hold(&self, id: Id) -> bool {
+        let mut held = self.held.held();
+        if held.contains_key(&id) {
+            return false;
+        }
+        held.insert(id, None);
+        true
+    }
+
+    /// Gives it up: the journal knows where it stands.
+    pub(crate) fn release(&self, id: Id) {
+        let _here = self.let_go(id);
+    }
+
+    /// Gives it up. False: it was not here.
+    pub(crate) fn let_go(&self, id: Id) -> bool {
+        let released = self.held.held().remove(&id);
+        if released.as_ref().is_some_and(Option::is_some) {
+            self.held.left.fetch_sub(1, Ordering::SeqCst);
+        }
+        released.is_some()
+    }
+
+    /// So many transfers are in this process's hands.
+    pub(crate) fn carried(&self) -> usize {
+        self.held.held().len()
+    }
+
+    /// Goes on with records that were written past whoever carries their transfers: those that wait
+    /// here are replaced, and one in a hand finds the newer record when it comes back.
+    pub(crate) async fn hand_over(self: &Arc<Self>, records: Vec<Record>) {
+        let (here, mut ready): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(|record| self.held.leave(record));
+        ready.retain(|record| self.hold(record.id));
+        ready.extend(self.called_back(here));
+        let freed = self.advance(ready);
+        self.commit(freed).await;
+    }
+
+    /// Takes older records of these transfers out of every ring and from aside.
+    fn called_back(&self, newer: Vec<Record>) -> Vec<Record> {
+        let ids: BTreeSet<Id> = newer.iter().map(|record| record.id).collect();
+        if ids.is_empty() {
+            return newer;
+        }
+        let mut found = self.from_aside(&ids);
+        let stations: Vec<_> = self.stations().values().cloned().collect();
+        for station in stations {
+            found.extend(station.ring.take_out(&ids));
+        }
+        let mut found: BTreeMap<Id, Record> =
+            found.into_iter().map(|record| (record.id, record)).collect();
+        let replaced = |record: Record| {
+            let old = found.remove(&record.id)?;
+            self.held.recall(record.id);
+            Some(if old.head.version > record.head.version { old } else { record })
+        };
+        newer.into_iter().filter_map(replaced).collect()
+    }
+}

@@ -1,0 +1,298 @@
+//! What a user may move on one day, and how often: counted in the unit that opens a transfer.
+
+use crate::{Engine, Limits};
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{FlowId, Millis, UserId};
+use kernel::money::{Amount, Asset};
+use kernel::people::{Count, Day};
+use kernel::ports::ledger::{Heard, Holding, Whose};
+use kernel::record::{System, Terms};
+use kernel::unit::{Guard, Put};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Creates are counted in so many parts of a minute.
+const PARTS: u64 = 6;
+/// How long a part is.
+const PART: Millis = 10_000;
+/// A rate that has fallen for so long has fallen.
+const CALM: Millis = 60_000;
+
+/// What an opening takes from its user's day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quota {
+    count: Count,
+    /// The most transfers of the day.
+    transfers: Option<u64>,
+    /// The most of the asset.
+    amount: Option<Amount>,
+}
+
+impl Quota {
+    pub(crate) const fn day(&self) -> Day {
+        self.count.day
+    }
+
+    pub(crate) const fn put(&self) -> Put {
+        Put::Count(self.count)
+    }
+
+    pub(crate) fn guards(&self) -> impl Iterator<Item = Guard> + use<> {
+        let Count { user, day, .. } = self.count;
+        let transfers = self.transfers.map(|most| Guard::DayCount { user, day, most });
+        let count = self.count;
+        let amount = self.amount.map(|most| Guard::DayAmount { count, most });
+        transfers.into_iter().chain(amount)
+    }
+}
+
+/// What a transfer counts for on a day.
+pub(crate) fn count(terms: &Terms, day: Day) -> Count {
+    Count { user: terms.user, day, asset: terms.asset, amount: terms.amount }
+}
+
+/// The most of an asset on one day: the lower of the setting's and its own.
+fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
+    let set = limits.daily_amount.get(&asset.symbol);
+    // one that was added since the start, with fewer decimals than its limit: nothing until then
+    let set = set.map(|text| asset.amount(text).unwrap_or(Amount::ZERO));
+    match (set, asset.daily) {
+        (Some(set), Some(own)) => Some(if set < own { set } else { own }),
+        (set, own) => set.or(own),
+    }
+}
+
+/// Whether each daily amount is one of its asset. Those of assets that are yet to come are not
+/// looked at.
+pub(crate) fn sound(limits: &Limits, assets: &[Asset]) -> Result<(), Cause> {
+    for (symbol, text) in &limits.daily_amount {
+        let asset = assets.iter().find(|asset| asset.symbol == *symbol);
+        if let Some(code) = asset.and_then(|asset| asset.amount(text).err()) {
+            let why = format!("limits.daily_amount.{symbol}: {text} is no amount of it: {code}");
+            return Err(Cause::because("BAD_LIMIT", why));
+        }
+    }
+    Ok(())
+}
+
+/// What a journal's refusal of a count means to whoever asked.
+pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
+    match guard {
+        Guard::DayCount { .. } => Some(Code::DailyLimitExceeded),
+        Guard::DayAmount { .. } => Some(Code::DailyAmountExceeded),
+        Guard::Fresh(_)
+        | Guard::Unbound { .. }
+        | Guard::Transfer { .. }
+        | Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::NotHalted
+        | Guard::Incarnation { .. }
+        | Guard::AtMost { .. }
+        | Guard::Unacted { .. }
+        | Guard::Pending(_) => None,
+    }
+}
+
+impl Engine {
+    /// What a transfer would take from its user's day now; `None` where nothing limits it.
+    pub(crate) fn quota(&self, terms: &Terms) -> Option<Quota> {
+        let limits = &self.parts.settings.limits;
+        let transfers = Some(limits.transfers_per_day).filter(|most| *most > 0);
+        let assets = self.assets();
+        let asset = assets.iter().find(|asset| asset.id == terms.asset);
+        let amount = asset.and_then(|asset| most_of(limits, asset));
+        if transfers.is_none() && amount.is_none() {
+            return None;
+        }
+        let day = Day::of(self.parts.journal.now());
+        Some(Quota { count: count(terms, day), transfers, amount })
+    }
+
+    /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
+    ///
+    /// # Errors
+    /// The code that it would end with, or be refused with; `SYSTEM_ERROR` where the journal or a
+    /// ledger does not answer.
+    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<(), Code> {
+        if let Some(code) = self.objection(flow, terms) {
+            return Err(code);
+        }
+        if let Some(quota) = self.quota(terms) {
+            let Count { user, day, asset, amount } = quota.count;
+            let spent = self.parts.journal.spent(user, day, asset).await;
+            let spent = spent.map_err(|_| Code::SystemError)?;
+            if quota.transfers.is_some_and(|most| spent.transfers >= most) {
+                return Err(Code::DailyLimitExceeded);
+            }
+            let sum = spent.amount.plus(amount);
+            if quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most)) {
+                return Err(Code::DailyAmountExceeded);
+            }
+        }
+        self.pays(terms).await?;
+        self.receives(terms).await
+    }
+
+    /// Whether the source would pay, by what it says of the account now.
+    async fn pays(&self, terms: &Terms) -> Result<(), Code> {
+        let holdings = self.holdings(terms.source.system, terms.user).await?;
+        let first = holdings.first().ok_or(Code::SourceAccountNotFound)?;
+        if let Some(code) = first.status.bars_withdraw() {
+            return Err(code);
+        }
+        let has = holdings.iter().find(|holding| holding.asset == terms.asset);
+        if has.map_or(Amount::ZERO, |holding| holding.available) < terms.amount {
+            return Err(Code::InsufficientBalance);
+        }
+        Ok(())
+    }
+
+    /// Whether the target would receive. Only a ledger in the journal's database lacks accounts:
+    /// others are created on demand.
+    async fn receives(&self, terms: &Terms) -> Result<(), Code> {
+        let holdings = self.holdings(terms.target.system, terms.user).await?;
+        let bars = holdings.first().and_then(|holding| holding.status.bars_deposit());
+        match (bars, terms.target.system) {
+            (Some(code), _) => Err(code),
+            (None, System::Ledger(ledger)) if holdings.is_empty() && self.plan.enlisted(ledger) => {
+                Err(Code::TargetAccountNotFound)
+            }
+            (None, System::Ledger(_) | System::Chain(_)) => Ok(()),
+        }
+    }
+
+    async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Code> {
+        let System::Ledger(ledger) = system else { return Err(Code::InvalidAccountType) };
+        let port = self.ledger(ledger).ok_or(Code::UnsupportedAccountType)?;
+        match port.accounts(Whose::User(user)).await {
+            Heard::Said(_, holdings) => Ok(holdings),
+            Heard::Wrong(_) | Heard::Nothing(_) => Err(Code::SystemError),
+        }
+    }
+}
+
+/// How often one user creates.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pace {
+    parts: [u32; 6],
+    /// The part that was counted in last.
+    last: u64,
+    /// When it was above the limit last.
+    over: Option<Millis>,
+}
+
+impl Pace {
+    /// Forgets the parts that are more than a minute old.
+    fn forward(&mut self, part: u64) {
+        let passed = part.saturating_sub(self.last);
+        if passed >= PARTS {
+            self.parts = [0; 6];
+        } else {
+            for old in self.last.saturating_add(1)..=part {
+                self.clear(old);
+            }
+        }
+        if part > self.last {
+            self.last = part;
+        }
+    }
+
+    fn clear(&mut self, part: u64) {
+        if let Some(slot) = usize::try_from(part % PARTS).ok().and_then(|n| self.parts.get_mut(n)) {
+            *slot = 0;
+        }
+    }
+
+    fn add(&mut self, part: u64) {
+        if let Some(slot) = usize::try_from(part % PARTS).ok().and_then(|n| self.parts.get_mut(n)) {
+            *slot = slot.saturating_add(1);
+        }
+    }
+
+    fn sum(&self) -> u32 {
+        self.parts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+}
+
+/// How often users create, in this process (MON-004).
+#[derive(Debug, Default)]
+pub(crate) struct Paces {
+    users: Mutex<BTreeMap<UserId, Pace>>,
+}
+
+impl Paces {
+    fn users(&self) -> MutexGuard<'_, BTreeMap<UserId, Pace>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more create.
+    pub(crate) fn see(&self, user: UserId, now: Millis, most: u32) {
+        let mut users = self.users();
+        let pace = users.entry(user).or_default();
+        let part = now / PART;
+        pace.forward(part);
+        pace.add(part);
+        if pace.sum() > most {
+            pace.over = Some(now);
+        }
+    }
+
+    /// The users who were above the limit within the last minute, with their creates in the last
+    /// minute; forgets everybody who was idle for one.
+    pub(crate) fn hasty(&self, now: Millis, most: u32) -> BTreeMap<UserId, u32> {
+        let mut hasty = BTreeMap::new();
+        self.users().retain(|user, pace| {
+            pace.forward(now / PART);
+            let sum = pace.sum();
+            if sum > most {
+                pace.over = Some(now);
+            }
+            pace.over = pace.over.filter(|over| now.saturating_sub(*over) < CALM);
+            if pace.over.is_some() {
+                hasty.insert(*user, sum);
+            }
+            sum > 0 || pace.over.is_some()
+        });
+        hasty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CALM, Paces};
+    use kernel::ids::UserId;
+
+    const USER: UserId = UserId(7);
+
+    #[test]
+    fn a_user_is_hasty_above_the_limit_until_a_minute_after() {
+        let (paces, dawn) = (Paces::default(), 1_600_000_000_000);
+        for n in 0..60 {
+            paces.see(USER, dawn + n * 500, 60);
+            paces.see(UserId(8), dawn + n * 1_500, 60);
+        }
+        assert!(paces.hasty(dawn + 30_000, 60).is_empty(), "the limit itself is no excess");
+        paces.see(USER, dawn + 30_000, 60);
+        assert_eq!(paces.hasty(dawn + 30_000, 60).get(&USER), Some(&61));
+        assert!(!paces.hasty(dawn + 30_000, 60).contains_key(&UserId(8)));
+        // looked at every second, as the watch does
+        let end = (31..).find(|s| paces.hasty(dawn + s * 1_000, 60).is_empty());
+        let calm = (30_000 + CALM) / 1_000;
+        assert!(end.is_some_and(|s| s > calm && s < 30 + 2 * CALM / 1_000), "{end:?}");
+        for s in 0..2 * CALM / 1_000 {
+            paces.hasty(dawn + (200 + s) * 1_000, 60);
+        }
+        assert!(paces.users().is_empty(), "nobody is remembered for nothing");
+    }
+
+    #[test]
+    fn a_minute_is_counted_and_no_more() {
+        let (paces, dawn) = (Paces::default(), 1_600_000_000_000);
+        for n in 0..600 {
+            paces.see(USER, dawn + n * 1_000, 60);
+        }
+        assert!(paces.hasty(dawn + 600_000, 60).is_empty());
+    }
+}

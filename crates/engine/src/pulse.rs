@@ -1,0 +1,47 @@
+//! Whether each ledger outside the journal's database answers at all.
+
+use crate::Engine;
+use crate::race::{First, caught, race};
+use kernel::ids::{LedgerId, Millis};
+use kernel::ports::ledger::Heard;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A ledger that has not answered for so long does not answer.
+const PATIENCE: Millis = 5_000;
+
+/// The ledgers that do not answer, each since when, by the journal's time.
+#[derive(Debug, Default)]
+pub(crate) struct Pulses(Mutex<BTreeMap<LedgerId, Millis>>);
+
+impl Pulses {
+    fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when it has been asked in vain; `None` for one that answers.
+    pub(crate) fn since(&self, ledger: LedgerId) -> Option<Millis> {
+        self.silent().get(&ledger).copied()
+    }
+}
+
+impl Engine {
+    /// Asks a ledger who it is, again and again. Whoever it says it is, it answers.
+    pub(crate) async fn run_pulse(self: Arc<Self>, ledger: LedgerId) {
+        let every = self.parts.settings.scan_interval_ms;
+        let Some(port) = self.ledger(ledger) else { return };
+        loop {
+            let hello = caught(async { port.hello().await });
+            match race(hello, self.parts.clock.sleep(PATIENCE)).await {
+                First::Left(Some(Heard::Said(..) | Heard::Wrong(_))) => {
+                    self.pulses.silent().remove(&ledger);
+                }
+                First::Left(Some(Heard::Nothing(_)) | None) | First::Right(()) => {
+                    let now = self.parts.journal.now();
+                    self.pulses.silent().entry(ledger).or_insert(now);
+                }
+            }
+            self.parts.clock.sleep(every).await;
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Verdicts: what a person says that an open call came to, borne out by the ledger alone
+//! (`design.md` §5).
+//!
+//! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
+//! where that is not enough fenced, when the verdict takes effect and never before.
+
+use crate::Engine;
+use crate::cases::stands_at;
+use crate::deeds::{Doing, Objection, Outcome, Said, Stop, Verdict};
+use crate::plan::{FENCED, Reach};
+use crate::race::caught;
+use crate::wire::Begun;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::life::Step;
+use kernel::people::Stand;
+use kernel::ports::ledger::{Form, Stored};
+use kernel::record::{Facts, Record};
+use kernel::unit::{Guard, Op, Operation, Outcome as Ended, Put, Then, Unit};
+use std::sync::Arc;
+
+/// A transfer that moves so often while a verdict takes effect needs none.
+const TRIES: usize = 20;
+
+/// A verdict on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Judgement {
+    pub id: Id,
+    pub verdict: Verdict,
+    /// The name of the state whose call it answers.
+    pub state: Arc<str>,
+}
+
+impl Engine {
+    /// Whether such a verdict can ever be given for what the record waits for.
+    pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
+        let (ledger, op) = self.open_call(record)?;
+        let invalid = |why: &str| Err(Objection::Invalid(why.to_owned()));
+        let push =
+            matches!(self.plan.table(record.flow).step(record.head.state), Step::Push { .. });
+        let refused = Answer::Rejected(Evidence::code(FENCED), Receipt::default());
+        match verdict {
+            Verdict::Done => Ok(()),
+            Verdict::Dead => invalid("no ledger calls an operation dead: it is done or refused"),
+            Verdict::Rejected if push || !op.key.leg.refusable() => {
+                invalid("what gives money back cannot be refused: only `done` answers it")
+            }
+            Verdict::Rejected if self.plan.irreversible(record, &refused) => {
+                let why = format!(
+                    "the source cannot give back, so a refusal of {} would strand the money",
+                    ledger.name()
+                );
+                Err(Objection::NotPossible(why))
+            }
+            Verdict::Rejected => Ok(()),
+        }
+    }
+
+    /// Gives a transfer's open call the answer that its ledger bears out.
+    pub(crate) async fn judge(
+        self: &Arc<Self>,
+        doing: &Doing,
+        approval: Option<Id>,
+        judgement: &Judgement,
+    ) -> Result<(Outcome, Millis), Stop> {
+        for _ in 0..TRIES {
+            let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
+            let record = found.ok_or(Objection::NotFound("transfer"))?;
+            let state = self.plan.table(record.flow).state(record.head.state).name;
+            if state != &*judgement.state {
+                return self.overtaken(doing, approval, state).await;
+            }
+            self.may_be(&record, judgement.verdict)?;
+            let (ledger, op) = self.open_call(&record)?;
+            let held = match self.held_by(ledger, &op, judgement.verdict).await? {
+                Some(operation) => Some(operation),
+                None => self.fenced(doing, approval, &record, (ledger, &op)).await?,
+            };
+            let Some(operation) = held else { continue };
+            if let Some(done) = self.ruled(doing, approval, &record, operation).await? {
+                return Ok(done);
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
+    /// where it holds nothing and the verdict needs a fence.
+    async fn held_by(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        op: &Op,
+        verdict: Verdict,
+    ) -> Result<Option<Operation>, Stop> {
+        let name = ledger.name();
+        let not = |why: String| Err(Objection::NotPossible(why).into());
+        let operation = match self.heard_of(ledger, op.key).await? {
+            Stored::Found(operation) => operation,
+            Stored::Nothing if verdict == Verdict::Done => {
+                return not(format!(
+                    "{name} holds nothing under this key: only its own DONE counts"
+                ));
+            }
+            Stored::Nothing => return Ok(None),
+        };
+        match &operation.outcome {
+            Ended::Fenced | Ended::Rejected(_) if verdict == Verdict::Done => {
+                not(format!("{name} holds a refusal under this key; its repeat will take it"))
+            }
+            Ended::Fenced => Ok(Some(operation)),
+            Ended::Done | Ended::Rejected(_) if operation.op != *op => {
+                not(format!("{name} holds another operation under this key"))
+            }
+            Ended::Done | Ended::Rejected(_) => Ok(Some(operation)),
+        }
+    }
+
+    /// Fences the open call. That is an effect: its intent stands in the history before it, and
+    /// under HALT it is not made. `None`: the transfer moved before.
+    async fn fenced(
+        self: &Arc<Self>,
+        doing: &Doing,
+        approval: Option<Id>,
+        record: &Record,
+        (ledger, op): (LedgerId, &Op),
+    ) -> Result<Option<Operation>, Stop> {
+        let port = self.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
+        if port.form() == Form::Simple {
+            let name = ledger.name();
+            let why = format!("{name} cannot be fenced and holds nothing: wait and ask again");
+            return Err(Objection::NotPossible(why).into());
+        }
+        let ticket = self.wire.begin(Begun::Fence(ledger, op.key));
+        let Some(known) = self.gate.fence(ledger) else { return Err(self.unfenced(ledger)) };
+        let mut guards = vec![stands_at(record), Guard::NotHalted];
+        guards.extend(approval.map(Guard::Pending));
+        let intent = Then { events: vec![doing.event(record)], ..Then::default() };
+        match self.wrote(doing, Unit { guards, then: intent }).await? {
+            Ok(_) => {}
+            Err(Guard::NotHalted) => return Err(Objection::Code(Code::Halted).into()),
+            Err(guard) => return moved(guard).map(|()| None),
+        }
+        let heard = caught(async { port.fence(known, op.key).await }).await;
+        drop(ticket);
+        let heard = heard.ok_or(Cause::of("PANIC"))?;
+        match self.said(ledger, known, heard)? {
+            Stored::Found(operation) => Ok(Some(operation)),
+            Stored::Nothing => Err(Cause::of("BAD_REPLY").into()),
+        }
+    }
+
+    /// Why a ledger may not be fenced now.
+    fn unfenced(&self, ledger: LedgerId) -> Stop {
+        if self.halted().is_some() {
+            return Objection::Code(Code::Halted).into();
+        }
+        let why = format!("{} is paused, or nobody knows yet who it is", ledger.name());
+        Objection::NotPossible(why).into()
+    }
+
+    /// Takes the edge of the answer that the ledger holds, in one unit with the deed. `None`: the
+    /// transfer moved before.
+    async fn ruled(
+        self: &Arc<Self>,
+        doing: &Doing,
+        approval: Option<Id>,
+        record: &Record,
+        operation: Operation,
+    ) -> Result<Option<(Outcome, Millis)>, Stop> {
+        let receipt = Receipt::seq(operation.seq);
+        let (verdict, answer, said) = match operation.outcome {
+            Ended::Done => (Verdict::Done, Answer::Done(receipt), Said::Done(operation.seq)),
+            Ended::Fenced => {
+                let answer = Answer::Rejected(Evidence::code(FENCED), receipt);
+                (Verdict::Rejected, answer, Said::Fenced)
+            }
+            Ended::Rejected(why) => {
+                let answer = Answer::Rejected(why.clone(), receipt);
+                (Verdict::Rejected, answer, Said::Rejected(why))
+            }
+        };
+        // under HALT an answer is recorded, and nothing is claimed
+        let reach = self.gate.reach(record).unwrap_or(Reach::Plain);
+        let planned = self.plan.answered(record, &answer, reach, &Facts::new());
+        let mut planned = planned
+            .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
+        let table = self.plan.table(record.flow);
+        let state = table.state(planned.leads.straight.state).name.into();
+        let outcome = Outcome::Resolved { verdict, said, state };
+        planned.unit.guards.extend(approval.map(Guard::Pending));
+        planned.unit.then.events.insert(0, doing.event(record));
+        planned.unit.then.puts.extend(approval.map(|id| approves(doing, id)));
+        planned.unit.then.puts.push(doing.action(&outcome));
+        match self.wrote(doing, planned.unit).await? {
+            Ok(at) => {
+                let mut record = record.clone();
+                record.head = planned.leads.straight;
+                record.updated_at = at;
+                if let Answer::Rejected(why, _) = answer {
+                    record.error = Some(why);
+                }
+                self.hand_over(vec![record]).await;
+                Ok(Some((outcome, at)))
+            }
+            Err(Guard::NotHalted) => {
+                self.gate.is_halted("the journal is halted".into());
+                Ok(None)
+            }
+            Err(guard) => moved(guard).map(|()| None),
+        }
+    }
+
+    /// The transfer went on before the verdict: the approval ends with what happened.
+    async fn overtaken(
+        &self,
+        doing: &Doing,
+        approval: Option<Id>,
+        state: &str,
+    ) -> Result<(Outcome, Millis), Stop> {
+        let Some(id) = approval else {
+            return Err(Objection::NotPossible(format!("it has gone on to {state}")).into());
+        };
+        let outcome = Outcome::Overtaken { state: state.into() };
+        let puts = vec![approves(doing, id), doing.action(&outcome)];
+        let unit =
+            Unit { guards: vec![Guard::Pending(id)], then: Then { puts, ..Then::default() } };
+        match self.wrote(doing, unit).await? {
+            Ok(at) => Ok((outcome, at)),
+            Err(guard) => Err(moved(guard).err().unwrap_or(Stop::Acted)),
+        }
+    }
+}
+
+pub(crate) fn approves(doing: &Doing, id: Id) -> Put {
+    Put::Decide { id, stand: Stand::Approved, caller: doing.actor.caller.clone() }
+}
+
+/// What a lost guard means to a deed: that the transfer moved.
+pub(crate) fn moved(guard: Guard) -> Result<(), Stop> {
+    match guard {
+        Guard::Transfer { .. } => Ok(()),
+        other => Err(Cause::because("LOST", format!("{other:?}")).into()),
+    }
+}
