@@ -47,6 +47,8 @@ async fn kept(spot: &Spot) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_open_transfer_against_a_million_others() {
     let house = House::open(true, NEVER).await;
+    // the others are no transfers of the journal, which conservation would ask for
+    house.way.hide(AssetId(4));
     house.work(1).await;
     let spot = house.way.spot();
     // two wait for a request that never arrives, one for a reply

@@ -1,8 +1,10 @@
 //! The real engine on the real store and the real Spot core, in folders that outlive it.
 
 use crate::machine::{Chance, HandClock, Tasks};
+use crate::seen::Gauges;
 use crate::way::Way;
-use engine::{Accepted, Engine, Parts, Refused, Settings};
+use engine::deeds::{Actor, Deed, Objection, Performed};
+use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::ids::{AssetId, Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::{Amount, Asset};
 use kernel::ports::clock::Rng as _;
@@ -46,9 +48,28 @@ pub(crate) struct House {
     pub(crate) dir: TempDir,
     pub(crate) clock: HandClock,
     pub(crate) way: Arc<Way>,
-    fuse: bool,
-    interval: Millis,
+    pub(crate) gauges: Arc<Gauges>,
+    /// Of the next life.
+    pub(crate) settings: Settings,
     life: Option<Life>,
+}
+
+/// Those of a house: quick, and nobody is asked but by what a test is about.
+fn quick(fuse: bool, interval: Millis) -> Settings {
+    Settings {
+        sync_timeout_ms: 20,
+        scan_interval_ms: 20,
+        backoff: Backoff { base: 5, cap: 40 },
+        fuse,
+        conservation_interval_ms: interval,
+        alerts: Alerts {
+            after_retries: u32::MAX,
+            compensation_failures: u32::MAX,
+            ..Alerts::default()
+        },
+        limits: Limits { warn_per_minute: 0, ..Limits::default() },
+        ..Settings::default()
+    }
 }
 
 /// Opens a Spot core in a folder. Its last owner may still be closing it.
@@ -105,7 +126,18 @@ pub(crate) async fn books(spot: &Spot) -> (u64, Vec<(AssetId, Totals)>, Vec<Oper
 impl House {
     /// A house with users 1 to 9, who each have [`GIVEN`] at Funding.
     pub(crate) async fn open(fuse: bool, interval: Millis) -> Self {
-        let house = Self::over(tempfile::tempdir().expect("a folder"), fuse, interval).await;
+        Self::tuned(fuse, interval, |_| {}).await
+    }
+
+    /// The same with other settings.
+    pub(crate) async fn tuned(
+        fuse: bool,
+        interval: Millis,
+        tune: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let mut settings = quick(fuse, interval);
+        tune(&mut settings);
+        let house = Self::with(tempfile::tempdir().expect("a folder"), settings).await;
         for user in 1..10 {
             house.fund(user).await;
         }
@@ -114,9 +146,14 @@ impl House {
 
     /// A house in a folder that may have been lived in.
     pub(crate) async fn over(dir: TempDir, fuse: bool, interval: Millis) -> Self {
+        Self::with(dir, quick(fuse, interval)).await
+    }
+
+    async fn with(dir: TempDir, settings: Settings) -> Self {
         let way = Way::to(spot_at(&dir.path().join("spot")).await);
         let clock = HandClock::new();
-        let mut house = Self { dir, clock, way, fuse, interval, life: None };
+        let gauges = Arc::default();
+        let mut house = Self { dir, clock, way, gauges, settings, life: None };
         house.start().await;
         house
     }
@@ -140,30 +177,30 @@ impl House {
 
     /// Begins a life in the folder of the journal.
     pub(crate) async fn start(&mut self) {
-        let flows = Arc::new(flows::registry());
-        let store = self.store_here(&flows);
+        let store = self.store_here(&Arc::new(flows::registry()));
         let tasks: Arc<Tasks> = Arc::default();
-        let settings = Settings {
-            sync_timeout_ms: 20,
-            scan_interval_ms: 20,
-            backoff: Backoff { base: 5, cap: 40 },
-            fuse: self.fuse,
-            conservation_interval_ms: self.interval,
-            ..Settings::default()
-        };
+        let engine = self.worker(&store, &tasks).await;
+        self.life = Some(Life { engine, tasks, store });
+    }
+
+    async fn worker(&self, store: &Arc<Embedded>, tasks: &Arc<Tasks>) -> Arc<Engine> {
         let engine = Engine::start(Parts {
-            flows,
+            flows: Arc::new(flows::registry()),
             journal: store.clone(),
             ledgers: vec![store.funding(), self.way.clone()],
             clock: Arc::new(self.clock.clone()),
             rng: Arc::new(Chance),
             spawn: tasks.clone(),
-            meter: Arc::new(NoMeter),
-            settings,
+            meter: self.gauges.clone(),
+            settings: self.settings.clone(),
             worker: WorkerId(Chance.next()),
         });
-        let engine = engine.await.expect("the engine starts");
-        self.life = Some(Life { engine, tasks, store });
+        engine.await.expect("the engine starts")
+    }
+
+    /// Another engine over the same journal and ledgers; it ends with this life.
+    pub(crate) async fn rival(&self) -> Arc<Engine> {
+        self.worker(self.store(), &self.life().tasks).await
     }
 
     fn store_here(&self, flows: &Arc<Flows>) -> Arc<Embedded> {
@@ -225,6 +262,18 @@ impl House {
         amount: u128,
     ) -> Result<Accepted, Refused> {
         create(self.engine(), from, user, amount).await
+    }
+
+    /// A transfer of another asset that must be opened; its id.
+    pub(crate) async fn moved(
+        &self,
+        from: LedgerId,
+        user: u64,
+        amount: u128,
+        asset: AssetId,
+    ) -> Id {
+        let opened = create_of(self.engine(), from, user, (amount, asset)).await;
+        opened.expect("it is opened").record.id
     }
 
     /// A transfer that must be opened; its id.
@@ -317,6 +366,72 @@ impl House {
         rows.collect::<Result<_, _>>().expect("cases")
     }
 
+    /// Kind, subject and the fact that closed it, of every case in the order of their opening.
+    pub(crate) fn episodes(&self) -> Vec<(String, String, Option<String>)> {
+        let db = self.tool();
+        let mut ask = db
+            .prepare("SELECT kind, subject, closed_by FROM cases ORDER BY case_id")
+            .expect("cases");
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let rows = ask.query_map([], read).expect("rows");
+        rows.collect::<Result<_, _>>().expect("cases")
+    }
+
+    /// Waits until the episodes are these: kind, subject, open.
+    pub(crate) async fn shows(&self, wanted: &[(&str, String, bool)]) {
+        let mut seen = Vec::new();
+        for _ in 0..1_000 {
+            seen = self.episodes();
+            let short: Vec<_> =
+                seen.iter().map(|(kind, of, by)| (&**kind, of.clone(), by.is_none())).collect();
+            if short == wanted {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("wanted {wanted:?}, there are {seen:?}")
+    }
+
+    /// Waits until the engine tells this number.
+    pub(crate) async fn shows_gauge(&self, name: &str, wanted: usize) {
+        for _ in 0..1_000 {
+            if self.gauges.get(name) == Some(wanted) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{name}: {:?} instead of {wanted}", self.gauges.get(name))
+    }
+
+    /// The words of a transfer's history, with who caused them and their details.
+    pub(crate) async fn told(&self, id: Id) -> Vec<(String, Option<String>, Option<String>)> {
+        let history = self.store().history(id).await.expect("the journal answers");
+        let words = history.into_iter().map(|linked| linked.entry);
+        words.map(|entry| (entry.event, entry.caller, entry.detail)).collect()
+    }
+
+    /// A person does something.
+    pub(crate) async fn does(
+        &self,
+        who: &str,
+        key: &str,
+        deed: Deed,
+    ) -> Result<Performed, Objection> {
+        let (caller, reason) = (format!("portage|{who}").into(), "a test".into());
+        self.engine().act(Actor { caller, key: key.into(), reason }, deed).await
+    }
+
+    /// Waits until a transfer stands in this state.
+    pub(crate) async fn reaches(&self, id: Id, state: &str) {
+        for _ in 0..1_000 {
+            if self.states(&[id]).await.get(&id) == Some(&state) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        panic!("not {state}: {:?}", self.states(&[id]).await);
+    }
+
     /// The journal's file as any tool opens it.
     pub(crate) fn tool(&self) -> Connection {
         let db = Connection::open(self.dir.path().join(FILE)).expect("the file");
@@ -340,16 +455,31 @@ pub(crate) async fn create(
     user: u64,
     amount: u128,
 ) -> Result<Accepted, Refused> {
+    create_of(engine, from, user, (amount, COIN)).await
+}
+
+async fn create_of(
+    engine: &Arc<Engine>,
+    from: LedgerId,
+    user: u64,
+    (amount, asset): (u128, AssetId),
+) -> Result<Accepted, Refused> {
+    let internal = engine.flows().named("internal").expect("the flow");
+    engine.create(internal, terms(from, user, amount, asset)).await
+}
+
+/// What is asked for, without a key.
+pub(crate) fn terms(from: LedgerId, user: u64, amount: u128, asset: AssetId) -> Terms {
     let party =
         |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(user)) };
     let to = if from == FUNDING { SPOT } else { FUNDING };
-    let terms = Terms {
+    Terms {
         principal: format!("test|{user}").into(),
         user: UserId(user),
         binding: None,
         source: party(from),
         target: party(to),
-        asset: COIN,
+        asset,
         amount: Amount(amount),
         fee: Amount::ZERO,
         deadline: None,
@@ -357,7 +487,5 @@ pub(crate) async fn create(
         reference: None,
         metadata: BTreeMap::new(),
         day: None,
-    };
-    let internal = engine.flows().named("internal").expect("the flow");
-    engine.create(internal, terms).await
+    }
 }

@@ -2,14 +2,21 @@
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod audit;
+mod cases;
 mod conservation;
+mod deeds;
+mod halts;
 mod hindered;
 mod horizon;
 mod house;
 mod identity;
+mod limits;
 mod load;
 mod locks;
 mod machine;
+mod pauses;
 mod reopened;
+mod seen;
 mod tamper;
+mod verdicts;
 mod way;

@@ -5,7 +5,9 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::ports::Fut;
 use kernel::ports::clock::Rng as _;
-use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
+use kernel::ports::ledger::{
+    Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
+};
 use kernel::unit::{Key, Op, Operation};
 use ledgers::spot::Spot;
 use std::collections::BTreeSet;
@@ -28,6 +30,10 @@ pub(crate) enum Mood {
     Rough,
     /// Those of these transfers never arrive.
     Bars(BTreeSet<Id>),
+    /// They never arrive, nor does a question.
+    Silent,
+    /// Fences are executed, and nobody hears of it; nothing else goes wrong.
+    LoseFences,
 }
 
 /// What is told otherwise than it is.
@@ -43,6 +49,8 @@ struct Inner {
     leads_to: Option<Arc<Spot>>,
     mood: Mood,
     lie: Option<Lie>,
+    form: Form,
+    hides: Option<AssetId>,
 }
 
 /// The way.
@@ -51,7 +59,13 @@ pub(crate) struct Way(Mutex<Inner>);
 impl Way {
     pub(crate) fn to(spot: Arc<Spot>) -> Arc<Self> {
         let leads_to = Some(spot);
-        Arc::new(Self(Mutex::new(Inner { leads_to, mood: Mood::Fair, lie: None })))
+        Arc::new(Self(Mutex::new(Inner {
+            leads_to,
+            mood: Mood::Fair,
+            lie: None,
+            form: Form::Full,
+            hides: None,
+        })))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -72,6 +86,16 @@ impl Way {
         self.inner().mood = mood;
     }
 
+    /// From now on the ledger at its end is taken for one of this form.
+    pub(crate) fn form(&self, form: Form) {
+        self.inner().form = form;
+    }
+
+    /// From now on no list and no total shows this asset.
+    pub(crate) fn hide(&self, asset: AssetId) {
+        self.inner().hides = Some(asset);
+    }
+
     pub(crate) fn lie(&self, lie: Lie) {
         self.inner().lie = Some(lie);
     }
@@ -82,6 +106,9 @@ impl Way {
 
     /// The core that a question is asked of.
     async fn asked(&self) -> Result<Arc<Spot>, Cause> {
+        if matches!(self.inner().mood, Mood::Silent) {
+            return Err(TIMEOUT);
+        }
         let rough = matches!(self.inner().mood, Mood::Rough);
         if rough {
             tokio::time::sleep(Duration::from_millis(Chance.next() % 6)).await;
@@ -93,7 +120,7 @@ impl Way {
         let mood = self.inner().mood.clone();
         let barred = |op: &Op| matches!(&mood, Mood::Bars(ids) if ids.contains(&op.key.id));
         let dice = if matches!(mood, Mood::Rough) { Chance.next() % 8 } else { 7 };
-        if matches!(mood, Mood::LoseRequests) || dice == 0 {
+        if matches!(mood, Mood::LoseRequests | Mood::Silent) || dice == 0 {
             return Heard::Nothing(TIMEOUT);
         }
         let spot = match self.reach() {
@@ -137,7 +164,18 @@ impl Ledger for Way {
         LedgerId::SPOT
     }
 
+    fn form(&self) -> Form {
+        self.inner().form
+    }
+
+    fn know(&self, assets: &[AssetId]) {
+        self.spot().know(assets);
+    }
+
     fn hello(&self) -> Fut<'_, Heard<()>> {
+        if matches!(self.inner().mood, Mood::Silent) {
+            return Box::pin(async { Heard::Nothing(TIMEOUT) });
+        }
         reached!(self, spot => spot.hello())
     }
 
@@ -150,17 +188,27 @@ impl Ledger for Way {
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        reached!(self, spot => spot.fence(known, key))
+        let lost = matches!(self.inner().mood, Mood::LoseFences);
+        Box::pin(async move {
+            let heard = match self.asked().await {
+                Ok(spot) => spot.fence(known, key).await,
+                Err(cause) => Heard::Nothing(cause),
+            };
+            if lost { Heard::Nothing(TIMEOUT) } else { heard }
+        })
     }
 
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
-        let lie = self.inner().lie;
+        let Inner { lie, hides, .. } = *self.inner();
         Box::pin(async move {
             let spot = match self.asked().await {
                 Ok(spot) => spot,
                 Err(cause) => return Heard::Nothing(cause),
             };
             let mut heard = spot.totals().await;
+            if let Heard::Said(_, told) = &mut heard {
+                told.retain(|(asset, _)| hides != Some(*asset));
+            }
             if let (Heard::Said(_, told), Some(Lie::Totals { users, clearing })) = (&mut heard, lie)
             {
                 for (_, totals) in told {
@@ -173,13 +221,18 @@ impl Ledger for Way {
     }
 
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
-        let lie = self.inner().lie;
+        let Inner { lie, hides, .. } = *self.inner();
         Box::pin(async move {
             let spot = match self.asked().await {
                 Ok(spot) => spot,
                 Err(cause) => return Heard::Nothing(cause),
             };
-            let mut heard = spot.operations(after, limit).await;
+            let most = if hides.is_some() { usize::MAX } else { limit };
+            let mut heard = spot.operations(after, most).await;
+            if let Heard::Said(_, listed) = &mut heard {
+                listed.retain(|operation| hides != Some(operation.op.asset));
+                listed.truncate(limit);
+            }
             if let (Heard::Said(_, listed), Some(Lie::Amount)) = (&mut heard, lie) {
                 listed.iter_mut().take(1).for_each(|operation| operation.op.amount.0 += 1);
             }

@@ -11,8 +11,10 @@ use crate::world::{Sim, Stop};
 use crate::wrong;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::money::Amount;
+use kernel::people::Spent;
+use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::record::{Account, Binding, Party, Record, System, Terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,6 +60,8 @@ pub(super) fn play(
     let restart = wrong_restart(trial.wrong, restart);
     let mut house = House::new(sim.clone(), flows, site, restart);
     house.settings.fuse = fuse;
+    // as many as there are: one that is counted twice, or not given back, is refused
+    house.settings.limits.transfers_per_day = 2;
     let mut stage = Stage { house, place, disk, flow, line, scene };
     let process = stage.prepare();
     let before = stage.count();
@@ -215,14 +219,29 @@ impl Stage<'_> {
         panic!("{}: it dies at every start", self.line)
     }
 
+    /// What is wrong with the count of the user's day: the transfer before, and the scene's where
+    /// its money moved for good.
+    fn counted(&self, journal: Arc<dyn Journal>, record: &Record) -> Option<String> {
+        let day = record.terms.day?;
+        let spent = self.house.sim.block_on(async move { journal.spent(USER, day, COIN).await });
+        let spent = self.well("the day's count", spent.map_err(|stop| format!("{stop:?}")));
+        let spent = self.well("the day's count", spent);
+        let Scene { amount, ends, .. } = *self.scene;
+        let (transfers, amount) = if ends == "COMMITTED" { (2, amount) } else { (1, 0) };
+        let wanted = Spent { transfers, amount: Amount(Scene::HAS + amount) };
+        (spent != wanted).then(|| format!("the day counts {spent:?} instead of {wanted:?}"))
+    }
+
     fn judge(&self, process: Process, ended: Ended) {
         let record = self.well("the transfer", ended);
         let table = self.house.flows.table(self.flow);
         let state = table.state(record.head.state).name;
         assert_eq!(state, self.scene.ends, "{}: {:?}", self.line, record.error);
+        let journal = process.opened.journal.clone();
         let read = self.house.sim.block_on(Truth::read(process));
         let read = read.map_err(|stop| format!("{stop:?}")).flatten();
         let truth = self.well("the truth", read);
+        let counted = self.counted(journal, &record);
         let Scene { from, to, amount, ends, .. } = *self.scene;
         let moved = if ends == "COMMITTED" { amount } else { 0 };
         let expected = [(from, Scene::HAS - moved), (to, Scene::HAS + moved)];
@@ -232,6 +251,7 @@ impl Stage<'_> {
         if truth.transfers().len() != 2 {
             faults.push(format!("the key opened several: {:?}", truth.states(table)));
         }
+        faults.extend(counted);
         faults.extend(self.place.cases().iter().map(|case| format!("a case: {case}")));
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
     }

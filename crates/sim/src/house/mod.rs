@@ -13,7 +13,7 @@ use crate::journal::Place;
 use crate::ledger::Faulty;
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
-use engine::{Engine, Parts, Settings};
+use engine::{Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::Fut;
@@ -78,7 +78,9 @@ pub fn simulated(sim: &Sim, place: &Place) -> Site {
 impl House {
     /// A house with nobody in it.
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, restart: Restart) -> Self {
-        let settings = Settings::default();
+        // a client of the simulation is hasty by its nature
+        let limits = Limits { warn_per_minute: 0, ..Limits::default() };
+        let settings = Settings { limits, ..Settings::default() };
         Self { sim, flows, settings, site, restart, ways: Vec::new(), lives: 0 }
     }
 
