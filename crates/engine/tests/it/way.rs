@@ -3,6 +3,7 @@
 use crate::machine::Chance;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::clock::Rng as _;
 use kernel::ports::ledger::{
@@ -168,7 +169,7 @@ impl Ledger for Way {
         self.inner().form
     }
 
-    fn know(&self, assets: &[AssetId]) {
+    fn know(&self, assets: &[Asset]) {
         self.spot().know(assets);
     }
 
