@@ -88,7 +88,7 @@ impl Client {
         Ok(Self { http, base: url.trim_end_matches('/').to_owned(), token })
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let url = format!("{}{path}", self.base);
         self.http.request(method, url).header(AUTHORIZATION, self.token.clone())
     }
@@ -249,7 +249,7 @@ impl Client {
 }
 
 /// Only a connection that was never made proves that nothing was sent.
-async fn sent(request: RequestBuilder) -> Result<Response, Error> {
+pub(crate) async fn sent(request: RequestBuilder) -> Result<Response, Error> {
     request.send().await.map_err(|fault| {
         if fault.is_connect() || fault.is_builder() {
             Error::Unreachable(whole(&fault))
@@ -259,7 +259,7 @@ async fn sent(request: RequestBuilder) -> Result<Response, Error> {
     })
 }
 
-async fn read(response: Response) -> Result<(u16, Vec<u8>), Error> {
+pub(crate) async fn read(response: Response) -> Result<(u16, Vec<u8>), Error> {
     let status = response.status().as_u16();
     let body = response.bytes().await.map_err(|fault| Error::Unknown(whole(&fault)))?;
     Ok((status, body.to_vec()))
@@ -286,7 +286,7 @@ pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, 
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
 /// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
-fn refused(status: u16, body: &[u8]) -> Error {
+pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return Error::Unknown(format!("status {status} without a known body"));
     };

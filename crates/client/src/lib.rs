@@ -3,6 +3,7 @@
 //! Every create carries a key of its own, so that after [`Error::Unknown`] the same request can be
 //! sent again without ever being made twice.
 
+mod desk;
 mod error;
 mod http;
 pub mod tls;
@@ -11,6 +12,7 @@ mod watch;
 
 pub use error::{Conclusion, Error};
 pub use http::Client;
+pub use reqwest::Method;
 pub use watch::{Looked, Watch};
 
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -7,6 +7,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod external;
+mod ops;
 mod remote;
 mod serve;
 mod show;
@@ -77,6 +78,9 @@ enum Command {
     /// A Spot core that is served by itself.
     #[command(subcommand)]
     Spot(spot::Command),
+    /// Look after the service: cases, transfers, pauses, halts, approvals, assets.
+    #[command(subcommand)]
+    Ops(ops::Command),
     /// Prove that nothing was lost.
     Check(check::Args),
     /// Prove that the audit was not changed.
@@ -120,6 +124,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Withdraw(args) => external::withdraw(global, args),
         Command::Account(command) => account::run(global, command),
         Command::Spot(command) => spot::run(global, command),
+        Command::Ops(command) => ops::run(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Config(args) => config::run(global, args),

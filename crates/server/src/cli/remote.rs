@@ -20,12 +20,14 @@ pub(super) struct Remote {
 }
 
 /// Whose token is minted where none is given.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Minted {
     /// A user's own.
     User(Option<u64>),
     /// An operator's.
     Operator,
+    /// A person's of this name.
+    Named(String),
 }
 
 impl Remote {
@@ -72,6 +74,7 @@ fn mint(config: &Config, minted: Minted, scope: Scope) -> Result<String, Fault> 
             return Err(Fault::new(Exit::Usage, sentence));
         }
         Minted::Operator => "operator".to_owned(),
+        Minted::Named(name) => name,
     };
     token::mint(config, &sub, scope.name(), TTL_SECONDS)
 }

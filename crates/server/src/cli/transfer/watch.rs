@@ -47,8 +47,10 @@ async fn follow(global: &Global, args: &Watch) -> Result<(), Fault> {
     let minted = Minted::User(args.user);
     let mut wait = SOON;
     let mut silent = false;
-    let mut watch =
-        client::Watch::new(args.remote.client(global, minted, Scope::TransfersRead)?, &args.req_id);
+    let mut watch = client::Watch::new(
+        args.remote.client(global, minted.clone(), Scope::TransfersRead)?,
+        &args.req_id,
+    );
     loop {
         match watch.look().await {
             Ok(looked) => {
@@ -68,7 +70,7 @@ async fn follow(global: &Global, args: &Watch) -> Result<(), Fault> {
             }
             // a minted token lives for a minute, a transfer may take longer
             Err(Error::Refused { status: 401, .. }) if !args.remote.has_token() => {
-                watch.with(args.remote.client(global, minted, Scope::TransfersRead)?);
+                watch.with(args.remote.client(global, minted.clone(), Scope::TransfersRead)?);
             }
             // a server that restarts carries its transfers on
             Err(Error::Unknown(why) | Error::Unreachable(why)) => {

@@ -1,0 +1,59 @@
+//! The operators' desk: looking things up, and acting.
+
+use crate::error::{Error, whole};
+use crate::http::{Client, read, refused, sent};
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What an action came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Acted {
+    /// The answer, as the API describes it.
+    #[serde(flatten)]
+    pub answer: Value,
+    /// It had been done before under the same key: nothing was done now.
+    pub replayed: bool,
+}
+
+impl Client {
+    /// Looks something up: a path of the API below `/api/v1`, with its query.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the server's code.
+    pub async fn look(&self, path: &str) -> Result<Value, Error> {
+        let request = self.request(Method::GET, &format!("/api/v1{path}"));
+        let (status, body) = read(sent(request).await?).await?;
+        if !(200..300).contains(&status) {
+            return Err(refused(status, &body));
+        }
+        serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))
+    }
+
+    /// Does something, once for each key: a method and a path of the API below `/api/v1`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: nothing was changed. [`Error::Unknown`]: do it again with the same key.
+    pub async fn act(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: &str,
+    ) -> Result<Acted, Error> {
+        let mut request = self.request(method, &format!("/api/v1{path}"));
+        request = request.header("idempotency-key", key);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = sent(request).await?;
+        let replayed = response.headers().contains_key("idempotency-replayed");
+        let (status, body) = read(response).await?;
+        if !(200..300).contains(&status) {
+            return Err(refused(status, &body));
+        }
+        let answer =
+            serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))?;
+        Ok(Acted { answer, replayed })
+    }
+}

@@ -1,0 +1,223 @@
+//! What an operator looks up.
+
+use super::super::exit::Fault;
+use super::super::{Global, show};
+use super::{Desk, escaped, fields, rows};
+use crate::auth::Scope;
+use serde_json::Value;
+
+/// Questions for a person, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops cases --status all")]
+pub(in crate::cli) struct Cases {
+    /// `open`, `closed` or `all`.
+    #[arg(long, default_value = "open")]
+    status: String,
+    /// Only about this: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+    #[arg(long)]
+    about: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+/// One of them, by its id.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  portage ops case 1\n  portage ops show 1")]
+pub(in crate::cli) struct One {
+    /// Its id; of a transfer also its number.
+    id: String,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+/// Find transfers of every user, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops find --state OPEN --min-age 60")]
+pub(in crate::cli) struct Find {
+    /// A state of the flow, `OPEN` or `ENDED`.
+    #[arg(long)]
+    state: Option<String>,
+    /// This user's.
+    #[arg(long)]
+    user: Option<u64>,
+    /// Of this asset.
+    #[arg(long)]
+    asset: Option<String>,
+    /// Opened at least so many seconds ago.
+    #[arg(long)]
+    min_age: Option<u64>,
+    /// With at least so many unclear answers.
+    #[arg(long)]
+    min_attempts: Option<u32>,
+    /// With this last error.
+    #[arg(long)]
+    error_class: Option<String>,
+    /// An account type, or a time of RFC 3339.
+    #[arg(long)]
+    from: Option<String>,
+    /// An account type, or a time of RFC 3339.
+    #[arg(long)]
+    to: Option<String>,
+    /// Below this number: the `next` of the page before.
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+/// What waits for another person, and what was decided.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops approvals --status PENDING")]
+pub(in crate::cli) struct Approvals {
+    /// `PENDING`, `APPROVED` or `REJECTED`.
+    #[arg(long)]
+    status: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+/// What people did, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops actions --subject service")]
+pub(in crate::cli) struct Actions {
+    /// Only of this subject: a transfer's id, `service`, `account/4001/SPOT`.
+    #[arg(long)]
+    subject: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+/// All of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops pauses\n  portage ops assets\n  portage ops stats"
+)]
+pub(in crate::cli) struct All {
+    #[command(flatten)]
+    desk: Desk,
+}
+
+async fn look(
+    global: &Global,
+    desk: &Desk,
+    path: &str,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<(), Fault> {
+    let found = desk.client(global, Scope::OpsRead)?.look(path).await?;
+    if desk.json { show::json(&found) } else { show::say(&text(&found)) }
+}
+
+fn query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| {
+        value.as_ref().map(|value| format!("{name}={}", escaped(value)))
+    });
+    let given: Vec<String> = given.collect();
+    if given.is_empty() { path.to_owned() } else { format!("{path}?{}", given.join("&")) }
+}
+
+pub(super) async fn cases(global: &Global, args: &Cases) -> Result<(), Fault> {
+    let path =
+        query("/cases", &[("status", Some(args.status.clone())), ("about", args.about.clone())]);
+    let titles = ["id", "severity", "kind", "about", "status", "opened_at", "assigned", "facts"];
+    look(global, &args.desk, &path, |found| rows(&found["cases"], titles)).await
+}
+
+pub(super) async fn one(global: &Global, args: &One, kind: &str) -> Result<(), Fault> {
+    let path = format!("{kind}/{}", escaped(&args.id));
+    look(global, &args.desk, &path, |found| {
+        let mut plain = found.clone();
+        let mut tables = String::new();
+        let lists: [(&str, &[&str; 5]); 3] = [
+            ("history", &["at", "event", "from", "to", "detail"]),
+            ("legs", &["ledger", "leg", "result", "seq", "code"]),
+            ("notes", &["at", "by", "assigned", "comment", ""]),
+        ];
+        for (name, titles) in lists {
+            let list = plain.as_object_mut().and_then(|fields| fields.remove(name));
+            if let Some(list) = list.filter(|list| list.as_array().is_some_and(|l| !l.is_empty())) {
+                tables.push_str(&format!("\n\n{name}\n{}", rows(&list, *titles)));
+            }
+        }
+        fields(&plain) + &tables
+    })
+    .await
+}
+
+pub(super) async fn find(global: &Global, args: &Find) -> Result<(), Fault> {
+    let path = query(
+        "/transfers",
+        &[
+            ("state", args.state.clone()),
+            ("user", args.user.map(|user| user.to_string())),
+            ("asset", args.asset.clone()),
+            ("min_age", args.min_age.map(|age| age.to_string())),
+            ("min_attempts", args.min_attempts.map(|n| n.to_string())),
+            ("error_class", args.error_class.clone()),
+            ("from", args.from.clone()),
+            ("to", args.to.clone()),
+            ("cursor", args.cursor.clone()),
+        ],
+    );
+    let titles = [
+        ">transfer_id",
+        "req_id",
+        ">user_id",
+        "from",
+        "to",
+        "asset",
+        ">amount",
+        "state",
+        ">retry_count",
+        "error_class",
+        "created_at",
+    ];
+    look(global, &args.desk, &path, |found| {
+        let more = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
+        rows(&found["transfers"], titles) + more.as_deref().unwrap_or_default()
+    })
+    .await
+}
+
+pub(super) async fn approvals(global: &Global, args: &Approvals) -> Result<(), Fault> {
+    let path = query("/ops/approvals", &[("status", args.status.clone())]);
+    let titles = ["id", "kind", "subject", "value", "by", "status", "decided_by", "reason"];
+    look(global, &args.desk, &path, |found| rows(&found["approvals"], titles)).await
+}
+
+pub(super) async fn pauses(global: &Global, args: &All) -> Result<(), Fault> {
+    let titles = ["id", "kind", "name", "by", "at", "reason"];
+    look(global, &args.desk, "/ops/pauses", |found| rows(&found["pauses"], titles)).await
+}
+
+pub(super) async fn assets(global: &Global, args: &All) -> Result<(), Fault> {
+    let titles = [
+        ">asset_id",
+        "symbol",
+        ">precision",
+        "status",
+        "internal_transfer_enabled",
+        ">min_transfer_amount",
+        ">max_transfer_amount",
+        ">daily_amount",
+    ];
+    look(global, &args.desk, "/ops/assets", |found| rows(&found["assets"], titles)).await
+}
+
+pub(super) async fn actions(global: &Global, args: &Actions) -> Result<(), Fault> {
+    let path = query("/ops/audit", &[("subject", args.subject.clone())]);
+    let titles = ["id", "at", "by", "kind", "subject", "value", "reason"];
+    look(global, &args.desk, &path, |found| rows(&found["actions"], titles)).await
+}
+
+pub(super) async fn stats(global: &Global, args: &All) -> Result<(), Fault> {
+    look(global, &args.desk, "/stats", |found| {
+        let states = rows(&found["states"], ["flow", "state", ">transfers", ">oldest_seconds"]);
+        let flows = rows(
+            &found["flows"],
+            ["flow", ">open", ">ended", ">refund_ratio", ">quarantine_ratio"],
+        );
+        let dwell = rows(&found["dwell"], ["flow", "state", ">transfers", ">mean_ms", ">max_ms"]);
+        format!("{states}\n\n{flows}\n\n{dwell}")
+    })
+    .await
+}
