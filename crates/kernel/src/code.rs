@@ -71,6 +71,12 @@ codes! {
     DailyAmountExceeded = "DAILY_AMOUNT_EXCEEDED",
     /// The same key with another body.
     DuplicateRequest = "DUPLICATE_REQUEST",
+    /// An operator's action that cannot be done as things stand.
+    NotPossible = "NOT_POSSIBLE",
+    /// Somebody decided before.
+    AlreadyDecided = "ALREADY_DECIDED",
+    /// Conservation is broken in ways that nobody accepted.
+    BreaksNotAccepted = "BREAKS_NOT_ACCEPTED",
     /// Nothing of that id that the caller may see.
     NotFound = "NOT_FOUND",
     /// No such account.

@@ -1,20 +1,22 @@
 //! Operators: the list of accounts, and their status.
 
-use super::body::{self, Body};
+use super::body::Body;
 use super::caller::{Acts, Watches, user};
+use super::desk::done;
 use super::error::{Problem, Refusal};
-use super::ops::reason;
 use super::segments::Segments;
 use super::weigh::Names;
-use super::{App, names, unknown, wire};
+use super::{App, made, names, unknown, wire};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use engine::deeds::Deed;
 use kernel::code::Code;
-use kernel::ids::{Id, LedgerId, UserId};
+use kernel::ids::{LedgerId, UserId};
 use kernel::money::Asset;
-use kernel::ports::ledger::{AccountStatus, Heard, Holding, Ledger, StatusChange, Whose};
+use kernel::ports::ledger::{AccountStatus, Heard, Holding, Ledger, Whose};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -181,41 +183,22 @@ pub(super) async fn set_status(
     Segments((user_id, account)): Segments<(String, String)>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<StatusSet>, Refusal> {
+) -> Result<Response, Refusal> {
     let form: SetStatus = body.read()?;
     let id = user_id.parse().map_err(|_| Refusal::of(Code::AccountNotFound))?;
     let UserId(_) = user(id)?;
     let status = AccountStatus::parse(&form.status)
         .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
-    reason(&form.reason)?;
-    let key = body::key(&headers, None)?;
     let ledger = LedgerId::parse(&account)
         .ok_or_else(|| names::refusal(&app, Names::Plain, Code::InvalidAccountType))?;
     if app.engine.ledger(ledger).is_none() {
         return Err(names::refusal(&app, Names::Plain, Code::UnsupportedAccountType));
     }
-    let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
-    let change = StatusChange {
-        user: UserId(id),
-        status,
-        reason: form.reason.as_str().into(),
-        caller: Arc::clone(&caller.principal),
-        key: key.unwrap_or_else(own).into(),
-    };
-    match app.engine.set_status(ledger, change).await {
-        Ok(true) => {
-            let (account, status) = (ledger.name(), status.name());
-            Ok(Json(StatusSet { user_id: id, account, status }))
-        }
-        Ok(false) => Err(Code::AccountNotFound.into()),
-        Err(cause) if cause.class == "CONTRADICTION" => {
-            Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", vec!["status"]))
-        }
-        Err(cause) => {
-            unknown("status", &cause);
-            Err(Refusal::unknown("Nobody knows yet whether it was set. Repeat it"))
-        }
-    }
+    let deed = Deed::Status { ledger, user: UserId(id), status };
+    let did = done::performed(&app, &caller, &headers, &form.reason, deed).await?;
+    let (account, status) = (ledger.name(), status.name());
+    let set = Json(StatusSet { user_id: id, account, status });
+    Ok(made::marked(set.into_response(), did.replayed))
 }
 
 #[cfg(test)]

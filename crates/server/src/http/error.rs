@@ -44,6 +44,13 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["amount"]))]
     pub mismatched_fields: Option<Vec<String>>,
+    /// With `ALREADY_DECIDED`: how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "REJECTED")]
+    pub status: Option<&'static str>,
+    /// With `BREAKS_NOT_ACCEPTED`: what does not add up and was not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaks: Option<Vec<super::ops::Break>>,
 }
 
 impl Refusal {
@@ -148,7 +155,10 @@ pub const fn status(code: Code) -> StatusCode {
         Code::RateLimitExceeded | Code::DailyLimitExceeded | Code::DailyAmountExceeded => {
             StatusCode::TOO_MANY_REQUESTS
         }
-        Code::DuplicateRequest => StatusCode::CONFLICT,
+        Code::DuplicateRequest
+        | Code::NotPossible
+        | Code::AlreadyDecided
+        | Code::BreaksNotAccepted => StatusCode::CONFLICT,
         Code::NotFound | Code::AccountNotFound => StatusCode::NOT_FOUND,
         Code::Halted | Code::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
         Code::SystemError => StatusCode::INTERNAL_SERVER_ERROR,
@@ -185,6 +195,9 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::AccountDisabled
         | Code::InsufficientBalance
         | Code::DuplicateRequest
+        | Code::NotPossible
+        | Code::AlreadyDecided
+        | Code::BreaksNotAccepted
         | Code::NotFound
         | Code::AccountNotFound
         | Code::Halted
@@ -227,11 +240,15 @@ pub const fn sentence(code: Code) -> &'static str {
              begun"
         }
         Code::DuplicateRequest => "The key belongs to another request",
+        Code::NotPossible => "That cannot be done as things stand; nothing was changed",
+        Code::AlreadyDecided => "Somebody decided before; nothing was changed",
+        Code::BreaksNotAccepted => {
+            "The books do not add up in ways that were not accepted; the HALT stands"
+        }
         Code::NotFound => "There is nothing here",
         Code::AccountNotFound => "There is no such account",
         Code::Halted => {
-            "HALT: no money moves until a person has looked, and no command of this release lifts \
-             it; nothing was begun"
+            "HALT: no money moves until persons have looked and resume it; nothing was begun"
         }
         Code::Overloaded => "Too much is under way; nothing was begun, try again later",
         Code::SystemError => "Something broke on our side",

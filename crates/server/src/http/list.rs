@@ -129,7 +129,10 @@ impl Wanted {
 }
 
 /// One name of the contract, two meanings that no text can share: an account type or a time.
-fn end(name: &str, text: Option<&str>) -> Result<(Option<LedgerId>, Option<Millis>), Refusal> {
+pub(super) fn end(
+    name: &str,
+    text: Option<&str>,
+) -> Result<(Option<LedgerId>, Option<Millis>), Refusal> {
     let Some(text) = text else { return Ok((None, None)) };
     match (LedgerId::parse(text), wire::instant(text)) {
         (None, None) => Err(Refusal::bad(format!(

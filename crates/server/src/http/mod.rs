@@ -6,6 +6,7 @@ pub mod balances;
 pub mod batch;
 pub mod body;
 pub mod caller;
+pub mod desk;
 pub mod docs;
 pub mod dry;
 pub mod error;

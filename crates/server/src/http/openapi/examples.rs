@@ -27,6 +27,17 @@ fn usual(field: &str) -> Option<Value> {
         "reference" => json!("invoice 12"),
         "metadata" => json!({ "desk": "7" }),
         "error" | "detail" | "next" | "halted" => Value::Null,
+        "flow" => json!("internal"),
+        "state" => json!("COMMITTED"),
+        "principal" | "by" => json!("portage|ops-7"),
+        "leg" => json!("DEPOSIT"),
+        "hash" | "prev_hash" => {
+            json!("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
+        }
+        "seq" => json!(0),
+        "event" => json!("CREATED"),
+        "open" | "ended" | "transfers" | "mean_ms" | "max_ms" => json!(3),
+        "max_transfer_amount" | "daily_amount" => json!("10000.00"),
         _ => return None,
     })
 }
@@ -39,6 +50,10 @@ pub(super) fn of(schema: &Value, schemas: &Value) -> Option<Value> {
     }
     if let Some(first) = schema["oneOf"].as_array().and_then(|all| all.first()) {
         return of(first, schemas);
+    }
+    // nothing is an example of what may be missing
+    if schema["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null"))) {
+        return Some(Value::Null);
     }
     match schema["type"].as_str().unwrap_or_default() {
         "object" => object(schema, schemas),

@@ -4,7 +4,7 @@ mod complete;
 mod examples;
 pub(super) mod said;
 
-use super::{App, accounts, audit, balances, batch, docs, list, machine, ops, transfers, v2};
+use super::{App, accounts, audit, balances, batch, desk, docs, list, machine, ops, transfers, v2};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -60,6 +60,29 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(audit::seals))
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::set_status))
+        .routes(routes!(desk::search::find))
+        .routes(routes!(desk::search::get))
+        .routes(routes!(desk::stats::stats))
+        .routes(routes!(desk::cases::list))
+        .routes(routes!(desk::cases::get))
+        .routes(routes!(desk::cases::assign))
+        .routes(routes!(desk::cases::comment))
+        .routes(routes!(desk::steer::retry))
+        .routes(routes!(desk::steer::ask))
+        .routes(routes!(desk::steer::pause))
+        .routes(routes!(desk::steer::resume))
+        .routes(routes!(desk::steer::resolve))
+        .routes(routes!(desk::steer::steer_many))
+        .routes(routes!(desk::halts::halt))
+        .routes(routes!(desk::halts::resume))
+        .routes(routes!(desk::pauses::list, desk::pauses::add))
+        .routes(routes!(desk::pauses::lift))
+        .routes(routes!(desk::approvals::list))
+        .routes(routes!(desk::approvals::approve))
+        .routes(routes!(desk::approvals::reject))
+        .routes(routes!(desk::assets::list, desk::assets::add))
+        .routes(routes!(desk::assets::change))
+        .routes(routes!(desk::audit::list))
         .routes(routes!(machine::health))
         .routes(routes!(machine::livez))
         .routes(routes!(machine::readyz))

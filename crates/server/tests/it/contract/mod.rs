@@ -12,19 +12,29 @@ use serde_json::{Value, from_value, json};
 use server::auth::Scope;
 use server::http::error::status;
 use server::http::openapi::description;
-use server::http::{accounts, batch, form, ops, v2};
+use server::http::{accounts, batch, desk, form, ops, v2};
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
 const SPEC: &[(&str, &str)] = &[
+    ("delete", "/api/v1/ops/pauses/{id}"),
     ("get", "/api/v1/balances"),
+    ("get", "/api/v1/cases"),
+    ("get", "/api/v1/cases/{id}"),
     ("get", "/api/v1/internal_transfer/{req_id}"),
     ("get", "/api/v1/internal_transfers"),
     ("get", "/api/v1/ops/accounts"),
+    ("get", "/api/v1/ops/approvals"),
+    ("get", "/api/v1/ops/assets"),
+    ("get", "/api/v1/ops/audit"),
     ("get", "/api/v1/ops/audit/seals"),
     ("get", "/api/v1/ops/audit/verify"),
     ("get", "/api/v1/ops/conservation"),
+    ("get", "/api/v1/ops/pauses"),
+    ("get", "/api/v1/stats"),
     ("get", "/api/v1/transfer/{req_id}"),
+    ("get", "/api/v1/transfers"),
+    ("get", "/api/v1/transfers/{id}"),
     ("get", "/docs"),
     ("get", "/docs/errors"),
     ("get", "/docs/errors/{code}"),
@@ -33,10 +43,25 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/metrics"),
     ("get", "/openapi.json"),
     ("get", "/readyz"),
+    ("patch", "/api/v1/ops/assets/{symbol}"),
+    ("post", "/api/v1/cases/{id}/assign"),
+    ("post", "/api/v1/cases/{id}/comment"),
     ("post", "/api/v1/internal_transfer"),
     ("post", "/api/v1/internal_transfers"),
     ("post", "/api/v1/ops/accounts/{user}/{type}/status"),
+    ("post", "/api/v1/ops/approvals/{id}/approve"),
+    ("post", "/api/v1/ops/approvals/{id}/reject"),
+    ("post", "/api/v1/ops/assets"),
     ("post", "/api/v1/ops/deposits"),
+    ("post", "/api/v1/ops/halt"),
+    ("post", "/api/v1/ops/pauses"),
+    ("post", "/api/v1/ops/resume"),
+    ("post", "/api/v1/ops/transfers/{action}"),
+    ("post", "/api/v1/ops/transfers/{id}/ask"),
+    ("post", "/api/v1/ops/transfers/{id}/pause"),
+    ("post", "/api/v1/ops/transfers/{id}/resolve"),
+    ("post", "/api/v1/ops/transfers/{id}/resume"),
+    ("post", "/api/v1/ops/transfers/{id}/retry"),
     ("post", "/api/v1/ops/withdrawals"),
     ("post", "/api/v1/transfer"),
 ];
@@ -50,6 +75,15 @@ const FORMS: &[(&str, Read)] = &[
     ("CreateV2", reads::<v2::CreateV2>),
     ("Movement", reads::<ops::Movement>),
     ("SetStatus", reads::<accounts::SetStatus>),
+    ("Why", reads::<desk::done::Why>),
+    ("Resolve", reads::<desk::steer::Resolve>),
+    ("Many", reads::<desk::steer::Many>),
+    ("Resume", reads::<desk::halts::Resume>),
+    ("NewPause", reads::<desk::pauses::NewPause>),
+    ("AddAsset", reads::<desk::assets::AddAsset>),
+    ("ChangeAsset", reads::<desk::assets::ChangeAsset>),
+    ("Assign", reads::<desk::cases::Assign>),
+    ("Comment", reads::<desk::cases::Comment>),
 ];
 
 fn reads<T: DeserializeOwned>(value: Value) -> bool {

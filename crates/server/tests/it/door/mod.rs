@@ -3,6 +3,7 @@
 mod audit;
 mod batch;
 mod bodies;
+mod desk;
 mod dry;
 mod keys;
 mod list;
@@ -10,6 +11,7 @@ mod order;
 mod pace;
 mod pages;
 mod pairs;
+mod roles;
 mod routes;
 mod spellings;
 mod tokens;

@@ -1,0 +1,171 @@
+//! What waits for the eyes of another person.
+
+use super::super::body::Body;
+use super::super::caller::{Approves, Watches};
+use super::super::error::{Problem, Refusal};
+use super::super::segments::Segments;
+use super::super::{App, wire};
+use super::done::{self, Done, Why};
+use super::{cursor, limit, silent};
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::deeds::Deed;
+use kernel::code::Code;
+use kernel::ids::Id;
+use kernel::people::{Approval, Stand};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which approvals are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in super::super) struct Which {
+    /// `PENDING`, `APPROVED` or `REJECTED`; all where nothing is said.
+    status: Option<String>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// From 1 to 100.
+    limit: Option<usize>,
+}
+
+/// A page of approvals, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Approvals {
+    /// The rows.
+    pub approvals: Vec<ApprovalRow>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// Something that takes effect when another person approves.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalRow {
+    /// Names it.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub id: String,
+    /// `RESOLVE` or `RESUME`.
+    #[schema(example = "RESOLVE")]
+    pub kind: String,
+    /// What it is about: a transfer's id, or `service`.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8W")]
+    pub subject: String,
+    /// What exactly.
+    #[schema(example = json!({"answer": "rejected", "evidence": {"ticket": "4711"}}))]
+    pub value: serde_json::Value,
+    /// Why.
+    #[schema(example = "the ledger was restored without it")]
+    pub reason: String,
+    /// Who proposed it.
+    #[schema(example = "portage|ops-7")]
+    pub by: String,
+    /// When, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub at: String,
+    /// `PENDING`, `APPROVED` or `REJECTED`.
+    #[schema(example = "PENDING")]
+    pub status: &'static str,
+    /// Who decided.
+    pub decided_by: Option<String>,
+    /// When, RFC 3339.
+    pub decided_at: Option<String>,
+}
+
+/// What waits, and what was decided.
+#[utoipa::path(
+    get, path = "/api/v1/ops/approvals", tag = "ops", params(Which),
+    operation_id = "list_approvals", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Approvals, description = "A page"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn list(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Approvals>, Refusal> {
+    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
+    let unfit = || Refusal::bad("`status`: `PENDING`, `APPROVED` or `REJECTED`");
+    let stand = which.status.as_deref().map(|text| Stand::parse(text).ok_or_else(unfit));
+    let (before, limit) = (cursor::<Id>(which.cursor.as_deref())?, limit(which.limit)?);
+    let found = app.office.approvals(stand.transpose()?, before, limit).await;
+    let found = found.map_err(silent("approvals"))?;
+    let next = found.last().filter(|_| found.len() == limit).map(|last| last.id.to_string());
+    Ok(Json(Approvals { approvals: found.iter().map(shown).collect(), next }))
+}
+
+fn shown(approval: &Approval) -> ApprovalRow {
+    ApprovalRow {
+        id: approval.id.to_string(),
+        kind: approval.kind.to_string(),
+        subject: approval.subject.to_string(),
+        value: serde_json::from_str(&approval.value).unwrap_or_default(),
+        reason: approval.reason.to_string(),
+        by: approval.caller.to_string(),
+        at: wire::time(approval.at),
+        status: approval.stand.name(),
+        decided_by: approval.decided.as_ref().map(|(who, _)| who.to_string()),
+        decided_at: approval.decided.as_ref().map(|(_, at)| wire::time(*at)),
+    }
+}
+
+/// Approves what another person proposed. It takes effect now: a verdict only as far as the ledger
+/// bears it out, a resume only where every break is accepted.
+#[utoipa::path(
+    post, path = "/api/v1/ops/approvals/{id}/approve", tag = "ops", request_body = Why,
+    operation_id = "approve_proposal", security(("token" = ["ops:approve"])),
+    params(
+        ("id" = String, Path, description = "The approval"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`ALREADY_DECIDED`, `BREAKS_NOT_ACCEPTED`, `NOT_POSSIBLE` or `DUPLICATE_REQUEST`"),
+        (status = 503, body = Problem, description = "`HALTED`: no fence is called; it still waits"),
+    )
+)]
+pub(in super::super) async fn approve(
+    State(app): State<Arc<App>>,
+    Approves(caller): Approves,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let id = id.parse().map_err(|_| Refusal::of(Code::NotFound))?;
+    let why: Why = body.read()?;
+    done::done(&app, &caller, &headers, &why.reason, Deed::Approve(id)).await
+}
+
+/// Refuses what somebody proposed; nothing takes effect. Whoever proposed may do that too.
+#[utoipa::path(
+    post, path = "/api/v1/ops/approvals/{id}/reject", tag = "ops", request_body = Why,
+    operation_id = "reject_proposal", security(("token" = ["ops:approve"])),
+    params(
+        ("id" = String, Path, description = "The approval"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`ALREADY_DECIDED` or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn reject(
+    State(app): State<Arc<App>>,
+    Approves(caller): Approves,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let id = id.parse().map_err(|_| Refusal::of(Code::NotFound))?;
+    let why: Why = body.read()?;
+    done::done(&app, &caller, &headers, &why.reason, Deed::Reject(id)).await
+}

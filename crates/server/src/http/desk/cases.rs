@@ -1,0 +1,276 @@
+//! Questions for people: the list, one with its notes, and what is added to it.
+
+use super::super::body::Body;
+use super::super::caller::{Acts, Watches};
+use super::super::error::{Problem, Refusal};
+use super::super::segments::Segments;
+use super::super::{App, wire};
+use super::done::{self, Done};
+use super::{cursor, limit, silent};
+use crate::auth::Caller;
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::deeds::Deed;
+use kernel::code::Code;
+use kernel::people::{About, Note};
+use kernel::ports::office::{CaseRow, NoteRow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which cases are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in super::super) struct Which {
+    /// `open`, `closed` or `all`; `open` where nothing is said.
+    status: Option<String>,
+    /// Only about this: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+    about: Option<String>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// From 1 to 100.
+    limit: Option<usize>,
+}
+
+/// A page of cases, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Cases {
+    /// The rows.
+    pub cases: Vec<Case>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// A question for a person: one for each episode.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Case {
+    /// Names it.
+    #[schema(example = 12)]
+    pub id: u64,
+    /// What kind of question; each has a page in the runbook.
+    #[schema(example = "TARGET_PENDING")]
+    pub kind: String,
+    /// `WARNING` or `CRITICAL`.
+    #[schema(example = "CRITICAL")]
+    pub severity: &'static str,
+    /// `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`.
+    #[schema(example = "transfer/01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub about: String,
+    /// What was known when it was opened.
+    #[schema(example = "TARGET_PENDING for 61 s: TIMEOUT")]
+    pub facts: String,
+    /// `OPEN` or `CLOSED`.
+    #[schema(example = "OPEN")]
+    pub status: &'static str,
+    /// Since when, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub opened_at: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+    /// The fact that closed it.
+    pub closed_by: Option<String>,
+    /// Who looks after it.
+    pub assigned: Option<String>,
+}
+
+/// A case with its notes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CaseStory {
+    /// The case.
+    #[serde(flatten)]
+    pub case: Case,
+    /// Oldest first.
+    pub notes: Vec<CaseNote>,
+}
+
+/// What was added to a case.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CaseNote {
+    /// When, RFC 3339.
+    #[schema(example = "2026-11-21T09:25:00.000Z")]
+    pub at: String,
+    /// Who wrote it.
+    #[schema(example = "portage|ops-7")]
+    pub by: String,
+    /// The one who looks after it from then on.
+    pub assigned: Option<String>,
+    /// Words.
+    pub comment: Option<String>,
+}
+
+/// What an operator adds to a case.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Assign {
+    /// Who looks after it: 1 to 128 characters.
+    #[schema(example = "ops-7")]
+    pub to: String,
+    /// Why, for the audit; `assigned` where nothing is said.
+    #[serde(default)]
+    #[schema(example = "on call tonight")]
+    pub reason: Option<String>,
+}
+
+/// Words about a case.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comment {
+    /// 1 to 2000 characters.
+    #[schema(example = "The ledger's operators restart it at 14:00.")]
+    pub text: String,
+}
+
+/// Cases, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/cases", tag = "ops", params(Which),
+    operation_id = "list_cases", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Cases, description = "A page"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn list(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Cases>, Refusal> {
+    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
+    let open = match which.status.as_deref() {
+        None | Some("open" | "OPEN") => Some(true),
+        Some("closed" | "CLOSED") => Some(false),
+        Some("all" | "ALL") => None,
+        Some(_) => return Err(Refusal::bad("`status`: `open`, `closed` or `all`")),
+    };
+    let unfit =
+        || Refusal::bad("`about`: `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`");
+    let about = which.about.as_deref().map(|text| About::parse(text).ok_or_else(unfit));
+    let (before, limit) = (cursor(which.cursor.as_deref())?, limit(which.limit)?);
+    let found = app.office.cases(open, about.transpose()?, before, limit).await;
+    let found = found.map_err(silent("cases"))?;
+    let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
+    Ok(Json(Cases { cases: found.iter().map(shown).collect(), next }))
+}
+
+/// A case as it is shown; a webhook tells the same.
+pub(crate) fn shown(case: &CaseRow) -> Case {
+    Case {
+        id: case.number,
+        kind: case.kind.to_string(),
+        severity: case.severity.name(),
+        about: case.about.to_string(),
+        facts: case.facts.to_string(),
+        status: if case.closed.is_some() { "CLOSED" } else { "OPEN" },
+        opened_at: wire::time(case.opened_at),
+        closed_at: case.closed.as_ref().map(|(_, at)| wire::time(*at)),
+        closed_by: case.closed.as_ref().map(|(fact, _)| fact.to_string()),
+        assigned: case.assigned.as_ref().map(ToString::to_string),
+    }
+}
+
+/// A case with its notes.
+#[utoipa::path(
+    get, path = "/api/v1/cases/{id}", tag = "ops",
+    operation_id = "get_case", security(("token" = ["ops:read"])),
+    params(("id" = u64, Path, description = "The case")),
+    responses(
+        (status = 200, body = CaseStory, description = "The case"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+    )
+)]
+pub(in super::super) async fn get(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    Segments(number): Segments<u64>,
+) -> Result<Json<CaseStory>, Refusal> {
+    let found = app.office.case(number).await.map_err(silent("case"))?;
+    let (case, notes) = found.ok_or(Code::NotFound)?;
+    let notes = notes.into_iter().map(noted).collect();
+    Ok(Json(CaseStory { case: shown(&case), notes }))
+}
+
+fn noted(row: NoteRow) -> CaseNote {
+    let (assigned, comment) = match row.note {
+        Note::Assigned(to) => (Some(to.to_string()), None),
+        Note::Comment(text) => (None, Some(text.to_string())),
+    };
+    CaseNote { at: wire::time(row.at), by: row.caller.to_string(), assigned, comment }
+}
+
+/// Says who looks after a case.
+#[utoipa::path(
+    post, path = "/api/v1/cases/{id}/assign", tag = "ops", request_body = Assign,
+    operation_id = "assign_case", security(("token" = ["ops:act"])),
+    params(
+        ("id" = u64, Path, description = "The case"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is noted"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn assign(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(case): Segments<u64>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: Assign = body.read()?;
+    words("to", &form.to, 128)?;
+    let deed = Deed::Assign { case, to: form.to.as_str().into() };
+    note(&app, &caller, &headers, form.reason.as_deref().unwrap_or("assigned"), deed).await
+}
+
+/// Adds words to a case.
+#[utoipa::path(
+    post, path = "/api/v1/cases/{id}/comment", tag = "ops", request_body = Comment,
+    operation_id = "comment_case", security(("token" = ["ops:act"])),
+    params(
+        ("id" = u64, Path, description = "The case"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is noted"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn comment(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(case): Segments<u64>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: Comment = body.read()?;
+    words("text", &form.text, 2000)?;
+    let deed = Deed::Comment { case, text: form.text.as_str().into() };
+    note(&app, &caller, &headers, "commented", deed).await
+}
+
+async fn note(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    reason: &str,
+    deed: Deed,
+) -> Result<Response, Refusal> {
+    done::done(app, caller, headers, reason, deed).await
+}
+
+/// Words that people can read later; a line may end.
+fn words(name: &str, text: &str, most: usize) -> Result<(), Refusal> {
+    let fits = (1..=most).contains(&text.chars().count())
+        && !text.trim().is_empty()
+        && !text.chars().any(|c| c.is_control() && c != '\n');
+    let refuse = || Refusal::bad(format!("field `{name}`: 1 to {most} characters, no controls"));
+    fits.then_some(()).ok_or_else(refuse)
+}

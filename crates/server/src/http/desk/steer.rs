@@ -1,0 +1,292 @@
+//! What an operator does with one transfer, or with many.
+
+use super::super::App;
+use super::super::body::{self, Body};
+use super::super::caller::Acts;
+use super::super::error::{Problem, Refusal};
+use super::super::segments::Segments;
+use super::super::{ops, wire};
+use super::done::{self, Done, Why};
+use crate::auth::Caller;
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::deeds::{Deed, Verdict};
+use kernel::code::Code;
+use kernel::ids::Id;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The most transfers of one request.
+const MANY: usize = 100;
+
+/// What a person says that the open call of a transfer came to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// `done`: the ledger's own stored DONE must bear it out. `rejected`: a fence must, or the
+    /// stored refusal. `dead`: only on chains.
+    #[schema(example = "rejected")]
+    pub answer: String,
+    /// What bears it out, for the one who approves and for the audit: an object of at most 4 KiB.
+    #[schema(example = json!({"ticket": "4711", "seen": "not in the ledger's statement"}))]
+    pub evidence: Value,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(example = "the ledger was restored without it")]
+    pub reason: String,
+}
+
+/// Many transfers and one reason.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Many {
+    /// Their ids, 1 to 100.
+    #[schema(example = json!(["01JFVQ2X8Z0Y1M3N4P5R6S7T8V"]))]
+    pub ids: Vec<String>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(example = "the ledger is back")]
+    pub reason: String,
+}
+
+/// What became of each.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Results {
+    /// In the order of the request.
+    pub results: Vec<OneResult>,
+}
+
+/// What became of one.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OneResult {
+    /// As it was asked.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub id: String,
+    /// What it came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<Done>,
+    /// Why it was not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// The same as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Makes the transfer's next attempt due now, wherever it waits.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/retry", tag = "ops", request_body = Why,
+    operation_id = "retry_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 503, body = Problem, description = "`HALTED`: no call with an effect is begun"),
+    )
+)]
+pub(in super::super) async fn retry(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    steer(&app, &caller, &id, &headers, &body, "retry").await
+}
+
+/// Asks the ledger of the transfer's open call what it stored. Works under HALT; where an answer is
+/// stored, the transfer takes it.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/ask", tag = "ops", request_body = Why,
+    operation_id = "ask_for_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn ask(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    steer(&app, &caller, &id, &headers, &body, "ask").await
+}
+
+/// Holds the transfer where it stands.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/pause", tag = "ops", request_body = Why,
+    operation_id = "pause_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn pause(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    steer(&app, &caller, &id, &headers, &body, "pause").await
+}
+
+/// Lets the transfer go on: every pause of it is lifted.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/resume", tag = "ops", request_body = Why,
+    operation_id = "resume_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn resume(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    steer(&app, &caller, &id, &headers, &body, "resume").await
+}
+
+async fn steer(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    headers: &HeaderMap,
+    body: &Body,
+    action: &str,
+) -> Result<Response, Refusal> {
+    let deed = deed(action).ok_or(Code::NotFound)?;
+    let id = wire::id(id).ok_or(Code::NotFound)?;
+    let why: Why = body.read()?;
+    done::done(app, caller, headers, &why.reason, deed(id)).await
+}
+
+/// The same for many transfers: independent of each other, each with its own result.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{action}", tag = "ops", request_body = Many,
+    operation_id = "steer_transfers", security(("token" = ["ops:act"])),
+    params(
+        ("action" = String, Path, description = "`retry`, `ask`, `pause` or `resume`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Results, description = "What became of each"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such action: `NOT_FOUND`"),
+    )
+)]
+pub(in super::super) async fn steer_many(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(action): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Results>, Refusal> {
+    let deed = deed(&action).ok_or(Code::NotFound)?;
+    let Many { ids, reason } = body.read()?;
+    ops::reason(&reason)?;
+    if !(1..=MANY).contains(&ids.len()) {
+        return Err(Refusal::bad(format!("field `ids`: from 1 to {MANY}")));
+    }
+    let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
+    let key = body::key(&headers, None)?.unwrap_or_else(own);
+    let mut results = Vec::with_capacity(ids.len());
+    for id in ids {
+        let performed = match wire::id(&id) {
+            // one key of the request, one of each item
+            Some(found) => {
+                done::one(&app, &caller, &format!("{key}/{found}"), &reason, deed(found)).await
+            }
+            None => Err(Refusal::of(Code::NotFound)),
+        };
+        results.push(match performed {
+            Ok(performed) => {
+                OneResult { id, done: Some(done::told(performed)), code: None, error: None }
+            }
+            Err(refusal) => OneResult {
+                id,
+                done: None,
+                code: Some(refusal.code.name()),
+                error: Some(refusal.sentence),
+            },
+        });
+    }
+    Ok(Json(Results { results }))
+}
+
+fn deed(action: &str) -> Option<fn(Id) -> Deed> {
+    match action {
+        "retry" => Some(Deed::Retry),
+        "ask" => Some(Deed::Ask),
+        "pause" => Some(Deed::PauseTransfer),
+        "resume" => Some(Deed::ResumeTransfer),
+        _ => None,
+    }
+}
+
+/// Proposes an answer to the transfer's open call. It takes effect when another person approves,
+/// and then only as far as the ledger bears it out.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/resolve", tag = "ops", request_body = Resolve,
+    operation_id = "resolve_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It took effect: with `ops.four_eyes` off"),
+        (status = 202, body = Done, description = "Another person has to approve"),
+        (status = 400, body = Problem, description = "No such answer to this call: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "`NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 503, body = Problem, description = "`HALTED`: no fence is called"),
+    )
+)]
+pub(in super::super) async fn resolve(
+    State(app): State<Arc<App>>,
+    Acts(caller): Acts,
+    Segments(id): Segments<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let id = wire::id(&id).ok_or(Code::NotFound)?;
+    let form: Resolve = body.read()?;
+    let unfit = || Refusal::bad("field `answer`: `done`, `rejected` or `dead`");
+    let verdict = Verdict::parse(&form.answer).ok_or_else(unfit)?;
+    let evidence = form.evidence;
+    if !evidence.is_object() || evidence.to_string().len() > 4096 {
+        return Err(Refusal::bad("field `evidence`: an object of at most 4 KiB"));
+    }
+    let deed = Deed::Resolve { id, verdict, evidence };
+    done::done(&app, &caller, &headers, &form.reason, deed).await
+}
