@@ -62,7 +62,7 @@ const VERSION: i64 = 3;
 const APPLICATION: i64 = 0x506f_7274;
 /// How many requests wait for the writer.
 const WAITING: usize = 4_096;
-/// How many questions are answered at once.
+/// How many questions are answered at once, and as many searches of people.
 const READERS: usize = 2;
 
 /// What a store is opened with.
@@ -159,9 +159,8 @@ impl Embedded {
         let identity = identity(&db)?;
         let lane = Lane::read(&db)?;
         let handed = Arc::new(Mutex::new(Handed::open(&db, &options.flows)?));
-        let readers = (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>()?;
-        let readers = Readers::new(readers);
-        let desk = Readers::new(vec![reader(&file)?]);
+        let threads = || (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>();
+        let (readers, desk) = (Readers::new(threads()?), Readers::new(threads()?));
         let (asks, asked) = mpsc::channel(WAITING);
         let written = Arc::new(AtomicU64::new(lane.at));
         let Options { flows, clock, meter, fatal, .. } = options;

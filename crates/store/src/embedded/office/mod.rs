@@ -1,4 +1,5 @@
-//! Searches and lists for people. They have a connection of their own: no transfer waits for them.
+//! Searches and lists for people. What may read many transfers has connections of its own: no
+//! transfer waits for it, and no webhook.
 
 mod deliveries;
 mod lists;
@@ -36,13 +37,21 @@ fn below(before: Option<u64>) -> i64 {
 }
 
 impl Embedded {
-    /// Asks on the connection for people, in one instant.
-    fn look_up<T: Send + 'static>(
+    /// Asks what may take long, in one instant.
+    fn search<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
     ) -> Fut<'_, Result<T, Cause>> {
         let flows = self.flows.clone();
         self.desk.ask(move |db| question(&*db.unchecked_transaction()?, &flows))
+    }
+
+    /// Asks what an index answers, in one instant.
+    fn look_up<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Fut<'_, Result<T, Cause>> {
+        self.ask(move |db, flows| question(&*db.unchecked_transaction()?, flows))
     }
 }
 
@@ -51,7 +60,7 @@ impl Office for Embedded {
         if search.state.is_some() && search.flow.is_none() {
             return Box::pin(async { Err(Cause::because("BAD_SEARCH", "a state without a flow")) });
         }
-        self.look_up(move |db, flows| search::transfers(db, flows, &search))
+        self.search(move |db, flows| search::transfers(db, flows, &search))
     }
 
     fn numbered(&self, serial: Serial) -> Fut<'_, Result<Option<Record>, Cause>> {
@@ -96,7 +105,7 @@ impl Office for Embedded {
     }
 
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>> {
-        self.look_up(lists::stats)
+        self.search(lists::stats)
     }
 
     fn deliveries(&self, since: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>> {
