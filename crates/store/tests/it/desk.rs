@@ -130,6 +130,8 @@ async fn each_half_of_an_episode_is_delivered_once() {
     assert_eq!(due(&store, 0).await, [(1, closed, 0)]);
     bed.clock.set(NOON + 50);
     assert_eq!(due(&store, 0).await, [(1, closed, 0), (1, opened, 1)]);
+    // when it happened counts, not when it is tried again
+    assert_eq!(due(&store, NOON + 10).await, [(1, closed, 0)]);
     let told = store.deliveries(0, 100).await.expect("deliveries");
     let last = told.last().expect("the failed one");
     assert_eq!((last.error.as_deref(), last.due_at), (Some("503"), Some(NOON + 50)));

@@ -113,8 +113,12 @@ async fn a_restart_keeps_all_of_it() {
     let find = |number| standing.assets.iter().find(|asset| asset.id == AssetId(number)).cloned();
     assert_eq!((find(3), find(9)), (Some(coin), Some(Asset::plain(9, "NEW", 24))));
     // the flag works, and not only in memory
-    let stopped = Unit { guards: vec![Guard::NotHalted], ..Unit::puts(vec![]) };
-    assert_eq!(one(&store, stopped).await, Wrote::Lost(Guard::NotHalted));
+    let stopped = || Unit { guards: vec![Guard::NotHalted], ..Unit::puts(vec![]) };
+    assert_eq!(one(&store, stopped()).await, Wrote::Lost(Guard::NotHalted));
+    written(&store, Unit::puts(vec![Put::Resume { accepted: vec![] }])).await;
+    written(&store, stopped()).await;
+    drop(store);
+    written(&bed.open(), stopped()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -61,13 +61,11 @@ fn asked(db: &Connection, flows: &Flows, search: &Search) -> rusqlite::Result<Op
     if let Some(since) = search.since {
         let Some(first) = first_at(db, since)? else { return Ok(None) };
         asked.and("t.transfer_id >= ?", first);
-        asked.and("t.created_at >= ?", int(since));
     }
-    if let Some(until) = search.until {
-        if let Some(first) = first_at(db, until)? {
-            asked.and("t.transfer_id < ?", first);
-        }
-        asked.and("t.created_at < ?", int(until));
+    if let Some(until) = search.until
+        && let Some(first) = first_at(db, until)?
+    {
+        asked.and("t.transfer_id < ?", first);
     }
     if let Some(user) = search.user {
         asked.and("t.user_id = ?", int(user.0));
