@@ -6,6 +6,7 @@ use crate::auth::Scope;
 use crate::config::Config;
 use crate::house;
 use client::Client;
+use std::path::PathBuf;
 
 /// Which server, with which token.
 #[derive(Debug, Clone, clap::Args)]
@@ -17,6 +18,9 @@ pub(super) struct Remote {
     /// The token; without it one is minted with the key in the data folder.
     #[arg(long, env = "PORTAGE_TOKEN", value_name = "JWT", hide_env_values = true)]
     token: Option<String>,
+    /// The authority that vouches for the server, in PEM; without it this machine's own.
+    #[arg(long, env = "PORTAGE_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
 }
 
 /// Whose token is minted where none is given.
@@ -53,13 +57,21 @@ impl Remote {
         let url = match (&self.url, served()) {
             (Some(url), _) => url.clone(),
             (None, Some(owner)) => owner.url,
-            (None, None) => format!("http://{}", config.server.listen),
+            (None, None) => config.server.url(config.server.listen),
         };
         let token = match &self.token {
             Some(token) => token.clone(),
             None => mint(&config, minted, scope)?,
         };
-        Ok(Client::new(&url, &token)?)
+        match &self.ca {
+            // an authority for a connection that has none would be a false comfort
+            Some(file) => {
+                let fault =
+                    |fault| Fault::new(Exit::NoInput, format!("{}: {fault}", file.display()));
+                Ok(Client::with_ca(&url, &token, &std::fs::read(file).map_err(fault)?)?)
+            }
+            None => Ok(Client::new(&url, &token)?),
+        }
     }
 }
 

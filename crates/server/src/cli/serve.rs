@@ -8,6 +8,8 @@ use crate::auth::{key, verify::Verifier};
 use crate::config::Config;
 use crate::house::House;
 use crate::http::pace::Pace;
+use crate::http::serve::{self, Entrance};
+use crate::http::tls::Tls;
 use crate::http::{self, App};
 use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
@@ -42,6 +44,8 @@ const DRAIN_MS: u64 = 5_000;
 /// The engine and the door share few cores.
 const WORKERS: usize = 2;
 
+/// Without it a new certificate would lie unused until the old one has expired.
+const CERTIFICATE: Task = Task { name: "certificate", fate: Fate::EndsProcess };
 /// Without it a key that was taken back would count for ever.
 const KEYS: Task = Task { name: "keys", fate: Fate::EndsProcess };
 
@@ -76,6 +80,8 @@ pub(super) fn fatal(exit: Exit) -> Fatal {
 
 async fn serve(config: &Config) -> Result<(), Fault> {
     let signals = Signals::take()?;
+    let tls = config.server.tls.is_set().then(|| Tls::open(&config.server.tls)).transpose()?;
+    let tls = tls.map(Arc::new);
     let listener = bound(config.server.listen).await?;
     let address = listener.local_addr()?;
     let metrics = Arc::new(Metrics::default());
@@ -98,19 +104,23 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         office: house.store.clone(),
         pace: Pace::new(config.limits.requests_per_second),
         sealer,
-        open_pages: address.ip().is_loopback() || config.server.public_metrics,
+        open_pages: config.server.open_pages(address),
         draining: AtomicBool::new(false),
         engine,
     });
     if config.auth.has_jwks() {
         tasks.spawn(KEYS, Box::pin(keys.watch()));
     }
-    let url = format!("http://{address}");
+    if let Some(tls) = &tls {
+        tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
+    }
+    let url = config.server.url(address);
     house.sign(&url);
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
     show::say(&format!("portage listens on {url}"))?;
     let stop = stopped(signals, Arc::clone(&app));
-    http::serve::serve(listener, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
+    let entrance = Entrance::new(listener, &config.server, tls.as_deref());
+    serve::serve(entrance, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
     app.engine.drain(DRAIN_MS).await;
     tasks.ending();
     if let Err(cause) = app.sealer.seal().await {

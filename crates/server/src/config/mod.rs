@@ -29,7 +29,7 @@ pub use self::limits::Limits;
 pub use self::log::{Format, Log};
 pub use self::ops::Ops;
 pub use self::secret::Secret;
-pub use self::server::Server;
+pub use self::server::{Server, Tls};
 pub use self::spot::Spot;
 pub use self::transfer::Transfer;
 

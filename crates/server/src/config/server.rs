@@ -2,24 +2,82 @@
 
 use super::section::{Rules, section};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 section! {
     /// The door.
     Server {
-        /// Address and port; loopback only.
+        /// Address and port; beyond loopback only with TLS or behind a proxy that has it.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 3000)),
+        /// Only a proxy reaches this address, and speaks TLS to the rest of the world.
+        behind_proxy: bool = false,
         /// `/metrics` and `/openapi.json` need no token, wherever the server listens.
         public_metrics: bool = false,
+        /// The most connections; one more is closed unread.
+        max_connections: usize = 2048,
+        /// The most from one IPv4 address or one IPv6 network of 64 bits; 0 counts none. This
+        /// machine's own are not counted, and none is behind a proxy.
+        max_connections_per_ip: usize = 256,
+        /// How long the head of a request may take, with the handshake before it.
+        header_timeout_ms: u64 = 5_000,
+        /// How long a body may take, and how long an answer may stand still while it is taken.
+        body_timeout_ms: u64 = 5_000,
+        /// How long a connection is kept between two requests.
+        idle_timeout_ms: u64 = 30_000,
+        /// TLS, where both files are named.
+        tls: Tls = Tls::default(),
+    }
+}
+
+section! {
+    /// TLS 1.2 and 1.3.
+    Tls {
+        /// The certificate and those up to its authority, in PEM; read again when it changes.
+        cert_file: PathBuf = PathBuf::new(),
+        /// Its private key in PEM, which others may not read.
+        key_file: PathBuf = PathBuf::new(),
+    }
+}
+
+impl Tls {
+    /// True where there is any.
+    pub fn is_set(&self) -> bool {
+        !self.cert_file.as_os_str().is_empty()
     }
 }
 
 impl Server {
+    /// Whether the pages for machines need no token there: only this machine reaches them, or the
+    /// settings say so.
+    pub fn open_pages(&self, address: SocketAddr) -> bool {
+        self.public_metrics || (address.ip().is_loopback() && !self.behind_proxy)
+    }
+
+    /// The address as a client is told it.
+    pub fn url(&self, address: SocketAddr) -> String {
+        format!("{}://{address}", if self.tls.is_set() { "https" } else { "http" })
+    }
+
     pub(super) fn rules(&self, rules: &mut Rules) {
+        let tls = &self.tls;
+        rules.need(
+            "server.tls",
+            tls.is_set() != tls.key_file.as_os_str().is_empty(),
+            "cert_file and key_file belong together",
+        );
         rules.need(
             "server.listen",
-            self.listen.ip().is_loopback(),
-            "only loopback addresses (127.0.0.1, ::1) until TLS or server.behind_proxy exists: \
-             tokens would cross the network in the clear",
+            self.listen.ip().is_loopback() || tls.is_set() || self.behind_proxy,
+            "beyond loopback (127.0.0.1, ::1) only with server.tls, or with server.behind_proxy where \
+             a proxy has the TLS: tokens would cross the network in the clear",
         );
+        rules.need("server.max_connections", self.max_connections > 0, "above 0");
+        for (key, time) in [
+            ("server.header_timeout_ms", self.header_timeout_ms),
+            ("server.body_timeout_ms", self.body_timeout_ms),
+            ("server.idle_timeout_ms", self.idle_timeout_ms),
+        ] {
+            rules.need(key, (1..=3_600_000).contains(&time), "1 to 3600000");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Bodies: JSON, small, and exactly of their form.
 
 use super::error::Refusal;
+use super::patience::Patience;
+use crate::json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
@@ -16,8 +18,8 @@ pub const MOST: usize = 16 * 1024;
 const MOST_OF_BATCH: usize = 1024 * 1024;
 /// The most characters of a client's key.
 pub const KEY: usize = 64;
-/// How long a body may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a body may take to arrive where the connection does not say.
+const WAIT: Duration = Duration::from_secs(5);
 /// A sentence that repeats what was sent must not grow with it.
 const SENTENCE: usize = 240;
 
@@ -32,14 +34,15 @@ impl<S: Send + Sync> FromRequest<S> for Body {
         if !is_json(request.headers()) {
             return Err(Refusal::of(Code::UnsupportedMediaType));
         }
-        let read = tokio::time::timeout(PATIENCE, Bytes::from_request(request, state)).await;
+        let wait = request.extensions().get().map_or(WAIT, |patience: &Patience| patience.body);
+        let read = tokio::time::timeout(wait, Bytes::from_request(request, state)).await;
         match read {
             Ok(Ok(bytes)) => Ok(Self(bytes)),
             Ok(Err(BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(
                 _,
             )))) => Err(Refusal::of(Code::PayloadTooLarge)),
             Ok(Err(_)) => Err(Refusal::bad("The body broke off")),
-            Err(_) => Err(Refusal::bad("The body did not arrive within 5 seconds")),
+            Err(_) => Err(Refusal::bad("The body did not arrive in time")),
         }
     }
 }
@@ -70,6 +73,11 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
+/// A sentence that repeats what was sent, cut.
+fn short(sentence: &str) -> String {
+    sentence.chars().take(SENTENCE).collect()
+}
+
 impl Body {
     /// The body as a form whose type refuses unknown fields.
     ///
@@ -80,7 +88,10 @@ impl Body {
         if !self.0.trim_ascii_start().starts_with(b"{") {
             return Err(Refusal::bad("The body must be a JSON object"));
         }
-        serde_json::from_slice(&self.0).map_err(|_| self.fault::<T>())
+        let form = serde_json::from_slice(&self.0).map_err(|_| self.fault::<T>())?;
+        // a form sees its own names, not those of what it keeps by name
+        json::plain(&self.0).map_err(|fault| Refusal::bad(short(&fault.to_string())))?;
+        Ok(form)
     }
 
     /// The same again, slowly, to name the field.
@@ -95,7 +106,7 @@ impl Body {
                 if named { format!("field `{path}`: {inner}") } else { inner }
             }
         };
-        Refusal::bad(sentence.chars().take(SENTENCE).collect::<String>())
+        Refusal::bad(short(&sentence))
     }
 
     /// The number under a name, wherever the body can be read at all: for the check that comes
@@ -219,6 +230,25 @@ mod tests {
             assert!(sentence.len() <= 300);
         }
         assert!(Body(Bytes::from_static(b"{\"amount\":\"\xff\"}")).read::<Form>().is_err());
+    }
+
+    /// Turns red where what a form keeps by name is held to nothing.
+    #[test]
+    fn what_a_form_keeps_by_name_is_plain_too() {
+        #[derive(Debug, Deserialize)]
+        struct Loose {
+            kept: serde_json::Value,
+        }
+        let read = |text: &str| {
+            let body = Body(Bytes::copy_from_slice(text.as_bytes()));
+            body.read::<Loose>().map(|form| form.kept).map_err(|refusal| refusal.sentence)
+        };
+        assert_eq!(read(r#"{"kept":{"a":[1]}}"#).unwrap()["a"][0], 1);
+        assert!(read(r#"{"kept":{"a":1,"a":2}}"#).unwrap_err().contains("duplicate field `a`"));
+        assert!(read(r#"{"kept":[{"a":1,"b":{"c":1,"c":1}}]}"#).is_err());
+        let deep = format!("{{\"kept\":{}{}}}", "[".repeat(16), "]".repeat(16));
+        assert!(read(&deep).unwrap_err().contains("nested deeper than 16"));
+        assert!(read(&deep.replacen('[', "", 1).replacen(']', "", 1)).is_ok());
     }
 
     #[test]

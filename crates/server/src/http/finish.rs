@@ -6,18 +6,28 @@ use crate::telemetry;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use kernel::ids::Id;
 use std::sync::Arc;
 use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// A body of which only pieces have a length: what two servers in a row take for its end may differ,
+/// and the rest is then the next request. Nothing that is sent here needs it.
+fn in_pieces() -> Response {
+    let mut response =
+        Refusal::bad("The body must come whole, with its length in `Content-Length`")
+            .into_response();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
 
 /// Answers a request and completes its response.
 pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
@@ -26,8 +36,10 @@ pub(super) async fn finish(State(app): State<Arc<App>>, request: Request, next: 
     let route = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     let shown = request.headers().contains_key(AUTHORIZATION);
+    let pieces = request.headers().contains_key(TRANSFER_ENCODING);
     let span = telemetry::request(&id);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let answered = async { if pieces { in_pieces() } else { next.run(request).await } };
+    let mut response = answered.instrument(span.clone()).await;
     let _here = span.enter();
     if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
         tracing::debug!(target: "access", code = %refusal.code, "refused: {}", refusal.sentence);

@@ -9,6 +9,8 @@ mod contract;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod edge;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 #[path = "../keys/mod.rs"]

@@ -1,4 +1,5 @@
-//! Keys that sign tokens in tests, two of each kind; made with `openssl genpkey`, used nowhere else.
+//! Keys that sign tokens in tests, two of each kind, and beside them two authorities with a server each
+//! (for localhost, 2020 to 2120). They were made for these tests and are used nowhere else.
 
 use jsonwebtoken::{Algorithm, EncodingKey};
 use serde_json::{Value, json};

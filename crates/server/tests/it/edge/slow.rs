@@ -1,0 +1,142 @@
+//! Connections that keep the server waiting, and too many of them.
+
+use super::{CREATE, Served, USER, answer, head, rest, transfer};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const EACH: usize = 500;
+const SHORT: [(&str, &str); 2] =
+    [("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "3000"), ("PORTAGE_SERVER__BODY_TIMEOUT_MS", "3000")];
+
+/// Turns red where a slow connection holds anything that others need, and where one is never cut:
+/// without the head's time, without the body's, with a time that each byte winds back.
+#[test]
+fn a_thousand_slow_connections_disturb_nobody() {
+    let served = Served::start(&SHORT);
+    served.fund("4001", "1000");
+    let token = served.token("4001", USER);
+    let unfinished = "POST /api/v1/internal_transfer HTTP/1.1\r\nhost: portage\r\n";
+    let large = "content-type: application/json\r\ncontent-length: 9000\r\n";
+    let whole = head("POST", CREATE, &token, large);
+    let slow = |text: &str| {
+        let mut stream = served.connect();
+        stream.write_all(text.as_bytes()).expect("it is sent");
+        stream
+    };
+    let mut heads: Vec<TcpStream> = (0..EACH).map(|_| slow(unfinished)).collect();
+    let mut bodies: Vec<TcpStream> = (0..EACH).map(|_| slow(&whole)).collect();
+    let dripping = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let drips: Vec<TcpStream> = heads
+            .iter()
+            .chain(&bodies)
+            .map(|stream| stream.try_clone().expect("a second handle"))
+            .collect();
+        let dripping = &dripping;
+        scope.spawn(move || {
+            while dripping.load(Ordering::Relaxed) {
+                for mut stream in &drips {
+                    // it may have been cut by now
+                    let _sent = stream.write_all(b"a");
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let (served, token) = (&served, &token);
+        let others: Vec<_> = (0..4)
+            .map(|who| {
+                scope.spawn(move || {
+                    let mut kept = served.connect();
+                    for n in 0..50 {
+                        let mut fresh = served.connect();
+                        let stream = if n % 2 == 0 { &mut fresh } else { &mut kept };
+                        let text = transfer(token, &format!("{who}-{n}"));
+                        stream.write_all(text.as_bytes()).expect("it is sent");
+                        let reply = answer(stream).expect("an answer");
+                        assert_eq!(reply.status, 200, "{reply:?}");
+                    }
+                })
+            })
+            .collect();
+        for other in others {
+            other.join().expect("every transfer ends well");
+        }
+        for stream in &mut heads {
+            assert_eq!(rest(stream), "", "a head that never ends is answered by nothing");
+        }
+        for stream in &mut bodies {
+            let said = rest(stream);
+            assert!(said.is_empty() || said.starts_with("HTTP/1.1 400"), "{said}");
+        }
+        dripping.store(false, Ordering::Relaxed);
+    });
+    // the places are free again
+    let mut stream = served.connect();
+    stream.write_all(transfer(&token, "last").as_bytes()).expect("it is sent");
+    assert_eq!(answer(&mut stream).expect("an answer").status, 200);
+}
+
+/// Turns red where a body that stands still is waited for, and where that is not said.
+#[test]
+fn a_body_that_does_not_come_is_told_so() {
+    let served = Served::start(&SHORT);
+    let token = served.token("4001", USER);
+    let mut stream = served.connect();
+    let more = "content-type: application/json\r\ncontent-length: 50\r\n";
+    stream.write_all(head("POST", CREATE, &token, more).as_bytes()).expect("it is sent");
+    stream.write_all(b"{").expect("it is sent");
+    let reply = answer(&mut stream).expect("an answer");
+    assert_eq!(reply.status, 400, "{reply:?}");
+    assert!(reply.body.contains("did not arrive in time"), "{reply:?}");
+    assert_eq!(rest(&mut stream), "", "the rest of a body is no next request");
+}
+
+/// Turns red where an idle connection is kept for ever, and where it is cut as early as a slow head.
+#[test]
+fn an_idle_connection_has_a_time_of_its_own() {
+    let times =
+        [("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "500"), ("PORTAGE_SERVER__IDLE_TIMEOUT_MS", "4000")];
+    let served = Served::start(&times);
+    let token = served.token("4001", USER);
+    let ask = head("GET", "/api/v1/balances", &token, "");
+    let mut stream = served.connect();
+    for _ in 0..2 {
+        stream.write_all(ask.as_bytes()).expect("it is sent");
+        assert_eq!(answer(&mut stream).expect("it was kept").status, 200);
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    assert_eq!(rest(&mut stream), "");
+    // a connection that says nothing at all has a head's time
+    assert_eq!(rest(&mut served.connect()), "");
+}
+
+/// Turns red where one connection too many is taken, or waits unseen.
+#[test]
+fn one_too_many_is_closed_at_once() {
+    let served = Served::start(&[
+        ("PORTAGE_SERVER__MAX_CONNECTIONS", "3"),
+        ("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "600000"),
+    ]);
+    let mut held: Vec<TcpStream> = (0..3).map(|_| served.connect()).collect();
+    let live = b"GET /livez HTTP/1.1\r\nhost: portage\r\n\r\n";
+    for stream in &mut held {
+        stream.write_all(live).expect("it is sent");
+        assert_eq!(answer(stream).expect("an answer").status, 200);
+    }
+    for _ in 0..5 {
+        assert_eq!(rest(&mut served.connect()), "");
+    }
+    assert!(served.log().contains("no place for a connection"), "{}", served.log());
+    held.pop();
+    // its place is free as soon as the server has seen it go
+    let taken = (0..600).any(|_| {
+        let mut stream = served.connect();
+        let sent = stream.write_all(live);
+        let reply = sent.ok().and_then(|()| answer(&mut stream));
+        std::thread::sleep(Duration::from_millis(50));
+        reply.is_some_and(|reply| reply.status == 200)
+    });
+    assert!(taken, "a place that was left is given again");
+}
