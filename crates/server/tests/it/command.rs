@@ -278,6 +278,7 @@ fn the_demo_holds() {
     let why = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{said}{why}");
     assert!(said.contains("SIGKILL") && said.contains("Try next"), "{said}");
+    assert!(said.contains("CRITICAL   TARGET_PENDING") && said.contains("FENCED"), "{said}");
     let made = dir.path().join("portage-demo-1");
     let mut check = Command::new(env!("CARGO_BIN_EXE_portage"));
     let out = check.arg("check").arg("--data-dir").arg(&made).output().expect("it runs");

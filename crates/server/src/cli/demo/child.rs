@@ -11,11 +11,19 @@ use std::time::Duration;
 /// Where the server's own log goes, inside the folder.
 const LOG: &str = "server.log";
 
+/// What a server is told besides its folder.
+#[derive(Debug, Clone)]
+struct Told {
+    words: &'static [&'static str],
+    settings: Vec<(&'static str, String)>,
+}
+
 /// A running server. It dies with the demo.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
     folder: PathBuf,
+    told: Told,
     /// Where it listens; the same after a restart.
     pub(super) url: String,
 }
@@ -62,11 +70,38 @@ pub(super) fn check(folder: &Path) -> Result<(), Fault> {
     Err(broken(format!("`portage check` disagrees: {said}{wrong}")))
 }
 
+/// The token that callers of the ledger in this folder show.
+pub(super) fn ledger_token(folder: &Path) -> Result<String, Fault> {
+    let out = portage(folder)?.args(["spot", "token"]).output()?;
+    if !out.status.success() {
+        let wrong = String::from_utf8_lossy(&out.stderr);
+        return Err(broken(format!("`portage spot token`: {wrong}")));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
+}
+
 impl Server {
     /// Starts one on a free port.
     pub(super) async fn start(folder: &Path) -> Result<Self, Fault> {
-        let (child, url) = launched(folder, "127.0.0.1:0").await?;
-        Ok(Self { child, folder: folder.to_owned(), url })
+        Self::with(folder, &[]).await
+    }
+
+    /// Starts one with settings of its own.
+    pub(super) async fn with(
+        folder: &Path,
+        settings: &[(&'static str, String)],
+    ) -> Result<Self, Fault> {
+        Self::of(folder, Told { words: &["serve"], settings: settings.to_vec() }).await
+    }
+
+    /// Starts a ledger that is served by itself.
+    pub(super) async fn ledger(folder: &Path) -> Result<Self, Fault> {
+        Self::of(folder, Told { words: &["spot", "serve"], settings: Vec::new() }).await
+    }
+
+    async fn of(folder: &Path, told: Told) -> Result<Self, Fault> {
+        let (child, url) = launched(folder, &told, "127.0.0.1:0").await?;
+        Ok(Self { child, folder: folder.to_owned(), told, url })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -83,7 +118,7 @@ impl Server {
     /// Starts it again on the same folder and port.
     pub(super) async fn restart(&mut self) -> Result<(), Fault> {
         let address = self.url.trim_start_matches("http://").to_owned();
-        let (child, url) = launched(&self.folder, &address).await?;
+        let (child, url) = launched(&self.folder, &self.told, &address).await?;
         self.child = child;
         self.url = url;
         Ok(())
@@ -110,10 +145,12 @@ fn ended(folder: &Path, status: ExitStatus) -> Fault {
 }
 
 /// Starts a server and waits for the line that says where it listens.
-async fn launched(folder: &Path, listen: &str) -> Result<(Child, String), Fault> {
+async fn launched(folder: &Path, told: &Told, listen: &str) -> Result<(Child, String), Fault> {
     let log = File::options().create(true).append(true).open(folder.join(LOG))?;
     let mut command = portage(folder)?;
-    command.args(["serve", "--listen", listen]).stdout(Stdio::piped()).stderr(log);
+    command.args(told.words).args(["--listen", listen]);
+    command.envs(told.settings.iter().map(|(name, value)| (name, value)));
+    command.stdout(Stdio::piped()).stderr(log);
     let mut child = command.spawn()?;
     let Some(out) = child.stdout.take() else { return Err(broken("the server has no stdout")) };
     let line = tokio::task::spawn_blocking(move || {

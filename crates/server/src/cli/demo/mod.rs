@@ -1,8 +1,11 @@
-//! `portage demo`: a fresh folder, a real server process, every kind of transfer, a real kill -9.
+//! `portage demo`: a fresh folder, real server processes, every kind of transfer, a real kill -9, a
+//! ledger elsewhere.
 
 mod acts;
 mod child;
+mod elsewhere;
 mod load;
+mod network;
 mod stage;
 mod storm;
 
@@ -82,6 +85,8 @@ async fn play(folder: &Path) -> Result<(), Fault> {
     acts::outcomes(&mut stage, &config, &server.url, &operator).await?;
     stage.title("A reply that never arrives")?;
     acts::cut(&mut stage, &config, &server.url).await?;
+    stage.title("A ledger elsewhere, an alert, and a verdict of two persons")?;
+    elsewhere::play(&mut stage, folder).await?;
     stage.title("kill -9 in mid-flight")?;
     let expected = storm::play(&mut stage, &config, &mut server).await?;
 
