@@ -3,6 +3,7 @@
 mod docs;
 mod imports;
 mod manifest;
+mod runbook;
 mod source;
 
 use std::fmt;
@@ -43,8 +44,9 @@ impl fmt::Display for Fault {
 /// Runs every check over the whole tree.
 pub(crate) fn run() -> Outcome {
     let mut faults = Vec::new();
-    for Page { path, text } in tree::pages(&[".rs"])? {
-        faults.extend(source::check(&path, &text));
+    let sources = tree::pages(&[".rs"])?;
+    for Page { path, text } in &sources {
+        faults.extend(source::check(path, text));
     }
     let manifests = tree::pages(&["Cargo.toml"])?;
     for Page { path, text } in &manifests {
@@ -52,9 +54,11 @@ pub(crate) fn run() -> Outcome {
     }
     faults.extend(imports::check(&manifests));
     let root = tree::root();
-    for Page { path, text } in tree::pages(&[".md"])? {
-        faults.extend(docs::check(&path, &text, &|target| root.join(target).exists()));
+    let pages = tree::pages(&[".md"])?;
+    for Page { path, text } in &pages {
+        faults.extend(docs::check(path, text, &|target| root.join(target).exists()));
     }
+    faults.extend(runbook::check(&sources, &pages));
     if faults.is_empty() {
         return Ok(());
     }
