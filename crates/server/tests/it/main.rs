@@ -5,6 +5,8 @@ mod acceptance;
 #[cfg(test)]
 mod command;
 #[cfg(test)]
+mod conclude;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod door;

@@ -85,7 +85,7 @@ impl Sent {
     }
 }
 
-fn token(sub: u64, scope: &str, now_ms: u64) -> String {
+pub(super) fn token(sub: u64, scope: &str, now_ms: u64) -> String {
     let iat = now_ms / 1_000;
     let minted = Minted {
         iss: "portage".to_owned(),

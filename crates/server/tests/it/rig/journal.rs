@@ -69,6 +69,9 @@ impl Watched {
             control.end(watched).await;
             return units.iter().map(|_| Wrote::Unknown(LOST)).collect();
         }
+        if fault == Some(Fault::NoRoom) {
+            return units.iter().map(|_| Wrote::Full).collect();
+        }
         if fault == Some(Fault::HangBefore) {
             control.healed().await;
             control.pass().await;

@@ -135,6 +135,7 @@ impl Machine {
             meter: self.metrics.clone(),
             settings: Settings {
                 sync_timeout_ms: setup.patience_ms,
+                open_timeout_ms: setup.open_ms,
                 ring: setup.ring,
                 scan_interval_ms: 25,
                 backoff: Backoff { base: 10, cap: 40 },

@@ -11,6 +11,7 @@ mod ledger;
 mod lies;
 mod life;
 pub(crate) mod points;
+mod socket;
 
 pub(crate) use checks::Money;
 pub(crate) use http::{Ask, Reply, Way};
@@ -34,12 +35,15 @@ pub(crate) struct Setup {
     pub ring: usize,
     /// How long a create waits for the end.
     pub patience_ms: u64,
+    /// How long it waits for the durable opening.
+    pub open_ms: u64,
     /// So many more engines work on the same journal, and take what is not theirs.
     pub rivals: u64,
 }
 
 /// Open, withdraw and the next claim in one write where the source is Funding.
-pub(crate) const FUSED: Setup = Setup { fuse: true, ring: 1_000, patience_ms: 3_000, rivals: 0 };
+pub(crate) const FUSED: Setup =
+    Setup { fuse: true, ring: 1_000, patience_ms: 3_000, open_ms: 5_000, rivals: 0 };
 /// Each step in a write of its own.
 pub(crate) const PLAIN: Setup = Setup { fuse: false, ..FUSED };
 

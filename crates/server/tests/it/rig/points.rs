@@ -44,6 +44,8 @@ pub(crate) const fn point(at: At, when: When) -> Point {
 pub(crate) enum Fault {
     /// It never arrives.
     LoseRequest,
+    /// The store has no room and says so before it writes anything.
+    NoRoom,
     /// It is done, and nobody hears of it.
     LoseReply,
     /// It waits until the fault is lifted, and is done then.
