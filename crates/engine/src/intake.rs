@@ -135,7 +135,9 @@ impl Engine {
             if self.ledger(ledger).is_none() {
                 return Some(Code::UnsupportedAccountType);
             }
-            if party.account != Account::User(terms.user) || terms.user.0 == 0 {
+            let user = terms.user.0;
+            let sound = user > 0 && i64::try_from(user).is_ok();
+            if !sound || party.account != Account::User(terms.user) {
                 return Some(Code::Forbidden);
             }
         }

@@ -9,6 +9,8 @@ mod conclude;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod depth;
+#[cfg(test)]
 mod door;
 #[cfg(test)]
 mod edge;

@@ -143,16 +143,16 @@ fn a_refusal_without_an_id_opened_nothing() {
 /// HALTED and OVERLOADED: nothing was opened, whether the door said so or the very write.
 #[test]
 fn a_shut_door_opened_nothing() {
-    let shut: [(&str, fn(&Rig)); 3] = [
-        ("HALTED", |rig| rig.control().halt_at("CREATED")),
-        ("OVERLOADED", Rig::drain),
-        ("OVERLOADED", |rig| {
-            rig.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::NoRoom, 1);
-        }),
-    ];
-    for (code, shuts) in shut {
+    let full = |rig: &Rig| {
+        rig.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::NoRoom, 1);
+    };
+    for (way, code) in ["HALTED", "OVERLOADED", "OVERLOADED"].into_iter().enumerate() {
         let mut rig = funded(FUSED);
-        shuts(&rig);
+        match way {
+            0 => rig.control().halt_at("CREATED"),
+            1 => rig.drain(),
+            _ => full(&rig),
+        }
         let fault = create(&rig, &new("5", "k")).expect_err(code);
         let code_of = fault.code().map(kernel::code::Code::name);
         assert_eq!(code_of, Some(code), "{fault:?}");

@@ -122,7 +122,10 @@ impl Group<'_> {
         let Account::User(user) = op.account else {
             return Ok(unknown("BAD_OPERATION", "not a user's account"));
         };
-        if user.0 == 0 || op.amount.0 == 0 || op.amount.signed().is_none() || !self.knows(op)? {
+        // a number that no column holds would be stored as another user's
+        let sound = user.0 > 0 && i64::try_from(user.0).is_ok() && op.other.is_none();
+        let counts = op.amount.0 > 0 && op.amount.signed().is_some();
+        if !sound || !counts || !self.knows(op)? {
             return Ok(unknown("BAD_OPERATION", "user, asset or amount"));
         }
         let decided = match op.key.leg {

@@ -24,7 +24,8 @@ pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Resu
     let External { user, asset, amount, .. } = *movement;
     let known = group.db.prepare_cached("SELECT 1 FROM assets_tb WHERE asset_id = ?")?;
     let known = { known }.exists([asset.0])?;
-    let (Some(delta), true) = (amount.signed().filter(|a| *a > 0), known && user.0 > 0) else {
+    let known = known && user.0 > 0 && i64::try_from(user.0).is_ok();
+    let (Some(delta), true) = (amount.signed().filter(|a| *a > 0), known) else {
         return Ok(Moved::Refused(Code::InvalidAmount));
     };
     let balance = match (group.books.balance(group.db, user, asset)?, movement.direction) {

@@ -1,0 +1,140 @@
+//! The door and the engine, asked for what must not be.
+#![expect(clippy::wildcard_enum_match_arm, reason = "a wrong thing concerns few layers")]
+
+use super::Wrong;
+use super::house::{Bare, FUNDING, KEY, OTHER, SPOT, UNIT, USDT, USER};
+use axum::body::Body;
+use axum::http::{Request, header};
+use engine::Refused;
+use kernel::ids::{AssetId, ChainId, LedgerId, UserId};
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::unit::{Put, Unit};
+use serde_json::{Value, json};
+use server::auth::token::Minted;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use tower::ServiceExt;
+
+const ANY: &str = "transfers:create transfers:any";
+
+fn too_large() -> u64 {
+    i64::MAX.unsigned_abs() + 1
+}
+
+impl Bare {
+    /// What both layers need done before.
+    pub(super) async fn prepare(&self, wrong: Wrong) {
+        if wrong == Wrong::Halted {
+            let unit = Unit::puts(vec![Put::Halt { reason: "a test".into() }]);
+            self.house.store.write(vec![unit]).await;
+        }
+        if wrong == Wrong::BoundKey {
+            let mut terms = terms();
+            terms.amount = Amount(7 * UNIT);
+            let made = self.app.engine.create(self.app.internal, terms).await;
+            assert!(made.is_ok(), "{made:?}");
+        }
+    }
+
+    /// The code under which the door refuses.
+    pub(super) async fn door(&self, wrong: Wrong) -> String {
+        let mut body = json!({
+            "from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "5", "cid": "k",
+        });
+        let mut scope = "transfers:create";
+        match wrong {
+            Wrong::AnothersMoney => body["user_id"] = json!(OTHER.0),
+            Wrong::UserZero => (body["user_id"], scope) = (json!(0), ANY),
+            Wrong::UserTooLarge => (body["user_id"], scope) = (json!(too_large()), ANY),
+            Wrong::SameAccount => body["to"] = json!("FUNDING"),
+            Wrong::NoSuchType => body["to"] = json!("NEAR"),
+            Wrong::NotConfigured => body["to"] = json!("MARGIN"),
+            Wrong::NoSuchAsset => body["asset"] = json!("XYZ"),
+            Wrong::Suspended => body["asset"] = json!("ETH"),
+            Wrong::Delisted => body["asset"] = json!("USDC"),
+            Wrong::NotTransferable => body["asset"] = json!("USD"),
+            Wrong::Nothing => body["amount"] = json!("0"),
+            Wrong::TooMuchToCount => body["amount"] = json!("9223372036854.775808"),
+            Wrong::TooLittle => body["amount"] = json!("0.999999"),
+            Wrong::TooMuch => body["amount"] = json!("500.000001"),
+            Wrong::Draining => self.app.draining.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        let now = self.house.clock.now() / 1000;
+        let (iss, aud) = ("portage".to_owned(), "portage".to_owned());
+        let (sub, scope) = (USER.to_string(), scope.to_owned());
+        let minted = Minted { iss, aud, sub, scope, iat: now, nbf: now, exp: now + 600 };
+        let token = minted.sign("at+jwt", KEY).expect("a token");
+        let request = Request::post("/api/v1/internal_transfer")
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.to_string()));
+        let Ok(response) = self.router.clone().oneshot(request.expect("a request")).await;
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 16).await.expect("a body");
+        let body: Value = serde_json::from_slice(&bytes).expect("JSON");
+        body["code"].as_str().unwrap_or("done").to_owned()
+    }
+
+    /// The code under which the engine refuses, whom nobody's checks came before.
+    pub(super) async fn engine(&self, wrong: Wrong) -> String {
+        let mut terms = terms();
+        let at = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
+        match wrong {
+            Wrong::AnothersMoney => terms.source.account = Account::User(OTHER),
+            Wrong::UserZero => terms = of(terms, UserId(0)),
+            Wrong::UserTooLarge => terms = of(terms, UserId(too_large())),
+            Wrong::SameAccount => terms.target = terms.source.clone(),
+            Wrong::NoSuchType => terms.target.system = System::Chain(ChainId(20)),
+            Wrong::NotConfigured => terms.target = at(LedgerId::MARGIN),
+            Wrong::NoSuchAsset => terms.asset = AssetId(99),
+            Wrong::Suspended => terms.asset = AssetId(2),
+            Wrong::Delisted => terms.asset = AssetId(4),
+            Wrong::NotTransferable => terms.asset = AssetId(5),
+            Wrong::Nothing => terms.amount = Amount::ZERO,
+            Wrong::TooMuchToCount => terms.amount = Amount(9_223_372_036_854_775_808),
+            Wrong::TooLittle => terms.amount = Amount(999_999),
+            Wrong::TooMuch => terms.amount = Amount(500_000_001),
+            Wrong::Draining => self.app.engine.drain(0).await,
+            _ => {}
+        }
+        match self.app.engine.create(self.app.internal, terms).await {
+            Ok(_) => "done".to_owned(),
+            Err(Refused::Code(code)) => code.name().to_owned(),
+            Err(Refused::Mismatch(_)) => "DUPLICATE_REQUEST".to_owned(),
+            Err(Refused::Unknown(cause)) => format!("unknown {}", cause.class),
+        }
+    }
+}
+
+/// 5 USDT from Funding to Spot, which nothing is wrong with.
+fn terms() -> Terms {
+    let at = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
+    Terms {
+        principal: "portage|4001".into(),
+        user: USER,
+        binding: Some(Binding {
+            scope: "portage|4001".into(),
+            key: "k".into(),
+            fingerprint: [0; 32],
+        }),
+        source: at(FUNDING),
+        target: at(SPOT),
+        asset: USDT,
+        amount: Amount(5 * UNIT),
+        fee: Amount::ZERO,
+        deadline: None,
+        memo: None,
+        reference: None,
+        metadata: BTreeMap::new(),
+        day: None,
+    }
+}
+
+fn of(mut terms: Terms, user: UserId) -> Terms {
+    terms.user = user;
+    terms.source.account = Account::User(user);
+    terms.target.account = Account::User(user);
+    terms
+}
