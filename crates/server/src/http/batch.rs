@@ -32,7 +32,7 @@ pub struct CreateTransfers {
 
 /// What became of each, in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Results {
+pub struct BatchResults {
     results: Vec<BatchResult>,
 }
 
@@ -99,7 +99,7 @@ struct FailedItem {
     operation_id = "create_transfers", security(("token" = ["transfers:create"])),
     request_body = CreateTransfers,
     responses(
-        (status = 200, body = Results, description = "Each item has its own status"),
+        (status = 200, body = BatchResults, description = "Each item has its own status"),
         (status = 400, body = Problem, description = "One item or the whole does not fit, nothing was opened: `BAD_REQUEST`"),
         (status = 403, body = Problem, description = "The scope is missing, or one item is of another user; nothing was opened: `FORBIDDEN`"),
     )
@@ -110,7 +110,7 @@ pub(super) async fn create(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Large,
-) -> Result<Json<Results>, Refusal> {
+) -> Result<Json<BatchResults>, Refusal> {
     let asks = asks(&caller, &body)?;
     body::no_parameters(query.as_deref())?;
     if headers.contains_key("idempotency-key") {
@@ -127,7 +127,7 @@ pub(super) async fn create(
     let running = stream::iter(asks.into_iter().enumerate()).map(one).buffer_unordered(room);
     let mut results: Vec<BatchResult> = running.collect().await;
     results.sort_by_key(|result| result.index);
-    Ok(Json(Results { results }))
+    Ok(Json(BatchResults { results }))
 }
 
 /// Steps 2 and 3, for all as one: whose money, then the form.

@@ -3,15 +3,11 @@
 use super::error::Refusal;
 use super::shown::{self, Outcome};
 use super::weigh::Ask;
-use super::{App, made, unknown};
+use super::{App, made};
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::LedgerId;
-use kernel::money::Amount;
-use kernel::ports::ledger::{AccountStatus, Heard, Holding, Whose};
-use kernel::record::{Party, Record, System, Terms};
+use kernel::record::Record;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -50,11 +46,15 @@ pub(super) async fn would(app: &App, ask: &Ask) -> Result<Response, Refusal> {
     }
     let refused = match ask.terms(app) {
         Ok(terms) if app.pace.would(ask.user, app.clock.ticks()) => {
-            at_ledgers(app, &terms).await.map_err(|cause| silent(&cause))?
+            app.engine.would(app.internal, &terms).await.err()
         }
         Ok(_) => Some(Code::RateLimitExceeded),
         Err(code) => Some(code),
     };
+    if refused == Some(Code::SystemError) {
+        let sentence = "The journal or a ledger does not answer at the moment; nothing was begun";
+        return Err(Refusal::because(Code::SystemError, sentence));
+    }
     Ok(Json(DryRun::would(refused.map_or("COMMITTED", Code::name))).into_response())
 }
 
@@ -70,55 +70,4 @@ fn again(app: &App, ask: &Ask, bound: &Record) -> DryRun {
         (Outcome::Failed, _) => DryRun::would(shown::code(bound)),
     };
     DryRun { req_id: Some(bound.id.to_string()), ..would }
-}
-
-fn silent(cause: &Cause) -> Refusal {
-    unknown("dry run", cause);
-    Refusal::because(Code::SystemError, "A ledger does not answer at the moment; nothing was begun")
-}
-
-/// Step 8, as each ledger would decide it now (`ledgers.md` §1).
-async fn at_ledgers(app: &App, terms: &Terms) -> Result<Option<Code>, Cause> {
-    match source(app, terms).await? {
-        Some(code) => Ok(Some(code)),
-        None => target(app, terms).await,
-    }
-}
-
-/// What the source would refuse.
-async fn source(app: &App, terms: &Terms) -> Result<Option<Code>, Cause> {
-    let holdings = holdings(app, terms, &terms.source).await?;
-    let Some(status) = holdings.first().map(|holding| holding.status) else {
-        return Ok(Some(Code::SourceAccountNotFound));
-    };
-    let of_asset = holdings.iter().find(|holding| holding.asset == terms.asset);
-    let available = of_asset.map_or(Amount::ZERO, |holding| holding.available);
-    Ok(match status {
-        AccountStatus::Frozen => Some(Code::AccountFrozen),
-        AccountStatus::Disabled => Some(Code::AccountDisabled),
-        AccountStatus::Active if available < terms.amount => Some(Code::InsufficientBalance),
-        AccountStatus::Active => None,
-    })
-}
-
-/// What the target would refuse.
-async fn target(app: &App, terms: &Terms) -> Result<Option<Code>, Cause> {
-    let holdings = holdings(app, terms, &terms.target).await?;
-    let made_by_use = terms.target.system != System::Ledger(LedgerId::FUNDING);
-    Ok(match holdings.first().map(|holding| holding.status) {
-        None if made_by_use => None,
-        None => Some(Code::TargetAccountNotFound),
-        Some(AccountStatus::Disabled) => Some(Code::AccountDisabled),
-        Some(AccountStatus::Active | AccountStatus::Frozen) => None,
-    })
-}
-
-async fn holdings(app: &App, terms: &Terms, party: &Party) -> Result<Vec<Holding>, Cause> {
-    let System::Ledger(ledger) = party.system else { return Err(Cause::of("NO_LEDGER")) };
-    let port = app.engine.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-    match port.accounts(Whose::User(terms.user)).await {
-        Heard::Said(_, holdings) => Ok(holdings),
-        Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),
-        Heard::Nothing(cause) => Err(cause),
-    }
 }

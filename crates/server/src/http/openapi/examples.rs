@@ -66,7 +66,9 @@ pub(super) fn of(schema: &Value, schemas: &Value) -> Option<Value> {
 fn object(schema: &Value, schemas: &Value) -> Option<Value> {
     let mut example = Map::new();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        let value = field.get("example").cloned().or_else(|| usual(name));
+        let listed = || (field["type"] == "array").then(|| of(field, schemas)).flatten();
+        let given = field.get("example").cloned();
+        let value = given.or_else(listed).or_else(|| usual(name));
         example.insert(name.clone(), value.or_else(|| of(field, schemas))?);
     }
     Some(Value::Object(example))

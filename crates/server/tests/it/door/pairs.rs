@@ -16,6 +16,8 @@ struct Try {
     bound: bool,
     /// The user has come too often.
     hurried: bool,
+    /// The user has used up a day: so many transfers, so many units of USDT.
+    spent: (u64, u64),
     /// What the account holds; none: there is no account.
     holds: Option<u64>,
     /// Set at both accounts of the user.
@@ -36,7 +38,7 @@ const fn check(place: u32, code: &'static str, fails: fn(&mut Try)) -> Check {
 
 /// `spec/api.md`, *Order of checks*. Hundreds are its steps; below them stands the order within a
 /// step where the contract has one, and equal places are never tried together.
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 25] = [
     check(100, "UNAUTHORIZED", |t| t.scope = None),
     check(200, "FORBIDDEN", |t| t.scope = Some("transfers:read")),
     check(210, "FORBIDDEN", |t| t.body["user_id"] = json!(t.user + 1)),
@@ -56,6 +58,8 @@ const CHECKS: [Check; 23] = [
     check(800, "AMOUNT_TOO_SMALL", |t| t.body["amount"] = json!("0.01")),
     check(800, "AMOUNT_TOO_LARGE", |t| t.body["amount"] = json!("1000000")),
     check(900, "RATE_LIMIT_EXCEEDED", |t| t.hurried = true),
+    check(910, "DAILY_LIMIT_EXCEEDED", |t| t.spent.0 = 100),
+    check(920, "DAILY_AMOUNT_EXCEEDED", |t| t.spent.1 = 996),
     check(1000, "SOURCE_ACCOUNT_NOT_FOUND", |t| t.holds = None),
     check(1010, "ACCOUNT_FROZEN", |t| t.status = Some("FROZEN")),
     check(1010, "ACCOUNT_DISABLED", |t| t.status = Some("DISABLED")),
@@ -137,7 +141,11 @@ struct Pairs {
 impl Pairs {
     async fn open() -> Self {
         let door = Door::prepared(
-            |config| config.limits.requests_per_second = 1_000,
+            |config| {
+                config.limits.requests_per_second = 1_000;
+                config.limits.transfers_per_day = 100;
+                config.limits.daily_amount.insert("USDT".to_owned(), "1000".to_owned());
+            },
             |store| {
                 let db = rusqlite::Connection::open(store).expect("the store");
                 db.execute_batch(ASSETS).expect("assets");
@@ -154,7 +162,16 @@ impl Pairs {
             "user_id": user,
         });
         let (scope, holds) = (Some(USER), Some(100));
-        let mut one = Try { user, scope, body, bound: false, hurried: false, holds, status: None };
+        let mut one = Try {
+            user,
+            scope,
+            body,
+            bound: false,
+            hurried: false,
+            spent: (0, 0),
+            holds,
+            status: None,
+        };
         for check in checks {
             (check.fails)(&mut one);
         }
@@ -185,11 +202,27 @@ impl Pairs {
                 let body = json!({"status": status, "reason": "a test"});
                 assert_eq!(door.post(ops, &path, body).await.status, 200);
             }
+            if one.spent != (0, 0) {
+                self.spend(one);
+            }
             if one.hurried {
                 // an hour's worth of places: nobody's clock comes near it
                 let later = door.house.clock.ticks() + 3_600_000_000_000;
                 while door.app.pace.take(kernel::ids::UserId(one.user), later) {}
             }
+        }
+    }
+
+    /// The day's rows as so many transfers would have left them.
+    fn spend(&self, one: &Try) {
+        let file = self.door.dir.path().join(store::embedded::FILE);
+        let db = rusqlite::Connection::open(file).expect("the store");
+        let day = self.door.house.clock.now() / 86_400_000;
+        for (asset, transfers, units) in [(0, one.spent.0, 0), (3, 0, one.spent.1)] {
+            let (user, amount) = (one.user, format!("{:039}", units * 1_000_000));
+            let row = format!("({user}, {day}, {asset}, {transfers}, '{amount}')");
+            let put = format!("INSERT OR REPLACE INTO limits_tb VALUES {row}");
+            db.execute_batch(&put).expect("a row of limits");
         }
     }
 
@@ -236,7 +269,7 @@ async fn the_earlier_of_two_answers() {
         for check in &CHECKS {
             all.push(&[check], check.code);
         }
-        assert_eq!(all.tries.len(), 254, "every pair, and each alone");
+        assert_eq!(all.tries.len(), 303, "every pair, and each alone");
         all.prepare().await;
         let last = |code: &str| CHECKS.iter().any(|c| c.place >= 1000 && c.code == code);
         let expected = all.tries.iter().filter(|(_, code, _)| last(code)).count();
