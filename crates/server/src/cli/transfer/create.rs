@@ -93,7 +93,9 @@ pub(super) async fn run(global: &Global, args: &Create) -> Result<(), Fault> {
         "COMMITTED" => Ok(()),
         "PENDING" => {
             let id = &transfer.req_id;
-            let sentence = format!("under way; follow it with `portage transfer watch {id}`");
+            let whose = args.user.map_or_else(String::new, |user| format!(" --user {user}"));
+            let sentence =
+                format!("under way; follow it with `portage transfer watch {id}{whose}`");
             Err(Fault::new(Exit::TempFail, sentence))
         }
         _ => Err(Fault::new(Exit::Data, transfer.message.clone())),
