@@ -20,6 +20,14 @@ pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Jo
             let forgets = |put: &Put| matches!(put, Put::Uncount(_));
             Arc::new(Shell(Forgetful { inner, forgets }))
         }
+        "cases-unheard" => {
+            let forgets = |put: &Put| matches!(put, Put::Case(_));
+            Arc::new(Shell(Forgetful { inner, forgets }))
+        }
+        "halt-unheard" => {
+            let forgets = |put: &Put| matches!(put, Put::Halt { .. });
+            Arc::new(Shell(Forgetful { inner, forgets }))
+        }
         "limit-beside-the-unit" => Arc::new(Shell(LimitBeside(inner))),
         "action-repeats" => Arc::new(Shell(ActionRepeats(inner))),
         "proposer-forgotten" => Arc::new(Shell(ProposerForgotten(inner))),

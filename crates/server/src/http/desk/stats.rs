@@ -56,8 +56,10 @@ pub struct FlowStats {
     #[schema(example = "internal")]
     pub flow: &'static str,
     /// So many are under way.
+    #[schema(example = 3)]
     pub open: u64,
     /// So many ended.
+    #[schema(example = 3)]
     pub ended: u64,
     /// Ended ones whose money was given back.
     #[schema(example = "0.0213")]
@@ -77,10 +79,13 @@ pub struct Dwell {
     #[schema(example = "TARGET_PENDING")]
     pub state: &'static str,
     /// So many were looked at.
+    #[schema(example = 100)]
     pub transfers: u64,
     /// On average, in milliseconds.
+    #[schema(example = 3)]
     pub mean_ms: u64,
     /// The longest, in milliseconds.
+    #[schema(example = 3)]
     pub max_ms: u64,
 }
 

@@ -36,7 +36,6 @@ fn usual(field: &str) -> Option<Value> {
         }
         "seq" => json!(0),
         "event" => json!("CREATED"),
-        "open" | "ended" | "transfers" | "mean_ms" | "max_ms" => json!(3),
         "max_transfer_amount" | "daily_amount" => json!("10000.00"),
         _ => return None,
     })

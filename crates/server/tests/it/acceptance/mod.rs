@@ -10,6 +10,7 @@ mod fnd;
 mod fsm;
 mod idp;
 mod inv;
+mod mon;
 mod road;
 
 use crate::rig::{Ask, FUSED, Money, PLAIN, Rig, Setup, Way};
@@ -33,6 +34,10 @@ macro_rules! on_both_paths {
 }
 
 on_both_paths! {
+    mon_001_fused mon_001_plain = mon::mon_001;
+    mon_002_fused mon_002_plain = mon::mon_002;
+    mon_003_fused mon_003_plain = mon::mon_003;
+    mon_004_fused mon_004_plain = mon::mon_004;
     inv_001_fused inv_001_plain = inv::inv_001;
     inv_002_fused inv_002_plain = inv::inv_002;
     inv_003_fused inv_003_plain = inv::inv_003;

@@ -123,6 +123,13 @@ impl Rig {
         count.expect("cases are readable")
     }
 
+    /// Changes the store behind everybody's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        let journal = Connection::open(self.folder().join(JOURNAL)).expect("the journal opens");
+        journal.busy_timeout(std::time::Duration::from_secs(5)).expect("a timeout");
+        assert_eq!(journal.execute(sql, []).expect("a change"), 1, "one row: {sql}");
+    }
+
     /// How many transfers were ever opened.
     pub(crate) fn rows(&self) -> i64 {
         let read = "SELECT count(*) FROM transfers_tb";

@@ -135,6 +135,18 @@ impl Rig {
         self.life().run(self.request(method, path, (1, "ops:read ops:act"), body))
     }
 
+    /// A request of an operator.
+    pub(crate) fn person(
+        &self,
+        sub: u64,
+        scope: &str,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Reply {
+        self.life().run(self.request(method, path, (sub, scope), body))
+    }
+
     fn create(&self, ask: &Ask) -> impl Future<Output = Reply> + Send + use<> {
         let mut body = json!({
             "from": ask.way.source().name(),

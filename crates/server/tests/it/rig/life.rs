@@ -142,6 +142,14 @@ impl Machine {
                 fuse: setup.fuse,
                 // a test asks for the proof itself
                 conservation_interval_ms: 3_600_000,
+                alerts: engine::Alerts {
+                    target_pending_seconds: setup.target_pending_s,
+                    ..engine::Alerts::default()
+                },
+                limits: engine::Limits {
+                    warn_per_minute: setup.warn_per_minute,
+                    ..engine::Limits::default()
+                },
                 ..Settings::default()
             },
             worker: WorkerId(worker + 1),

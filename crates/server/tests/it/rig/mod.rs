@@ -39,11 +39,22 @@ pub(crate) struct Setup {
     pub open_ms: u64,
     /// So many more engines work on the same journal, and take what is not theirs.
     pub rivals: u64,
+    /// `alerts.target_pending_seconds`.
+    pub target_pending_s: u64,
+    /// `limits.warn_per_minute`.
+    pub warn_per_minute: u32,
 }
 
 /// Open, withdraw and the next claim in one write where the source is Funding.
-pub(crate) const FUSED: Setup =
-    Setup { fuse: true, ring: 1_000, patience_ms: 3_000, open_ms: 5_000, rivals: 0 };
+pub(crate) const FUSED: Setup = Setup {
+    fuse: true,
+    ring: 1_000,
+    patience_ms: 3_000,
+    open_ms: 5_000,
+    rivals: 0,
+    target_pending_s: 60,
+    warn_per_minute: 0,
+};
 /// Each step in a write of its own.
 pub(crate) const PLAIN: Setup = Setup { fuse: false, ..FUSED };
 
