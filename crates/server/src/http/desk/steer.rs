@@ -42,7 +42,7 @@ pub struct Resolve {
 /// Many transfers and one reason.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Many {
+pub struct SteerTransfers {
     /// Their ids, 1 to 100.
     #[schema(example = json!(["01JFVQ2X8Z0Y1M3N4P5R6S7T8V"]))]
     pub ids: Vec<String>,
@@ -53,14 +53,14 @@ pub struct Many {
 
 /// What became of each.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Results {
+pub struct SteeredTransfers {
     /// In the order of the request.
-    pub results: Vec<OneResult>,
+    pub results: Vec<SteeredTransfer>,
 }
 
 /// What became of one.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct OneResult {
+pub struct SteeredTransfer {
     /// As it was asked.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
@@ -193,14 +193,14 @@ async fn steer(
 
 /// The same for many transfers: independent of each other, each with its own result.
 #[utoipa::path(
-    post, path = "/api/v1/ops/transfers/{action}", tag = "ops", request_body = Many,
+    post, path = "/api/v1/ops/transfers/{action}", tag = "ops", request_body = SteerTransfers,
     operation_id = "steer_transfers", security(("token" = ["ops:act"])),
     params(
         ("action" = String, Path, description = "`retry`, `ask`, `pause` or `resume`"),
         ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
     ),
     responses(
-        (status = 200, body = Results, description = "What became of each"),
+        (status = 200, body = SteeredTransfers, description = "What became of each"),
         (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such action: `NOT_FOUND`"),
     )
@@ -211,9 +211,9 @@ pub(in super::super) async fn steer_many(
     Segments(action): Segments<String>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Results>, Refusal> {
+) -> Result<Json<SteeredTransfers>, Refusal> {
     let deed = deed(&action).ok_or(Code::NotFound)?;
-    let Many { ids, reason } = body.read()?;
+    let SteerTransfers { ids, reason } = body.read()?;
     ops::reason(&reason)?;
     if !(1..=MANY).contains(&ids.len()) {
         return Err(Refusal::bad(format!("field `ids`: from 1 to {MANY}")));
@@ -231,9 +231,9 @@ pub(in super::super) async fn steer_many(
         };
         results.push(match performed {
             Ok(performed) => {
-                OneResult { id, done: Some(done::told(performed)), code: None, error: None }
+                SteeredTransfer { id, done: Some(done::told(performed)), code: None, error: None }
             }
-            Err(refusal) => OneResult {
+            Err(refusal) => SteeredTransfer {
                 id,
                 done: None,
                 code: Some(refusal.code.name()),
@@ -241,7 +241,7 @@ pub(in super::super) async fn steer_many(
             },
         });
     }
-    Ok(Json(Results { results }))
+    Ok(Json(SteeredTransfers { results }))
 }
 
 fn deed(action: &str) -> Option<fn(Id) -> Deed> {

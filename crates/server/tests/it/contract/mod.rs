@@ -77,7 +77,7 @@ const FORMS: &[(&str, Read)] = &[
     ("SetStatus", reads::<accounts::SetStatus>),
     ("Why", reads::<desk::done::Why>),
     ("Resolve", reads::<desk::steer::Resolve>),
-    ("Many", reads::<desk::steer::Many>),
+    ("SteerTransfers", reads::<desk::steer::SteerTransfers>),
     ("Resume", reads::<desk::halts::Resume>),
     ("NewPause", reads::<desk::pauses::NewPause>),
     ("AddAsset", reads::<desk::assets::AddAsset>),
