@@ -23,7 +23,7 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// How long a connection may take to stand.
     pub connect_timeout_ms: u64,
-    /// So many requests at once; the others wait, at most as long as a request may take.
+    /// So many requests at once; the others wait, at most half as long as a request may take.
     pub max_in_flight: usize,
     /// The most operations of one request.
     pub batch: usize,
@@ -164,7 +164,7 @@ impl Http {
         body: Option<Vec<u8>>,
         most: usize,
     ) -> Result<Whole, Cause> {
-        let waits = tokio::time::timeout(self.patience, self.permits.acquire());
+        let waits = tokio::time::timeout(self.patience / 2, self.permits.acquire());
         let Ok(Ok(_permit)) = waits.await else { return Err(Cause::of("BULKHEAD")) };
         let mut request = self.client.request(method, format!("{}/{path}", self.base));
         if let Some(token) = &self.token {

@@ -76,8 +76,9 @@ impl Service {
     }
 
     fn alone(&self, key: Key) -> Option<Alone<'_>> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(key).then_some(Alone(self, key))
+        let free = self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        // made only where the key was free: what it drops gives the key back
+        free.then(|| Alone(self, key))
     }
 
     async fn send(&self, path: &str, body: &impl serde::Serialize, key: Key) -> Simple {

@@ -11,6 +11,8 @@ mod hand;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod sharing;
 #[cfg(test)]
 mod suite;

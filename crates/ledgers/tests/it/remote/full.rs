@@ -1,0 +1,159 @@
+//! The full form: how it asks, and what it does when no answer comes.
+//!
+//! Seen red with builds that: read a body to its end before they look at its length; bound the head
+//! of an answer but not its body; send what was not answered again; give every caller a permit; leave
+//! the number of a fence at 0.
+
+use super::{Does, End, KNOWN, class};
+use crate::hand::{deposit, op, withdraw};
+use kernel::answer::Answer;
+use kernel::ids::{Id, UserId};
+use kernel::life::Leg;
+use kernel::ports::ledger::{AccountStatus, Heard, Ledger, StatusChange, Stored};
+use kernel::unit::{Key, Outcome};
+use std::sync::Arc;
+
+const WHO: &str = "\"ledger\":\"0000000000000000000000000000000a\",\
+                   \"incarnation\":\"0000000000000000000000000000000b\",\"highest\":9";
+
+fn done(n: u128, leg: Leg, seq: u64) -> String {
+    let id = Id(n);
+    format!("{{\"req_id\":\"{id}\",\"leg\":\"{}\",\"seq\":{seq},\"success\":true}}", leg.name())
+}
+
+fn results(items: &[String]) -> String {
+    format!("{{{WHO},\"results\":[{}]}}", items.join(","))
+}
+
+#[tokio::test]
+async fn a_request_says_whom_it_means_and_what_it_knows() {
+    let end = End::saying(&[(200, &results(&[done(1, Leg::Withdraw, 6)]))]);
+    let heard = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+    assert!(
+        matches!(&heard, Heard::Said(known, answers) if known.highest == 9
+        && matches!(answers[..], [Answer::Done(_)])),
+        "{heard:?}"
+    );
+    let asked = &end.heard()[0];
+    let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /ledger/operations HTTP/1.1"), "{head}");
+    assert!(head.to_lowercase().contains("authorization: bearer s3cret"), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let should = serde_json::json!({
+        "ledger": "0000000000000000000000000000000a",
+        "incarnation": "0000000000000000000000000000000b",
+        "min_seq": 5,
+        "operations": [{
+            "req_id": Id(1).to_string(), "leg": "WITHDRAW", "user_id": 4001,
+            "asset": "USDT", "amount": "250",
+        }],
+    });
+    assert_eq!(body, should);
+}
+
+#[tokio::test]
+async fn silence_in_every_form_is_unknown_and_asked_once() {
+    for (does, says) in [
+        (Does::Closes, "CONNECTION_LOST"),
+        (Does::Hangs, "TIMEOUT"),
+        // whoever waits for its end finds that it was done
+        (Does::Drips(results(&[done(1, Leg::Withdraw, 6)])), "TIMEOUT"),
+        (Does::Floods, "BODY_TOO_LARGE"),
+        (Does::Answers(503, String::new()), "HTTP_STATUS"),
+        (Does::Answers(200, "OK".to_owned()), "BAD_REPLY"),
+    ] {
+        let doing = does.clone();
+        let end = End::that(move |_| doing.clone());
+        let heard = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+        assert_eq!(class(&heard), says, "{does:?}: {heard:?}");
+        assert_eq!(end.heard().len(), 1, "{does:?}");
+    }
+    let gone = End::saying(&[]);
+    let mut settings = gone.settings();
+    settings.url = "http://127.0.0.1:1".to_owned();
+    let nobody = super::Remote::new(super::LedgerId::FUTURE, &settings, super::symbols()).unwrap();
+    assert_eq!(class(&nobody.hello().await), "UNREACHABLE");
+}
+
+#[tokio::test]
+async fn a_batch_goes_in_pieces_and_stops_where_one_is_lost() {
+    let ops: Arc<[_]> = (1..6).map(|n| deposit(n, 4001, 10)).collect();
+    let piece = |a, b| results(&[done(a, Leg::Deposit, 6), done(b, Leg::Deposit, 7)]);
+    let end = End::saying(&[(200, &piece(1, 2)), (502, "bad gateway"), (200, &piece(3, 4))]);
+    let Heard::Said(_, answers) = end.full().execute(KNOWN, ops.clone()).await else {
+        panic!("the first piece was answered")
+    };
+    let words: Vec<_> = answers.iter().map(Answer::word).collect();
+    assert_eq!(words, ["done", "done", "unknown", "unknown", "unknown"]);
+    let class = |answer: &Answer| {
+        if let Answer::Unknown(cause) = answer { cause.class } else { "" }
+    };
+    assert_eq!((class(&answers[3]), class(&answers[4])), ("HTTP_STATUS", "NOT_SENT"));
+    assert_eq!(end.heard().len(), 2, "nothing is sent after a piece that was lost");
+    // the second piece says what the first one told
+    assert!(end.heard()[1].contains("\"min_seq\":9"), "{}", end.heard()[1]);
+}
+
+#[tokio::test]
+async fn what_the_wire_has_no_words_for_is_not_sent() {
+    let hello = format!("{{{WHO}}}");
+    let end = End::saying(&[(200, &hello), (200, &results(&[done(7, Leg::Deposit, 6)]))]);
+    let ledger = end.full();
+    let settle = op(1, Leg::Settle, 4001, 5);
+    let heard = ledger.execute(KNOWN, Arc::new([settle.clone()])).await;
+    assert!(
+        matches!(&heard, Heard::Said(_, answers) if matches!(answers[..], [Answer::Unknown(_)]))
+    );
+    assert!(end.heard()[0].starts_with("GET /ledger/hello"), "{}", end.heard()[0]);
+    let Heard::Said(_, answers) =
+        ledger.execute(KNOWN, Arc::new([settle, deposit(7, 4001, 5)])).await
+    else {
+        panic!("it was answered")
+    };
+    assert_eq!(answers.iter().map(Answer::word).collect::<Vec<_>>(), ["unknown", "done"]);
+    assert!(!end.heard()[1].contains("SETTLE"), "{}", end.heard()[1]);
+}
+
+#[tokio::test]
+async fn a_fence_without_a_number_is_asked_for_it() {
+    let key = Key { id: Id(1), leg: Leg::Withdraw };
+    let fenced = format!("{{{WHO},\"fenced\":true}}");
+    let item = done(1, Leg::Withdraw, 8).replace("\"success\":true", "\"error\":\"FENCED\"");
+    let item = format!("{{{WHO},{}", &item[1..]);
+    let end = End::saying(&[(200, &fenced), (200, &item)]);
+    let Heard::Said(_, Stored::Found(stone)) = end.full().fence(KNOWN, key).await else {
+        panic!("it is fenced")
+    };
+    assert_eq!((stone.seq, stone.outcome), (8, Outcome::Fenced));
+    let asked = &end.heard()[1];
+    assert!(asked.starts_with("GET /ledger/operations/"), "{asked}");
+    assert!(asked.contains("incarnation=0000000000000000000000000000000b&min_seq=9"), "{asked}");
+}
+
+#[tokio::test]
+async fn no_more_than_so_many_at_once() {
+    let end = End::that(|_| Does::Hangs);
+    let ledger = end.full();
+    let (a, b, c) = tokio::join!(ledger.hello(), ledger.hello(), ledger.hello());
+    let mut classes = [class(&a), class(&b), class(&c)];
+    classes.sort_unstable();
+    assert_eq!(classes, ["BULKHEAD", "TIMEOUT", "TIMEOUT"]);
+    assert_eq!(end.heard().len(), 2);
+}
+
+#[tokio::test]
+async fn a_status_says_why_and_who_in_one_field() {
+    let set = format!("{{{WHO},\"status\":\"FROZEN\"}}");
+    let end = End::saying(&[(200, &set)]);
+    let change = StatusChange {
+        user: UserId(7),
+        status: AccountStatus::Frozen,
+        reason: "court order 12".into(),
+        caller: "portage|9".into(),
+        key: "k".into(),
+    };
+    assert!(matches!(end.full().status(KNOWN, change).await, Heard::Said(_, true)));
+    let asked = &end.heard()[0];
+    assert!(asked.starts_with("POST /ledger/accounts/7/status"), "{asked}");
+    assert!(asked.contains("\"reason\":\"court order 12 (by portage|9)\""), "{asked}");
+}

@@ -1,0 +1,162 @@
+//! Both forms over a real socket, against an other end that answers what the test says.
+
+mod full;
+mod simple;
+
+use kernel::ids::{AssetId, LedgerId};
+use kernel::ports::ledger::{Heard, Identity, Incarnation, Known};
+use ledgers::remote::{Remote, Service, Settings, Symbols, Token};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What the other end does with one request.
+#[derive(Debug, Clone)]
+pub(super) enum Does {
+    /// It answers with this status and body, and keeps the connection.
+    Answers(u16, String),
+    /// It closes the connection.
+    Closes,
+    /// It never answers.
+    Hangs,
+    /// It answers with a body that does not end, as fast as it can.
+    Floods,
+    /// It answers with this body, byte by byte.
+    Drips(String),
+}
+
+/// An other end.
+pub(super) struct End {
+    pub(super) at: SocketAddr,
+    /// Every request as it came, with the number of its connection.
+    heard: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+/// One request, head and body.
+fn request(stream: &mut TcpStream) -> Option<String> {
+    let (mut text, mut byte) = (String::new(), [0]);
+    while !text.ends_with("\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        text.push(char::from(byte[0]));
+    }
+    let length = text.to_lowercase().lines().find_map(|line| {
+        line.strip_prefix("content-length: ").map(|length| length.parse::<usize>().unwrap())
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).ok()?;
+    text.push_str(&String::from_utf8(body).unwrap());
+    Some(text)
+}
+
+fn serve(mut stream: TcpStream, what: impl Fn(&str) -> Does, hear: impl Fn(&str)) {
+    while let Some(text) = request(&mut stream) {
+        hear(&text);
+        match what(&text) {
+            Does::Answers(status, body) => {
+                let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", body.len());
+                if stream.write_all((head + &body).as_bytes()).is_err() {
+                    return;
+                }
+            }
+            Does::Closes => return,
+            Does::Hangs => thread::sleep(Duration::from_secs(60)),
+            Does::Floods => {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n"));
+                while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
+                return;
+            }
+            Does::Drips(body) => {
+                drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n"));
+                for byte in body.bytes() {
+                    thread::sleep(Duration::from_millis(5));
+                    if stream.write_all(&[byte]).is_err() {
+                        return;
+                    }
+                }
+                return;
+            }
+        }
+    }
+}
+
+impl End {
+    /// An other end that does this with each request.
+    pub(super) fn that(what: impl Fn(&str) -> Does + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let at = listener.local_addr().unwrap();
+        let heard: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
+        let (what, all) = (Arc::new(what), heard.clone());
+        thread::spawn(move || {
+            for (n, stream) in listener.incoming().enumerate() {
+                let (what, all) = (what.clone(), all.clone());
+                thread::spawn(move || {
+                    let hear = |text: &str| all.lock().unwrap().push((n, text.to_owned()));
+                    serve(stream.unwrap(), |text| what(text), hear);
+                });
+            }
+        });
+        Self { at, heard }
+    }
+
+    /// One that answers these in turn, and then nothing.
+    pub(super) fn saying(answers: &[(u16, &str)]) -> Self {
+        let answers: Vec<_> = answers.iter().map(|(s, b)| (*s, (*b).to_owned())).rev().collect();
+        let answers = Mutex::new(answers);
+        Self::that(move |_| match answers.lock().unwrap().pop() {
+            Some((status, body)) => Does::Answers(status, body),
+            None => Does::Closes,
+        })
+    }
+
+    /// What it was asked, in order.
+    pub(super) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().iter().map(|(_, text)| text.clone()).collect()
+    }
+
+    /// How many connections carried a request.
+    pub(super) fn connections(&self) -> usize {
+        let mut all: Vec<_> = self.heard.lock().unwrap().iter().map(|(n, _)| *n).collect();
+        all.dedup();
+        all.len()
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            url: format!("http://{}/ledger/", self.at),
+            token: Token("s3cret".to_owned()),
+            timeout_ms: 250,
+            connect_timeout_ms: 100,
+            max_in_flight: 2,
+            batch: 2,
+        }
+    }
+
+    /// A client in the full form.
+    pub(super) fn full(&self) -> Remote {
+        Remote::new(LedgerId::FUTURE, &self.settings(), symbols()).unwrap()
+    }
+
+    /// A client in the simple form.
+    pub(super) fn simple(&self) -> Service {
+        Service::new(LedgerId::MARGIN, &self.settings(), symbols()).unwrap()
+    }
+}
+
+fn symbols() -> Symbols {
+    Symbols::of([(AssetId(3), "USDT".to_owned())])
+}
+
+/// What we know of the ledger.
+pub(super) const KNOWN: Known =
+    Known { identity: Identity(10), incarnation: Incarnation(11), highest: 5 };
+
+/// The class of a reply that came to nothing.
+pub(super) fn class<T>(heard: &Heard<T>) -> &'static str {
+    match heard {
+        Heard::Nothing(cause) => cause.class,
+        Heard::Wrong(_) => "WRONG_LEDGER",
+        Heard::Said(..) => "",
+    }
+}
