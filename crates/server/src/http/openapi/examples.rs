@@ -25,6 +25,7 @@ fn usual(field: &str) -> Option<Value> {
         "message" => json!("Transfer successful"),
         "reason" => json!("ticket 4711"),
         "reference" => json!("invoice 12"),
+        "evidence" | "value" | "result" => json!({ "ticket": "4711" }),
         "metadata" => json!({ "desk": "7" }),
         "error" | "detail" | "next" | "halted" => Value::Null,
         "flow" => json!("internal"),
@@ -65,6 +66,7 @@ pub(super) fn of(schema: &Value, schemas: &Value) -> Option<Value> {
 fn object(schema: &Value, schemas: &Value) -> Option<Value> {
     let mut example = Map::new();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        // a list is made of its items: the same name may be a number elsewhere
         let listed = || (field["type"] == "array").then(|| of(field, schemas)).flatten();
         let given = field.get("example").cloned();
         let value = given.or_else(listed).or_else(|| usual(name));

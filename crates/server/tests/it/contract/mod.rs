@@ -167,7 +167,11 @@ fn every_answer_has_a_status_a_sentence_and_an_example_that_fits() {
                 let mut examples: Vec<&Value> = content.get("example").into_iter().collect();
                 let more = content["examples"].as_object().into_iter().flatten();
                 examples.extend(more.map(|(_, example)| &example["value"]));
-                assert!(!examples.is_empty(), "{at}: a field has no example; see examples.rs");
+                assert!(
+                    !examples.is_empty(),
+                    "{at}: give each field of {} an example, there or in examples.rs",
+                    content["schema"]
+                );
                 for example in examples {
                     let fault = fits(example, &content["schema"], schemas());
                     assert_eq!(fault, Ok(()), "{at} {media}");
@@ -202,6 +206,31 @@ fn the_codes_of_an_answer_have_its_status() {
         schemas()["Problem"]["properties"]["code"]["enum"].as_array().unwrap().len(),
         Code::ALL.len()
     );
+}
+
+/// Forms are listed by name alone: of two with one name the description would keep either.
+#[test]
+fn no_two_forms_share_a_name() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http");
+    let mut folders = vec![folder];
+    let mut names = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for form in text.split("ToSchema)]").skip(1) {
+                let words = form.split_whitespace();
+                let name = words.skip_while(|word| !["struct", "enum"].contains(word)).nth(1);
+                let name = name.unwrap().trim_end_matches(['<', '{']).to_owned();
+                assert!(names.insert(name.clone()), "{}: another `{name}`", path.display());
+            }
+        }
+    }
+    assert!(names.len() >= schemas().as_object().unwrap().len(), "{names:?}");
 }
 
 #[test]
