@@ -17,6 +17,9 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{user}", "4001")
                 .replace("{type}", "FUNDING")
+                .replace("{id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
+                .replace("{action}", "retry")
+                .replace("{symbol}", "USDT")
                 .replace("{code}", "HALTED");
             let ways = about["security"].as_array().into_iter().flatten();
             let scope = ways.filter_map(|way| way["token"][0].as_str()).next();
@@ -43,7 +46,8 @@ async fn every_documented_route_is_there_and_asks_for_a_token() {
             assert_eq!((reply.status, reply.code()), (401, "UNAUTHORIZED"), "{method} {path}");
             assert_eq!(reply.headers["www-authenticate"], "Bearer");
         }
-        let wrong = Method::DELETE;
+        // no route of ours takes it
+        let wrong = Method::PUT;
         let reply = door.send(bare(&wrong, &path)).await;
         assert_eq!((reply.status, reply.code()), (405, "METHOD_NOT_ALLOWED"), "{wrong} {path}");
         let trace = door.send(bare(&Method::TRACE, &path)).await;
