@@ -195,7 +195,10 @@ impl Truth {
             let legal = match (entry.from, table.coded(entry.to)) {
                 (None, Some(to)) => seq == 0 && to == table.start,
                 (Some(from), Some(to)) => table.coded(from).is_some_and(|from| {
-                    Some(from) == stands && table.edges(from).iter().any(|(_, next)| *next == to)
+                    // what a case or a person adds moves nothing, and may come after the end
+                    let remark = from == to && matches!(&*entry.event, "RETRY" | "OPERATOR");
+                    let edge = || table.edges(from).iter().any(|(_, next)| *next == to);
+                    Some(from) == stands && (remark || edge())
                 }),
                 (_, None) => false,
             };
