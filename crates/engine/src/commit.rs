@@ -192,10 +192,7 @@ impl Engine {
                 self.opened(&record, order);
                 return None;
             }
-            Why::Freed => {
-                self.release(record.id);
-                return None;
-            }
+            Why::Freed => return self.give_up(record),
             Why::Answered(_) | Why::Moves | Why::Later => {}
         }
         Some(record)
@@ -243,7 +240,9 @@ impl Engine {
             match found(id) {
                 // whoever moved it may have died since: a keyed call may be made twice
                 Some(record) => rest.moved.push(record),
-                None => self.release(id),
+                None => {
+                    self.release(id);
+                }
             }
         }
         for (kept, cause) in std::mem::take(&mut rest.unsure) {

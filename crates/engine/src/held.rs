@@ -62,18 +62,28 @@ impl Engine {
         true
     }
 
-    /// Gives it up: the journal knows where it stands.
-    pub(crate) fn release(&self, id: Id) {
-        let _here = self.let_go(id);
-    }
-
-    /// Gives it up. False: it was not here.
-    pub(crate) fn let_go(&self, id: Id) -> bool {
-        let released = self.held.held().remove(&id);
-        if released.as_ref().is_some_and(Option::is_some) {
+    /// Gives it up: the journal knows where it stands. False: it was not here.
+    pub(crate) fn release(&self, id: Id) -> bool {
+        let mut held = self.held.held();
+        let Some(left) = held.remove(&id) else { return false };
+        if left.is_some() {
             self.held.left.fetch_sub(1, Ordering::SeqCst);
         }
-        released.is_some()
+        true
+    }
+
+    /// Gives a record up as it was written, unless the journal has given it to this process again
+    /// in the meantime: it is told once, so then it goes on here.
+    pub(crate) fn give_up(&self, record: Record) -> Option<Record> {
+        let mut held = self.held.held();
+        if let Some(left) = held.get_mut(&record.id).and_then(Option::take) {
+            self.held.left.fetch_sub(1, Ordering::SeqCst);
+            if left.head.version >= record.head.version {
+                return Some(*left);
+            }
+        }
+        held.remove(&record.id);
+        None
     }
 
     /// So many transfers are in this process's hands.

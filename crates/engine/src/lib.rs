@@ -440,7 +440,7 @@ impl Engine {
     /// One fewer, and it is out of our hands.
     fn closed(&self, id: Id) {
         // where another copy of it ended before, it was counted then
-        if !self.let_go(id) {
+        if !self.release(id) {
             return;
         }
         let fewer = |open: u64| Some(open.saturating_sub(1));

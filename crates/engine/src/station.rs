@@ -152,7 +152,10 @@ impl Engine {
                     let freed = self.advance(vec![now]);
                     return self.commit(freed).await;
                 }
-                None => return self.release(record.id),
+                None => {
+                    self.release(record.id);
+                    return;
+                }
             }
         }
     }

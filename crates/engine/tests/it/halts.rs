@@ -38,7 +38,7 @@ async fn resumed(house: &House, key: &str, deed: Deed) -> Result<Outcome, Object
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
     for fuse in [true, false] {
-        let mut house = House::tuned(fuse, NEVER, |s| s.open_timeout_ms = 60).await;
+        let mut house = House::tuned(fuse, NEVER, |s| s.open_timeout_ms = 3_000).await;
         let held = Arc::new(Semaphore::new(0));
         house.way.mood(Mood::Late(held.clone()));
         let late = house.opened(FUNDING, 1, 500).await;
