@@ -108,7 +108,7 @@ impl Engine {
         if ids.is_empty() {
             return newer;
         }
-        let mut found = self.from_aside(&ids);
+        let mut found = self.take_aside(&ids);
         let stations: Vec<_> = self.stations().values().cloned().collect();
         for station in stations {
             found.extend(station.ring.take_out(&ids));

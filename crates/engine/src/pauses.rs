@@ -47,7 +47,7 @@ impl Engine {
     }
 
     /// Takes records of these transfers from aside.
-    pub(crate) fn from_aside(&self, ids: &BTreeSet<Id>) -> Vec<Record> {
+    pub(crate) fn take_aside(&self, ids: &BTreeSet<Id>) -> Vec<Record> {
         let mut aside = self.aside();
         ids.iter().filter_map(|id| aside.remove(id)).collect()
     }

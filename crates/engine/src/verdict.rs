@@ -139,7 +139,7 @@ impl Engine {
         match self.wrote(doing, Unit { guards, then: intent }).await? {
             Ok(_) => {}
             Err(Guard::NotHalted) => return Err(Objection::Code(Code::Halted).into()),
-            Err(guard) => return moved(guard).map(|()| None),
+            Err(guard) => return moved(&guard).map(|()| None),
         }
         let heard = caught(async { port.fence(known, op.key).await }).await;
         drop(ticket);
@@ -207,7 +207,7 @@ impl Engine {
                 self.gate.is_halted("the journal is halted".into());
                 Ok(None)
             }
-            Err(guard) => moved(guard).map(|()| None),
+            Err(guard) => moved(&guard).map(|()| None),
         }
     }
 
@@ -227,7 +227,7 @@ impl Engine {
             Unit { guards: vec![Guard::Pending(id)], then: Then { puts, ..Then::default() } };
         match self.wrote(doing, unit).await? {
             Ok(at) => Ok((outcome, at)),
-            Err(guard) => Err(moved(guard).err().unwrap_or(Stop::Acted)),
+            Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::Acted)),
         }
     }
 }
@@ -237,9 +237,9 @@ pub(crate) fn approves(doing: &Doing, id: Id) -> Put {
 }
 
 /// What a lost guard means to a deed: that the transfer moved.
-pub(crate) fn moved(guard: Guard) -> Result<(), Stop> {
-    match guard {
-        Guard::Transfer { .. } => Ok(()),
-        other => Err(Cause::because("LOST", format!("{other:?}")).into()),
+pub(crate) fn moved(guard: &Guard) -> Result<(), Stop> {
+    if matches!(guard, Guard::Transfer { .. }) {
+        return Ok(());
     }
+    Err(Cause::because("LOST", format!("{guard:?}")).into())
 }

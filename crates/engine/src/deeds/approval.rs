@@ -100,7 +100,7 @@ impl Engine {
                 self.refresh().await?;
                 Ok((outcome, at))
             }
-            Err(guard) => Err(moved(guard).err().unwrap_or(Stop::Acted)),
+            Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::Acted)),
         }
     }
 

@@ -35,7 +35,7 @@ impl Engine {
                 return Err(Objection::NotPossible(format!("{} is in use", new.symbol)));
             }
             let highest = assets.iter().map(|asset| asset.id.0).max().unwrap_or(0);
-            let id = new.id.unwrap_or(AssetId(highest.saturating_add(1)));
+            let id = new.id.unwrap_or_else(|| AssetId(highest.saturating_add(1)));
             if id.0 == 0 || assets.iter().any(|asset| asset.id == id) {
                 return Err(Objection::NotPossible(format!("the number {id} is in use")));
             }

@@ -34,7 +34,7 @@ async fn stuck(house: &House, mood: Mood) -> Id {
 }
 
 fn count(house: &House, sql: &str) -> i64 {
-    house.tool().query_row(sql, [], |row| row.get(0)).unwrap()
+    house.tool().query_row(sql, [], |row| row.get(0)).expect("a number")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,11 +152,11 @@ async fn fund(house: &House, asset: AssetId) -> Moved {
         reason: "a test".into(),
         caller: "a test".into(),
     };
-    house.store().funding().external(movement).await.unwrap()
+    house.store().funding().external(movement).await.expect("an answer")
 }
 
 async fn has(house: &House, ledger: LedgerId, asset: AssetId) -> Option<Amount> {
-    let port = house.engine().ledger(ledger).unwrap();
+    let port = house.engine().ledger(ledger).expect("a ledger");
     let kernel::ports::ledger::Heard::Said(_, all) = port.accounts(Whose::User(UserId(1))).await
     else {
         panic!("no accounts")
@@ -171,9 +171,9 @@ async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
         house.does("ada", "gold", Deed::AddAsset(gold())),
         house.does("bob", "tin", Deed::AddAsset(NewAsset { symbol: "TIN".to_owned(), ..gold() })),
     );
-    let number = |done: Result<engine::deeds::Performed, _>| match done.unwrap().outcome {
-        Outcome::Asset(asset) => asset.id,
-        other => panic!("{other:?}"),
+    let number = |done: Result<engine::deeds::Performed, Objection>| {
+        let Ok(Outcome::Asset(asset)) = done.map(|done| done.outcome) else { panic!("no asset") };
+        asset.id
     };
     let (gold_id, tin_id) = (number(one), number(two));
     assert_ne!(gold_id, tin_id);

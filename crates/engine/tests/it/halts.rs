@@ -23,10 +23,10 @@ fn resume(accept: &[(&str, i128)]) -> Deed {
 }
 
 fn approval(done: Result<engine::deeds::Performed, Objection>) -> Id {
-    match done.unwrap().outcome {
-        Outcome::Proposed { approval } => approval,
-        other => panic!("{other:?}"),
-    }
+    let Ok(Outcome::Proposed { approval }) = done.map(|done| done.outcome) else {
+        panic!("nothing is proposed")
+    };
+    approval
 }
 
 /// Proposed by ada, approved by bob.

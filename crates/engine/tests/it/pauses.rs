@@ -29,10 +29,8 @@ async fn waits(house: &House) -> Id {
 }
 
 fn number(outcome: &Outcome) -> u64 {
-    match outcome {
-        Outcome::Paused(Some(number)) => *number,
-        other => panic!("{other:?}"),
-    }
+    let Outcome::Paused(Some(number)) = outcome else { panic!("{outcome:?}") };
+    *number
 }
 
 async fn stands(house: &House, id: Id) -> (Option<&'static str>, u32) {

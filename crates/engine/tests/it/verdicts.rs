@@ -37,22 +37,21 @@ fn says(id: Id, verdict: Verdict) -> Deed {
 }
 
 async fn proposed(house: &House, key: &str, deed: Deed) -> Id {
-    match house.does("ada", key, deed).await.unwrap().outcome {
-        Outcome::Proposed { approval } => approval,
-        other => panic!("{other:?}"),
-    }
+    let done = house.does("ada", key, deed).await;
+    let Ok(Outcome::Proposed { approval }) = done.map(|done| done.outcome) else {
+        panic!("nothing is proposed")
+    };
+    approval
 }
 
 async fn stored(house: &House, key: Key) -> Stored {
     let spot = house.way.spot();
-    match spot.query(spot.known(), key).await {
-        Heard::Said(_, stored) => stored,
-        other => panic!("{other:?}"),
-    }
+    let Heard::Said(_, stored) = spot.query(spot.known(), key).await else { panic!("no answer") };
+    stored
 }
 
 async fn has(house: &House, ledger: LedgerId) -> Amount {
-    let port = house.engine().ledger(ledger).unwrap();
+    let port = house.engine().ledger(ledger).expect("a ledger");
     let Heard::Said(_, all) = port.accounts(Whose::User(UserId(1))).await else { panic!() };
     all.first().map_or(Amount::ZERO, |holding| holding.available)
 }
