@@ -6,7 +6,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::people::About;
 use kernel::ports::meter::Seen;
-use kernel::unit::{Put, Then, Unit, Wrote};
+use kernel::unit::{Case, Put, Severity, Then, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
 
 /// After a round the checker rests for so many times as long as it took, so that it never takes
@@ -54,7 +54,14 @@ impl Engine {
                 .map(|b| format!("{} ({}): {}", b.key, b.amount, b.what))
                 .collect();
             let facts = format!("conservation is broken: {}", breaks.join("; "));
-            self.halt("CONSERVATION", About::Service, facts.into()).await;
+            if self.halted().is_none() {
+                self.halt("CONSERVATION", About::Service, facts.into()).await;
+            } else {
+                // no second halt, which a resume would have to wait for: its own proof finds this
+                let (kind, severity) = ("CONSERVATION", Severity::Critical);
+                let (about, facts) = (About::Service, facts.into());
+                self.case(Case { kind, severity, about, facts });
+            }
         }
         Ok(report)
     }

@@ -113,62 +113,68 @@ impl Engine {
     /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
     ///
     /// # Errors
-    /// The code that it would end with, or be refused with; `SYSTEM_ERROR` where the journal or a
-    /// ledger does not answer.
+    /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
+    /// ledger does not answer, so that nobody can say.
     pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<(), Code> {
+        match self.foreseen(flow, terms).await {
+            Ok(None) => Ok(()),
+            Ok(Some(code)) => Err(code),
+            Err(cause) => {
+                tracing::warn!(%cause, "what would become of a transfer cannot be said");
+                Err(Code::SystemError)
+            }
+        }
+    }
+
+    async fn foreseen(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
         if let Some(code) = self.objection(flow, terms) {
-            return Err(code);
+            return Ok(Some(code));
         }
         if let Some(quota) = self.quota(terms) {
             let Count { user, day, asset, amount } = quota.count;
-            let spent = self.parts.journal.spent(user, day, asset).await;
-            let spent = spent.map_err(|_| Code::SystemError)?;
+            let spent = self.parts.journal.spent(user, day, asset).await?;
             if quota.transfers.is_some_and(|most| spent.transfers >= most) {
-                return Err(Code::DailyLimitExceeded);
+                return Ok(Some(Code::DailyLimitExceeded));
             }
             let sum = spent.amount.plus(amount);
             if quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most)) {
-                return Err(Code::DailyAmountExceeded);
+                return Ok(Some(Code::DailyAmountExceeded));
             }
         }
-        self.pays(terms).await?;
-        self.receives(terms).await
+        match self.pays(terms).await? {
+            Some(code) => Ok(Some(code)),
+            None => self.receives(terms).await,
+        }
     }
 
-    /// Whether the source would pay, by what it says of the account now.
-    async fn pays(&self, terms: &Terms) -> Result<(), Code> {
+    /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
+    async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
         let holdings = self.holdings(terms.source.system, terms.user).await?;
-        let first = holdings.first().ok_or(Code::SourceAccountNotFound)?;
-        if let Some(code) = first.status.bars_withdraw() {
-            return Err(code);
-        }
+        let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
         let has = holdings.iter().find(|holding| holding.asset == terms.asset);
-        if has.map_or(Amount::ZERO, |holding| holding.available) < terms.amount {
-            return Err(Code::InsufficientBalance);
-        }
-        Ok(())
+        let available = has.map_or(Amount::ZERO, |holding| holding.available);
+        let short = (available < terms.amount).then_some(Code::InsufficientBalance);
+        Ok(first.status.bars_withdraw().or(short))
     }
 
-    /// Whether the target would receive. Only a ledger in the journal's database lacks accounts:
-    /// others are created on demand.
-    async fn receives(&self, terms: &Terms) -> Result<(), Code> {
+    /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
+    /// are created on demand.
+    async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
         let holdings = self.holdings(terms.target.system, terms.user).await?;
-        let bars = holdings.first().and_then(|holding| holding.status.bars_deposit());
-        match (bars, terms.target.system) {
-            (Some(code), _) => Err(code),
-            (None, System::Ledger(ledger)) if holdings.is_empty() && self.plan.enlisted(ledger) => {
-                Err(Code::TargetAccountNotFound)
-            }
-            (None, System::Ledger(_) | System::Chain(_)) => Ok(()),
+        let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
+        match holdings.first() {
+            Some(first) => Ok(first.status.bars_deposit()),
+            None => Ok(self.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
         }
     }
 
-    async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Code> {
-        let System::Ledger(ledger) = system else { return Err(Code::InvalidAccountType) };
-        let port = self.ledger(ledger).ok_or(Code::UnsupportedAccountType)?;
+    async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Cause> {
+        let System::Ledger(ledger) = system else { return Err(Cause::of("NO_LEDGER")) };
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
         match port.accounts(Whose::User(user)).await {
             Heard::Said(_, holdings) => Ok(holdings),
-            Heard::Wrong(_) | Heard::Nothing(_) => Err(Code::SystemError),
+            Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),
+            Heard::Nothing(cause) => Err(cause),
         }
     }
 }

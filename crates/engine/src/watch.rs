@@ -128,7 +128,7 @@ impl Engine {
                 });
                 (!stands).then(|| "the flow's pause was lifted".to_owned())
             }
-            ("CONSERVATION", None, _) => {
+            ("CONSERVATION" | "RESTORED", None, _) => {
                 standing.halted.is_none().then(|| "HALT was lifted".to_owned())
             }
             ("WRONG_LEDGER", None, About::Ledger(ledger)) => {

@@ -283,6 +283,12 @@ impl Books {
         true
     }
 
+    /// What the reference of a movement was booked for before.
+    pub fn booked(&self, movement: &External) -> Option<Moved> {
+        let key = (movement.direction == Direction::In, movement.reference.clone());
+        self.externals.get(&key).map(|(first, moved)| again(first, movement, moved))
+    }
+
     /// Money from or to the world, once for each reference.
     ///
     /// # Errors
@@ -290,8 +296,8 @@ impl Books {
     pub fn external(&mut self, movement: &External, at: Millis) -> Result<Moved, Cause> {
         let inward = movement.direction == Direction::In;
         let key = (inward, movement.reference.clone());
-        if let Some((first, moved)) = self.externals.get(&key) {
-            return Ok(again(first, movement, moved));
+        if let Some(before) = self.booked(movement) {
+            return Ok(before);
         }
         let (user, asset, amount) = (movement.user, movement.asset, movement.amount);
         let signed = amount.signed().filter(|n| *n > 0);

@@ -255,4 +255,9 @@ pub trait World: Send + Sync {
     /// # Errors
     /// The cause for which nobody knows; repeat it with the same reference.
     fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>>;
+    /// What its reference was booked for before; `None` where it was never booked. Books nothing.
+    ///
+    /// # Errors
+    /// The cause for which nobody knows.
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>>;
 }

@@ -114,14 +114,6 @@ async fn book(
     let user = user(form.user_id)?;
     body::visible("ref", &form.reference, 128)?;
     reason(&form.reason)?;
-    if app.engine.halted().is_some() {
-        // whether it was booked before is not looked up here
-        return Err(Refusal::because(
-            Code::Halted,
-            "HALT: no money moves until a person has looked. This request booked nothing; what was \
-             booked under this ref before stands",
-        ));
-    }
     let asset = app.engine.asset(&form.asset);
     let asset = asset.ok_or_else(|| names::refusal(app, Names::Plain, Code::InvalidAsset))?;
     let amount = asset.amount(&form.amount)?;
@@ -134,7 +126,22 @@ async fn book(
         reason: form.reason.as_str().into(),
         caller: Arc::clone(&caller.principal),
     };
-    match app.world.external(movement).await {
+    let booked = if app.engine.halted().is_some() {
+        // a repeat is answered with what was booked, and nothing else is
+        match app.world.booked(movement).await {
+            Ok(None) => {
+                return Err(Refusal::because(
+                    Code::Halted,
+                    "HALT: no money moves until persons resume. Nothing is booked under this ref",
+                ));
+            }
+            Ok(Some(before)) => Ok(before),
+            Err(cause) => Err(cause),
+        }
+    } else {
+        app.world.external(movement).await
+    };
+    match booked {
         Ok(Moved::Done { operation, available, at, replayed }) => {
             let booked = Booked {
                 operation_id: operation,

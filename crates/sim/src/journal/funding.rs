@@ -126,4 +126,9 @@ impl World for SimFunding {
             moved.map(|(_, moved)| moved)
         })
     }
+
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        let state = self.journal.place.now();
+        Box::pin(std::future::ready(Ok(state.books.booked(&movement))))
+    }
 }

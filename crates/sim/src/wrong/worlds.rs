@@ -25,4 +25,8 @@ impl World for Overdraws {
             Ok(Moved::Done { operation: 0, available, at: 0, replayed: false })
         })
     }
+
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        self.0.booked(movement)
+    }
 }

@@ -181,6 +181,9 @@ impl World for Waiting<dyn World> {
     fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(written(self.0.external(movement)))
     }
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        Box::pin(async move { wait(self.0.booked(movement)) })
+    }
 }
 
 fn open(dir: PathBuf, sim: &Sim) -> Arc<Embedded> {

@@ -74,6 +74,10 @@ impl World for Dying {
     fn external(&self, _: External) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async { panic!("on purpose") })
     }
+
+    fn booked(&self, _: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        Box::pin(async { panic!("on purpose") })
+    }
 }
 
 impl Door {

@@ -63,4 +63,8 @@ impl World for Outside {
             self.inner.external(movement).await
         })
     }
+
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        self.inner.booked(movement)
+    }
 }

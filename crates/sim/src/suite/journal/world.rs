@@ -45,12 +45,17 @@ fn done(b: &Bench, moved: &Moved) -> (u64, u128, bool) {
 
 async fn money_comes_in_once(b: &mut Bench) {
     let come = movement(Direction::In, "wire 1", 1, 50);
+    let before = b.ok("a look", b.on().world.booked(come.clone()).await);
+    b.same("a look before", &before.is_none(), &true);
     let (first, available, replayed) = done(b, &ask(b, come.clone()).await);
     b.same("the first time", &(available, replayed), &(START + 50, false));
     done(b, &ask(b, movement(Direction::In, "wire 2", 1, 1)).await);
     for _ in 0..2 {
         let again = done(b, &ask(b, come.clone()).await);
         b.same("again", &again, &(first, START + 50, true));
+        let booked = b.ok("a look", b.on().world.booked(come.clone()).await);
+        let booked = booked.map(|moved| done(b, &moved));
+        b.same("a look at it", &booked, &Some((first, START + 50, true)));
         b.reopen().await;
     }
     b.same("the balance", &b.balance().await, &(START + 51, 0));

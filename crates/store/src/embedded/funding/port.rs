@@ -174,6 +174,10 @@ impl World for Funding {
             answer.await.unwrap_or(Err(Cause::of("STORE_CLOSED")))
         })
     }
+
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        Box::pin(self.readers.ask(move |db| super::world::stored(db, &movement)))
+    }
 }
 
 fn flat<T>(heard: Heard<Result<T, Cause>>) -> Heard<T> {

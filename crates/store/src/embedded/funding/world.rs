@@ -7,7 +7,7 @@ use super::books::{Balance, Book, Undo};
 use kernel::code::Code;
 use kernel::ids::{AssetId, UserId};
 use kernel::ports::ledger::{Direction, External, Moved};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 const fn word(direction: Direction) -> &'static str {
     match direction {
@@ -18,7 +18,7 @@ const fn word(direction: Direction) -> &'static str {
 
 /// Books one movement, once for each (direction, reference).
 pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Result<Moved> {
-    if let Some(before) = stored(group, movement)? {
+    if let Some(before) = stored(group.db, movement)? {
         return Ok(before);
     }
     let External { user, asset, amount, .. } = *movement;
@@ -75,7 +75,7 @@ pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Resu
 }
 
 /// What became of this reference before.
-fn stored(group: &Group<'_>, movement: &External) -> rusqlite::Result<Option<Moved>> {
+pub(super) fn stored(db: &Connection, movement: &External) -> rusqlite::Result<Option<Moved>> {
     let sql = "SELECT operation_id, user_id, asset_id, amount, available, at FROM externals \
                WHERE direction = ? AND reference = ?";
     let read = |row: &Row<'_>| {
@@ -99,5 +99,5 @@ fn stored(group: &Group<'_>, movement: &External) -> rusqlite::Result<Option<Mov
         })
     };
     let key = params![word(movement.direction), &*movement.reference];
-    group.db.prepare_cached(sql)?.query_row(key, read).optional()
+    db.prepare_cached(sql)?.query_row(key, read).optional()
 }
