@@ -229,8 +229,15 @@ async fn act(
     show::say(&(fields(&acted.answer) + again))
 }
 
+/// Sets a field of an object.
+fn set(body: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
 async fn post(global: &Global, why: &Why, path: &str, mut body: Value) -> Result<(), Fault> {
-    body["reason"] = json!(why.reason);
+    set(&mut body, "reason", json!(why.reason));
     let who = (&why.desk, why.key.as_ref());
     act(global, who, Scope::OpsAct, (Method::POST, path), Some(body)).await
 }
@@ -314,11 +321,11 @@ pub(super) async fn set_asset(global: &Global, args: &SetAsset) -> Result<(), Fa
     ];
     for (name, value) in changes {
         if let Some(value) = value {
-            body[name] = value;
+            set(&mut body, name, value);
         }
     }
     let path = format!("/ops/assets/{}", escaped(&args.symbol));
-    body["reason"] = json!(args.why.reason);
+    set(&mut body, "reason", json!(args.why.reason));
     let who = (&args.why.desk, args.why.key.as_ref());
     act(global, who, Scope::OpsAct, (Method::PATCH, &path), Some(body)).await
 }

@@ -130,10 +130,12 @@ fn escaped(text: &str) -> String {
 
 /// A table of some fields of a list of rows.
 fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
-    let cell = |row: &Value, field: &str| match &row[field.trim_start_matches('>')] {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    let cell = |row: &Value, field: &str| {
+        let value = row.get(field.trim_start_matches('>')).unwrap_or(&Value::Null);
+        if value.is_null() {
+            return String::new();
+        }
+        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     };
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     show::table(fields, list.iter().map(|row| fields.map(|field| cell(row, field))).collect())

@@ -227,9 +227,10 @@ pub(in super::super) async fn change(
 fn answer(did: Performed, first: StatusCode) -> Response {
     let status = if did.replayed { StatusCode::OK } else { first };
     let replayed = did.replayed;
-    let response = match &did.outcome {
-        Outcome::Asset(asset) => (status, Json(shown(asset))).into_response(),
-        _ => (status, Json(done::told(did))).into_response(),
+    let response = if let Outcome::Asset(asset) = &did.outcome {
+        (status, Json(shown(asset))).into_response()
+    } else {
+        (status, Json(done::told(did))).into_response()
     };
     made::marked(response, replayed)
 }

@@ -204,7 +204,8 @@ fn search(app: &App, which: Which) -> Result<Search, Refusal> {
     if let Some(seconds) = which.min_age {
         let now = app.engine.journal().now();
         let until = now.saturating_sub(seconds.saturating_mul(1000)).saturating_add(1);
-        search.until = Some(search.until.map_or(until, |before| before.min(until)));
+        let earlier = search.until.filter(|before| *before < until);
+        search.until = earlier.or(Some(until));
     }
     search.min_attempts = which.min_attempts;
     search.error_class = which.error_class.map(Into::into);

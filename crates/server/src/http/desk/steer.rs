@@ -98,7 +98,7 @@ pub(in super::super) async fn retry(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer(&app, &caller, &id, &headers, &body, "retry").await
+    steer((&app, &caller), (&id, "retry"), &headers, &body).await
 }
 
 /// Asks the ledger of the transfer's open call what it stored. Works under HALT; where an answer is
@@ -124,7 +124,7 @@ pub(in super::super) async fn ask(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer(&app, &caller, &id, &headers, &body, "ask").await
+    steer((&app, &caller), (&id, "ask"), &headers, &body).await
 }
 
 /// Holds the transfer where it stands.
@@ -149,7 +149,7 @@ pub(in super::super) async fn pause(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer(&app, &caller, &id, &headers, &body, "pause").await
+    steer((&app, &caller), (&id, "pause"), &headers, &body).await
 }
 
 /// Lets the transfer go on: every pause of it is lifted.
@@ -174,16 +174,14 @@ pub(in super::super) async fn resume(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer(&app, &caller, &id, &headers, &body, "resume").await
+    steer((&app, &caller), (&id, "resume"), &headers, &body).await
 }
 
 async fn steer(
-    app: &App,
-    caller: &Caller,
-    id: &str,
+    (app, caller): (&App, &Caller),
+    (id, action): (&str, &str),
     headers: &HeaderMap,
     body: &Body,
-    action: &str,
 ) -> Result<Response, Refusal> {
     let deed = deed(action).ok_or(Code::NotFound)?;
     let id = wire::id(id).ok_or(Code::NotFound)?;
