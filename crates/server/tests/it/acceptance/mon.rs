@@ -20,7 +20,7 @@ const IMPATIENT: fn(Setup) -> Setup =
 /// The cases of that kind, newest first.
 fn cases(rig: &Rig, kind: &str) -> Vec<Value> {
     let path = "/api/v1/cases?status=all";
-    let reply = rig.person(FIRST, SCOPE, Method::GET, path, None);
+    let reply = rig.person((FIRST, SCOPE), Method::GET, path, None);
     let all = reply.body["cases"].as_array().expect("a list of cases").clone();
     all.into_iter().filter(|case| case["kind"] == kind).collect()
 }
@@ -75,7 +75,8 @@ pub(super) fn mon_003(setup: Setup) {
     let change = "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) + 7) \
                   WHERE user_id = 4001 AND account_type = 'FUNDING'";
     rig.tamper(change);
-    let proof = rig.person(FIRST, SCOPE, Method::GET, "/api/v1/ops/conservation?fresh=true", None);
+    let proof =
+        rig.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     assert_eq!(proof.body["ok"], false, "MON-003: the proof fails: {proof:?}");
     let refused = |rig: &Rig, when: &str| {
         let reply = rig.post(&Ask::new(USER, Way::ToSpot, 5));
@@ -86,16 +87,17 @@ pub(super) fn mon_003(setup: Setup) {
     told("MON-003", &rig, "CONSERVATION", "CRITICAL", "service");
     rig.crash();
     refused(&rig, "after a restart");
-    let proof = rig.person(FIRST, SCOPE, Method::GET, "/api/v1/ops/conservation?fresh=true", None);
+    let proof =
+        rig.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     let breaks = proof.body["breaks"].as_array().expect("breaks").clone();
     let accept: Vec<Value> =
         breaks.iter().map(|b| json!({"key": b["key"], "amount": b["amount"]})).collect();
     assert!(!accept.is_empty(), "MON-003: each break is named: {proof:?}");
     let resume = |accept: &[Value]| {
         let body = json!({"reason": "explained", "accept": accept});
-        let asked = rig.person(FIRST, SCOPE, Method::POST, "/api/v1/ops/resume", Some(body));
+        let asked = rig.person((FIRST, SCOPE), Method::POST, "/api/v1/ops/resume", Some(body));
         let path = format!("/api/v1/ops/approvals/{}/approve", asked.text("approval_id"));
-        rig.person(SECOND, SCOPE, Method::POST, &path, Some(json!({"reason": "seen"})))
+        rig.person((SECOND, SCOPE), Method::POST, &path, Some(json!({"reason": "seen"})))
     };
     let refusal = resume(&[]);
     assert_eq!(refusal.text("code"), "BREAKS_NOT_ACCEPTED", "MON-003: {refusal:?}");
@@ -104,7 +106,8 @@ pub(super) fn mon_003(setup: Setup) {
     assert_eq!(resumed.text("outcome"), "RESUMED", "MON-003: two persons resume: {resumed:?}");
     let made = rig.post(&Ask::new(USER, Way::ToSpot, 5));
     assert_eq!(made.status, 200, "MON-003: money moves again: {made:?}");
-    let proof = rig.person(FIRST, SCOPE, Method::GET, "/api/v1/ops/conservation?fresh=true", None);
+    let proof =
+        rig.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     assert_eq!(proof.body["ok"], true, "MON-003: what was accepted is subtracted: {proof:?}");
     over("MON-003", &rig, "CONSERVATION");
 }

@@ -138,13 +138,12 @@ impl Rig {
     /// A request of an operator.
     pub(crate) fn person(
         &self,
-        sub: u64,
-        scope: &str,
+        who: (u64, &str),
         method: Method,
         path: &str,
         body: Option<Value>,
     ) -> Reply {
-        self.life().run(self.request(method, path, (sub, scope), body))
+        self.life().run(self.request(method, path, who, body))
     }
 
     fn create(&self, ask: &Ask) -> impl Future<Output = Reply> + Send + use<> {
