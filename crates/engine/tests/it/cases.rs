@@ -1,6 +1,6 @@
 //! Cases: one per episode, opened by what the journal says, closed by the fact that ends it.
 //!
-//! Wrong builds that were seen to turn these red: the age of TARGET_PENDING taken from the last
+//! Wrong builds that these are written to notice (not yet run one by one): the age of TARGET_PENDING taken from the last
 //! write; retries of the target counted as failures of the compensation; a case opened again after
 //! a restart; no `RETRY` event; cases never closed; the silence of a ledger never noticed.
 

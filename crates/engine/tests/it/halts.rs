@@ -1,6 +1,6 @@
 //! HALT by hand, and its end: two persons, a proof from the beginning, named exceptions.
 //!
-//! Wrong builds that were seen to turn these red: a halt that answers at once; a claim under HALT; a
+//! Wrong builds that these are written to notice (not yet run one by one): a halt that answers at once; a claim under HALT; a
 //! proposer who approves; a resume without a proof; a proof that accepts a key with any amount;
 //! accepted breaks that are forgotten; a ledger that nobody looks at again.
 

@@ -1,6 +1,6 @@
 //! Daily limits: counted in the unit that opens, given back with the unit that ends in vain.
 //!
-//! Wrong builds that were seen to turn these red: a count without its guard; nothing given back; a
+//! Wrong builds that these are written to notice (not yet run one by one): a count without its guard; nothing given back; a
 //! count given back to the day of the end; replays counted; a dry run that counts, or sees no limit;
 //! a caller who is never told of an end that another worker wrote.
 

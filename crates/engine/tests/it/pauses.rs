@@ -1,6 +1,6 @@
 //! Pauses: what is in their scope takes no further step, and nothing of it is opened.
 //!
-//! Wrong builds that were seen to turn these red: no look at the finer scopes before a batch; a
+//! Wrong builds that these are written to notice (not yet run one by one): no look at the finer scopes before a batch; a
 //! paused one counted as a retry; the flags read at start only; no look at intake; nothing brought
 //! back from aside.
 

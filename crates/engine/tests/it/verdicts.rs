@@ -1,6 +1,6 @@
 //! Verdicts: an answer to the open call that the ledger bears out, when another person approves.
 //!
-//! Wrong builds that were seen to turn these red: a fence at the proposal; `rejected` without a
+//! Wrong builds that these are written to notice (not yet run one by one): a fence at the proposal; `rejected` without a
 //! fence; `done` on anybody's word; a fence under HALT; a verdict for a state that has passed; a
 //! fence of unknown outcome taken for a refusal; a refusal of what cannot be given back.
 
