@@ -3,8 +3,8 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    Accounts, AuditProof, Balance, BatchResult, Booked, Created, DryRun, Filter, Health, Movement,
-    NewTransfer, Page, Proof, StatusSet, Story, Transfer,
+    Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked, Created, DryRun, Filter,
+    Health, Movement, NewTransfer, Page, Proof, StatusSet, Story, Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -230,6 +230,18 @@ impl Client {
         let request = self.request(Method::GET, "/api/v1/ops/audit/verify").timeout(LONG);
         let seal = seal.map(|seal| ("seal", seal));
         let (status, body) = read(sent(request.query(seal.as_slice())).await?).await?;
+        well(status, &body)
+    }
+
+    /// A backup of that name below the server's folder for them. It copies everything, so it may
+    /// take long; the server finishes it whatever becomes of the connection.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn backup(&self, name: &str) -> Result<BackupMade, Error> {
+        let body = serde_json::json!({ "dir": name });
+        let request = self.request(Method::POST, "/api/v1/ops/backup").timeout(LONG).json(&body);
+        let (status, body) = read(sent(request).await?).await?;
         well(status, &body)
     }
 

@@ -352,6 +352,23 @@ pub struct SealRow {
     pub previous: String,
 }
 
+/// A backup that is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupMade {
+    /// Where it is on the server's machine.
+    pub dir: String,
+    /// RFC 3339.
+    pub at: String,
+    /// The highest number of a transfer in it.
+    pub transfers: u64,
+    /// Spot's highest operation in it; none where Spot is elsewhere.
+    pub spot: Option<u64>,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How long calls at Spot waited, in microseconds.
+    pub stood_still_us: u64,
+}
+
 /// How the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {

@@ -1,6 +1,7 @@
 //! Opens what a data folder holds: the journal with its Funding ledger, and the Spot core beside.
 
 use crate::auth::key;
+use crate::backup::{Desk, Source};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
@@ -148,6 +149,20 @@ impl House {
         let clock = Arc::clone(&self.clock);
         let key = SealKey::new(&key);
         Ok(Arc::new(Sealer::new(audit, journal, clock, key, config.audit.seal_interval_ms)))
+    }
+
+    /// What a backup is made of.
+    pub fn source(&self) -> Source {
+        let (store, spot) = (self.store.clone(), self.spot.clone());
+        Source { store, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
+    }
+
+    /// Where the server's backups go.
+    pub fn backups(&self, config: &Config) -> Arc<Desk> {
+        let into = config.backup.dir.clone().unwrap_or_else(|| self.dir.join("backups"));
+        // whoever is told of it may stand elsewhere
+        let into = std::path::absolute(&into).unwrap_or(into);
+        Arc::new(Desk::new(self.source(), into))
     }
 
     /// A new key in a folder whose seals are of another one.

@@ -1,6 +1,7 @@
 //! The process around the engine: settings, tokens, HTTP, metrics, the command line.
 
 pub mod auth;
+pub mod backup;
 pub mod cli;
 pub mod config;
 pub mod house;

@@ -39,6 +39,11 @@ impl Writer {
     pub(crate) const fn new(log: Log) -> Self {
         Self { log, taken: Vec::new() }
     }
+
+    /// The segment that is written, and where its whole, durable batches end.
+    pub(crate) fn end(&self) -> (&str, u64) {
+        self.log.end()
+    }
 }
 
 impl Spot {

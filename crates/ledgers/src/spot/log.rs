@@ -55,6 +55,11 @@ impl Log {
         }
     }
 
+    /// The segment that is written, and where its whole, durable batches end.
+    pub(crate) fn end(&self) -> (&str, u64) {
+        (&self.file, self.good)
+    }
+
     /// The next batch's number.
     pub(crate) const fn next(&self) -> u64 {
         self.next

@@ -16,6 +16,7 @@ mod core;
 mod decide;
 mod entry;
 mod frame;
+mod freeze;
 mod gather;
 mod kept;
 mod log;
@@ -29,6 +30,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use freeze::{Frozen, Piece};
 pub use replay::TornTail;
 
 use self::core::Core;

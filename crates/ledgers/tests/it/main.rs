@@ -7,6 +7,8 @@ mod faults;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
+mod freeze;
+#[cfg(test)]
 mod hand;
 #[cfg(test)]
 mod memory;

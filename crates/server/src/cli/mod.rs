@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod backup;
 mod check;
 mod config;
 mod demo;
@@ -86,6 +87,10 @@ enum Command {
     /// Prove that the audit was not changed.
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Copy everything as of one instant, also while a server runs.
+    Backup(backup::Args),
+    /// Make a data folder of a backup.
+    Restore(backup::RestoreArgs),
     /// Print the effective settings, or look one file over.
     Config(config::Args),
 }
@@ -127,6 +132,8 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Ops(command) => ops::run(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
+        Command::Backup(args) => backup::run(global, args),
+        Command::Restore(args) => backup::restore(global, args),
         Command::Config(args) => config::run(global, args),
     }
 }

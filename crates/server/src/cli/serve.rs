@@ -104,6 +104,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         office: house.store.clone(),
         pace: Pace::new(config.limits.requests_per_second),
         sealer,
+        backups: house.backups(config),
         open_pages: config.server.open_pages(address),
         draining: AtomicBool::new(false),
         engine,
@@ -130,6 +131,9 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         && let Err(fault) = spot.snapshot().await
     {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");
+    }
+    if let Err(fault) = house.store.rest().await {
+        tracing::warn!(%fault, "the write-ahead log stays; the next start takes it in");
     }
     tracing::info!("drained");
     Ok(())

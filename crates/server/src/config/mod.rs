@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod auth;
+mod backup;
 mod conservation;
 mod data;
 mod engine;
@@ -21,6 +22,7 @@ mod transfer;
 pub use self::alerts::Alerts;
 pub use self::audit::Audit;
 pub use self::auth::Auth;
+pub use self::backup::Backup;
 pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::engine::Engine;
@@ -65,6 +67,8 @@ section! {
         spot: Spot = Spot::default(),
         /// What nobody may change afterwards.
         audit: Audit = Audit::default(),
+        /// Copies of everything, taken while serving.
+        backup: Backup = Backup::default(),
         /// The log, on stderr.
         log: Log = Log::default(),
     }

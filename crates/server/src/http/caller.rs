@@ -67,6 +67,8 @@ callers! {
     Watches = OpsRead,
     /// May act as an operator.
     Acts = OpsAct,
+    /// May do everything.
+    Administers = Admin,
     /// May consent to another operator's action.
     Approves = OpsApprove,
 }

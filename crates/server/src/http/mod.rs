@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod backup;
 pub mod balances;
 pub mod batch;
 pub mod body;
@@ -31,6 +32,7 @@ pub mod weigh;
 pub mod wire;
 
 use crate::auth::verify::Verifier;
+use crate::backup::Desk;
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -62,6 +64,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Seals the audit and proves it.
     pub sealer: Arc<Sealer>,
+    /// Takes backups.
+    pub backups: Arc<Desk>,
     /// Chance, for the ids of requests.
     pub rng: Arc<dyn Rng>,
     /// How fast one user's creates may come.

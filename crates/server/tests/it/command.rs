@@ -13,7 +13,7 @@ pub(crate) fn portage(dir: &Path) -> Command {
     command
 }
 
-fn run(dir: &Path, words: &[&str]) -> Output {
+pub(crate) fn run(dir: &Path, words: &[&str]) -> Output {
     portage(dir).args(words).output().expect("it runs")
 }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod acceptance;
 #[cfg(test)]
+mod backup_command;
+#[cfg(test)]
 mod command;
 #[cfg(test)]
 mod conclude;

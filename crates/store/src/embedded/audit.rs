@@ -139,7 +139,7 @@ impl Trail for Instant {
     }
 }
 
-const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM audit_seals";
+pub(super) const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM audit_seals";
 
 fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
@@ -167,7 +167,8 @@ fn unit(row: &Row<'_>) -> rusqlite::Result<AuditUnit> {
     Ok(AuditUnit { lane, n, count: row.get(2)?, digest: hash(row, 3)? })
 }
 
-fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
+/// A row of [`SEALS`].
+pub(super) fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
     let cover = row.get_ref(2)?.as_str().unwrap_or_default().parse();
     Ok(Seal {
         number: uint(row.get(0)?),

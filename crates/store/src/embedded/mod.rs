@@ -5,6 +5,7 @@
 
 mod attempts;
 mod audit;
+mod backup;
 mod deeds;
 mod due;
 mod fail;
@@ -27,6 +28,7 @@ mod unit;
 mod work;
 mod writer;
 
+pub use backup::{Copying, Point};
 use due::Handed;
 pub use funding::Funding;
 use kernel::answer::Cause;

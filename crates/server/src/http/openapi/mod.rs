@@ -4,7 +4,9 @@ mod complete;
 mod examples;
 pub(super) mod said;
 
-use super::{App, accounts, audit, balances, batch, desk, docs, list, machine, ops, transfers, v2};
+use super::{
+    App, accounts, audit, backup, balances, batch, desk, docs, list, machine, ops, transfers, v2,
+};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -58,6 +60,7 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(ops::conservation))
         .routes(routes!(audit::verify))
         .routes(routes!(audit::seals))
+        .routes(routes!(backup::create))
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::set_status))
         .routes(routes!(desk::search::find))

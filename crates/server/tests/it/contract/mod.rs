@@ -12,7 +12,7 @@ use serde_json::{Value, from_value, json};
 use server::auth::Scope;
 use server::http::error::status;
 use server::http::openapi::description;
-use server::http::{accounts, batch, desk, form, ops, v2};
+use server::http::{accounts, backup, batch, desk, form, ops, v2};
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -52,6 +52,7 @@ const SPEC: &[(&str, &str)] = &[
     ("post", "/api/v1/ops/approvals/{id}/approve"),
     ("post", "/api/v1/ops/approvals/{id}/reject"),
     ("post", "/api/v1/ops/assets"),
+    ("post", "/api/v1/ops/backup"),
     ("post", "/api/v1/ops/deposits"),
     ("post", "/api/v1/ops/halt"),
     ("post", "/api/v1/ops/pauses"),
@@ -74,6 +75,7 @@ const FORMS: &[(&str, Read)] = &[
     ("CreateTransfers", reads::<batch::CreateTransfers>),
     ("CreateV2", reads::<v2::CreateV2>),
     ("Movement", reads::<ops::Movement>),
+    ("NewBackup", reads::<backup::NewBackup>),
     ("SetStatus", reads::<accounts::SetStatus>),
     ("Why", reads::<desk::done::Why>),
     ("Resolve", reads::<desk::steer::Resolve>),

@@ -68,6 +68,7 @@ impl Bare {
             clock: house.clock.clone(),
             rng: house.rng.clone(),
             pace: Pace::new(0),
+            backups: house.backups(&config),
             sealer: house.sealer(&config).await.expect("a sealer"),
             open_pages: true,
             draining: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! The door on the real store, without a network: what is refused, in which order, and how.
 
 mod audit;
+mod backup;
 mod batch;
 mod bodies;
 mod desk;
@@ -147,6 +148,7 @@ impl Door {
             rng: house.rng.clone(),
             office: house.store.clone(),
             pace: Pace::new(config.limits.requests_per_second),
+            backups: house.backups(&config),
             sealer: house.sealer(&config).await.expect("a sealer"),
             open_pages,
             draining: AtomicBool::new(false),

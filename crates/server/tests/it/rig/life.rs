@@ -13,7 +13,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::retry::Backoff;
 use server::auth::verify::Verifier;
-use server::config::Ledgers;
+use server::config::{Config, Ledgers};
 use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
@@ -181,6 +181,7 @@ impl Machine {
             office: self.house.store.clone(),
             pace: Pace::new(0),
             sealer: self.sealer(),
+            backups: self.house.backups(&Config::default()),
             open_pages: true,
             draining: AtomicBool::new(false),
         }

@@ -1,0 +1,137 @@
+//! Files of a backup: copied, hashed, durable, and given their name last.
+
+use super::Error;
+use super::manifest::FileRow;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// So much is in memory at once.
+const PIECE: usize = 1 << 20;
+/// What a folder's name ends in that is not whole.
+const PARTIAL: &str = ".partial";
+
+/// How many bytes may still be written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room(Option<u64>);
+
+impl Room {
+    pub(super) const fn of(most: Option<u64>) -> Self {
+        Self(most)
+    }
+
+    pub(super) const fn left(self) -> Option<u64> {
+        self.0
+    }
+
+    /// # Errors
+    /// There is less.
+    pub(super) fn take(&mut self, bytes: u64) -> io::Result<()> {
+        if let Some(left) = &mut self.0 {
+            *left = left.checked_sub(bytes).ok_or(io::ErrorKind::StorageFull)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the folder beside `to` in which it comes into being; what an earlier attempt left there
+/// goes.
+///
+/// # Errors
+/// `to` is there and not empty; the disk's.
+pub(super) fn aside(to: &Path) -> Result<PathBuf, Error> {
+    let taken = match fs::read_dir(to) {
+        Ok(mut inside) => inside.next().is_some(),
+        Err(fault) => fault.kind() != io::ErrorKind::NotFound,
+    };
+    let (Some(parent), Some(name), false) = (to.parent(), to.file_name(), taken) else {
+        return Err(Error::Exists(to.to_owned()));
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let mut private = DirBuilder::new();
+    private.mode(0o700);
+    DirBuilder::new().mode(0o700).recursive(true).create(parent).map_err(Error::at(parent))?;
+    let aside = parent.join(format!(".{}{PARTIAL}", name.to_string_lossy()));
+    match fs::remove_dir_all(&aside) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::at(&aside)(fault));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    private.create(&aside).map_err(Error::at(&aside))?;
+    Ok(aside)
+}
+
+/// Gives it its name, durably.
+///
+/// # Errors
+/// Something took the name meanwhile; the disk's.
+pub(super) fn named(aside: &Path, to: &Path) -> Result<(), Error> {
+    let durable = || {
+        File::open(aside)?.sync_all()?;
+        fs::rename(aside, to)?;
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    durable().map_err(Error::at(to))
+}
+
+/// Removes what earlier backups left in a folder whose process died.
+pub(super) fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(PARTIAL) {
+            match fs::remove_dir_all(entry.path()) {
+                Ok(()) => tracing::info!(%name, "removed half a backup of a process that died"),
+                Err(fault) => tracing::warn!(%name, %fault, "half a backup cannot be removed"),
+            }
+        }
+    }
+}
+
+/// Copies the first `len` bytes into a new file and makes it durable.
+///
+/// # Errors
+/// The disk's, or there are fewer.
+pub(super) fn copy(from: File, len: u64, to: &Path, name: String) -> io::Result<FileRow> {
+    let mut into = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let (bytes, sha256) = through(from.take(len), |piece| into.write_all(piece))?;
+    if bytes < len {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{name} is shorter")));
+    }
+    into.sync_all()?;
+    Ok(FileRow { name, bytes, sha256 })
+}
+
+/// What the manifest says of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn row(name: &str, path: &Path) -> io::Result<FileRow> {
+    let (bytes, sha256) = through(File::open(path)?, |_| Ok(()))?;
+    Ok(FileRow { name: name.to_owned(), bytes, sha256 })
+}
+
+/// Reads to the end; how many bytes there were, and their hash.
+fn through(
+    mut from: impl Read,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<(u64, String)> {
+    let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0_u64, vec![0; PIECE]);
+    loop {
+        let read = match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => piece.get(..read).unwrap_or_default(),
+            Err(fault) if fault.kind() == io::ErrorKind::Interrupted => continue,
+            Err(fault) => return Err(fault),
+        };
+        hash.update(read);
+        take(read)?;
+        bytes = bytes.saturating_add(u64::try_from(read.len()).map_err(io::Error::other)?);
+    }
+    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((bytes, digits))
+}

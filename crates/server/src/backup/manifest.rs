@@ -1,0 +1,131 @@
+//! What a backup says of itself: written last, so that what has none is none.
+
+use super::files;
+use kernel::ports::ledger::Known;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The manifest's name in a backup.
+pub(super) const FILE: &str = "backup.json";
+/// The form that this release writes and reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// A backup's description of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The form of this description.
+    pub format: u32,
+    /// The release that made it.
+    pub release: String,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Who the journal is.
+    pub journal: String,
+    /// The highest number of a transfer.
+    pub transfers: u64,
+    /// When the journal was written last, RFC 3339.
+    pub last_written: String,
+    /// Spot's part of the same instant; none where Spot was elsewhere.
+    pub spot: Option<SpotPoint>,
+    /// The last seal of the audit: `NUMBER:ROOT:MAC`.
+    pub seal: Option<String>,
+    /// Every file.
+    pub files: Vec<FileRow>,
+}
+
+/// Who Spot was, and up to which operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpotPoint {
+    /// Who.
+    pub identity: String,
+    /// Since which start.
+    pub incarnation: String,
+    /// Its highest operation.
+    pub highest: u64,
+}
+
+impl SpotPoint {
+    pub(super) fn of(known: Known) -> Self {
+        Self {
+            identity: format!("{:032x}", known.identity.0),
+            incarnation: format!("{:032x}", known.incarnation.0),
+            highest: known.highest,
+        }
+    }
+}
+
+/// One file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRow {
+    /// Its name below the backup's folder.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// How many bytes all files have.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(dir.join(FILE))?;
+        file.write_all(&text)?;
+        file.sync_all()
+    }
+}
+
+/// Reads a backup and what is wrong with it; nothing where it is whole.
+///
+/// # Errors
+/// It has no description that this release can read: it is none.
+pub fn verified(dir: &Path) -> io::Result<(Manifest, Vec<String>)> {
+    let manifest: Manifest = serde_json::from_slice(&fs::read(dir.join(FILE))?)?;
+    if manifest.format != FORMAT {
+        let what = format!("{FILE} is of format {}, not {FORMAT}", manifest.format);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    let mut faults = Vec::new();
+    let mut known = BTreeSet::from([FILE.to_owned()]);
+    for said in &manifest.files {
+        known.insert(said.name.clone());
+        match files::row(&said.name, &dir.join(&said.name)) {
+            Ok(row) if row == *said => {}
+            Ok(row) if row.bytes != said.bytes => {
+                faults.push(format!("{}: {} bytes instead of {}", said.name, row.bytes, said.bytes))
+            }
+            Ok(_) => {
+                faults.push(format!("{}: its bytes are not those that were copied", said.name))
+            }
+            Err(fault) => faults.push(format!("{}: {fault}", said.name)),
+        }
+    }
+    // a write-ahead log beside the database would change what is in it
+    let mut found = Vec::new();
+    inside(dir, "", &mut found)?;
+    found.retain(|name| !known.contains(name));
+    faults.extend(found.into_iter().map(|name| format!("{name}: does not belong to the backup")));
+    Ok((manifest, faults))
+}
+
+fn inside(dir: &Path, above: &str, found: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = format!("{above}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            inside(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            found.push(name);
+        }
+    }
+    Ok(())
+}

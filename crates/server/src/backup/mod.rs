@@ -1,0 +1,247 @@
+//! Backups: one consistent point of journal and Spot, taken while serving.
+//!
+//! Spot stands still for a moment: its files are opened and noted up to where they are durable, and
+//! a read transaction of the journal begins. At that moment every operation of Spot has its claim in
+//! the journal, and every receipt in the journal is an operation of Spot; what is on its way stands
+//! as after a crash. Everything is copied afterwards, beside the work.
+
+mod desk;
+mod files;
+mod manifest;
+mod restore;
+
+pub use self::desk::Desk;
+pub use self::manifest::{FileRow, Manifest, SpotPoint, verified};
+pub use self::restore::{moved, restored};
+
+use self::files::Room;
+use crate::auth::key;
+use crate::house::SPOT;
+use crate::http::wire;
+use engine::audit::Said;
+use kernel::people::About;
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::Known;
+use kernel::unit::{Case, Put, Severity};
+use ledgers::spot::{Frozen, Spot};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::embedded::{Copying, Embedded, FILE, Point};
+
+/// The case that a restored folder begins with.
+const KIND: &str = "RESTORED";
+
+/// What is copied.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Source {
+    /// The journal.
+    pub store: Arc<Embedded>,
+    /// The trading accounts, where they are in this process.
+    pub spot: Option<Arc<Spot>>,
+    /// The data folder.
+    pub dir: PathBuf,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why there is no backup. Nothing that passes for one is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something has that name already.
+    #[error("{0}: is there already")]
+    Exists(PathBuf),
+    /// No room on the disk.
+    #[error("no room for the backup: {0}")]
+    Full(io::Error),
+    /// Reading or writing failed.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+}
+
+impl Error {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |fault| match fault.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(fault),
+            _ => Self::Io(path.to_owned(), fault),
+        }
+    }
+}
+
+/// A backup that is durable.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// How long calls at Spot waited, in microseconds.
+    pub stood_still_us: u64,
+}
+
+/// A file of Spot that is held open, and how much of it is copied.
+struct Held {
+    name: String,
+    file: File,
+    len: u64,
+}
+
+/// One instant of journal and Spot.
+struct Instant {
+    copying: Copying,
+    spot: Option<(Known, Vec<Held>)>,
+    stood_still_us: u64,
+}
+
+impl Source {
+    /// Makes a backup in a folder that is not there yet, or empty. `most`: not above so many bytes.
+    /// Whoever drops this on its way leaves a folder behind whose name ends in `.partial`.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn back_up(&self, to: &Path, most: Option<u64>) -> Result<Made, Error> {
+        let aside = files::aside(to)?;
+        let made = self.into(&aside, most).await;
+        let made = made.and_then(|(manifest, stood_still_us)| {
+            files::named(&aside, to)?;
+            Ok(Made { dir: to.to_owned(), manifest, stood_still_us })
+        });
+        if made.is_err() {
+            // half a backup has no manifest, and no name that one would look for
+            drop(fs::remove_dir_all(&aside));
+        }
+        made
+    }
+
+    async fn into(&self, aside: &Path, most: Option<u64>) -> Result<(Manifest, u64), Error> {
+        let store = Error::at(&self.dir);
+        let copying = self.store.copying().map_err(store)?;
+        let instant = self.instant(copying).await.map_err(Error::at(&self.dir))?;
+        let Instant { copying, spot, stood_still_us } = instant;
+        let (aside, source) = (aside.to_owned(), self.dir.clone());
+        let at = wire::time(self.clock.now());
+        let copied = tokio::task::spawn_blocking(move || {
+            let copy = Copy { aside: &aside, source: &source, at };
+            copy.all(copying, spot, Room::of(most)).map_err(Error::at(&aside))
+        });
+        let manifest = copied.await.unwrap_or_else(|died| {
+            Err(Error::Io(self.dir.clone(), io::Error::other(died.to_string())))
+        })?;
+        Ok((manifest, stood_still_us))
+    }
+
+    /// Chooses the instant.
+    async fn instant(&self, copying: Copying) -> io::Result<Instant> {
+        let Some(spot) = &self.spot else {
+            copying.begin()?;
+            return Ok(Instant { copying, spot: None, stood_still_us: 0 });
+        };
+        let frozen = spot.freeze().await?;
+        let begun = self.clock.ticks();
+        let held = self.held(&frozen)?;
+        copying.begin()?;
+        let known = frozen.known;
+        drop(frozen);
+        let stood_still_us = self.clock.ticks().saturating_sub(begun) / 1_000;
+        Ok(Instant { copying, spot: Some((known, held)), stood_still_us })
+    }
+
+    /// Opens what is to be copied: nobody can take it away then.
+    fn held(&self, frozen: &Frozen<'_>) -> io::Result<Vec<Held>> {
+        let mut held = Vec::new();
+        for piece in &frozen.pieces {
+            let (name, len) = (piece.name.clone(), piece.len);
+            match File::open(self.dir.join(SPOT).join(&name)) {
+                Ok(file) => held.push(Held { name, file, len }),
+                // a segment that nothing was written to yet
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound && len == 0 => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(held)
+    }
+}
+
+/// The copying itself, on a thread that may block.
+struct Copy<'a> {
+    aside: &'a Path,
+    source: &'a Path,
+    at: String,
+}
+
+impl Copy<'_> {
+    fn all(
+        self,
+        copying: Copying,
+        spot: Option<(Known, Vec<Held>)>,
+        mut room: Room,
+    ) -> io::Result<Manifest> {
+        let point = copying.point()?;
+        let known = spot.as_ref().map(|(known, _)| *known);
+        let journal = self.aside.join(FILE);
+        copying.write(&journal, marks(&self.at, &point, known), room.left())?;
+        // ends the read transaction, which keeps the write-ahead log from being moved
+        drop(copying);
+        let mut rows = vec![files::row(FILE, &journal)?];
+        room.take(rows.iter().map(|row| row.bytes).sum())?;
+        if let Some((_, held)) = spot {
+            let folder = self.aside.join(SPOT);
+            DirBuilder::new().mode(0o700).create(&folder)?;
+            for Held { name, file, len } in held {
+                room.take(len)?;
+                rows.push(files::copy(file, len, &folder.join(&name), format!("{SPOT}/{name}"))?);
+            }
+            File::open(&folder)?.sync_all()?;
+        }
+        match File::open(self.source.join(key::AUDIT)) {
+            Ok(file) => {
+                let (len, to) = (file.metadata()?.len(), self.aside.join(key::AUDIT));
+                room.take(len)?;
+                rows.push(files::copy(file, len, &to, key::AUDIT.to_owned())?);
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            Err(fault) => return Err(fault),
+        }
+        let manifest = Manifest {
+            format: manifest::FORMAT,
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            at: self.at,
+            journal: format!("{:032x}", point.identity.0),
+            transfers: point.transfers,
+            last_written: wire::time(point.at),
+            spot: known.map(SpotPoint::of),
+            seal: point.seal.as_ref().map(|seal| Said(seal).to_string()),
+            files: rows,
+        };
+        manifest.write(self.aside)?;
+        Ok(manifest)
+    }
+}
+
+/// What the copy begins with: it is halted, and a case says why.
+fn marks(at: &str, point: &Point, spot: Option<Known>) -> Vec<Put> {
+    let spot = match spot {
+        Some(known) => format!("Spot up to operation {}", known.highest),
+        None => "without Spot, which was elsewhere".to_owned(),
+    };
+    let facts = format!(
+        "this folder is a backup of {at}: transfers up to number {}, the last write of {}, {spot}. \
+         What happened afterwards is not in it: compare it with the outside before you resume",
+        point.transfers,
+        wire::time(point.at)
+    );
+    let case = Case {
+        kind: KIND,
+        severity: Severity::Critical,
+        about: About::Service,
+        facts: facts.into(),
+    };
+    let fact = "a backup was taken of what was restored then";
+    vec![
+        Put::Close { kind: KIND.into(), about: About::Service, fact: fact.into() },
+        Put::Case(case),
+        Put::Halt { reason: format!("restored from a backup of {at}").into() },
+    ]
+}

@@ -1,0 +1,167 @@
+//! `portage backup` and `portage restore`: copies of everything, and back.
+
+use super::exit::{Exit, Fault};
+use super::remote::{Minted, Remote};
+use super::{Global, show, wait};
+use crate::auth::Scope;
+use crate::backup::{self, Error, Manifest, verified};
+use crate::config::Config;
+use crate::house::House;
+use crate::ports::{Fatal, SystemRng};
+use kernel::ids::Id;
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::meter::NoMeter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Copy everything as of one instant, also while a server runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  portage backup /mnt/backups/2026-11-21\n  \
+    portage backup --verify /mnt/backups/2026-11-21\n\n\
+    Opens the data folder when no server holds it; else asks the server, which writes below its\n\
+    backup.dir, and moves the backup from there to DIR. DIR must not exist, or be empty. A backup is\n\
+    as confidential as the data folder.")]
+pub(super) struct Args {
+    /// Where it is to be.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Only see whether the backup in DIR is whole.
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    remote: Remote,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make a data folder of a backup.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage restore /mnt/backups/2026-11-21 --data-dir ./portage-data\n\n\
+    The data folder must not exist, or be empty. Its first start is halted, with a CRITICAL case\n\
+    RESTORED that names the point: no money moves until a person has compared it with the outside.")]
+pub(super) struct RestoreArgs {
+    /// The backup.
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn fault(error: Error) -> Fault {
+    let exit = match &error {
+        Error::Exists(_) => Exit::CantCreate,
+        Error::Full(_) => Exit::TempFail,
+        Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::InvalidData => Exit::Data,
+        Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::NotFound => Exit::NoInput,
+        Error::Io(..) => Exit::Io,
+    };
+    Fault::new(exit, error.to_string())
+}
+
+fn none(dir: &Path) -> impl FnOnce(std::io::Error) -> Fault + '_ {
+    move |fault| Fault::new(Exit::Data, format!("{}: no backup: {fault}", dir.display()))
+}
+
+pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+    if args.verify {
+        return verify(&args.dir, args.json);
+    }
+    let config = global.settings()?;
+    let data = &config.data.dir;
+    if !data.join(store::embedded::FILE).is_file() && !args.remote.has_url() {
+        return Err(Fault::new(Exit::NoInput, format!("{}: no store here", data.display())));
+    }
+    let (manifest, waited) = wait(async {
+        match opened(&config, &args.dir).await {
+            // somebody holds it
+            Err(fault) if fault.exit == Exit::TempFail => asked(global, args).await,
+            made => made,
+        }
+    })?;
+    if args.json {
+        return show::json(&manifest);
+    }
+    let text = format!("{}\nCalls at Spot waited {waited} µs.", told(&manifest, &args.dir));
+    show::say(&text)
+}
+
+/// The folder itself; nothing is carried on.
+async fn opened(config: &Config, to: &Path) -> Result<(Manifest, u64), Fault> {
+    let fatal: Fatal = Arc::new(|what| {
+        show::complain(&what);
+        std::process::exit(Exit::Io.code());
+    });
+    let house = House::open(&config.data.dir, &config.ledgers, Arc::new(NoMeter), fatal).await?;
+    let made = house.source().back_up(to, None).await.map_err(fault)?;
+    if let Err(fault) = house.store.rest().await {
+        tracing::debug!(%fault, "the write-ahead log stays");
+    }
+    Ok((made.manifest, made.stood_still_us))
+}
+
+/// The server makes it where it may, and it is moved from there.
+async fn asked(global: &Global, args: &Args) -> Result<(Manifest, u64), Fault> {
+    let client = args.remote.client(global, Minted::Operator, Scope::Admin)?;
+    let rng = SystemRng::default();
+    let random = (u128::from(rng.next()) << 64) | u128::from(rng.next());
+    let name = Id::new(crate::ports::SystemClock::default().now(), random).to_string();
+    let made = client.backup(&name).await?;
+    let from = Path::new(&made.dir);
+    if !from.is_dir() {
+        let what = format!(
+            "the backup is at {} on the server's machine, which is not this one: fetch it there",
+            made.dir
+        );
+        return Err(Fault::new(Exit::NoInput, what));
+    }
+    let manifest = backup::moved(from, &args.dir).map_err(|error| {
+        let fault = fault(error);
+        Fault::new(fault.exit, format!("{}; the backup stays at {}", fault.sentence, made.dir))
+    })?;
+    Ok((manifest, made.stood_still_us))
+}
+
+fn verify(dir: &Path, json: bool) -> Result<(), Fault> {
+    let (manifest, faults) = verified(dir).map_err(none(dir))?;
+    if !faults.is_empty() {
+        let what = format!("{}: not whole: {}", dir.display(), faults.join("; "));
+        return Err(Fault::new(Exit::Data, what));
+    }
+    if json {
+        return show::json(&manifest);
+    }
+    show::say(&format!("{}\nEvery file is as it was copied.", told(&manifest, dir)))
+}
+
+pub(super) fn restore(global: &Global, args: &RestoreArgs) -> Result<(), Fault> {
+    let data = global.settings()?.data.dir;
+    let manifest = backup::restored(&args.dir, &data).map_err(fault)?;
+    if args.json {
+        return show::json(&manifest);
+    }
+    show::say(&format!(
+        "{}\nRestored into {}. Its first start is halted: compare it with the outside, see the case \
+         RESTORED, then resume.",
+        told(&manifest, &args.dir),
+        data.display()
+    ))
+}
+
+fn told(manifest: &Manifest, dir: &Path) -> String {
+    let spot = match &manifest.spot {
+        Some(spot) => format!("Spot up to operation {}", spot.highest),
+        None => "without Spot, which is elsewhere".to_owned(),
+    };
+    format!(
+        "{}: a backup of {}, by release {}\ntransfers up to number {}, {spot}; {} files, {} bytes",
+        dir.display(),
+        manifest.at,
+        manifest.release,
+        manifest.transfers,
+        manifest.files.len(),
+        manifest.bytes()
+    )
+}
