@@ -73,7 +73,7 @@ pub(super) fn named(aside: &Path, to: &Path) -> Result<(), Error> {
         File::open(aside)?.sync_all()?;
         fs::rename(aside, to)?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()
     };
     durable().map_err(Error::at(to))
 }

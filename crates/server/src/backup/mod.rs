@@ -63,9 +63,12 @@ pub enum Error {
 
 impl Error {
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        |fault| match fault.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(fault),
-            _ => Self::Io(path.to_owned(), fault),
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        |fault| {
+            if matches!(fault.kind(), StorageFull | QuotaExceeded) {
+                return Self::Full(fault);
+            }
+            Self::Io(path.to_owned(), fault)
         }
     }
 }
