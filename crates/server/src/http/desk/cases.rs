@@ -155,8 +155,8 @@ pub(in super::super) async fn list(
     Ok(Json(Cases { cases: found.iter().map(shown).collect(), next }))
 }
 
-/// A case as it is shown; a webhook tells the same.
-pub(crate) fn shown(case: &CaseRow) -> Case {
+/// A case as it is shown.
+fn shown(case: &CaseRow) -> Case {
     Case {
         id: case.number,
         kind: case.kind.to_string(),
