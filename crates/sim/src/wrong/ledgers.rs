@@ -111,12 +111,13 @@ impl LedgerTwist for OnCredit {
     }
 }
 
-/// Wants one base unit more than is asked for.
+/// Of a large amount it wants one base unit more than is asked for.
 struct FeeOnTop;
 
 impl LedgerTwist for FeeOnTop {
     fn ops(&self, ops: Arc<[Op]>) -> Arc<[Op]> {
-        let one = |op: &Op| match op.key.leg == Leg::Withdraw {
+        let large = |op: &Op| op.key.leg == Leg::Withdraw && op.amount.0 > 50_000_000;
+        let one = |op: &Op| match large(op) {
             true => Op { amount: Amount(op.amount.0 + 1), ..op.clone() },
             false => op.clone(),
         };

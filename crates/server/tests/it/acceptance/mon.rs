@@ -100,7 +100,8 @@ pub(super) fn mon_003(setup: Setup) {
         rig.person((SECOND, SCOPE), Method::POST, &path, Some(json!({"reason": "seen"})))
     };
     let refusal = resume(&[]);
-    assert_eq!(refusal.text("code"), "BREAKS_NOT_ACCEPTED", "MON-003: {refusal:?}");
+    let code = refusal.text("code");
+    assert_eq!(code, "BREAKS_NOT_ACCEPTED", "MON-003: the HALT is stored: {refusal:?}");
     refused(&rig, "while a break is not accepted");
     let resumed = resume(&accept);
     assert_eq!(resumed.text("outcome"), "RESUMED", "MON-003: two persons resume: {resumed:?}");
