@@ -1,7 +1,7 @@
 //! The operators' desk: looking things up, and acting.
 
-use crate::error::{Error, whole};
-use crate::http::{Client, read, refused, sent};
+use crate::error::Error;
+use crate::http::{Client, read, sent, well};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,12 +22,7 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] with the server's code.
     pub async fn look(&self, path: &str) -> Result<Value, Error> {
-        let request = self.request(Method::GET, &format!("/api/v1{path}"));
-        let (status, body) = read(sent(request).await?).await?;
-        if !(200..300).contains(&status) {
-            return Err(refused(status, &body));
-        }
-        serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))
+        self.get(&format!("/api/v1{path}")).await
     }
 
     /// Does something, once for each key: a method and a path of the API below `/api/v1`.
@@ -49,11 +44,6 @@ impl Client {
         let response = sent(request).await?;
         let replayed = response.headers().contains_key("idempotency-replayed");
         let (status, body) = read(response).await?;
-        if !(200..300).contains(&status) {
-            return Err(refused(status, &body));
-        }
-        let answer =
-            serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))?;
-        Ok(Acted { answer, replayed })
+        Ok(Acted { answer: well(status, &body)?, replayed })
     }
 }

@@ -254,7 +254,7 @@ impl Client {
         serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let (status, body) = read(sent(self.request(Method::GET, path)).await?).await?;
         well(status, &body)
     }
@@ -277,7 +277,7 @@ pub(crate) async fn read(response: Response) -> Result<(u16, Vec<u8>), Error> {
     Ok((status, body.to_vec()))
 }
 
-fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Error> {
+pub(crate) fn well<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Error> {
     if !(200..300).contains(&status) {
         return Err(refused(status, body));
     }
@@ -298,7 +298,7 @@ pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, 
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
 /// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
-pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
+fn refused(status: u16, body: &[u8]) -> Error {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return Error::Unknown(format!("status {status} without a known body"));
     };
