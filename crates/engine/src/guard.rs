@@ -6,7 +6,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::people::About;
 use kernel::ports::meter::Seen;
-use kernel::unit::{Case, Put, Severity, Then, Unit, Wrote};
+use kernel::unit::{Case, Put, Severity, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
 
 /// After a round the checker rests for so many times as long as it took, so that it never takes
@@ -105,8 +105,7 @@ impl Engine {
     async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
         let journal = &self.parts.journal;
         let id = Id::floor(journal.now().saturating_sub(BEHIND));
-        let unit =
-            Unit { guards: vec![], then: Then { puts: vec![Put::Horizon(id)], ..Then::default() } };
+        let unit = Unit::puts(vec![Put::Horizon(id)]);
         let Some(Wrote::Written(_)) = journal.write(vec![unit]).await.pop() else {
             return Err(Cause::of("NOT_WRITTEN"));
         };

@@ -10,7 +10,7 @@ use kernel::life::Via;
 use kernel::people::About;
 use kernel::ports::ledger::{Form, Heard, Known, Ledger};
 use kernel::record::Record;
-use kernel::unit::{Guard, Operation, Outcome, Put, Then, Unit, Wrote};
+use kernel::unit::{Guard, Operation, Outcome, Put, Unit, Wrote};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -226,7 +226,7 @@ impl Engine {
         let receipts = operations.into_iter().filter(|o| o.outcome != Outcome::Fenced);
         puts.extend(receipts.map(|operation| Put::Receipt { ledger, operation }));
         let guards = vec![Guard::Incarnation { ledger, known: stored }];
-        let unit = Unit { guards, then: Then { puts, ..Then::default() } };
+        let unit = Unit::guarded(guards, puts);
         match self.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");

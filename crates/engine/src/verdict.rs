@@ -223,8 +223,7 @@ impl Engine {
         };
         let outcome = Outcome::Overtaken { state: state.into() };
         let puts = vec![approves(doing, id), doing.action(&outcome)];
-        let unit =
-            Unit { guards: vec![Guard::Pending(id)], then: Then { puts, ..Then::default() } };
+        let unit = Unit::guarded(vec![Guard::Pending(id)], puts);
         match self.wrote(doing, unit).await? {
             Ok(at) => Ok((outcome, at)),
             Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::Acted)),

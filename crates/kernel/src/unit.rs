@@ -341,7 +341,12 @@ pub struct Unit {
 impl Unit {
     /// Rows that nothing guards.
     pub fn puts(puts: Vec<Put>) -> Self {
-        Self { guards: Vec::new(), then: Then { puts, ..Then::default() } }
+        Self::guarded(Vec::new(), puts)
+    }
+
+    /// Rows that are written where these hold.
+    pub fn guarded(guards: Vec<Guard>, puts: Vec<Put>) -> Self {
+        Self { guards, then: Then { puts, ..Then::default() } }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::verdict::{Judgement, approves, moved};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::people::{Accepted, Approval, Proposal, Stand};
-use kernel::unit::{Guard, Put, Then, Unit};
+use kernel::unit::{Guard, Put, Unit};
 use serde_json::{Value, json};
 use std::sync::{Arc, PoisonError};
 
@@ -93,7 +93,7 @@ impl Engine {
         puts.extend(approval.map(|id| approves(doing, id)));
         puts.push(doing.action(&outcome));
         let guards = approval.map(Guard::Pending).into_iter().collect();
-        match self.wrote(doing, Unit { guards, then: Then { puts, ..Then::default() } }).await? {
+        match self.wrote(doing, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
                 self.halted_again(halts).await;

@@ -6,7 +6,7 @@ use crate::Engine;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset, AssetStatus};
-use kernel::unit::{Guard, Put, Then, Unit};
+use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
 /// What an amount of 39 digits leaves room for.
@@ -87,7 +87,7 @@ impl Engine {
             let version = standing.assets_version;
             let guards = vec![Guard::Resource { name: "assets".into(), version }];
             let puts = vec![Put::Asset(asset), doing.action(&outcome)];
-            let unit = Unit { guards, then: Then { puts, ..Then::default() } };
+            let unit = Unit::guarded(guards, puts);
             if let Ok(at) = self.wrote(doing, unit).await? {
                 self.refresh().await?;
                 return Ok((outcome, at));
