@@ -6,12 +6,11 @@
 use kernel::answer::Cause;
 use kernel::audit::proof::{Chain, Findings, Kept, Proof, Seals, Stored};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
-use kernel::audit::{Hash, OPERATORS, WORLD, genesis};
+use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
 use kernel::ports::audit::{Audit, History, Trail};
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
-use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -121,23 +120,6 @@ pub fn kept(text: &str) -> Option<Kept> {
     let (number, root, mac) = (parts.next()?, parts.next()?, parts.next()?);
     let kept = Kept { number: number.parse().ok()?, root: unhex(root)?, mac: unhex(mac)? };
     parts.next().is_none().then_some(kept)
-}
-
-/// A hash in hexadecimal digits.
-pub fn hex(hash: &Hash) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in hash {
-        // a text takes whatever is written to it
-        let _whole = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-fn unhex(text: &str) -> Option<Hash> {
-    let digits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let byte = |at: usize| u8::from_str_radix(text.get(at..at.checked_add(2)?)?, 16).ok();
-    let bytes: Vec<u8> = (0..64).step_by(2).map(byte).collect::<Option<_>>()?;
-    bytes.try_into().ok().filter(|_| digits)
 }
 
 /// Computes all of the audit again. Memory is bounded by the units whose entries lie far apart: one

@@ -191,11 +191,7 @@ impl Sealing {
 #[cfg(test)]
 mod tests {
     use super::{Cover, SealKey};
-    use crate::audit::Hash;
-
-    fn hex(hash: Hash) -> String {
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
+    use crate::audit::hex;
 
     #[test]
     fn the_mac_is_that_of_rfc_4231() {
@@ -217,7 +213,7 @@ mod tests {
             ),
         ];
         for (key, message, mac) in cases {
-            assert_eq!(hex(SealKey::new(&key).mac(message)), mac);
+            assert_eq!(hex(&SealKey::new(&key).mac(message)), mac);
         }
         assert!(!format!("{:?}", SealKey::new(b"Jefe")).contains("Jefe"));
     }

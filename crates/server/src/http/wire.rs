@@ -21,11 +21,6 @@ pub fn time(at: Millis) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// An id in either of its spellings, in either case: the 26 characters of a ULID, or UUID text of the
 /// same 128 bits (8-4-4-4-12). Nothing else: an id has no third name.
 pub fn id(text: &str) -> Option<Id> {

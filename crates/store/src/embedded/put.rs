@@ -105,7 +105,7 @@ fn message_id(message: &Outgoing) -> String {
     let (event, at) = (message.topic.to_owned(), 0);
     let (from, to, caller, detail) = (None, 0, None, None);
     let entry = Entry { seq: message.n, at, from, to, event, caller, detail };
-    let hash = super::text::hex(&link(genesis(message.id), &entry));
+    let hash = kernel::audit::hex(&link(genesis(message.id), &entry));
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
     format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }

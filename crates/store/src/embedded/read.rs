@@ -93,9 +93,7 @@ pub(super) fn entries(text: &str) -> rusqlite::Result<Vec<Stored>> {
 }
 
 fn hash_of(text: &str) -> rusqlite::Result<Hash> {
-    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    let hash = bytes.and_then(|bytes| bytes.try_into().ok());
+    let hash = text.get(..64).and_then(kernel::audit::unhex);
     hash.ok_or_else(|| text::damaged(0, "not a hash"))
 }
 

@@ -107,14 +107,3 @@ pub(super) fn uint(value: i64) -> u64 {
 
 /// A moment that nothing reasonable is due after: a clock was wrong when it was written.
 pub(super) const ABSURD: Millis = 3_600_000;
-
-/// A hash as it is read.
-pub(super) fn hex(hash: &[u8; 32]) -> String {
-    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
-    let mut text = String::with_capacity(64);
-    for byte in hash {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 0xf));
-    }
-    text
-}

@@ -185,7 +185,7 @@ impl Group<'_> {
                 added.text.push(',');
             }
             let Entry { seq, at, from, to, event, caller, detail } = &entry;
-            let hash = text::hex(&added.chain);
+            let hash = audit::hex(&added.chain);
             let entry = (seq, at, from, to, event, caller, detail, hash, unit);
             added.text += &serde_json::to_string(&entry)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, COIN, id};
 use crate::people::action;
 use crate::site::fund;
-use kernel::audit::{Entry, Hash, OPERATORS, UnitDigest, WORLD, birth, deed, genesis, link};
+use kernel::audit::{Entry, Hash, OPERATORS, UnitDigest, WORLD, birth, deed, genesis, hex, link};
 use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::people::Acted;
@@ -79,10 +79,6 @@ fn acted(db: &Connection) -> Vec<Told> {
     };
     let mut ask = db.prepare(sql).expect("the table");
     ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
-}
-
-fn hex(hash: &Hash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// External movements, each with the number of its group write and its hash.

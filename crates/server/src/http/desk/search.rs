@@ -9,6 +9,7 @@ use super::{cursor, limit, silent};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use kernel::audit::hex;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId, Serial};
 use kernel::life::Side;
@@ -258,8 +259,8 @@ pub(in super::super) async fn get(
         event: linked.entry.event,
         caller: linked.entry.caller,
         detail: linked.entry.detail,
-        prev_hash: wire::hex(&linked.prev),
-        hash: wire::hex(&linked.hash),
+        prev_hash: hex(&linked.prev),
+        hash: hex(&linked.hash),
     };
     let (_, precision) = wire::asset(&app.engine.assets(), record.terms.asset);
     let intent = intent(table, &record);
