@@ -1,5 +1,6 @@
 //! Operators: the list of accounts, and their status.
 
+use super::asked::{Asked, limit};
 use super::body::Body;
 use super::caller::{Acts, Watches, user};
 use super::desk::done;
@@ -8,8 +9,7 @@ use super::segments::Segments;
 use super::weigh::Names;
 use super::{App, made, names, unknown, wire};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use engine::deeds::Deed;
@@ -74,13 +74,9 @@ pub struct AccountRow {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Accounts>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
-    let limit = which.limit.unwrap_or(100);
-    if !(10..=1000).contains(&limit) {
-        return Err(Refusal::bad("`limit`: from 10 to 1000"));
-    }
+    let limit = limit(which.limit, 100, 10..=1000)?;
     let whose = match which.user {
         Some(id) => Whose::User(user(id)?),
         None => Whose::After(which.after, limit),

@@ -1,11 +1,11 @@
 //! Operators: the audit computed again, and its seals.
 
+use super::asked::{Asked, limit};
 use super::caller::Watches;
 use super::error::{Problem, Refusal};
-use super::{App, unknown, wire};
+use super::{App, silent, unknown, wire};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use engine::audit::{Said, kept};
 use kernel::audit::hex;
 use kernel::audit::proof::Findings;
@@ -120,9 +120,8 @@ pub fn proof(found: &Findings) -> AuditProof {
 pub(super) async fn verify(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    against: Result<Query<Against>, QueryRejection>,
+    Asked(Against { seal }): Asked<Against>,
 ) -> Result<Json<AuditProof>, Refusal> {
-    let Query(Against { seal }) = against.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let kept = match seal.as_deref().map(kept) {
         Some(None) => return Err(Refusal::bad("`seal`: as NUMBER:ROOT:MAC, as the log says it")),
         Some(kept) => kept,
@@ -164,17 +163,10 @@ pub(super) struct Which {
 pub(super) async fn seals(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Seals>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
-    let limit = which.limit.unwrap_or(100);
-    if !(1..=1000).contains(&limit) {
-        return Err(Refusal::bad("`limit`: from 1 to 1000"));
-    }
-    let found = app.sealer.seals(which.before, limit).await.map_err(|cause| {
-        unknown("seals", &cause);
-        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    })?;
+    let limit = limit(which.limit, 100, 1..=1000)?;
+    let found = app.sealer.seals(which.before, limit).await.map_err(silent("seals"))?;
     let next = found.last().filter(|last| last.number > 1).map(|last| last.number);
     Ok(Json(Seals { seals: found.iter().map(row).collect(), next }))
 }

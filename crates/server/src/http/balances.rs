@@ -2,10 +2,9 @@
 
 use super::caller::{Reads, own};
 use super::error::Refusal;
-use super::{App, unknown, wire};
+use super::{App, silent, wire};
 use axum::Json;
 use axum::extract::State;
-use kernel::code::Code;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::life::Place;
 use kernel::money::Asset;
@@ -89,10 +88,7 @@ async fn of_ledger(
 
 /// What is on its way out of ledgers that debit at once; one that holds shows it as frozen.
 async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
-    let open = app.engine.journal().open_of(user).await.map_err(|cause| {
-        unknown("balances", &cause);
-        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    })?;
+    let open = app.engine.journal().open_of(user).await.map_err(silent("balances"))?;
     let mut flying = Flying::new();
     for record in open {
         let System::Ledger(source) = record.terms.source.system else { continue };

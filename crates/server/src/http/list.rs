@@ -1,13 +1,13 @@
 //! The caller's own transfers, newest first.
 
+use super::asked::{Asked, limit};
 use super::caller::{Reads, own};
 use super::error::{Problem, Refusal};
 use super::shown::{self, Transfer};
-use super::{App, unknown, wire};
+use super::{App, silent, wire};
 use crate::auth::{Caller, Scope};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, Millis, Serial};
 use kernel::ports::office::Search;
@@ -68,20 +68,14 @@ pub struct Page {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    wanted: Result<Asked<Wanted>, Refusal>,
 ) -> Result<Json<Page>, Refusal> {
     let whose = whose(&caller)?;
-    let Query(wanted) = wanted.map_err(|fault| Refusal::bad(fault.body_text()))?;
-    let limit = wanted.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Refusal::bad(format!("`limit`: from 1 to {MOST}")));
-    }
+    let Asked(wanted) = wanted?;
+    let limit = limit(wanted.limit, USUAL, 1..=MOST)?;
     // one more than is shown tells whether there are more
     let search = wanted.search(&app, Search { limit: limit.saturating_add(1), ..whose })?;
-    let mut found = app.office.transfers(search).await.map_err(|cause| {
-        unknown("list", &cause);
-        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    })?;
+    let mut found = app.office.transfers(search).await.map_err(silent("list"))?;
     let more = found.len() > limit;
     found.truncate(limit);
     let last = found.last().and_then(|record| record.serial).filter(|_| more);

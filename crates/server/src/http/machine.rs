@@ -2,13 +2,12 @@
 
 use super::caller::Peeks;
 use super::error::Refusal;
-use super::{App, openapi, unknown};
+use super::{App, openapi, silent};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use kernel::code::Code;
 use kernel::ports::ledger::Heard;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -102,12 +101,8 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
 )]
 pub(super) async fn metrics(State(app): State<Arc<App>>, _: Peeks) -> Result<Response, Refusal> {
     let journal = app.engine.journal();
-    let silent = |cause| {
-        unknown("metrics", &cause);
-        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    };
-    let counts = journal.counts().await.map_err(silent)?;
-    app.metrics.cases(&journal.open_cases().await.map_err(silent)?);
+    let counts = journal.counts().await.map_err(silent("metrics"))?;
+    app.metrics.cases(&journal.open_cases().await.map_err(silent("metrics"))?);
     app.metrics.counted(app.engine.flows(), &counts, journal.now());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())

@@ -1,6 +1,7 @@
 //! The door: routes, the order of checks, the shape of answers.
 
 pub mod accounts;
+pub mod asked;
 pub mod audit;
 pub mod backup;
 pub mod balances;
@@ -107,4 +108,12 @@ pub fn router(app: Arc<App>) -> Router {
 /// Logs what a caller is not told.
 fn unknown(what: &'static str, cause: &Cause) {
     tracing::error!(%cause, "{what}: outcome unknown");
+}
+
+/// The journal did not answer a question.
+fn silent(what: &'static str) -> impl Fn(Cause) -> error::Refusal {
+    move |cause| {
+        unknown(what, &cause);
+        error::Refusal::because(Code::SystemError, "The journal does not answer at the moment")
+    }
 }

@@ -1,5 +1,6 @@
 //! Operators: external money in and out, and the proof that nothing was lost.
 
+use super::asked::Asked;
 use super::body::{self, Body};
 use super::caller::{Acts, Watches, user};
 use super::error::{Problem, Refusal};
@@ -7,8 +8,7 @@ use super::weigh::Names;
 use super::{App, names, unknown, wire};
 use crate::auth::Caller;
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::conservation::Report;
@@ -254,9 +254,8 @@ pub struct Break {
 pub(super) async fn conservation(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Proof>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let last = app.engine.report().filter(|_| !which.fresh);
     let report = match last {
         Some(report) => report,

@@ -1,5 +1,6 @@
 //! Internal transfers: create and get.
 
+use super::asked::Asked;
 use super::body::{self, Body};
 use super::caller::{Creates, Reads, acts_for};
 use super::dry::{self, DryRun};
@@ -9,12 +10,11 @@ use super::openapi::said;
 use super::segments::Segments;
 use super::shown::{Outcome, Transfer, TransferStory, Unmade};
 use super::weigh::{Ask, Names};
-use super::{App, made, shown, unknown, wire};
+use super::{App, made, shown, silent, wire};
 use crate::auth::Caller;
 use crate::telemetry;
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
@@ -65,13 +65,13 @@ enum Made {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Creates(caller): Creates,
-    how: Result<Query<How>, QueryRejection>,
+    how: Result<Asked<How>, Refusal>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let ask = ask(&caller, &headers, &body)?;
     // a parameter that is ignored moves money that somebody meant to keep (`?dryrun=true`)
-    let Query(how) = how.map_err(|fault| Refusal::bad(fault.body_text()))?;
+    let Asked(how) = how?;
     if how.dry_run {
         return dry::would(&app, &ask).await;
     }
@@ -143,10 +143,7 @@ pub(super) async fn seen(
     let nothing = || Refusal::of(Code::NotFound);
     let id = wire::id(req_id).ok_or_else(nothing)?;
     telemetry::about(id);
-    let found = app.engine.transfer(id).await.map_err(|cause| {
-        unknown("get", &cause);
-        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
-    })?;
+    let found = app.engine.transfer(id).await.map_err(silent("get"))?;
     let ours = |record: &Record| record.flow == app.internal && shown::may_see(caller, record);
     found.filter(|(record, _)| ours(record)).ok_or_else(nothing)
 }

@@ -1,15 +1,16 @@
 //! What waits for the eyes of another person.
 
+use super::super::asked::Asked;
 use super::super::body::Body;
 use super::super::caller::{Approves, Watches};
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
+use super::super::silent;
 use super::super::{App, wire};
 use super::done::{self, Done, Why};
-use super::{cursor, limit, silent};
+use super::{cursor, limit};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::deeds::Deed;
@@ -87,9 +88,8 @@ pub struct ApprovalRow {
 pub(in super::super) async fn list(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Approvals>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let unfit = || Refusal::bad("`status`: `PENDING`, `APPROVED` or `REJECTED`");
     let stand = which.status.as_deref().map(|text| Stand::parse(text).ok_or_else(unfit));
     let (before, limit) = (cursor::<Id>(which.cursor.as_deref())?, limit(which.limit)?);

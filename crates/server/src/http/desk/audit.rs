@@ -1,12 +1,13 @@
 //! What people did: who, why and when.
 
+use super::super::asked::Asked;
 use super::super::caller::Watches;
 use super::super::error::{Problem, Refusal};
+use super::super::silent;
 use super::super::{App, wire};
-use super::{cursor, limit, silent};
+use super::{cursor, limit};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use kernel::people::Acted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -78,9 +79,8 @@ pub struct ActionRow {
 pub(in super::super) async fn list(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Actions>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let (before, limit) = (cursor(which.cursor.as_deref())?, limit(which.limit)?);
     let found = app.office.actions(which.subject.map(Into::into), before, limit).await;
     let found = found.map_err(silent("audit"))?;

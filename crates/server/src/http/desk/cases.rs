@@ -1,16 +1,16 @@
 //! Questions for people: the list, one with its notes, and what is added to it.
 
+use super::super::asked::Asked;
 use super::super::body::Body;
 use super::super::caller::{Acts, Watches};
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
+use super::super::silent;
 use super::super::{App, wire};
 use super::done::{self, Done};
-use super::{cursor, limit, silent};
-use crate::auth::Caller;
+use super::{cursor, limit};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::deeds::Deed;
@@ -136,9 +136,8 @@ pub struct Comment {
 pub(in super::super) async fn list(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Cases>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let open = match which.status.as_deref() {
         None | Some("open" | "OPEN") => Some(true),
         Some("closed" | "CLOSED") => Some(false),
@@ -225,7 +224,7 @@ pub(in super::super) async fn assign(
     let form: Assign = body.read()?;
     words("to", &form.to, 128)?;
     let deed = Deed::Assign { case, to: form.to.as_str().into() };
-    note(&app, &caller, &headers, form.reason.as_deref().unwrap_or("assigned"), deed).await
+    done::done(&app, &caller, &headers, form.reason.as_deref().unwrap_or("assigned"), deed).await
 }
 
 /// Adds words to a case.
@@ -253,17 +252,7 @@ pub(in super::super) async fn comment(
     let form: Comment = body.read()?;
     words("text", &form.text, 2000)?;
     let deed = Deed::Comment { case, text: form.text.as_str().into() };
-    note(&app, &caller, &headers, "commented", deed).await
-}
-
-async fn note(
-    app: &App,
-    caller: &Caller,
-    headers: &HeaderMap,
-    reason: &str,
-    deed: Deed,
-) -> Result<Response, Refusal> {
-    done::done(app, caller, headers, reason, deed).await
+    done::done(&app, &caller, &headers, "commented", deed).await
 }
 
 /// Words that people can read later; a line may end.

@@ -132,9 +132,16 @@ pub(in super::super) async fn performed(
     deed: Deed,
 ) -> Result<Performed, Refusal> {
     ops::reason(reason)?;
+    one(app, caller, &key(app, headers)?, reason, deed).await
+}
+
+/// The key under which it is done once: the caller's, or one of our own.
+///
+/// # Errors
+/// The caller's is unfit.
+pub(super) fn key(app: &App, headers: &HeaderMap) -> Result<String, Refusal> {
     let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
-    let key = body::key(headers, None)?.unwrap_or_else(own);
-    one(app, caller, &key, reason, deed).await
+    Ok(body::key(headers, None)?.unwrap_or_else(own))
 }
 
 /// Does it under that key.

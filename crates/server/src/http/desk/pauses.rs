@@ -1,12 +1,13 @@
 //! What stands until a person lifts it: flows, ledgers, assets, accounts.
 
+use super::super::asked::Asked;
 use super::super::body::Body;
 use super::super::caller::{Acts, Watches, user};
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
+use super::super::silent;
 use super::super::{App, wire};
 use super::done::{self, Done};
-use super::silent;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -167,11 +168,9 @@ pub(in super::super) async fn lift(
     State(app): State<Arc<App>>,
     Acts(caller): Acts,
     Segments(id): Segments<u64>,
-    query: Result<axum::extract::Query<Reason>, axum::extract::rejection::QueryRejection>,
+    Asked(Reason { reason }): Asked<Reason>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let axum::extract::Query(Reason { reason }) =
-        query.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let reason = reason.unwrap_or_else(|| "lifted".to_owned());
     done::done(&app, &caller, &headers, &reason, Deed::Unpause(id)).await
 }

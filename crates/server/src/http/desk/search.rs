@@ -1,14 +1,15 @@
 //! Every transfer, for operators: found by what they have in common, and looked at one by one.
 
+use super::super::asked::Asked;
 use super::super::caller::{Watches, user};
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
 use super::super::shown::{self, Transfer};
+use super::super::silent;
 use super::super::{App, list, wire};
-use super::{cursor, limit, silent};
+use super::{cursor, limit};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use kernel::audit::hex;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId, Serial};
@@ -167,9 +168,8 @@ pub struct Intent {
 pub(in super::super) async fn find(
     State(app): State<Arc<App>>,
     Watches(_): Watches,
-    which: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Json<Found>, Refusal> {
-    let Query(which) = which.map_err(|fault| Refusal::bad(fault.body_text()))?;
     let search = search(&app, which)?;
     let limit = search.limit;
     let records = app.office.transfers(search).await.map_err(silent("transfers"))?;

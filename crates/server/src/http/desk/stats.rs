@@ -2,8 +2,8 @@
 
 use super::super::caller::Watches;
 use super::super::error::Refusal;
+use super::super::silent;
 use super::super::{App, wire};
-use super::silent;
 use axum::Json;
 use axum::extract::State;
 use kernel::ids::FlowId;

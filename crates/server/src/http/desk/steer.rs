@@ -1,7 +1,7 @@
 //! What an operator does with one transfer, or with many.
 
 use super::super::App;
-use super::super::body::{self, Body};
+use super::super::body::Body;
 use super::super::caller::Acts;
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
@@ -98,7 +98,7 @@ pub(in super::super) async fn retry(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer((&app, &caller), (&id, "retry"), &headers, &body).await
+    steer((&app, &caller), (&id, Deed::Retry), &headers, &body).await
 }
 
 /// Asks the ledger of the transfer's open call what it stored. Works under HALT; where an answer is
@@ -124,7 +124,7 @@ pub(in super::super) async fn ask(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer((&app, &caller), (&id, "ask"), &headers, &body).await
+    steer((&app, &caller), (&id, Deed::Ask), &headers, &body).await
 }
 
 /// Holds the transfer where it stands.
@@ -149,7 +149,7 @@ pub(in super::super) async fn pause(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer((&app, &caller), (&id, "pause"), &headers, &body).await
+    steer((&app, &caller), (&id, Deed::PauseTransfer), &headers, &body).await
 }
 
 /// Lets the transfer go on: every pause of it is lifted.
@@ -174,16 +174,15 @@ pub(in super::super) async fn resume(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    steer((&app, &caller), (&id, "resume"), &headers, &body).await
+    steer((&app, &caller), (&id, Deed::ResumeTransfer), &headers, &body).await
 }
 
 async fn steer(
     (app, caller): (&App, &Caller),
-    (id, action): (&str, &str),
+    (id, deed): (&str, fn(Id) -> Deed),
     headers: &HeaderMap,
     body: &Body,
 ) -> Result<Response, Refusal> {
-    let deed = deed(action).ok_or(Code::NotFound)?;
     let id = wire::id(id).ok_or(Code::NotFound)?;
     let why: Why = body.read()?;
     done::done(app, caller, headers, &why.reason, deed(id)).await
@@ -216,8 +215,7 @@ pub(in super::super) async fn steer_many(
     if !(1..=MANY).contains(&ids.len()) {
         return Err(Refusal::bad(format!("field `ids`: from 1 to {MANY}")));
     }
-    let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
-    let key = body::key(&headers, None)?.unwrap_or_else(own);
+    let key = done::key(&app, &headers)?;
     let mut results = Vec::with_capacity(ids.len());
     for id in ids {
         let performed = match wire::id(&id) {
