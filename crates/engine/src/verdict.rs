@@ -17,7 +17,7 @@ use kernel::life::Step;
 use kernel::people::Stand;
 use kernel::ports::ledger::{Form, Stored};
 use kernel::record::{Facts, Record};
-use kernel::unit::{Guard, Op, Operation, Outcome as Ended, Put, Then, Unit};
+use kernel::unit::{Event, Guard, Op, Operation, Outcome as Ended, Put, Then, Unit};
 use std::sync::Arc;
 
 /// A transfer that moves so often while a verdict takes effect needs none.
@@ -64,6 +64,8 @@ impl Engine {
         approval: Option<Id>,
         judgement: &Judgement,
     ) -> Result<(Outcome, Millis), Stop> {
+        // the fence's intent is this deed's line in the history, and its only one
+        let mut told = false;
         for _ in 0..TRIES {
             let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
             let record = found.ok_or(Objection::NotFound("transfer"))?;
@@ -75,10 +77,15 @@ impl Engine {
             let (ledger, op) = self.open_call(&record)?;
             let held = match self.held_by(ledger, &op, judgement.verdict).await? {
                 Some(operation) => Some(operation),
-                None => self.fenced(doing, approval, &record, (ledger, &op)).await?,
+                None => {
+                    let fenced = self.fenced(doing, approval, &record, (ledger, &op)).await?;
+                    told |= fenced.is_some();
+                    fenced
+                }
             };
             let Some(operation) = held else { continue };
-            if let Some(done) = self.ruled(doing, approval, &record, operation).await? {
+            let line = (!told).then(|| doing.event(&record));
+            if let Some(done) = self.ruled(doing, approval, (&record, line), operation).await? {
                 return Ok(done);
             }
         }
@@ -159,13 +166,13 @@ impl Engine {
         Objection::NotPossible(why).into()
     }
 
-    /// Takes the edge of the answer that the ledger holds, in one unit with the deed. `None`: the
-    /// transfer moved before.
+    /// Takes the edge of the answer that the ledger holds, in one unit with the deed and its line in
+    /// the history, where that is yet to be written. `None`: the transfer moved before.
     async fn ruled(
         self: &Arc<Self>,
         doing: &Doing,
         approval: Option<Id>,
-        record: &Record,
+        (record, line): (&Record, Option<Event>),
         operation: Operation,
     ) -> Result<Option<(Outcome, Millis)>, Stop> {
         let receipt = Receipt::seq(operation.seq);
@@ -189,7 +196,7 @@ impl Engine {
         let state = table.state(planned.leads.straight.state).name.into();
         let outcome = Outcome::Resolved { verdict, said, state };
         planned.unit.guards.extend(approval.map(Guard::Pending));
-        planned.unit.then.events.insert(0, doing.event(record));
+        planned.unit.then.events.splice(0..0, line);
         planned.unit.then.puts.extend(approval.map(|id| approves(doing, id)));
         planned.unit.then.puts.push(doing.action(&outcome));
         match self.wrote(doing, planned.unit).await? {
