@@ -23,23 +23,13 @@ pub(in crate::cli) struct Why {
 /// One transfer.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops hold 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops release 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
+    after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops hold 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops release 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct Steer {
     /// The transfer.
     id: String,
     #[command(flatten)]
     why: Why,
-}
-
-/// Ask the ledger what it stored for a transfer's open call. Changes nothing.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
-pub(in crate::cli) struct Ask {
-    /// The transfer.
-    id: String,
-    #[command(flatten)]
-    desk: Desk,
 }
 
 /// Propose an answer to a transfer's open call; another person approves, and the ledger must bear
@@ -245,12 +235,6 @@ async fn post(global: &Global, why: &Why, path: &str, mut body: Value) -> Result
 pub(super) async fn steer(global: &Global, args: &Steer, action: &str) -> Result<(), Fault> {
     let path = format!("/ops/transfers/{}/{action}", escaped(&args.id));
     post(global, &args.why, &path, json!({})).await
-}
-
-pub(super) async fn ask(global: &Global, args: &Ask) -> Result<(), Fault> {
-    let path = format!("/ops/transfers/{}/ask", escaped(&args.id));
-    let body = Some(json!({ "reason": "asked from the command line" }));
-    act(global, (&args.desk, None), Scope::OpsAct, (Method::POST, &path), body).await
 }
 
 pub(super) async fn resolve(global: &Global, args: &Resolve) -> Result<(), Fault> {

@@ -7,7 +7,7 @@ use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
-use act::{Ask, Decide, Halt, NewAsset, NewPause, Resolve, SetAsset, Steer, Unpause};
+use act::{Decide, Halt, NewAsset, NewPause, Resolve, SetAsset, Steer, Unpause};
 use client::Client;
 use look::{Actions, Approvals, Cases, Find, One};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub(in crate::cli) enum Command {
     /// Make a transfer's next attempt due now.
     Retry(Steer),
     /// Ask the ledger what it stored for a transfer's open call.
-    Ask(Ask),
+    Ask(Steer),
     /// Hold a transfer where it stands.
     Hold(Steer),
     /// Let a held transfer go on.
@@ -98,7 +98,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
             Command::Find(args) => look::find(global, args).await,
             Command::Show(args) => look::one(global, args, "/transfers").await,
             Command::Retry(args) => act::steer(global, args, "retry").await,
-            Command::Ask(args) => act::ask(global, args).await,
+            Command::Ask(args) => act::steer(global, args, "ask").await,
             Command::Hold(args) => act::steer(global, args, "pause").await,
             Command::Release(args) => act::steer(global, args, "resume").await,
             Command::Resolve(args) => act::resolve(global, args).await,
