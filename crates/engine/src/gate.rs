@@ -47,10 +47,7 @@ impl Flags {
     }
 
     fn system_stands(&self, party: &Party) -> bool {
-        match party.system {
-            System::Ledger(ledger) => self.stands(Scope::Ledger(ledger)),
-            System::Chain(chain) => self.stands(Scope::Chain(chain)),
-        }
+        self.stands(system(party))
     }
 
     fn quiet(&self) -> bool {
@@ -59,18 +56,37 @@ impl Flags {
 
     /// Whether a transfer of these terms stands for its asset or one of its accounts.
     fn bars_terms(&self, terms: &Terms) -> bool {
-        let account = |party: &Party| match (party.system, &party.account) {
-            (System::Ledger(ledger), Account::User(user)) => {
-                self.stands(Scope::Account(*user, ledger))
-            }
-            (System::Ledger(_), Account::Named(_)) | (System::Chain(_), _) => false,
-        };
-        self.stands(Scope::Asset(terms.asset)) || account(&terms.source) || account(&terms.target)
+        finer(terms).any(|scope| self.stands(scope))
     }
 
     fn bars(&self, record: &Record) -> bool {
         self.stands(Scope::Transfer(record.id)) || self.bars_terms(&record.terms)
     }
+}
+
+fn system(party: &Party) -> Scope {
+    match party.system {
+        System::Ledger(ledger) => Scope::Ledger(ledger),
+        System::Chain(chain) => Scope::Chain(chain),
+    }
+}
+
+fn account(party: &Party) -> Option<Scope> {
+    match (party.system, &party.account) {
+        (System::Ledger(ledger), Account::User(user)) => Some(Scope::Account(*user, ledger)),
+        (System::Ledger(_), Account::Named(_)) | (System::Chain(_), _) => None,
+    }
+}
+
+/// The asset and the accounts of a transfer: others of its station may go on where one stands.
+fn finer(terms: &Terms) -> impl Iterator<Item = Scope> {
+    let accounts = [account(&terms.source), account(&terms.target)];
+    std::iter::once(Scope::Asset(terms.asset)).chain(accounts.into_iter().flatten())
+}
+
+/// Everything of a transfer that may be paused, but for its flow and itself.
+fn scopes(terms: &Terms) -> impl Iterator<Item = Scope> {
+    [system(&terms.source), system(&terms.target)].into_iter().chain(finer(terms))
 }
 
 /// What following the journal changed.
@@ -192,14 +208,15 @@ impl Gate {
         !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
     }
 
-    /// True where nothing but the flow may bar transfers of these terms: no ledger, asset or account.
-    pub(crate) fn admits(&self, terms: &Terms) -> bool {
+    /// What is paused of a flow and, where they are known, of a transfer's terms: the flow, one of
+    /// the systems, the asset, one of the accounts.
+    pub(crate) fn paused(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
         if !self.stops.load(Ordering::SeqCst) {
-            return true;
+            return None;
         }
         let flags = self.flags();
-        let system = |party: &Party| flags.system_stands(party);
-        !system(&terms.source) && !system(&terms.target) && !flags.bars_terms(terms)
+        let of_terms = terms.into_iter().flat_map(scopes);
+        std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
     }
 
     /// True where this transfer takes no step for itself, its asset or its accounts, while others of

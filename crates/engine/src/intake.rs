@@ -9,6 +9,7 @@ use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, Id};
+use kernel::people::Scope;
 use kernel::ports::meter::Seen;
 use kernel::record::{Account, Facts, Head, Record, System, Terms};
 use kernel::unit::{Hold, Put};
@@ -111,6 +112,12 @@ impl Engine {
         over.then_some(Code::Overloaded)
     }
 
+    /// What a person has to lift before a transfer of this flow and these terms is taken in;
+    /// without terms, before any of the flow is.
+    pub fn paused_for(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
+        self.gate.paused(flow, terms)
+    }
+
     /// How many transfers may wait to be opened.
     pub fn intake_room(&self) -> usize {
         self.intake.max_capacity()
@@ -122,7 +129,7 @@ impl Engine {
         if let Some(code) = self.shut(flow) {
             return Some(code);
         }
-        if !self.gate.admits(terms) {
+        if self.paused_for(flow, Some(terms)).is_some() {
             return Some(Code::Overloaded);
         }
         if terms.source == terms.target || terms.source.system == terms.target.system {

@@ -81,6 +81,9 @@ struct UnmadeItem {
     /// With `DUPLICATE_REQUEST`: the fields in which this differs from the first.
     #[schema(example = json!(["amount"]))]
     mismatched_fields: Option<Vec<String>>,
+    /// With `OVERLOADED`: what a person has to lift first, where something is paused.
+    #[schema(example = "ledger/SPOT")]
+    paused: Option<String>,
 }
 
 /// An item that was opened, ended FAILED or ROLLED_BACK, and moved nothing.

@@ -44,6 +44,10 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["amount"]))]
     pub mismatched_fields: Option<Vec<String>>,
+    /// With `OVERLOADED`: what a person has to lift first, where something is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ledger/SPOT")]
+    pub paused: Option<String>,
     /// With `ALREADY_DECIDED`: how it stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "REJECTED")]

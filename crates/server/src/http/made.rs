@@ -1,7 +1,7 @@
 //! Making a transfer, or finding out what became of it: what every spelling of a create shares.
 
 use super::error::Refusal;
-use super::weigh::{Ask, Names};
+use super::weigh::Ask;
 use super::{App, names, unknown};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
@@ -26,7 +26,7 @@ pub(super) async fn made(app: &App, ask: &Ask) -> Result<Accepted, Refusal> {
         Ok(accepted) => Ok(accepted),
         Err(Refused::Code(code)) => match replay(app, ask).await? {
             Some(accepted) => Ok(accepted),
-            None => Err(refusal(app, ask.names, code)),
+            None => Err(refusal(app, ask, code)),
         },
         Err(Refused::Mismatch(bound)) => Err(conflict(ask.mismatched(app, &bound))),
         Err(Refused::Unknown(cause)) => {
@@ -82,11 +82,22 @@ pub(super) async fn bound(app: &App, ask: &Ask) -> Result<Option<Record>, Refusa
     })
 }
 
-fn refusal(app: &App, spelt: Names, code: Code) -> Refusal {
-    if code == Code::Overloaded && app.engine.full() {
+fn refusal(app: &App, ask: &Ask, code: Code) -> Refusal {
+    if code != Code::Overloaded {
+        return names::refusal(app, ask.names, code);
+    }
+    if app.engine.full() {
         return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
-    names::refusal(app, spelt, code)
+    let terms = ask.terms(app).ok();
+    let Some(scope) = app.engine.paused_for(app.internal, terms.as_ref()) else {
+        return Refusal::of(code);
+    };
+    let (kind, name) = (scope.kind(), names::scope(app, scope));
+    let sentence = format!(
+        "The {kind} {name} is paused until a person lifts that; nothing was begun, try again later"
+    );
+    Refusal::because(code, sentence).with("paused", format!("{kind}/{name}"))
 }
 
 fn conflict(fields: Vec<String>) -> Refusal {

@@ -1,9 +1,10 @@
-//! Refusals of a name that say which names there are.
+//! Refusals of a name that say which names there are, and the names of what may be paused.
 
-use super::App;
 use super::error::{Refusal, sentence};
 use super::weigh::Names;
+use super::{App, wire};
 use kernel::code::Code;
+use kernel::people::Scope;
 
 /// More than these are not listed: a refusal stays short.
 const MOST: usize = 50;
@@ -23,6 +24,18 @@ pub fn refusal(app: &App, spelt: Names, code: Code) -> Refusal {
         Vec::new()
     };
     Refusal::because(code, listed(sentence(code), &there_are))
+}
+
+/// How people spell something that may be paused: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+pub fn scope(app: &App, scope: Scope) -> String {
+    match scope {
+        Scope::Flow(flow) => app.engine.flows().table(flow).flow.to_owned(),
+        Scope::Ledger(ledger) => ledger.name().to_owned(),
+        Scope::Chain(chain) => chain.to_string(),
+        Scope::Asset(asset) => wire::asset(&app.engine.assets(), asset).0,
+        Scope::Account(user, ledger) => format!("{user}/{}", ledger.name()),
+        Scope::Transfer(id) => id.to_string(),
+    }
 }
 
 fn listed(sentence: &str, names: &[String]) -> String {

@@ -6,7 +6,7 @@ use super::super::caller::{Acts, Watches, user};
 use super::super::error::{Problem, Refusal};
 use super::super::segments::Segments;
 use super::super::silent;
-use super::super::{App, wire};
+use super::super::{App, names, wire};
 use super::done::{self, Done};
 use axum::Json;
 use axum::extract::State;
@@ -81,18 +81,10 @@ pub(in super::super) async fn list(
 }
 
 fn shown(app: &App, paused: &Paused) -> Pause {
-    let name = match paused.scope {
-        Scope::Flow(flow) => app.engine.flows().table(flow).flow.to_owned(),
-        Scope::Ledger(ledger) => ledger.name().to_owned(),
-        Scope::Chain(chain) => chain.to_string(),
-        Scope::Asset(asset) => wire::asset(&app.engine.assets(), asset).0,
-        Scope::Account(user, ledger) => format!("{user}/{}", ledger.name()),
-        Scope::Transfer(id) => id.to_string(),
-    };
     Pause {
         id: paused.number,
         kind: paused.scope.kind(),
-        name,
+        name: names::scope(app, paused.scope),
         reason: paused.reason.to_string(),
         by: paused.caller.to_string(),
         at: wire::time(paused.at),

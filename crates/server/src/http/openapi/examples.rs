@@ -126,6 +126,7 @@ pub(super) fn problem(code: Code, schema: &Value, schemas: &Value) -> Value {
         body.insert("message".to_owned(), (*message).into());
         body.remove("outcome");
         body.remove("mismatched_fields");
+        body.remove("paused");
     }
     body.insert("error".to_owned(), sentence(code).into());
     body.insert("code".to_owned(), code.name().into());

@@ -103,6 +103,12 @@ async fn what_is_paused_opens_nothing_until_it_is_lifted() {
         let before = door.rows().await;
         let refused = door.post(("4001", USER), CREATE, transfer("1", kind)).await;
         assert_eq!((refused.status, refused.code()), (503, "OVERLOADED"), "{kind}: {refused:?}");
+        assert_eq!(refused.body["paused"], json!(format!("{kind}/{name}")), "{refused:?}");
+        let sentence = refused.body["error"].as_str().expect("a sentence");
+        assert!(sentence.contains(&format!("The {kind} {name} is paused")), "{sentence}");
+        let many = json!({"transfers": [transfer("1", kind)]});
+        let many = door.post(("4001", USER), "/api/v1/internal_transfers", many).await;
+        assert_eq!(many.body["results"][0]["paused"], refused.body["paused"], "{many:?}");
         assert_eq!(door.rows().await, before, "{kind}: nothing was opened");
         let id = paused.body["pause_id"].as_u64().expect("a number");
         let lifted =
