@@ -1,6 +1,7 @@
 //! One journal write for many transfers, and where each goes after it.
 
 use crate::Engine;
+use crate::late::Late;
 use crate::limits;
 use crate::order::{Opening, Order};
 use crate::plan::{Leads, Planned, Reach};
@@ -74,6 +75,7 @@ struct Rest {
     again: Vec<Job>,
     unsure: Vec<(Kept, Cause)>,
     lost: Vec<Id>,
+    late: Vec<Late>,
     full: bool,
 }
 
@@ -95,6 +97,7 @@ impl Engine {
             for (kept, wrote) in kept.into_iter().zip(wrote) {
                 self.settle(kept, wrote, &mut rest);
             }
+            self.too_late(std::mem::take(&mut rest.late)).await;
             self.reread(&mut rest).await;
             jobs = rest.again;
             jobs.extend(self.advance(rest.moved));
@@ -143,6 +146,7 @@ impl Engine {
                 },
                 // another worker moved it: what stands in the journal counts
                 Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
+                    rest.late.extend(self.late(&kept));
                     rest.lost.push(kept.record.id);
                 }
             },
@@ -161,9 +165,17 @@ impl Engine {
                 if cause.class == "CONTRADICTION" {
                     self.contradicted(&kept.record, &cause.to_string());
                 }
+                rest.late.extend(self.late(&kept));
                 rest.unsure.push((kept, cause));
             }
         }
+    }
+
+    /// The answer of a unit that may not have been written, since another one may stand in its place.
+    fn late(&self, kept: &Kept) -> Option<Late> {
+        let Why::Answered(answer) = &kept.why else { return None };
+        let (ledger, operation) = self.plan.operation(&kept.record, answer)?;
+        Some(Late { record: kept.record.clone(), ledger, operation })
     }
 
     /// The record as the written unit left it; `None` where it is no longer in our hands.

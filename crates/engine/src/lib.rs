@@ -15,6 +15,7 @@ mod halt;
 mod held;
 mod identity;
 mod intake;
+mod late;
 mod limits;
 mod order;
 mod pauses;

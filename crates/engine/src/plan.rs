@@ -284,21 +284,30 @@ impl Plan {
 
     /// The answer of a ledger outside the journal's database, as a row.
     fn receipt(&self, record: &Record, answer: &Answer, then: &mut Then) {
-        let Some(act) = self.table(record.flow).makes(record.head.state) else { return };
-        let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
-            return;
-        };
+        let found = self.operation(record, answer);
+        then.puts.extend(found.map(|(ledger, operation)| Put::Receipt { ledger, operation }));
+    }
+
+    /// What a ledger outside the journal's database says that it holds, by its answer to a record's
+    /// call.
+    pub(crate) fn operation(
+        &self,
+        record: &Record,
+        answer: &Answer,
+    ) -> Option<(LedgerId, Operation)> {
+        let act = self.table(record.flow).makes(record.head.state)?;
+        let (ledger, op) = (self.ledger_of(record, act)?, self.op(record, act)?);
         if self.enlisted(ledger) {
-            return;
+            return None;
         }
         let (outcome, seq) = match answer {
             Answer::Done(receipt) => (Outcome::Done, receipt.seq),
             // as the ledger lists it, so that the receipt equals the operation
             Answer::Rejected(why, receipt) if why.code == FENCED => (Outcome::Fenced, receipt.seq),
             Answer::Rejected(why, receipt) => (Outcome::Rejected(why.clone()), receipt.seq),
-            Answer::Dead(_) | Answer::Unknown(_) => return,
+            Answer::Dead(_) | Answer::Unknown(_) => return None,
         };
-        then.puts.push(Put::Receipt { ledger, operation: Operation { seq, op, outcome } });
+        Some((ledger, Operation { seq, op, outcome }))
     }
 
     /// Follows on from where a way stands, and completes its unit.

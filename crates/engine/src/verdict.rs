@@ -7,6 +7,7 @@
 use crate::Engine;
 use crate::cases::stands_at;
 use crate::deeds::{Doing, Objection, Outcome, Said, Stop, Verdict};
+use crate::late::Late;
 use crate::plan::{FENCED, Reach};
 use crate::race::caught;
 use crate::wire::Begun;
@@ -66,11 +67,13 @@ impl Engine {
     ) -> Result<(Outcome, Millis), Stop> {
         // the fence's intent is this deed's line in the history, and its only one
         let mut told = false;
+        let mut heard = None;
         for _ in 0..TRIES {
             let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
             let record = found.ok_or(Objection::NotFound("transfer"))?;
             let state = self.plan.table(record.flow).state(record.head.state).name;
             if state != &*judgement.state {
+                self.too_late(heard.into_iter().collect()).await;
                 return self.overtaken(doing, approval, state).await;
             }
             self.may_be(&record, judgement.verdict)?;
@@ -85,6 +88,7 @@ impl Engine {
             };
             let Some(operation) = held else { continue };
             let line = (!told).then(|| doing.event(&record));
+            heard = Some(Late { record: record.clone(), ledger, operation: operation.clone() });
             if let Some(done) = self.ruled(doing, approval, (&record, line), operation).await? {
                 return Ok(done);
             }
@@ -115,11 +119,7 @@ impl Engine {
             Ended::Fenced | Ended::Rejected(_) if verdict == Verdict::Done => {
                 not(format!("{name} holds a refusal under this key; its repeat will take it"))
             }
-            Ended::Fenced => Ok(Some(operation)),
-            Ended::Done | Ended::Rejected(_) if operation.op != *op => {
-                not(format!("{name} holds another operation under this key"))
-            }
-            Ended::Done | Ended::Rejected(_) => Ok(Some(operation)),
+            Ended::Fenced | Ended::Done | Ended::Rejected(_) => mine(name, op, operation).map(Some),
         }
     }
 
@@ -152,7 +152,7 @@ impl Engine {
         drop(ticket);
         let heard = heard.ok_or(Cause::of("PANIC"))?;
         match self.said(ledger, known, heard)? {
-            Stored::Found(operation) => Ok(Some(operation)),
+            Stored::Found(operation) => mine(ledger.name(), op, operation).map(Some),
             Stored::Nothing => Err(Cause::of("BAD_REPLY").into()),
         }
     }
@@ -236,6 +236,15 @@ impl Engine {
             Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::Acted)),
         }
     }
+}
+
+/// The operation, where it is of the open call. A fence knows only the key.
+fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
+    if operation.outcome == Ended::Fenced || operation.op == *op {
+        return Ok(operation);
+    }
+    let why = format!("{name} holds another operation under this key");
+    Err(Objection::NotPossible(why).into())
 }
 
 pub(crate) fn approves(doing: &Doing, id: Id) -> Put {

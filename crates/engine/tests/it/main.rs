@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod audit;
+mod between;
 mod cases;
 mod conservation;
 mod deeds;

@@ -9,7 +9,7 @@ use kernel::ports::clock::Rng as _;
 use kernel::ports::ledger::{
     Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
 };
-use kernel::unit::{Key, Op, Operation};
+use kernel::unit::{Key, Op, Operation, Outcome};
 use ledgers::spot::Spot;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +35,36 @@ pub(crate) enum Mood {
     Silent,
     /// Fences are executed, and nobody hears of it; nothing else goes wrong.
     LoseFences,
+    /// Proofs are made (questions, fences, totals), and heard of when the test lets them.
+    LateProofs(Arc<Stile>),
+}
+
+/// Where replies wait for the test.
+#[derive(Debug)]
+pub(crate) struct Stile {
+    came: Semaphore,
+    open: Semaphore,
+}
+
+impl Stile {
+    pub(crate) fn shut() -> Arc<Self> {
+        Arc::new(Self { came: Semaphore::new(0), open: Semaphore::new(0) })
+    }
+
+    /// Waits until one more reply stands here.
+    pub(crate) async fn one(&self) {
+        self.came.acquire().await.expect("it is never closed").forget();
+    }
+
+    /// Lets so many go.
+    pub(crate) fn lets(&self, replies: usize) {
+        self.open.add_permits(replies);
+    }
+
+    async fn pass(&self) {
+        self.came.add_permits(1);
+        self.open.acquire().await.expect("it is never closed").forget();
+    }
 }
 
 /// What is told otherwise than it is.
@@ -44,6 +74,8 @@ pub(crate) enum Lie {
     Totals { users: i128, clearing: i128 },
     /// The first operation of a list moved one unit more.
     Amount,
+    /// Nothing is found, and fences are said to stand where something was executed.
+    Fences,
 }
 
 struct Inner {
@@ -101,6 +133,11 @@ impl Way {
         self.inner().lie = Some(lie);
     }
 
+    /// From now on it tells what is.
+    pub(crate) fn honest(&self) {
+        self.inner().lie = None;
+    }
+
     fn reach(&self) -> Result<Arc<Spot>, Cause> {
         self.inner().leads_to.clone().ok_or(TIMEOUT)
     }
@@ -115,6 +152,19 @@ impl Way {
             tokio::time::sleep(Duration::from_millis(Chance.next() % 6)).await;
         }
         self.reach()
+    }
+
+    /// A reply that was proven, once the test lets it go.
+    async fn proven<T>(&self, heard: Heard<T>) -> Heard<T> {
+        let mood = self.inner().mood.clone();
+        if let Mood::LateProofs(stile) = mood {
+            stile.pass().await;
+        }
+        heard
+    }
+
+    fn denies(&self) -> bool {
+        matches!(self.inner().lie, Some(Lie::Fences))
     }
 
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Heard<Vec<Answer>> {
@@ -185,7 +235,19 @@ impl Ledger for Way {
     }
 
     fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        reached!(self, spot => spot.query(known, key))
+        Box::pin(async move {
+            let heard = match self.asked().await {
+                Ok(spot) => spot.query(known, key).await,
+                Err(cause) => Heard::Nothing(cause),
+            };
+            let mut heard = self.proven(heard).await;
+            if let Heard::Said(_, stored) = &mut heard
+                && self.denies()
+            {
+                *stored = Stored::Nothing;
+            }
+            heard
+        })
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
@@ -195,6 +257,12 @@ impl Ledger for Way {
                 Ok(spot) => spot.fence(known, key).await,
                 Err(cause) => Heard::Nothing(cause),
             };
+            let mut heard = self.proven(heard).await;
+            if let Heard::Said(_, Stored::Found(operation)) = &mut heard
+                && self.denies()
+            {
+                operation.outcome = Outcome::Fenced;
+            }
             if lost { Heard::Nothing(TIMEOUT) } else { heard }
         })
     }
@@ -206,7 +274,7 @@ impl Ledger for Way {
                 Ok(spot) => spot,
                 Err(cause) => return Heard::Nothing(cause),
             };
-            let mut heard = spot.totals().await;
+            let mut heard = self.proven(spot.totals().await).await;
             if let Heard::Said(_, told) = &mut heard {
                 told.retain(|(asset, _)| hides != Some(*asset));
             }

@@ -232,7 +232,7 @@ fn differs(line: &Line, side: Side, op: &Op) -> Option<String> {
 
 /// Whether a receipt says what the ledger says. A fence knows only the key, and a journal keeps a
 /// refusal by its code.
-fn same(receipt: &Operation, op: &Operation) -> bool {
+pub fn same(receipt: &Operation, op: &Operation) -> bool {
     let outcomes = match (&receipt.outcome, &op.outcome) {
         (Outcome::Done, Outcome::Done) => receipt.op == op.op,
         (Outcome::Rejected(kept), Outcome::Rejected(said)) => {

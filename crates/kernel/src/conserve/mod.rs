@@ -5,7 +5,7 @@ mod books;
 mod legs;
 
 pub use books::{books, counted};
-pub use legs::{Laws, Matched};
+pub use legs::{Laws, Matched, same};
 
 /// Money that is not where the evidence says.
 #[derive(Debug, Clone, PartialEq, Eq)]
