@@ -1,8 +1,9 @@
 //! Cases: one per episode, opened by what the journal says, closed by the fact that ends it.
 //!
-//! Wrong builds that these are written to notice (not yet run one by one): the age of TARGET_PENDING taken from the last
-//! write; retries of the target counted as failures of the compensation; a case opened again after
-//! a restart; no `RETRY` event; cases never closed; the silence of a ledger never noticed.
+//! Wrong builds that were run, each of which turns one of these red: the age of TARGET_PENDING taken
+//! from the last write; retries of the target counted as failures of the compensation; a case opened
+//! again after a restart; no `RETRY` event; cases never closed; the silence of a ledger, or a hasty
+//! user, never noticed; a contradiction that pauses nothing.
 
 use crate::house::{COIN, FUNDING, House, NEVER, SPOT};
 use crate::way::Mood;

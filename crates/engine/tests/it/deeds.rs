@@ -1,8 +1,9 @@
 //! What people do: once for each key, in the audit, and in the history of the transfer.
 //!
-//! Wrong builds that these are written to notice (not yet run one by one): `act` without the look at the key; a retry that
-//! leaves the row in the heap; a retry that forgets the journal's due rows; an ask that hastens
-//! nothing, or calls a fence; an event without its caller; assets that Spot is not told of.
+//! Wrong builds that were run, each of which turns one of these red: `act` without the look at the
+//! key; a retry that leaves the row in the heap; a retry that forgets the journal's due rows; an ask
+//! that hastens nothing, or calls a fence; an event without its caller; assets that Spot is not told
+//! of.
 
 use crate::house::{COIN, FUNDING, House, NEVER, SPOT};
 use crate::way::Mood;

@@ -1,8 +1,9 @@
 //! HALT by hand, and its end: two persons, a proof from the beginning, named exceptions.
 //!
-//! Wrong builds that these are written to notice (not yet run one by one): a halt that answers at once; a claim under HALT; a
-//! proposer who approves; a resume without a proof; a proof that accepts a key with any amount;
-//! accepted breaks that are forgotten; a ledger that nobody looks at again.
+//! Wrong builds that were run, each of which turns one of these red: a halt that answers at once, or
+//! says at once what is quiet; a claim under HALT (neither the reach nor the guard looks); a proposer
+//! who approves, also under another issuer; a resume without a proof; a proof that accepts a key with
+//! any amount; accepted breaks that are forgotten; a ledger that nobody looks at again.
 
 use crate::house::{FUNDING, House, NEVER, SPOT, spot_at};
 use crate::way::Mood;

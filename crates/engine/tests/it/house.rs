@@ -21,6 +21,7 @@ use ledgers::spot::Spot;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,24 +84,30 @@ pub(crate) async fn spot_at(folder: &Path) -> Arc<Spot> {
     Spot::open(disk, &Chance, assets, 0, fatal).await.expect("Spot opens").0
 }
 
-/// A copy of a folder as it is at this moment, whoever writes in it.
+/// A copy of a folder as it is at this moment, whoever writes in it. A store that is still closing
+/// takes its log away on the way: then the copy begins anew, over the file that has it all.
 pub(crate) fn copied(from: &Path) -> TempDir {
-    let to = tempfile::tempdir().expect("a folder");
-    copy(from, to.path());
-    to
+    patiently(|| {
+        let to = tempfile::tempdir().expect("a folder");
+        match copy(from, to.path()) {
+            Err(fault) if fault.kind() == ErrorKind::NotFound => None,
+            done => done.map(|()| Some(to)).expect("a copy"),
+        }
+    })
 }
 
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).expect("the folder") {
-        let entry = entry.expect("an entry");
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
         let to = to.join(entry.file_name());
         if entry.path().is_dir() {
-            fs::create_dir(&to).expect("a folder");
-            copy(&entry.path(), &to);
+            fs::create_dir(&to)?;
+            copy(&entry.path(), &to)?;
         } else {
-            fs::copy(entry.path(), to).expect("a copy");
+            fs::copy(entry.path(), to)?;
         }
     }
+    Ok(())
 }
 
 /// Tries until it works, but not for ever.

@@ -1,8 +1,8 @@
 //! Pauses: what is in their scope takes no further step, and nothing of it is opened.
 //!
-//! Wrong builds that these are written to notice (not yet run one by one): no look at the finer scopes before a batch; a
-//! paused one counted as a retry; the flags read at start only; no look at intake; nothing brought
-//! back from aside.
+//! Wrong builds that were run, each of which turns one of these red: no look at the finer scopes
+//! before a batch, or at flow and ledger before a call; a paused one counted as a retry; the flags
+//! read at start only; no look at intake; nothing brought back from aside.
 
 use crate::house::{COIN, FUNDING, House, NEVER, SPOT};
 use crate::way::Mood;

@@ -1,8 +1,9 @@
 //! Verdicts: an answer to the open call that the ledger bears out, when another person approves.
 //!
-//! Wrong builds that these are written to notice (not yet run one by one): a fence at the proposal; `rejected` without a
-//! fence; `done` on anybody's word; a fence under HALT; a verdict for a state that has passed; a
-//! fence of unknown outcome taken for a refusal; a refusal of what cannot be given back.
+//! Wrong builds that were run, each of which turns one of these red: a fence at the proposal;
+//! `rejected` without a fence; `done` on anybody's word; a fence under HALT; a verdict for a state that
+//! has passed; a fence of unknown outcome taken for a refusal; a refusal of what cannot be given back,
+//! or would strand the money; the deed told twice in the history.
 
 use crate::house::{FUNDING, GIVEN, House, NEVER, SPOT};
 use crate::way::Mood;
@@ -190,6 +191,36 @@ async fn a_verdict_that_comes_too_late_changes_nothing() {
     assert_eq!((replay.replayed, replay.outcome), (true, done.outcome));
     let ended = house.does("ada", "3", says(id, Verdict::Done)).await;
     assert!(matches!(ended, Err(Objection::NotPossible(_))), "{ended:?}");
+    house.adds_up().await;
+}
+
+/// A verdict on the withdraw is none on the deposit, which is open when it is approved.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verdict_answers_the_call_that_it_was_given_for() {
+    let house = house().await;
+    let first = house.opened(FUNDING, 1, 900).await;
+    house.ended(&[first]).await;
+    let id = stuck(&house, SPOT, Mood::LoseRequests).await;
+    let approval = proposed(&house, "1", says(id, Verdict::Rejected)).await;
+    let refused = proposed(&house, "2", says(id, Verdict::Done)).await;
+    house
+        .tool()
+        .execute_batch(
+            "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb \
+             WHEN NEW.available > OLD.available BEGIN SELECT raise(ABORT, 'not now'); END",
+        )
+        .unwrap();
+    house.does("ada", "3", Deed::Retry(id)).await.unwrap();
+    house.reaches(id, "TARGET_PENDING").await;
+    for (key, approval) in [("1", approval), ("2", refused)] {
+        let done = house.does("bob", key, Deed::Approve(approval)).await.unwrap();
+        assert_eq!(done.outcome, Outcome::Overtaken { state: "TARGET_PENDING".into() });
+    }
+    assert_eq!(house.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
+    house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+    house.does("ada", "4", Deed::Retry(id)).await.unwrap();
+    house.ended(&[id]).await;
+    assert_eq!(house.states(&[id]).await.get(&id), Some(&"COMMITTED"));
     house.adds_up().await;
 }
 
