@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod crash;
 mod lint;
 mod proof;
 mod run;
@@ -44,6 +45,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Kill a real server again and again, take its power and its disk: `cargo xtask crash --help`.
+    #[command(disable_help_flag = true)]
+    Crash {
+        /// Handed to the campaign as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Show that a test can fail: run it against the build that is wrong on purpose.
     Proof {
         #[command(subcommand)]
@@ -63,6 +71,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
         Task::Bench { name, args } => bench::run(&name, &args),
+        Task::Crash { args } => crash::run(&args),
         Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };
     match outcome {

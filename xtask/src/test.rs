@@ -1,8 +1,8 @@
-//! `cargo xtask test`: what the tests need, the tests, then the proof that they can fail.
+//! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, real kills.
 
 use std::process::Stdio;
 
-use crate::{Outcome, proof, run, stages::Stages};
+use crate::{Outcome, crash, proof, run, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
@@ -10,7 +10,8 @@ pub(crate) fn run() -> Outcome {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("tests", tests)
-        && stages.stage("acceptance", proof::acceptance);
+        && stages.stage("acceptance", proof::acceptance)
+        && stages.stage("crash", crash::after_tests);
     stages.end()
 }
 

@@ -1,0 +1,23 @@
+//! Time, to wait and to tell how long something took; nothing is decided by it.
+
+use std::time::{Duration, Instant};
+
+/// Now.
+#[expect(clippy::disallowed_methods, reason = "the one place here that reads a clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Asks again and again until something is there, but not for ever.
+pub(crate) fn until<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = now();
+    loop {
+        if let Some(found) = ask() {
+            return Some(found);
+        }
+        if begun.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,293 @@
+//! The kill campaign: many lives of one server on one folder, each ended by SIGKILL.
+
+use crate::book::missing;
+use crate::clock;
+use crate::folder::Folder;
+use crate::load::{self, Scene};
+use crate::points::{POINTS, Phase, Point};
+use crate::rng::Rng;
+use crate::server::{PATIENCE, Server};
+use crate::stage::Stage;
+use crate::{Outcome, look};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+/// Each named point is hit at least so often.
+pub const OFTEN: u64 = 5;
+/// After so many lives every acknowledged key is looked at again.
+const ALL_AFTER: u64 = 40;
+/// A token lives an hour.
+const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
+/// So many lives are tried for each kill before the campaign gives up on its points.
+const TRIES: u64 = 3;
+
+/// What came of it.
+#[derive(Debug, Default, Clone)]
+pub struct Killed {
+    /// Kills.
+    pub kills: u64,
+    /// Of them with a transfer that had not ended.
+    pub open: u64,
+    /// Of them before the server listened.
+    pub starting: u64,
+    /// Hits of each named point.
+    pub points: BTreeMap<&'static str, u64>,
+    /// Restarts that were checked.
+    pub checked: u64,
+    /// How long a start took, in milliseconds.
+    pub starts: Vec<u64>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// How a life ends.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// So long after it listened, in microseconds.
+    After(u64),
+    /// So long after it was started, in microseconds.
+    Starting(u64),
+    /// At a named point, the n-th.
+    At(&'static Point, u64),
+}
+
+/// Kills the server so often.
+///
+/// # Errors
+/// What was lost, or does not hold.
+pub fn run(stage: &mut Stage, kills: u64, rng: &mut Rng) -> Outcome<Killed> {
+    let begun = clock::now();
+    let mut token = begun;
+    let mut killed = Killed::default();
+    for point in &POINTS {
+        killed.points.insert(point.name, 0);
+    }
+    let mut lives = 0;
+    while killed.kills < kills || (wanting(&killed) && lives < kills.saturating_mul(TRIES)) {
+        lives += 1;
+        if token.elapsed() > TOKEN_AFTER {
+            stage.renew()?;
+            token = clock::now();
+        }
+        let fate = fate(&killed, kills, rng);
+        life(stage, fate, lives, &mut killed, rng)?;
+        if lives.is_multiple_of(100) {
+            let (kills, open) = (killed.kills, killed.open);
+            stage.say(&format!("{kills} kills, {open} of them with a transfer open"));
+        }
+    }
+    killed.took = begun.elapsed();
+    if killed.open.saturating_mul(2) < killed.kills {
+        return Err(format!("only {} of {} kills hit a transfer", killed.open, killed.kills));
+    }
+    if wanting(&killed) {
+        return Err(format!("not every point was hit {OFTEN} times: {:?}", killed.points));
+    }
+    Ok(killed)
+}
+
+fn wanting(killed: &Killed) -> bool {
+    killed.points.values().any(|hits| *hits < OFTEN)
+}
+
+/// Points first that were hit least, in turns with chance.
+fn fate(killed: &Killed, kills: u64, rng: &mut Rng) -> Fate {
+    let least = POINTS.iter().min_by_key(|point| {
+        (killed.points.get(point.name).copied().unwrap_or_default(), rng.next())
+    });
+    let short = killed.kills.saturating_mul(2) > kills && wanting(killed);
+    if let Some(point) = least.filter(|_| short || rng.percent(50)) {
+        return Fate::At(point, 1 + rng.below(point.most));
+    }
+    match rng.below(100) {
+        0..20 => Fate::Starting(rng.below(60_000)),
+        20..85 => Fate::After(rng.below(60_000)),
+        _ => Fate::After(rng.below(500_000)),
+    }
+}
+
+fn life(stage: &mut Stage, fate: Fate, lives: u64, killed: &mut Killed, rng: &mut Rng) -> Outcome {
+    let trace = match fate {
+        Fate::At(point, n) => Some(point.trace(&stage.site.data, stage.trace_file(), n)),
+        Fate::After(_) | Fate::Starting(_) => None,
+    };
+    let begun = clock::now();
+    let mut server = stage.site.start(trace.as_ref())?;
+    let listens = match fate {
+        Fate::Starting(after) => {
+            std::thread::sleep(Duration::from_micros(after));
+            false
+        }
+        Fate::After(_) | Fate::At(..) => server.ready(),
+    };
+    if listens {
+        if trace.is_none() {
+            killed.starts.push(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        }
+        after_restart(stage, lives)?;
+        killed.checked += 1;
+        worked(stage, fate, &mut server, rng)?;
+    }
+    // what it did by itself, before it is killed by hand
+    let by_itself = server.ended();
+    let hit = by_itself.is_some_and(|status| status.signal() == Some(9));
+    match (by_itself, fate) {
+        (Some(status), Fate::At(point, n)) if !hit && point.phase != Phase::Drain => {
+            return Err(format!("it ended with {status}, to be killed at {} {n}", point.name));
+        }
+        (Some(status), Fate::After(_) | Fate::Starting(_)) => {
+            return Err(format!("it ended by itself with {status}"));
+        }
+        (Some(_) | None, _) => {}
+    }
+    stage.scene.up.send_replace(false);
+    let stopped = by_itself.is_some() && !hit;
+    server.kill()?;
+    if stopped {
+        return Ok(());
+    }
+    killed.kills += 1;
+    killed.starting += u64::from(!listens);
+    if let Fate::At(point, _) = fate
+        && hit
+    {
+        *killed.points.entry(point.name).or_default() += 1;
+    }
+    if Folder::open(&stage.site.data).and_then(|folder| folder.open_transfers()).is_ok_and(some) {
+        killed.open += 1;
+    }
+    Ok(())
+}
+
+const fn some(open: u64) -> bool {
+    open > 0
+}
+
+/// Clients work until the life is over.
+fn worked(stage: &Stage, fate: Fate, server: &mut Server, rng: &mut Rng) -> Outcome {
+    stage.scene.up.send_replace(true);
+    let limit = match fate {
+        Fate::After(after) => Duration::from_micros(after),
+        Fate::Starting(_) => return Ok(()),
+        Fate::At(point, _) if point.phase == Phase::Load => Duration::from_secs(2),
+        Fate::At(..) => Duration::from_millis(30),
+    };
+    let begun = clock::now();
+    let folder = Folder::open(&stage.site.data)?;
+    while begun.elapsed() < limit && server.ended().is_none() {
+        if rng.percent(10) {
+            look::funding(&stage.scene, &folder)?;
+        }
+        let left = limit.saturating_sub(begun.elapsed());
+        let step = Duration::from_millis(2);
+        std::thread::sleep(if left < step { left } else { step });
+    }
+    if let Fate::At(point, _) = fate
+        && point.phase == Phase::Drain
+    {
+        stage.scene.up.send_replace(false);
+        server.terminate()?;
+        if server.ends_within(PATIENCE).is_none() {
+            return Err("it does not stop".to_owned());
+        }
+    }
+    stage.scene.broken().map_or(Ok(()), Err)
+}
+
+/// What must hold right after a start.
+fn after_restart(stage: &Stage, lives: u64) -> Outcome {
+    let scene: &Scene = &stage.scene;
+    let folder = Folder::open(&stage.site.data)?;
+    let known = if lives.is_multiple_of(ALL_AFTER) { scene.book.all() } else { scene.book.fresh() };
+    let mut faults = missing(&folder, &known)?;
+    faults.extend(scene.book.faults());
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
+    look::funding(scene, &folder)?;
+    if lives.is_multiple_of(4) {
+        look::proof(scene, stage.runtime())?;
+    }
+    Ok(())
+}
+
+/// Everything reaches its end, and all of it is proven.
+///
+/// # Errors
+/// What has not ended, or does not hold.
+pub fn settle(stage: &mut Stage) -> Outcome {
+    stage.renew()?;
+    let mut server = stage.site.start(None)?;
+    if !server.ready() {
+        return Err("it does not start any more".to_owned());
+    }
+    stage.scene.over.store(true, std::sync::atomic::Ordering::Relaxed);
+    stage.scene.up.send_replace(true);
+    stage.clients_end()?;
+    let folder = Folder::open(&stage.site.data)?;
+    let ended =
+        clock::until(PATIENCE, || folder.open_transfers().is_ok_and(|n| n == 0).then_some(()));
+    if ended.is_none() {
+        return Err(format!("{} transfers reach no end", folder.open_transfers()?));
+    }
+    look::funding(&stage.scene, &folder)?;
+    look::proof(&stage.scene, stage.runtime())?;
+    whole(stage, &folder)?;
+    balances(stage)?;
+    server.terminate()?;
+    let stopped = server.ends_within(PATIENCE).ok_or("it does not stop")?;
+    if !stopped.success() {
+        return Err(format!("it stopped with {stopped}"));
+    }
+    stage.site.run(&["check"])?;
+    stage.site.run(&["audit", "verify"])?;
+    stage.faults_of_history()
+}
+
+/// Every row is known by its key, once, and every key that was answered has its row.
+fn whole(stage: &Stage, folder: &Folder) -> Outcome {
+    let rows = folder.rows(0)?;
+    let mut ids = BTreeMap::new();
+    for row in &rows {
+        if let Some(other) = ids.insert(row.id.clone(), row.key.clone()) {
+            return Err(format!("{} is the id of {other} and {}", row.id, row.key));
+        }
+    }
+    // what was opened and never answered is known by now: its client asked until it was told
+    for row in rows {
+        let known = stage.scene.book.of(crate::history::Kind::Transfer, &row.key);
+        let Some(known) = known else { return Err(format!("nobody asked for {row:?}")) };
+        if known.id != row.id || known.wish.body() != row.body {
+            return Err(format!("known as {known:?}, found {row:?}"));
+        }
+        stage.scene.book.learn(&row.key, crate::book::Known { state: row.state, ..known });
+    }
+    let mut faults = missing(folder, &stage.scene.book.all())?;
+    faults.extend(stage.scene.book.faults());
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// What every user has is what the answers come to.
+fn balances(stage: &Stage) -> Outcome {
+    for (user, (funding, spot)) in load::balances(&stage.scene.book)? {
+        let asked = stage.runtime().block_on(stage.scene.client().accounts(Some(user), 0));
+        let rows = asked.map_err(|fault| format!("accounts of {user}: {fault}"))?.accounts;
+        let has = |ledger: &str| -> Outcome<i64> {
+            let mine = |row: &&client::types::AccountRow| {
+                row.account == ledger && row.asset == crate::book::ASSET
+            };
+            rows.iter().find(mine).map_or(Ok(0), |row| {
+                Ok(crate::wire::units(&row.available)? + crate::wire::units(&row.frozen)?)
+            })
+        };
+        let found = (has("FUNDING")?, has("SPOT")?);
+        if found != (funding, spot) {
+            return Err(format!(
+                "user {user} has {found:?}, and should have {:?}",
+                (funding, spot)
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! The process campaign: the real binary is killed, its disk loses power, fills up and fails; what
+//! was acknowledged must be there afterwards, once.
+//!
+//! Nothing in the product knows of this. The driver is another process, the faults are put into
+//! system calls from outside by `strace`.
+
+pub mod book;
+mod clock;
+pub mod folder;
+pub mod history;
+pub mod journal;
+pub mod kill;
+pub mod load;
+mod look;
+pub mod points;
+pub mod rng;
+pub mod server;
+pub mod stage;
+pub mod strace;
+pub mod wire;
+
+/// What went wrong, in the words that the terminal shows.
+pub type Outcome<T = ()> = Result<T, String>;

@@ -1,0 +1,276 @@
+//! Clients: many at once, on the same keys and accounts, through every life of the server.
+
+use crate::book::{ASSET, Book, Known, Wish, ended};
+use crate::history::{Event, Kind, Op, Said};
+use crate::journal::Journal;
+use crate::rng::Rng;
+use crate::{Outcome, wire};
+use client::{Client, Error};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::watch;
+use wire::Told;
+
+/// Whose money moves.
+pub(crate) const FIRST_USER: u64 = 4001;
+/// So many of them.
+pub(crate) const USERS: u64 = 16;
+/// Whose Spot account takes nothing: what is sent there comes back.
+pub(crate) const CLOSED_USER: u64 = 4999;
+
+/// What all clients share.
+#[derive(Debug)]
+pub struct Scene {
+    /// Where everything is written down.
+    pub journal: Journal,
+    /// What is known.
+    pub book: Book,
+    /// Whether a server is there.
+    pub up: watch::Sender<bool>,
+    /// No more is begun; what is not known yet is found out.
+    pub over: AtomicBool,
+    /// Names that only this run uses.
+    pub name: String,
+    client: RwLock<Client>,
+    keys: AtomicU64,
+    /// What stops the run: a fault of the driver, or an answer that none may be.
+    broken: Mutex<Option<String>>,
+}
+
+impl Scene {
+    /// A scene without a server yet.
+    pub fn new(journal: Journal, client: Client, name: String) -> Arc<Self> {
+        Arc::new(Self {
+            journal,
+            book: Book::default(),
+            up: watch::Sender::new(false),
+            over: AtomicBool::new(false),
+            name,
+            client: RwLock::new(client),
+            keys: AtomicU64::new(0),
+            broken: Mutex::default(),
+        })
+    }
+
+    /// What stops the run.
+    pub fn broken(&self) -> Option<String> {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn breaks(&self, what: String) {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
+    }
+
+    /// The client with the newest token.
+    pub fn client(&self) -> Client {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on with another token.
+    pub fn take_client(&self, client: Client) {
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    /// One client, until it is over and nothing of its own is unknown.
+    pub async fn run(self: Arc<Self>, client: u64, rng: Rng) {
+        let mut actor = Actor { scene: &self, client, rng, unknown: None };
+        if let Err(fault) = actor.run().await {
+            self.breaks(fault);
+        }
+    }
+
+    /// Sends a create, written down before and after.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub async fn put(&self, client: u64, key: &str, wish: &Wish) -> Outcome<Told> {
+        let n = self.journal.number();
+        let (kind, body, units) = (wish.kind, wish.body(), wish.units);
+        let op = Op::Put { kind, key: key.to_owned(), body, units };
+        self.journal.write(&Event::Invoke { n, client, op }).await?;
+        let told = wire::put(&self.client(), key, wish).await?;
+        let event = match &told {
+            Told::Known { id, body, state, replayed } => {
+                let state = (kind == Kind::Transfer).then(|| state.clone());
+                let (id, body) = (id.clone(), body.clone());
+                Event::Ok { n, said: Said::Put { id, body, state, replayed: *replayed } }
+            }
+            Told::Refused(code) => Event::Fail { n, code: code.clone() },
+            Told::Unreachable => Event::Fail { n, code: "UNREACHABLE".to_owned() },
+            Told::Unknown(why) => Event::Info { n, why: why.clone() },
+        };
+        self.journal.write(&event).await?;
+        if let Told::Known { id, body, state, .. } = &told
+            && *body == wish.body()
+        {
+            let (wish, id, state) = (wish.clone(), id.clone(), state.clone());
+            self.book.learn(key, Known { wish, id, state });
+        }
+        Ok(told)
+    }
+
+    async fn get(&self, client: u64, id: &str) -> Outcome {
+        let n = self.journal.number();
+        let op = Op::Get { id: id.to_owned() };
+        self.journal.write(&Event::Invoke { n, client, op }).await?;
+        let event = match self.client().transfer(id).await {
+            Ok(story) => {
+                let version = u64::try_from(story.history.len()).unwrap_or(u64::MAX);
+                Event::Ok { n, said: Said::Story { state: story.transfer.state, version } }
+            }
+            Err(Error::Refused { code, .. }) => Event::Fail { n, code },
+            Err(Error::Unreachable(_)) => Event::Fail { n, code: "UNREACHABLE".to_owned() },
+            Err(fault @ (Error::Unknown(_) | Error::Unfit(_))) => {
+                Event::Info { n, why: fault.to_string() }
+            }
+        };
+        self.journal.write(&event).await
+    }
+}
+
+/// One client.
+struct Actor<'a> {
+    scene: &'a Scene,
+    client: u64,
+    rng: Rng,
+    /// A request whose reply is missing: it is repeated until there is one.
+    unknown: Option<(String, Wish)>,
+}
+
+impl Actor<'_> {
+    async fn run(&mut self) -> Outcome {
+        let mut up = self.scene.up.subscribe();
+        loop {
+            let over = self.scene.over.load(Ordering::Relaxed);
+            if over && self.unknown.is_none() || self.scene.broken().is_some() {
+                return Ok(());
+            }
+            if up.wait_for(|up| *up).await.is_err() {
+                return Ok(());
+            }
+            if let Some((key, wish)) = self.unknown.take() {
+                self.put(key, wish).await?;
+            } else if self.rng.percent(12) {
+                self.look().await?;
+            } else {
+                let (key, wish) = self.choose();
+                self.put(key, wish).await?;
+            }
+        }
+    }
+
+    async fn put(&mut self, key: String, wish: Wish) -> Outcome {
+        self.scene.book.used(&key, &wish);
+        match self.scene.put(self.client, &key, &wish).await? {
+            Told::Known { .. } | Told::Refused(_) => {}
+            Told::Unknown(_) => self.unknown = Some((key, wish)),
+            Told::Unreachable => {
+                self.unknown = Some((key, wish));
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self) -> Outcome {
+        let Some((key, wish)) = self.scene.book.recent(self.rng.next()) else { return Ok(()) };
+        if wish.kind == Kind::Transfer
+            && let Some(known) = self.scene.book.of(Kind::Transfer, &key)
+        {
+            self.scene.get(self.client, &known.id).await?;
+        }
+        Ok(())
+    }
+
+    /// What to send next.
+    fn choose(&mut self) -> (String, Wish) {
+        let fresh = self.scene.keys.fetch_add(1, Ordering::Relaxed);
+        let name = &self.scene.name;
+        match self.rng.below(100) {
+            // a key that many use at the same time, now and then for something else
+            0..15 => {
+                let key = format!("{name}-hot-{}", fresh / 24);
+                let mut same = Rng(fresh / 24);
+                let mut wish = wish(&mut same, Kind::Transfer);
+                if self.rng.percent(15) {
+                    wish.units += 1;
+                }
+                (key, wish)
+            }
+            // one that somebody used before, mostly as it was
+            15..27 => match self.scene.book.recent(self.rng.next()) {
+                Some((key, mut wish)) => {
+                    if self.rng.percent(15) && wish.kind == Kind::Transfer {
+                        wish.units += 1;
+                    }
+                    (key, wish)
+                }
+                None => (format!("{name}-{fresh}"), wish(&mut self.rng, Kind::Transfer)),
+            },
+            27..34 => (format!("{name}-in-{fresh}"), wish(&mut self.rng, Kind::Deposit)),
+            34..37 => (format!("{name}-out-{fresh}"), wish(&mut self.rng, Kind::Withdrawal)),
+            _ => (format!("{name}-{fresh}"), wish(&mut self.rng, Kind::Transfer)),
+        }
+    }
+}
+
+/// Something to ask for.
+fn wish(rng: &mut Rng, kind: Kind) -> Wish {
+    let (user, in_to_spot) = (FIRST_USER + rng.below(USERS), rng.percent(55));
+    let units = i64::try_from(1 + rng.below(3_000_000)).unwrap_or(1);
+    let plain = Wish { kind, user, in_to_spot, units, asset: ASSET };
+    if kind != Kind::Transfer {
+        return plain;
+    }
+    match rng.below(100) {
+        // more than anybody has: FAILED, and the key is bound
+        0..5 => Wish { units: 9_000_000_000_000, ..plain },
+        // comes back
+        5..12 => Wish { user: CLOSED_USER, in_to_spot: true, ..plain },
+        // opens nothing
+        12..15 => Wish { asset: "NONE", ..plain },
+        _ => plain,
+    }
+}
+
+/// Money for everybody, and the account that takes nothing.
+///
+/// # Errors
+/// The service's.
+pub async fn furnish(scene: &Scene) -> Outcome {
+    let users = (0..USERS).map(|n| FIRST_USER + n).chain([CLOSED_USER]);
+    for user in users {
+        let (kind, in_to_spot, units) = (Kind::Deposit, true, 2_000_000_000);
+        let wish = Wish { kind, user, in_to_spot, units, asset: ASSET };
+        scene.put(0, &format!("{}-first-{user}", scene.name), &wish).await?;
+        let (kind, units) = (Kind::Transfer, 500_000_000);
+        let wish = Wish { kind, user, in_to_spot, units, asset: ASSET };
+        let told = scene.put(0, &format!("{}-fill-{user}", scene.name), &wish).await?;
+        if !matches!(&told, Told::Known { .. }) {
+            return Err(format!("the scene cannot be set: {told:?}"));
+        }
+    }
+    let closed = scene.client().set_status(CLOSED_USER, "SPOT", "DISABLED", "campaign").await;
+    closed.map(drop).map_err(|fault| format!("the scene cannot be set: {fault}"))
+}
+
+/// What the users must have when all has ended: Funding and Spot, by user.
+pub fn balances(book: &Book) -> Outcome<std::collections::BTreeMap<u64, (i64, i64)>> {
+    let mut all = std::collections::BTreeMap::<u64, (i64, i64)>::new();
+    for ((kind, key), known) in book.all() {
+        let Wish { user, in_to_spot, units, .. } = known.wish;
+        let has = all.entry(user).or_default();
+        match kind {
+            Kind::Deposit => has.0 += units,
+            Kind::Withdrawal => has.0 -= units,
+            Kind::Transfer if known.state == "COMMITTED" => {
+                let there = if in_to_spot { units } else { -units };
+                *has = (has.0 - there, has.1 + there);
+            }
+            Kind::Transfer if ended(&known.state) => {}
+            Kind::Transfer => return Err(format!("{key} has not ended: {known:?}")),
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,37 @@
+//! Chance from a seed.
+
+/// `SplitMix64`: small, and good enough to choose with.
+#[derive(Debug, Clone)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// The next number.
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`; 0 where that is 0.
+    pub const fn below(&mut self, end: u64) -> u64 {
+        let drawn = self.next();
+        if end == 0 { 0 } else { drawn % end }
+    }
+
+    /// True `n` times in 100.
+    pub const fn percent(&mut self, n: u64) -> bool {
+        self.below(100) < n
+    }
+
+    /// One of several; `None` of none.
+    pub fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        let len = u64::try_from(of.len()).unwrap_or(u64::MAX);
+        of.get(usize::try_from(self.below(len)).unwrap_or_default())
+    }
+
+    /// Another row of numbers, for somebody else.
+    pub const fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+}

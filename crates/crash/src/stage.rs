@@ -1,0 +1,127 @@
+//! What a campaign runs on: a folder, a server's site, clients.
+
+use crate::history::{self, Event};
+use crate::journal::Journal;
+use crate::load::Scene;
+use crate::rng::Rng;
+use crate::server::Site;
+use crate::{Outcome, load};
+use client::Client;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+/// One campaign's stage.
+#[derive(Debug)]
+pub struct Stage {
+    /// Where the server is.
+    pub site: Site,
+    /// What the clients share.
+    pub scene: Arc<Scene>,
+    runtime: Runtime,
+    clients: JoinSet<()>,
+    below: PathBuf,
+}
+
+impl Stage {
+    /// A furnished service in a fresh folder below `below`, stopped again.
+    ///
+    /// # Errors
+    /// It cannot be set up.
+    pub fn set(program: &Path, below: &Path, name: &str) -> Outcome<Self> {
+        let below = below.join(name);
+        std::fs::create_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))?;
+        let site = Site::new(program, &below)?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|fault| format!("no runtime: {fault}"))?;
+        let journal = Journal::create(&below.join("history.jsonl"))?;
+        let client = client(&site)?;
+        let scene = Scene::new(journal, client, name.to_owned());
+        let stage = Self { site, scene, runtime, clients: JoinSet::new(), below };
+        let mut server = stage.site.start(None)?;
+        if !server.ready() {
+            let log = std::fs::read_to_string(&stage.site.log).unwrap_or_default();
+            return Err(format!("the server does not start: {log}"));
+        }
+        stage.runtime.block_on(load::furnish(&stage.scene))?;
+        server.terminate()?;
+        let end = server.ends_within(Duration::from_secs(30));
+        end.filter(std::process::ExitStatus::success).ok_or("the server does not stop")?;
+        Ok(stage)
+    }
+
+    /// What the clients run on.
+    pub const fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Where a trace of this stage goes.
+    pub fn trace_file(&self) -> PathBuf {
+        self.below.join("trace")
+    }
+
+    /// Starts so many clients.
+    pub fn clients(&mut self, count: u64, rng: &mut Rng) {
+        for client in 1..=count {
+            let run = self.scene.clone().run(client, rng.fork());
+            self.clients.spawn_on(run, self.runtime.handle());
+        }
+    }
+
+    /// Waits until every client knows what became of all that it sent.
+    ///
+    /// # Errors
+    /// What stopped one of them.
+    pub fn clients_end(&mut self) -> Outcome {
+        let clients = &mut self.clients;
+        let all = async { while clients.join_next().await.is_some() {} };
+        let ended = async { tokio::time::timeout(Duration::from_secs(60), all).await };
+        let in_time = self.runtime.block_on(ended).is_ok();
+        self.scene.broken().map_or(Ok(()), Err)?;
+        if in_time { Ok(()) } else { Err("clients wait for ever".to_owned()) }
+    }
+
+    /// A new token, before the old one ends.
+    ///
+    /// # Errors
+    /// The binary's.
+    pub fn renew(&self) -> Outcome {
+        self.scene.take_client(client(&self.site)?);
+        Ok(())
+    }
+
+    /// Everything that was seen, so far.
+    ///
+    /// # Errors
+    /// The file's.
+    pub fn history(&self) -> Outcome<Vec<Event>> {
+        let path = self.below.join("history.jsonl");
+        let text = std::fs::read_to_string(&path);
+        history::read(&text.map_err(|fault| format!("{}: {fault}", path.display()))?)
+    }
+
+    /// The history check over all of it.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn faults_of_history(&self) -> Outcome {
+        let faults = history::faults(&self.history()?);
+        let shown: Vec<String> = faults.iter().take(20).cloned().collect();
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{} faults in the history: {}", faults.len(), shown.join("\n")))
+    }
+
+    /// A word to whoever waits.
+    #[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
+    pub fn say(&self, what: &str) {
+        println!("{}: {what}", self.scene.name);
+    }
+}
+
+fn client(site: &Site) -> Outcome<Client> {
+    Client::new(&site.url(), &site.token()?).map_err(|fault| fault.to_string())
+}

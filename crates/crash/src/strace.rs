@@ -1,0 +1,91 @@
+//! What is done to a process's system calls from outside.
+
+use crate::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A fault, or only a look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Where what was seen goes.
+    pub out: PathBuf,
+    /// Which calls are looked at.
+    pub calls: &'static str,
+    /// What is done to them: the words of `strace`'s `inject`.
+    pub inject: Option<Inject>,
+    /// Only calls about these files.
+    pub files: Vec<PathBuf>,
+    /// What is written is in the trace, byte by byte.
+    pub bytes: bool,
+}
+
+/// What is done to which calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inject {
+    /// Which ones.
+    pub calls: &'static str,
+    /// What: `signal=SIGKILL`, `error=EIO`, `retval=0`.
+    pub what: &'static str,
+    /// From which on, of each thread's own: `3`, `3+`, or all of them.
+    pub when: Option<String>,
+}
+
+/// More than any call writes.
+const LONGEST: &str = "4194304";
+
+impl Trace {
+    /// A look at nothing yet.
+    pub const fn to(out: PathBuf, calls: &'static str) -> Self {
+        Self { out, calls, inject: None, files: Vec::new(), bytes: false }
+    }
+
+    /// The command that runs a program under it. The program keeps the process that is started,
+    /// with its exit code; the tracer is another.
+    pub fn around(&self, program: &Path) -> Command {
+        let mut command = Command::new("strace");
+        command.args(["-D", "-f", "-y", "-qq"]);
+        // it is faster, but with it strace 6.1 does not count calls right
+        if self.inject.as_ref().is_none_or(|inject| inject.when.is_none()) {
+            command.arg("--seccomp-bpf");
+        }
+        command.arg("-o").arg(&self.out);
+        let injected = self.inject.as_ref().map(|inject| inject.calls);
+        let all: Vec<&str> = [Some(self.calls), injected]
+            .into_iter()
+            .flatten()
+            .filter(|calls| !calls.is_empty())
+            .collect();
+        command.arg("-e").arg(format!("trace={}", all.join(",")));
+        if self.bytes {
+            command.args(["-xx", "-s", LONGEST]);
+        } else {
+            command.args(["-s", "0"]);
+        }
+        if let Some(Inject { calls, what, when }) = &self.inject {
+            let when = when.as_ref().map(|when| format!(":when={when}")).unwrap_or_default();
+            command.arg("-e").arg(format!("inject={calls}:{what}{when}"));
+        }
+        for file in &self.files {
+            command.arg("-P").arg(file);
+        }
+        command.arg(program);
+        command
+    }
+}
+
+/// That there is an `strace` which can do it.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn ready() -> Outcome {
+    let mut look = Command::new("strace");
+    look.args(["-D", "-f", "--seccomp-bpf", "-o", "/dev/null", "true"]);
+    match look.stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!(
+            "strace cannot trace here ({status}): it needs ptrace and seccomp, which some \
+             containers forbid (Docker: --cap-add=SYS_PTRACE)"
+        )),
+        Err(fault) => Err(format!("no strace ({fault}): apt-get install strace")),
+    }
+}

@@ -1,0 +1,69 @@
+//! Passing a call on to the process campaign, with the server that it kills.
+
+use std::ffi::OsString;
+use std::process::Stdio;
+
+use crate::{Outcome, run, tree};
+
+/// What CI runs after every other test: a few minutes.
+const IN_CI: [&str; 2] = ["--kills", "200"];
+
+/// Builds the server as a release and runs the campaign on it.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    tools()?;
+    let package = ["--locked", "--package", "server", "--bin", "portage"];
+    let mut build = run::cargo(&["build", "--release"]);
+    build.args(package);
+    run::must(build)?;
+    let server = tree::target().join("release/portage");
+    let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "crash", "--"]);
+    cargo.arg("--server").arg(server).args(args);
+    run::must(cargo)
+}
+
+/// The same after the tests, on the programs that the tests were built with.
+pub(crate) fn after_tests() -> Outcome {
+    tools()?;
+    let built = tree::target().join("debug");
+    let mut crash = run::program(built.join("crash"));
+    crash.arg("--server").arg(built.join("portage")).args(IN_CI);
+    run::must(crash)
+}
+
+/// Faults are put into system calls by `strace`. On a bare machine it is installed where we may.
+fn tools() -> Outcome {
+    if there("strace") {
+        return Ok(());
+    }
+    let mut install = run::program("apt-get");
+    install
+        .args(["install", "--yes", "--quiet", "strace"])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    let installed = run::must(install);
+    if there("strace") {
+        return Ok(());
+    }
+    let why = installed.err().unwrap_or_default();
+    Err(format!(
+        "no strace, and it cannot be installed ({why}): the campaign puts faults into system calls \
+         with it.\nInstall it (Debian: apt-get install strace)."
+    ))
+}
+
+/// Whether a program can be started.
+fn there(name: impl Into<OsString>) -> bool {
+    let mut look = run::program(name);
+    look.arg("-V").stdout(Stdio::null()).stderr(Stdio::null());
+    run::must(look).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::there;
+
+    #[test]
+    fn a_missing_program_is_seen() {
+        assert!(there("cargo"));
+        assert!(!there("no-such-program-here"));
+    }
+}
