@@ -9,6 +9,7 @@ pub(crate) fn run() -> Outcome {
     let mut stages = Stages::of("test");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let _ = stages.stage("compiler", || c_compiler(&compiler))
+        && stages.stage("python", || python("python3"))
         && stages.stage("tests", tests)
         && stages.stage("acceptance", proof::acceptance)
         && stages.stage("crash", crash::after_tests);
@@ -34,9 +35,31 @@ fn c_compiler(name: &str) -> Outcome {
     })
 }
 
+/// The guide's ledgers are Python, and run as they stand there.
+fn python(name: &str) -> Outcome {
+    let mut python = run::program(name);
+    python.args(["-c", "import sqlite3, sys; sys.exit(sys.version_info < (3, 10))"]);
+    python.stdout(Stdio::null()).stderr(Stdio::null());
+    run::must(python).map_err(|why| {
+        format!(
+            "no Python 3.10 or later with SQLite ({why}): the ledgers of docs/guide/own-ledger.md are \
+             run by the tests.\nInstall it (Debian: apt-get install python3)."
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_python_is_said_clearly() {
+        let why = python("no-such-python").unwrap_err();
+        assert!(why.contains("no-such-python") && why.contains("apt-get install python3"), "{why}");
+        // it is there, and too old or something else
+        let why = python("false").unwrap_err();
+        assert!(why.contains("Python 3.10"), "{why}");
+    }
 
     #[test]
     fn a_missing_compiler_is_said_clearly() {

@@ -19,6 +19,8 @@ mod edge;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod own;
+#[cfg(test)]
 #[path = "../keys/mod.rs"]
 mod pairs;
 #[cfg(test)]

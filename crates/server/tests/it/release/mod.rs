@@ -1,6 +1,6 @@
 //! The ids that speak of the API, once more against the binary itself: nothing is wrapped here.
 
-mod server;
+pub(crate) mod server;
 
 use rusqlite::{Connection, OpenFlags};
 use serde_json::json;

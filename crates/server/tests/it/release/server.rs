@@ -16,41 +16,41 @@ const STEP: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A running server.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Mutex<Child>,
     port: u16,
 }
 
 /// What it answered.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub head: String,
     pub body: Value,
 }
 
 impl Answer {
-    pub(super) fn text(&self, field: &str) -> &str {
+    pub(crate) fn text(&self, field: &str) -> &str {
         self.body[field].as_str().unwrap_or_default()
     }
 }
 
 /// Runs a command of the binary to its end.
-pub(super) fn portage(args: &[&str], dir: &Path) -> Output {
+pub(crate) fn portage(args: &[&str], dir: &Path) -> Output {
     let mut command = Command::new(PORTAGE);
     command.args(args).arg("--data-dir").arg(dir);
     command.output().expect("the binary runs")
 }
 
 /// A token of the folder's development key.
-pub(super) fn token(dir: &Path, sub: &str, scope: &str) -> String {
+pub(crate) fn token(dir: &Path, sub: &str, scope: &str) -> String {
     let output = portage(&["token", "--sub", sub, "--scope", scope], dir);
     assert!(output.status.success(), "a token is minted: {output:?}");
     String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
 }
 
 /// Waits until it holds.
-pub(super) fn until(mut holds: impl FnMut() -> bool) -> bool {
+pub(crate) fn until(mut holds: impl FnMut() -> bool) -> bool {
     let mut waited = Duration::ZERO;
     while waited < PATIENCE {
         if holds() {
@@ -69,7 +69,12 @@ fn free_port() -> u16 {
 
 impl Server {
     /// Starts it on a folder and waits until it is ready.
-    pub(super) fn start(dir: &Path) -> Self {
+    pub(crate) fn start(dir: &Path) -> Self {
+        Self::with(dir, &[])
+    }
+
+    /// The same with these variables set.
+    pub(crate) fn with(dir: &Path, variables: &[(String, String)]) -> Self {
         let port = free_port();
         let log = File::options().create(true).append(true).open(dir.join("server.log"));
         let log = log.expect("a log for a test");
@@ -77,6 +82,7 @@ impl Server {
             .args(["serve", "--data-dir"])
             .arg(dir)
             .env("PORTAGE_SERVER__LISTEN", format!("127.0.0.1:{port}"))
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)
             .spawn()
@@ -89,19 +95,19 @@ impl Server {
     }
 
     /// `kill -9`, while others still talk to it.
-    pub(super) fn strike(&self) {
+    pub(crate) fn strike(&self) {
         let mut child = self.child.lock().expect("nobody panics while striking");
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
     }
 
     /// `kill -9`.
-    pub(super) fn kill(self) {
+    pub(crate) fn kill(self) {
         self.strike();
     }
 
     /// One request on a connection of its own; `None` where it is cut off.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         method: &str,
         path: &str,
@@ -127,7 +133,7 @@ impl Server {
     }
 
     /// One request that must be answered.
-    pub(super) fn must(
+    pub(crate) fn must(
         &self,
         method: &str,
         path: &str,
@@ -139,7 +145,7 @@ impl Server {
     }
 
     /// Asks for a transfer of USDT.
-    pub(super) fn transfer(
+    pub(crate) fn transfer(
         &self,
         token: &str,
         (from, to): (&str, &str),

@@ -1,9 +1,9 @@
 //! Ledgers at the other end of real HTTP.
 
 mod crooked;
-mod home;
+pub(crate) mod home;
 mod identity;
-mod proxy;
+pub(crate) mod proxy;
 mod scene;
-mod served;
+pub(crate) mod served;
 mod suite;

@@ -59,6 +59,16 @@ impl Fault {
         Self::SaidTwice,
     ];
 
+    /// What loses a request or its answer, and forges neither.
+    pub(crate) const LOSSES: [Self; 6] = [
+        Self::LoseRequest,
+        Self::LoseReply,
+        Self::ServerError,
+        Self::Cut,
+        Self::Broken,
+        Self::Garbage,
+    ];
+
     /// Whether the ledger hears of the request.
     const fn arrives(self) -> bool {
         !matches!(self, Self::LoseRequest | Self::Page | Self::Redirect | Self::Refusal)
@@ -75,6 +85,7 @@ enum Mood {
     Rough {
         of: u64,
         dice: u64,
+        faults: &'static [Fault],
     },
 }
 
@@ -182,8 +193,13 @@ impl Crooked {
 
     /// From now on one request in so many meets one fault or another.
     pub(crate) fn rough(&self, of: u64, seed: u64) {
+        self.spoils(of, seed, &Fault::ALL);
+    }
+
+    /// From now on one request in so many meets one of these.
+    pub(crate) fn spoils(&self, of: u64, dice: u64, faults: &'static [Fault]) {
         let mut inner = self.inner();
-        (inner.mood, inner.what) = (Mood::Rough { of, dice: seed }, "");
+        (inner.mood, inner.what) = (Mood::Rough { of, dice, faults }, "");
     }
 
     /// What was met so far.
@@ -196,14 +212,15 @@ impl Crooked {
         let fault = match &mut inner.mood {
             Mood::Fair => None,
             Mood::Always(fault) => Some(*fault),
-            Mood::Rough { of, dice } => {
+            Mood::Rough { of, dice, faults } => {
                 let mut roll = |sides: u64| {
                     *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     (*dice >> 33) % sides
                 };
                 let unlucky = roll(*of) == 0;
-                let which = usize::try_from(roll(14)).unwrap_or(0);
-                unlucky.then(|| Fault::ALL[which])
+                let sides = u64::try_from(faults.len()).unwrap_or(1);
+                let which = usize::try_from(roll(sides)).unwrap_or(0);
+                unlucky.then(|| faults[which])
             }
         };
         // a list with a forged id is a ledger that lies, not a way that spoils: that is a HALT

@@ -1,0 +1,102 @@
+//! A ledger elsewhere as a process of its own: a Python file of the guide, or `portage spot serve`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// What callers show.
+pub(crate) const TOKEN: &str = "a-token-for-tests-long-enough-for-anybody";
+/// The first of the ports, and how many, that the machine does not hand out by itself: while nobody
+/// listens there, none is taken away.
+const PORTS: (u16, u16) = (20_000, 12_000);
+
+/// What serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// A file of Python.
+    Python(PathBuf),
+    /// `portage spot serve`
+    Spot,
+}
+
+impl Program {
+    /// A file of the guide.
+    pub(crate) fn guide(name: &str) -> Self {
+        let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+        Self::Python(guide.join(name).canonicalize().expect("the guide has this file"))
+    }
+
+    fn command(&self, store: &Path, port: u16) -> Command {
+        match self {
+            Self::Python(file) => {
+                let mut command = Command::new("python3");
+                command.arg("-B").arg(file).arg(store.join("ledger.db")).arg(port.to_string());
+                command.env("LEDGER_TOKEN", TOKEN);
+                command
+            }
+            Self::Spot => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
+                command.args(["spot", "serve", "--listen", &format!("127.0.0.1:{port}")]);
+                command.arg("--data-dir").arg(store).env("PORTAGE_SPOT__TOKEN", TOKEN);
+                command.stderr(Stdio::null());
+                command
+            }
+        }
+    }
+}
+
+/// A running ledger; it dies with the test.
+pub(crate) struct Elsewhere {
+    child: Child,
+    pub at: SocketAddr,
+}
+
+/// A port for a ledger that is started there more than once.
+pub(crate) fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let (first, many) = PORTS;
+    let own = u16::try_from(std::process::id() % u32::from(many)).unwrap_or_default();
+    let free = (0..many).map(|_| NEXT.fetch_add(1, Ordering::Relaxed)).find_map(|n| {
+        let port = first + own.wrapping_add(n) % many;
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok().map(|_| port)
+    });
+    free.expect("a free port")
+}
+
+impl Elsewhere {
+    /// Runs it on a folder, at a port (0: any), and waits until it listens.
+    pub(crate) fn start(program: &Program, store: &Path, port: u16) -> Self {
+        let mut command = program.command(store, port);
+        let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut child = started.unwrap_or_else(|fault| {
+            panic!("{command:?}: {fault}. The guide's ledgers need `python3`, 3.10 or later")
+        });
+        let mut out = BufReader::new(child.stdout.take().expect("its output"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        let address = line.trim().rsplit("http://").next().and_then(|at| at.parse().ok());
+        let Some(at) = address else {
+            let ended = child.wait();
+            panic!("{command:?} does not listen ({ended:?}; Python 3.10 or later?): {line}");
+        };
+        // whatever it prints later must not stop it
+        std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
+        Self { child, at }
+    }
+
+    /// `kill -9`.
+    pub(crate) fn strike(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        // it may have ended already
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
