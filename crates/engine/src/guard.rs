@@ -4,7 +4,7 @@ use crate::Engine;
 use crate::conservation::Report;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
-use kernel::people::About;
+use kernel::people::{About, Day};
 use kernel::ports::meter::Seen;
 use kernel::unit::{Case, Put, Severity, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
@@ -105,7 +105,10 @@ impl Engine {
     async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
         let journal = &self.parts.journal;
         let id = Id::floor(journal.now().saturating_sub(BEHIND));
-        let unit = Unit::puts(vec![Put::Horizon(id)]);
+        // a day that is over takes nothing any more; yesterday's may, of whoever was asked before
+        // midnight
+        let yesterday = Day(Day::of(journal.now()).0.saturating_sub(1));
+        let unit = Unit::puts(vec![Put::Horizon(id), Put::ForgetDays(yesterday)]);
         let Some(Wrote::Written(_)) = journal.write(vec![unit]).await.pop() else {
             return Err(Cause::of("NOT_WRITTEN"));
         };

@@ -267,6 +267,9 @@ pub enum Put {
     Count(Count),
     /// Gives back what [`Put::Count`] took.
     Uncount(Count),
+    /// What users moved before this day is forgotten, as far as one write may: some thousands of
+    /// rows. What is given back to a forgotten day is nothing.
+    ForgetDays(Day),
 }
 
 /// How much a case matters.

@@ -111,6 +111,52 @@ async fn what_is_rolled_back_is_given_back_to_its_own_day() {
     }
 }
 
+/// Days before yesterday are forgotten, and what comes back to one of them raises nobody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
+    let tune = |settings: &mut Settings| settings.limits.transfers_per_day = 5;
+    let house = House::tuned(true, NEVER, tune).await;
+    let first = house.opened(FUNDING, 1, 10).await;
+    house.ended(&[first]).await;
+    let day = today(&house);
+    house.way.mood(Mood::LoseRequests);
+    let id = house.opened(FUNDING, 1, 500).await;
+    house.reaches(id, "TARGET_PENDING").await;
+    house.clock.forward(86_400_000);
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(spent(&house, day).await, (2, 510), "yesterday is kept");
+    let rows = || {
+        let count = "SELECT count(*) FROM limits_tb";
+        house.tool().query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
+    };
+    house.clock.forward(2 * 86_400_000);
+    for _ in 0..1_000 {
+        if rows() == 0 {
+            break;
+        }
+        house.clock.forward(60_000);
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!((rows(), spent(&house, day).await), (0, (0, 0)));
+    let change = StatusChange {
+        user: UserId(1),
+        status: AccountStatus::Disabled,
+        reason: "a test".into(),
+        caller: "a test".into(),
+        key: "disabled".into(),
+    };
+    assert_eq!(house.engine().set_status(SPOT, change).await, Ok(true));
+    house.way.mood(Mood::Fair);
+    house.ended(&[id]).await;
+    assert_eq!(house.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
+    assert_eq!((rows(), spent(&house, day).await), (0, (0, 0)), "no row comes back");
+    house.way.mood(Mood::LoseRequests);
+    for amount in 1..=5 {
+        house.opened(FUNDING, 1, amount).await;
+    }
+    assert_eq!(code(&house.create(FUNDING, 1, 6).await), Some(Code::DailyLimitExceeded));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lower_of_two_amounts_holds() {
     let tune = |settings: &mut Settings| {

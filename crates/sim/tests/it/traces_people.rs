@@ -66,7 +66,7 @@ impl Draws {
 
     fn put(&mut self, day: Day, standing: &Standing, cases: &[OpenCase]) -> Put {
         let (reason, caller) = (self.text("reason", 99), self.text("ops", 2));
-        match self.below(15) {
+        match self.below(16) {
             0..3 => {
                 let severity = self.of(&[Severity::Warning, Severity::Critical]);
                 let kind = self.of(&["CHECK", "ANOTHER"]);
@@ -114,7 +114,8 @@ impl Draws {
                 ..Asset::plain(u32::try_from(5 + self.below(3)).unwrap(), &reason, 6)
             }),
             13 => Put::Count(self.count(day)),
-            _ => Put::Uncount(self.count(day)),
+            14 => Put::Uncount(self.count(day)),
+            _ => Put::ForgetDays(Day(day.0 + u32::try_from(self.below(2)).unwrap())),
         }
     }
 }

@@ -186,6 +186,7 @@ fn a_daily_limit_that_is_none_is_noticed() {
     );
     red(unput!(Put::Count(_)), "a_day_is_counted_for_its_user_and_asset");
     red_build("uncount-forgotten", "a_day_is_given_back_where_it_was_taken");
+    red(unput!(Put::ForgetDays(_)), "days_that_are_over_are_forgotten");
     let of = |put: &Put| matches!(put, Put::Count(_));
     reds(move |inner| Arc::new(Shell(Behind { inner, of })), "a_unit_that_lost_counts_nothing");
     red(unguarded!(Guard::DayCount { .. }), "a_day_has_so_many_transfers");

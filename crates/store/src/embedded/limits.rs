@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// All transfers of a day are counted under this number, which no asset has.
 const ALL: AssetId = AssetId(0);
 
+/// So many rows are forgotten in one write: few enough that nobody waits for it.
+const AT_ONCE: i64 = 10_000;
+
 type Key = (UserId, Day, AssetId);
 
 /// The rows that a write asked for: as they are stored, and as they are by now.
@@ -71,6 +74,16 @@ impl Group<'_> {
             transfers: spent.transfers.saturating_sub(1),
             amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
         })
+    }
+
+    /// Forgets what was moved before a day, a bounded part of it in one write.
+    pub(super) fn forget_days(&mut self, before: Day) -> rusqlite::Result<()> {
+        self.days.0.retain(|(_, day, _), _| *day >= before);
+        let sql = "DELETE FROM limits_tb WHERE (day, user_id, asset_id) IN \
+                     (SELECT day, user_id, asset_id FROM limits_tb WHERE day < ?1 \
+                      ORDER BY day LIMIT ?2)";
+        self.db.prepare_cached(sql)?.execute(params![before.0, AT_ONCE])?;
+        Ok(())
     }
 
     fn change(

@@ -46,6 +46,7 @@ impl Group<'_> {
             Put::Asset(asset) => self.asset(asset),
             Put::Count(count) => self.count(count),
             Put::Uncount(count) => self.uncount(count),
+            Put::ForgetDays(before) => self.forget_days(*before),
         }
     }
 

@@ -44,6 +44,9 @@ CREATE TABLE transfers (
 -- A user's list, newest first: an index ends in the row's own number. It names nothing that an
 -- update changes.
 CREATE INDEX transfers_user ON transfers (user_id);
+-- A service's list: what a principal made for others. A user's own transfers cost nothing here.
+CREATE INDEX transfers_service ON transfers (principal)
+  WHERE substr(principal, -1 - length(user_id)) <> '|' || user_id;
 -- The place where a client's key is unique for ever.
 CREATE TABLE keys (
   flow TEXT NOT NULL, scope TEXT NOT NULL, cid TEXT NOT NULL, transfer_id INTEGER NOT NULL,
@@ -163,11 +166,11 @@ CREATE TABLE approvals (
   status TEXT NOT NULL, decided_by TEXT, decided_at INTEGER
 ) WITHOUT ROWID;
 -- What a user moved on a UTC day (days since 1970): all transfers under the asset 0, the amount
--- under each asset.
+-- under each asset. Days that are over lie together, to be forgotten.
 CREATE TABLE limits_tb (
   user_id INTEGER NOT NULL, day INTEGER NOT NULL, asset_id INTEGER NOT NULL,
   transfers INTEGER NOT NULL, amount TEXT NOT NULL,
-  PRIMARY KEY (user_id, day, asset_id)
+  PRIMARY KEY (day, user_id, asset_id)
 ) WITHOUT ROWID;
 -- Flags, counters and cursors by name. `writer`: Funding's last number, and when anything was
 -- written last.

@@ -188,7 +188,8 @@ impl Group<'_> {
                 | Put::Unpause(_)
                 | Put::Asset(_)
                 | Put::Count(_)
-                | Put::Uncount(_) => {}
+                | Put::Uncount(_)
+                | Put::ForgetDays(_) => {}
             }
         }
         let mut refusal = refusal.map(|why| why.code.as_ref());

@@ -101,6 +101,10 @@ fn by_terms() -> Vec<(Search, Fits)> {
             Search { principal: Some("issuer|desk".into()), ..all() },
             Box::new(|r| &*r.terms.principal == "issuer|desk"),
         ),
+        (
+            Search { principal: Some("suite|2".into()), ..all() },
+            Box::new(|r| &*r.terms.principal == "suite|2"),
+        ),
         (Search { asset: Some(AssetId(1)), ..all() }, Box::new(|r| r.terms.asset == AssetId(1))),
         (
             Search { source: Some(LedgerId::SPOT), ..all() },

@@ -175,6 +175,11 @@ impl People {
         *amount = amount.minus(count.amount).unwrap_or(Amount::ZERO);
     }
 
+    pub(super) fn forget_days(&mut self, before: Day) {
+        self.transfers.retain(|(_, day), _| *day >= before);
+        self.amounts.retain(|(_, day, _), _| *day >= before);
+    }
+
     pub(in crate::journal) fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Spent {
         Spent {
             transfers: self.transfers.get(&(user, day)).copied().unwrap_or_default(),

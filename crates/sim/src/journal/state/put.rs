@@ -45,7 +45,7 @@ impl State {
                         return unknown("SUPERSEDED");
                     }
                 }
-                Put::Action(_) | Put::Propose(_) | Put::Decide { .. } | Put::Asset(_) => {
+                Put::Action(_) | Put::Propose(_) | Put::Decide { .. } => {
                     let objection = self.people.objection(put, &mut said);
                     if objection.is_some() {
                         return objection;
@@ -64,10 +64,15 @@ impl State {
                 | Put::Pause { .. }
                 | Put::Unpause(_)
                 | Put::Count(_)
-                | Put::Uncount(_) => {}
+                | Put::Uncount(_)
+                | Put::ForgetDays(_)
+                | Put::Asset(_) => {}
             }
         }
-        None
+        // a symbol that is taken shows only in the writing, after everything else was looked at
+        let puts = parts.iter().flat_map(|part| &part.puts);
+        let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
+        assets.find_map(|put| self.people.objection(put, &mut said))
     }
 
     /// Whether the journal took another incarnation of the ledger after this one.
@@ -131,6 +136,7 @@ impl State {
             Put::Asset(asset) => self.asset(asset),
             Put::Count(count) => self.people.count(count),
             Put::Uncount(count) => self.people.uncount(count),
+            Put::ForgetDays(before) => self.people.forget_days(before),
         }
         None
     }

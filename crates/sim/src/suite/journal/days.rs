@@ -12,6 +12,7 @@ use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 checks! {
     a_day_is_counted_for_its_user_and_asset,
     a_day_is_given_back_where_it_was_taken,
+    days_that_are_over_are_forgotten,
     a_unit_that_lost_counts_nothing,
     a_day_has_so_many_transfers,
     a_day_has_so_much_of_an_asset,
@@ -85,6 +86,22 @@ async fn a_day_is_given_back_where_it_was_taken(b: &mut Bench) {
     }
     b.written("and it counts again", plain(vec![Put::Count(count(5))])).await;
     b.same("its day", &b.spent(RICH, TODAY, COIN).await, &(1, 5));
+}
+
+async fn days_that_are_over_are_forgotten(b: &mut Bench) {
+    let tomorrow = Count { day: TOMORROW, ..count(5) };
+    b.written("two days", plain(vec![Put::Count(count(3)), Put::Count(tomorrow)])).await;
+    b.written("not this one", plain(vec![Put::ForgetDays(TODAY)])).await;
+    b.same("its day", &b.spent(RICH, TODAY, COIN).await, &(1, 3));
+    b.written("this one", plain(vec![Put::ForgetDays(TOMORROW)])).await;
+    for _ in 0..2 {
+        b.same("its day", &b.spent(RICH, TODAY, COIN).await, &(0, 0));
+        b.same("the day after", &b.spent(RICH, TOMORROW, COIN).await, &(1, 5));
+        b.reopen().await;
+    }
+    b.written("given back to nothing", plain(vec![Put::Uncount(count(3))])).await;
+    b.same("its day", &b.spent(RICH, TODAY, COIN).await, &(0, 0));
+    b.same("the day after", &b.spent(RICH, TOMORROW, COIN).await, &(1, 5));
 }
 
 async fn a_unit_that_lost_counts_nothing(b: &mut Bench) {
