@@ -12,6 +12,7 @@ pub mod conserve;
 pub mod effects;
 pub mod ids;
 pub mod life;
+pub mod mac;
 pub mod mermaid;
 pub mod money;
 pub mod mutants;

@@ -158,9 +158,15 @@ pub trait Office: Send + Sync {
     ) -> Fut<'_, Result<Vec<Acted>, Cause>>;
     /// How many transfers stand where.
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>>;
-    /// Webhooks whose time has come, the oldest first. Every case that was opened or closed at or
-    /// after `since` has one for each half of its episode.
-    fn deliveries(&self, since: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>>;
+    /// Webhooks are posted from now on. When this is said for the first time, episodes that had
+    /// ended by then are told to nobody: they would be read as news.
+    fn tell(&self) -> Fut<'_, Result<(), Cause>>;
+    /// Webhooks whose time has come, the oldest first; one whose time is further away than
+    /// `longest` counts as come. Each episode has one for each half, and its end waits until its
+    /// beginning was delivered.
+    fn deliveries(&self, longest: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>>;
+    /// How many webhooks are still to be delivered, and when the oldest of them came up.
+    fn undelivered(&self) -> Fut<'_, Result<(u64, Option<Millis>), Cause>>;
     /// What became of a try; `due_at` is `None` where it was delivered.
     fn delivered(
         &self,

@@ -47,6 +47,8 @@ pub(crate) enum Work {
     Seal(Ask<Seal, ()>),
     /// What a try to deliver a webhook came to.
     Delivered(Ask<Try, ()>),
+    /// From now on webhooks are posted.
+    Telling(Ask<(), ()>),
 }
 
 impl Work {
@@ -59,7 +61,8 @@ impl Work {
             | Self::Status(_)
             | Self::External(_)
             | Self::Seal(_)
-            | Self::Delivered(_) => 1,
+            | Self::Delivered(_)
+            | Self::Telling(_) => 1,
         }
     }
 
@@ -81,6 +84,7 @@ impl Work {
             }
             Self::Seal(ask) => ask.answer = Some(group.seal(&ask.question)?),
             Self::Delivered(ask) => ask.answer = Some(Ok(group.tried(&ask.question)?)),
+            Self::Telling(ask) => ask.answer = Some(Ok(group.telling()?)),
         }
         Ok(())
     }
@@ -94,7 +98,8 @@ impl Work {
             | Self::Status(_)
             | Self::External(_)
             | Self::Seal(_)
-            | Self::Delivered(_) => {
+            | Self::Delivered(_)
+            | Self::Telling(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -113,6 +118,7 @@ impl Work {
             Self::External(ask) => ask.answer = Some(Err(cause.clone())),
             Self::Seal(ask) => ask.answer = Some(Err(cause.clone())),
             Self::Delivered(ask) => ask.answer = Some(Err(cause.clone())),
+            Self::Telling(ask) => ask.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -127,6 +133,7 @@ impl Work {
             Self::External(ask) => ask.tell(),
             Self::Seal(ask) => ask.tell(),
             Self::Delivered(ask) => ask.tell(),
+            Self::Telling(ask) => ask.tell(),
         }
     }
 }

@@ -7,7 +7,6 @@ use kernel::people::{About, Note, Proposal, Stand};
 use kernel::ports::journal::Journal;
 use kernel::ports::office::{Office, Tells};
 use kernel::unit::{Put, Unit};
-use std::sync::Arc;
 use store::embedded::Embedded;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,6 +102,19 @@ async fn approvals_and_actions_are_listed_newest_first() {
     assert_eq!(list(Some("even' OR 1 --"), None, 100).await, [0; 0]);
 }
 
+/// What is due: case, half, tries.
+async fn due(store: &Embedded) -> Vec<(u64, Tells, u32)> {
+    let due = store.deliveries(LONGEST, 100).await.expect("deliveries");
+    due.iter().map(|d| (d.case.number, d.tells, d.attempts)).collect()
+}
+
+/// The longest wait between two tries.
+const LONGEST: u64 = 1_000;
+const OPENED: Tells = Tells::Opened;
+const CLOSED: Tells = Tells::Closed;
+
+/// Seen red where the end of an episode does not wait for its beginning, and where a wait begins anew
+/// with the process.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_half_of_an_episode_is_delivered_once() {
     let bed = Bed::new();
@@ -113,32 +125,67 @@ async fn each_half_of_an_episode_is_delivered_once() {
     written(&store, Unit::puts(vec![case("STUCK", about(2)), case("STUCK", about(2))])).await;
     bed.clock.set(NOON + 20);
     written(&store, Unit::puts(vec![close("STUCK", about(1)), close("STUCK", about(1))])).await;
-    let due = async |store: &Arc<Embedded>, since| -> Vec<(u64, Tells, u32)> {
-        let due = store.deliveries(since, 100).await.expect("deliveries");
-        due.iter().map(|d| (d.case.number, d.tells, d.attempts)).collect()
-    };
-    let (opened, closed) = (Tells::Opened, Tells::Closed);
-    assert_eq!(due(&store, 0).await, [(1, opened, 0), (2, opened, 0), (1, closed, 0)]);
-    assert_eq!(due(&store, NOON + 10).await, [(2, opened, 0), (1, closed, 0)]);
-    assert_eq!(store.deliveries(0, 1).await.expect("deliveries").len(), 1);
+    assert_eq!(due(&store).await, [(1, OPENED, 0), (2, OPENED, 0)]);
+    assert_eq!(store.undelivered().await, Ok((3, Some(NOON))));
+    assert_eq!(store.deliveries(LONGEST, 1).await.expect("deliveries").len(), 1);
     // one fails, one is delivered
     let failed = Some("503".into());
-    store.delivered(1, opened, Some(NOON + 50), failed).await.expect("a write");
-    store.delivered(2, opened, None, None).await.expect("a write");
+    store.delivered(1, OPENED, Some(NOON + 50), failed).await.expect("a write");
+    store.delivered(2, OPENED, None, None).await.expect("a write");
     drop(store);
     store = bed.open();
-    assert_eq!(due(&store, 0).await, [(1, closed, 0)]);
+    assert_eq!(due(&store).await, [], "it waits, and its end waits for it");
+    assert_eq!(store.undelivered().await, Ok((2, Some(NOON))));
     bed.clock.set(NOON + 50);
-    assert_eq!(due(&store, 0).await, [(1, closed, 0), (1, opened, 1)]);
-    // when it happened counts, not when it is tried again
-    assert_eq!(due(&store, NOON + 10).await, [(1, closed, 0)]);
-    let told = store.deliveries(0, 100).await.expect("deliveries");
+    assert_eq!(due(&store).await, [(1, OPENED, 1)]);
+    let told = store.deliveries(LONGEST, 100).await.expect("deliveries");
     let last = told.last().expect("the failed one");
     assert_eq!((last.error.as_deref(), last.due_at), (Some("503"), Some(NOON + 50)));
     // a late word of failure does not take back what was delivered
-    store.delivered(2, opened, Some(NOON), Some("late".into())).await.expect("a write");
-    store.delivered(1, opened, None, None).await.expect("a write");
-    store.delivered(1, closed, None, None).await.expect("a write");
-    store.delivered(77, closed, None, None).await.expect("a write");
-    assert_eq!(due(&store, 0).await, []);
+    store.delivered(2, OPENED, Some(NOON), Some("late".into())).await.expect("a write");
+    store.delivered(1, OPENED, None, None).await.expect("a write");
+    assert_eq!(due(&store).await, [(1, CLOSED, 0)]);
+    store.delivered(1, CLOSED, None, None).await.expect("a write");
+    store.delivered(77, CLOSED, None, None).await.expect("a write");
+    assert_eq!(due(&store).await, []);
+    assert_eq!(store.undelivered().await, Ok((0, None)));
+}
+
+/// Seen red where only what is due by the clock is given: after a clock that ran ahead and was set
+/// right, nothing would be told for as long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_that_cannot_be_has_come() {
+    let bed = Bed::new();
+    let store = bed.open();
+    written(&store, Unit::puts(vec![case("STUCK", About::Service)])).await;
+    for (due_at, expected) in [
+        (NOON + LONGEST, vec![]),
+        (NOON + LONGEST + 1, vec![(1, OPENED, 2)]),
+        (u64::MAX, vec![(1, OPENED, 3)]),
+    ] {
+        store.delivered(1, OPENED, Some(due_at), None).await.expect("a write");
+        assert_eq!(due(&store).await, expected, "{due_at}");
+    }
+}
+
+/// Seen red where a folder that ran without webhooks posts all that ever was, and where a second start
+/// drops what is under way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_over_before_the_first_is_told_to_nobody() {
+    let bed = Bed::new();
+    let mut store = bed.open();
+    let about = |n| About::Transfer(id(n));
+    for n in [1, 2] {
+        written(&store, Unit::puts(vec![case("STUCK", about(n))])).await;
+    }
+    written(&store, Unit::puts(vec![close("STUCK", about(1))])).await;
+    store.tell().await.expect("a write");
+    assert_eq!(due(&store).await, [(2, OPENED, 0)], "what stands is told");
+    written(&store, Unit::puts(vec![close("STUCK", about(2)), case("STUCK", about(3))])).await;
+    written(&store, Unit::puts(vec![close("STUCK", about(3))])).await;
+    drop(store);
+    store = bed.open();
+    store.tell().await.expect("a write");
+    assert_eq!(due(&store).await, [(2, OPENED, 0), (3, OPENED, 0)]);
+    assert_eq!(store.undelivered().await, Ok((4, Some(NOON))));
 }

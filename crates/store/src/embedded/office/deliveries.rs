@@ -18,17 +18,20 @@ pub(crate) struct Try {
     pub error: Option<Arc<str>>,
 }
 
-/// What is to be tried now, of what happened at or after `since`.
+/// What is to be tried now, or at a time further away than `longest`: such a time is a clock's
+/// mistake. The end of an episode waits for its beginning.
 pub(super) fn due(
     db: &Connection,
-    since: Millis,
     now: Millis,
+    longest: Millis,
     limit: i64,
 ) -> rusqlite::Result<Vec<Delivery>> {
     let sql = format!(
         "SELECT {CASE}, d.tells, d.attempts, d.due_at, d.error FROM webhook_deliveries d \
-         JOIN cases c USING (case_id) WHERE d.due_at IS NOT NULL AND d.at >= ? AND d.due_at <= ? \
-         ORDER BY d.due_at, d.at, d.case_id, d.tells DESC LIMIT ?"
+         JOIN cases c USING (case_id) WHERE d.due_at IS NOT NULL \
+         AND (d.due_at <= ?1 OR d.due_at > ?2) AND (d.tells = ?3 OR NOT EXISTS (SELECT 1 \
+           FROM webhook_deliveries b WHERE b.case_id = d.case_id AND b.tells = ?3 \
+           AND b.due_at IS NOT NULL)) ORDER BY d.due_at, d.at, d.case_id LIMIT ?4"
     );
     let read = |row: &Row<'_>| {
         Ok(Delivery {
@@ -39,7 +42,16 @@ pub(super) fn due(
             error: row.get(12)?,
         })
     };
-    db.prepare_cached(&sql)?.query_map(params![int(since), int(now), limit], read)?.collect()
+    let far = int(now.saturating_add(longest));
+    let bounds = params![int(now), far, Tells::Opened.name(), limit];
+    db.prepare_cached(&sql)?.query_map(bounds, read)?.collect()
+}
+
+/// How many are to be delivered, and since when the oldest of them is.
+pub(super) fn undelivered(db: &Connection) -> rusqlite::Result<(u64, Option<Millis>)> {
+    let sql = "SELECT count(*), min(at) FROM webhook_deliveries WHERE due_at IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((uint(row.get(0)?), row.get::<_, Option<i64>>(1)?.map(uint)));
+    db.prepare_cached(sql)?.query_row([], read)
 }
 
 fn tells(text: &str) -> rusqlite::Result<Tells> {
@@ -47,7 +59,22 @@ fn tells(text: &str) -> rusqlite::Result<Tells> {
     known.ok_or_else(|| text::damaged(9, "not a half of an episode"))
 }
 
+/// Where it is kept that webhooks are posted.
+const TOLD: &str = "webhooks";
+
 impl Group<'_> {
+    /// From now on webhooks are posted; what had ended before the first time is told to nobody.
+    pub(crate) fn telling(&self) -> rusqlite::Result<()> {
+        if self.value(TOLD)?.is_some() {
+            return Ok(());
+        }
+        let sql = "UPDATE webhook_deliveries SET due_at = NULL, error = 'over before any was posted' \
+                   WHERE attempts = 0 AND case_id IN \
+                     (SELECT case_id FROM cases WHERE closed_at IS NOT NULL)";
+        self.db.prepare_cached(sql)?.execute([])?;
+        self.set(TOLD, "posted")
+    }
+
     /// Notes one more try. What was delivered stays delivered.
     pub(crate) fn tried(&self, tried: &Try) -> rusqlite::Result<()> {
         let sql = "UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?3, error = ?4 \

@@ -46,6 +46,16 @@ impl Embedded {
         self.desk.ask(move |db| question(&*db.unchecked_transaction()?, &flows))
     }
 
+    /// Has something written; answers when it is durable.
+    async fn wrote(
+        &self,
+        work: impl FnOnce(oneshot::Sender<Result<(), Cause>>) -> Work,
+    ) -> Result<(), Cause> {
+        let (told, answer) = oneshot::channel();
+        self.writer.send(work(told)).await.map_err(|_| Cause::of("STORE_CLOSED"))?;
+        answer.await.unwrap_or(Err(Cause::of("STORE_CLOSED")))
+    }
+
     /// Asks what an index answers, in one instant.
     fn look_up<T: Send + 'static>(
         &self,
@@ -108,9 +118,17 @@ impl Office for Embedded {
         self.search(lists::stats)
     }
 
-    fn deliveries(&self, since: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>> {
+    fn tell(&self) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(self.wrote(|told| Work::Telling(Ask::new((), told))))
+    }
+
+    fn deliveries(&self, longest: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>> {
         let now = self.now();
-        self.look_up(move |db, _| deliveries::due(db, since, now, at_most(limit)))
+        self.look_up(move |db, _| deliveries::due(db, now, longest, at_most(limit)))
+    }
+
+    fn undelivered(&self) -> Fut<'_, Result<(u64, Option<Millis>), Cause>> {
+        self.look_up(|db, _| deliveries::undelivered(db))
     }
 
     fn delivered(
@@ -120,11 +138,7 @@ impl Office for Embedded {
         due_at: Option<Millis>,
         error: Option<Arc<str>>,
     ) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(async move {
-            let (told, answer) = oneshot::channel();
-            let work = Work::Delivered(Ask::new(Try { case, tells, due_at, error }, told));
-            self.writer.send(work).await.map_err(|_| Cause::of("STORE_CLOSED"))?;
-            answer.await.unwrap_or(Err(Cause::of("STORE_CLOSED")))
-        })
+        let tried = Try { case, tells, due_at, error };
+        Box::pin(self.wrote(|told| Work::Delivered(Ask::new(tried, told))))
     }
 }
