@@ -4,7 +4,9 @@ use crate::auth::key;
 use crate::backup::{Desk, Source};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
+use crate::metrics::Metrics;
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use crate::webhooks::{self, Webhooks};
 use engine::audit::Sealer;
 use engine::{Engine, Parts};
 use kernel::answer::Cause;
@@ -149,6 +151,32 @@ impl House {
         let clock = Arc::clone(&self.clock);
         let key = SealKey::new(&key);
         Ok(Arc::new(Sealer::new(audit, journal, clock, key, config.audit.seal_interval_ms)))
+    }
+
+    /// What posts webhooks; none where no address is set. To be had before anything can be told.
+    ///
+    /// # Errors
+    /// 78: the machine's roots of trust cannot be read; 74: the journal does not answer.
+    pub async fn webhooks(
+        &self,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Option<Arc<Webhooks>>, Fault> {
+        if config.alerts.webhook_url.is_empty() {
+            return Ok(None);
+        }
+        let parts = webhooks::Parts {
+            office: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            metrics: Arc::clone(metrics),
+        };
+        let failed = |cause: Cause| {
+            let exit = if cause.class == "UNFIT" { Exit::Config } else { Exit::Io };
+            Fault::new(exit, format!("alerts.webhook_url: {cause}"))
+        };
+        Ok(Some(Arc::new(Webhooks::open(&config.alerts, parts).await.map_err(failed)?)))
     }
 
     /// What a backup is made of.

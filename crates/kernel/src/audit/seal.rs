@@ -7,8 +7,8 @@ use super::merkle::Merkle;
 use super::{AuditUnit, Hash};
 use crate::ids::Millis;
 use crate::mac::MacKey;
-use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,9 @@
 //! Where a set of keys is read from: a file, or an address.
 
 use super::jwks::MOST;
+use crate::outward::{self, whole};
 use reqwest::header::ACCEPT;
-use reqwest::{StatusCode, Url, redirect};
+use reqwest::{StatusCode, Url};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,44 +21,13 @@ pub enum Source {
     Url(Url, reqwest::Client),
 }
 
-/// The address, where a set may be fetched from it: whoever can change what comes back decides who
-/// may come in, so it travels encrypted or not at all.
-///
-/// # Errors
-/// What an address must be.
-pub fn address(text: &str) -> Result<Url, &'static str> {
-    const RULE: &str = "an address that begins with https:// (http:// for a loopback address), \
-                        without user, password and fragment";
-    let url = Url::parse(text).map_err(|_| RULE)?;
-    let plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let near = host == "localhost"
-        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    let fit = match url.scheme() {
-        "https" => !host.is_empty(),
-        "http" => near,
-        _ => false,
-    };
-    if fit && plain { Ok(url) } else { Err(RULE) }
-}
-
 impl Source {
-    /// What asks an address: no proxy and no redirect may answer in its place.
+    /// The set at an address.
     ///
     /// # Errors
     /// The machine's roots of trust cannot be read.
     pub fn url(url: Url) -> Result<Self, String> {
-        let tls =
-            if url.scheme() == "https" { client::tls::machine() } else { client::tls::nobody() };
-        let tls = tls.map_err(|fault| fault.to_string())?;
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .timeout(PATIENCE)
-            .build()
-            .map_err(|fault| whole(&fault))?;
+        let http = outward::client(&url, PATIENCE)?;
         Ok(Self::Url(url, http))
     }
 
@@ -108,50 +78,4 @@ async fn fetched(url: &Url, http: &reqwest::Client) -> Result<Vec<u8>, String> {
         }
     }
     Ok(text)
-}
-
-/// A library's error with what lies below it, on one line.
-fn whole(fault: &dyn std::error::Error) -> String {
-    let mut text = fault.to_string();
-    let mut below = fault.source();
-    while let Some(fault) = below {
-        text = format!("{text}: {fault}");
-        below = fault.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address;
-
-    #[test]
-    fn keys_travel_encrypted_or_not_at_all() {
-        for fit in [
-            "https://id.example/.well-known/jwks.json",
-            "https://10.0.0.1:8443/k?v=1",
-            "http://127.0.0.1:9/k",
-            "http://127.9.9.9/k",
-            "http://[::1]:9/k",
-            "http://localhost:9/k",
-        ] {
-            assert!(address(fit).is_ok(), "{fit}");
-        }
-        for unfit in [
-            "http://id.example/k",
-            "http://10.0.0.1/k",
-            "http://localhost.example/k",
-            "http://[::2]/k",
-            "https://user@id.example/k",
-            "https://user:secret@id.example/k",
-            "https://id.example/k#x",
-            "file:///etc/keys",
-            "ftp://127.0.0.1/k",
-            "https://",
-            "keys.json",
-            "",
-        ] {
-            assert!(address(unfit).is_err(), "{unfit}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::exit::{Exit, Fault};
 use super::{Global, show};
 use crate::auth::keys::{Keys, Rhythm};
-use crate::auth::source::{self, Source};
+use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
 use crate::config::Config;
 use crate::house::House;
@@ -13,9 +13,11 @@ use crate::http::tls::Tls;
 use crate::http::{self, App};
 use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
+use crate::outward;
 use crate::ports::{Fatal, Tasks};
 use crate::shutdown::Signals;
 use crate::telemetry;
+use crate::webhooks::WEBHOOKS;
 use engine::tasks::Background;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -90,6 +92,9 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         House::open(&config.data.dir, &config.ledgers, Arc::clone(&meter), fatal(Exit::Io)).await?;
     let keys = keys(config, &house.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
+    if let Some(webhooks) = house.webhooks(config, &metrics).await? {
+        tasks.spawn(WEBHOOKS, Box::pin(webhooks.run()));
+    }
     let engine = house.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     let sealer = house.sealer(config).await?;
@@ -121,6 +126,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     show::say(&format!("portage listens on {url}"))?;
     let stop = stopped(signals, Arc::clone(&app));
     let entrance = Entrance::new(listener, &config.server, tls.as_deref());
+    let entrance = entrance.counted(Arc::clone(&app.metrics));
     serve::serve(entrance, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
     app.engine.drain(DRAIN_MS).await;
     tasks.ending();
@@ -157,7 +163,7 @@ async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Faul
         (Source::File(auth.jwks_file.clone()), Rhythm::FILE)
     } else {
         let fault = |what: String| Fault::new(Exit::Config, format!("auth.jwks_url: {what}"));
-        let url = source::address(&auth.jwks_url).map_err(|rule| fault(rule.to_owned()))?;
+        let url = outward::address(&auth.jwks_url).map_err(|rule| fault(rule.to_owned()))?;
         let every_ms = auth.jwks_refresh_seconds.saturating_mul(1000);
         (Source::url(url).map_err(fault)?, Rhythm::url(every_ms))
     };

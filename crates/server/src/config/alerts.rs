@@ -2,6 +2,8 @@
 
 use super::secret::Secret;
 use super::section::{Rules, section};
+use crate::outward;
+use crate::webhooks::sign;
 
 section! {
     /// When a person is told.
@@ -14,9 +16,9 @@ section! {
         target_pending_seconds: u64 = 60,
         /// Refunds without a clear answer before a CRITICAL case opens.
         compensation_failures: u32 = 3,
-        /// Where alerts are posted. This release posts none: empty, or it does not start.
+        /// Where the beginning and the end of each case are posted, signed: `https://`, or `http://` on loopback; empty posts none.
         webhook_url: String = String::new(),
-        /// The key that signs them. Empty in this release.
+        /// The key that signs them: at least 32 bytes, as they are or as `whsec_` and their base64.
         webhook_secret: Secret = Secret::default(),
     }
 }
@@ -27,10 +29,18 @@ impl Alerts {
         rules.need("alerts.after_seconds", self.after_seconds > 0, "above 0");
         rules.need("alerts.target_pending_seconds", self.target_pending_seconds > 0, "above 0");
         rules.need("alerts.compensation_failures", self.compensation_failures > 0, "above 0");
-        // a setting that is ignored would let somebody believe that they are told
-        let none = "empty: this release posts no webhooks; alerts are in the log, in /metrics and \
-                    in the list of cases";
-        rules.need("alerts.webhook_url", self.webhook_url.is_empty(), none);
-        rules.need("alerts.webhook_secret", self.webhook_secret.reveal().is_empty(), none);
+        let (url, key) = (self.webhook_url.as_str(), self.webhook_secret.reveal());
+        if url.is_empty() {
+            // a setting that is ignored would let somebody believe that they are told
+            let rule = "empty where alerts.webhook_url is: nothing is posted";
+            rules.need("alerts.webhook_secret", key.is_empty(), rule);
+            return;
+        }
+        if let Err(rule) = outward::address(url) {
+            rules.need("alerts.webhook_url", false, rule);
+        }
+        if let Err(rule) = sign::secret(key) {
+            rules.need("alerts.webhook_secret", false, rule);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::secret::Secret;
 use super::section::{Rules, section};
-use crate::auth::source;
+use crate::outward;
 use std::path::PathBuf;
 
 section! {
@@ -58,7 +58,7 @@ impl Auth {
             "empty where auth.jwks_file is set: one source decides who may come in",
         );
         if !url.is_empty() {
-            let rule = source::address(url).err();
+            let rule = outward::address(url).err();
             rules.need("auth.jwks_url", rule.is_none(), rule.unwrap_or_default());
         }
         rules.need(

@@ -26,28 +26,50 @@ pub(super) struct Seat {
     from: Option<IpAddr>,
 }
 
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoSeat {
+    /// All are taken.
+    InAll,
+    /// One address has as many as it may.
+    FromOne,
+}
+
+impl NoSeat {
+    /// The word of metrics and logs.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::InAll => "full",
+            Self::FromOne => "address",
+        }
+    }
+}
+
 impl Seats {
     pub(super) fn new(most: usize, most_from_one: Option<usize>) -> Arc<Self> {
         Arc::new(Self { most, most_from_one, taken: Mutex::default() })
     }
 
-    /// A place for a connection from there, if there is one.
-    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Seat> {
+    /// A place for a connection from there.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Result<Seat, NoSeat> {
         let from = self.most_from_one.and_then(|_| place(peer));
         let mut taken = self.taken();
         if taken.all >= self.most {
-            return None;
+            return Err(NoSeat::InAll);
         }
         if let (Some(from), Some(most)) = (from, self.most_from_one) {
             let held = taken.from.get(&from).copied().unwrap_or(0);
             if held >= most {
-                return None;
+                return Err(NoSeat::FromOne);
             }
             taken.from.insert(from, held.saturating_add(1));
         }
         taken.all = taken.all.saturating_add(1);
         drop(taken);
-        Some(Seat { seats: Arc::clone(self), from })
+        Ok(Seat { seats: Arc::clone(self), from })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -84,7 +106,7 @@ fn place(peer: IpAddr) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seats, place};
+    use super::{NoSeat, Seats, place};
     use std::net::IpAddr;
 
     fn at(text: &str) -> IpAddr {
@@ -97,11 +119,13 @@ mod tests {
         let (a, b) = (at("192.0.2.1"), at("192.0.2.2"));
         let first = seats.take(a).unwrap();
         let second = seats.take(a).unwrap();
-        assert!(seats.take(a).is_none(), "two from one");
+        assert_eq!(seats.take(a).unwrap_err(), NoSeat::FromOne, "two from one");
         let third = seats.take(b).unwrap();
-        assert!(seats.take(b).is_none() && seats.take(at("127.0.0.1")).is_none(), "three in all");
+        for other in [b, at("127.0.0.1")] {
+            assert_eq!(seats.take(other).unwrap_err(), NoSeat::InAll, "three in all");
+        }
         drop(first);
-        assert!(seats.take(b).is_some() && seats.take(a).is_some());
+        assert!(seats.take(b).is_ok() && seats.take(a).is_ok());
         drop((second, third));
         assert!(seats.taken().from.is_empty() && seats.taken().all == 0);
     }
@@ -116,6 +140,6 @@ mod tests {
         assert_ne!(place(at("2001:db8::1")), place(at("2001:db8:0:1::1")));
         let seats = Seats::new(10, None);
         let all: Vec<_> = (0..10).map(|_| seats.take(at("192.0.2.1"))).collect();
-        assert!(all.iter().all(Option::is_some) && seats.take(at("192.0.2.1")).is_none());
+        assert!(all.iter().all(Result::is_ok) && seats.take(at("192.0.2.1")).is_err());
     }
 }

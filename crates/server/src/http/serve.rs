@@ -1,9 +1,10 @@
 //! The loop that takes connections, and how it ends.
 
 use super::patience::{Patience, Patient, Phase};
-use super::seats::{Seat, Seats};
+use super::seats::{NoSeat, Seat, Seats};
 use super::tls::Tls;
 use crate::config;
+use crate::metrics::Metrics;
 use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -42,6 +43,7 @@ pub struct Entrance {
     tls: Option<Arc<ServerConfig>>,
     patience: Patience,
     seats: Arc<Seats>,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Entrance {
@@ -60,7 +62,14 @@ impl Entrance {
             tls: tls.map(Tls::server),
             patience: times,
             seats: Seats::new(settings.max_connections, from_one),
+            metrics: None,
         }
+    }
+
+    /// Counts those that it turns away there.
+    #[must_use]
+    pub fn counted(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 }
 
@@ -90,12 +99,17 @@ pub async fn serve(
         };
         match taken {
             Ok((stream, peer)) => match entrance.seats.take(peer.ip()) {
-                Some(seat) => {
+                Ok(seat) => {
                     let guest = Guest { stream, seat, watcher: graceful.watcher() };
                     spawn.spawn(CONNECTION, Box::pin(guest.met(&entrance, router.clone())));
                 }
                 // closed unread: whatever is done for one too many is what the limit is to spare
-                None => turned_away.one(peer),
+                Err(why) => {
+                    if let Some(metrics) = &entrance.metrics {
+                        metrics.connection_refused(why.name());
+                    }
+                    turned_away.one(peer, why);
+                }
             },
             Err(fault) => {
                 tracing::warn!(%fault, "a connection could not be taken");
@@ -117,11 +131,11 @@ struct TurnedAway {
 }
 
 impl TurnedAway {
-    fn one(&mut self, peer: SocketAddr) {
+    fn one(&mut self, peer: SocketAddr, why: NoSeat) {
         self.count = self.count.saturating_add(1);
         if self.told.is_none_or(|at| at.elapsed() >= TOLD) {
-            let count = self.count;
-            tracing::warn!(target: "security", %peer, count, "no place for a connection: closed");
+            let (count, why) = (self.count, why.name());
+            tracing::warn!(target: "security", %peer, why, count, "no place for a connection: closed");
             *self = Self { told: Some(Instant::now()), count: 0 };
         }
     }
@@ -196,4 +210,37 @@ where
 fn io_kind(fault: &hyper::Error) -> Option<io::ErrorKind> {
     let below = std::error::Error::source(fault)?;
     below.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entrance, NoSeat};
+    use crate::config::Server;
+    use tokio::net::TcpListener;
+
+    /// How many one address may have, and why it has no more.
+    async fn from_one(settings: Server) -> (usize, NoSeat) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let entrance = Entrance::new(listener, &settings, None);
+        let mut seats = Vec::new();
+        loop {
+            match entrance.seats.take("192.0.2.1".parse().unwrap()) {
+                Ok(seat) => seats.push(seat),
+                Err(why) => return (seats.len(), why),
+            }
+        }
+    }
+
+    /// Turns red where the setting for one address is not what holds, and where all who come through a
+    /// proxy are counted as one.
+    #[tokio::test]
+    async fn the_settings_say_how_many_one_address_may_have() {
+        let settings =
+            || Server { max_connections: 9, max_connections_per_ip: 3, ..Server::default() };
+        assert_eq!(from_one(settings()).await, (3, NoSeat::FromOne));
+        let proxied = Server { behind_proxy: true, ..settings() };
+        assert_eq!(from_one(proxied).await, (9, NoSeat::InAll));
+        let uncounted = Server { max_connections_per_ip: 0, ..settings() };
+        assert_eq!(from_one(uncounted).await, (9, NoSeat::InAll));
+    }
 }

@@ -136,6 +136,8 @@ fn placed(tree: &Tree, broken: &Broken) -> String {
 mod tests {
     use super::{Config, Error, Flags, Layers, Origin, load};
 
+    const SECRET: &str = "01234567890123456789012345678901";
+
     fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
     }
@@ -281,12 +283,7 @@ mod tests {
             ("PORTAGE_AUTH__JWKS_REFRESH_SECONDS", "0", "1 to 86400"),
             ("PORTAGE_AUTH__ISSUER", "a|b", "auth.issuer"),
             ("PORTAGE_ENGINE__BACKOFF_CAP_MS", "1", "backoff"),
-            ("PORTAGE_ALERTS__WEBHOOK_URL", "https://a.b/c", "posts no webhooks"),
-            (
-                "PORTAGE_ALERTS__WEBHOOK_SECRET",
-                "01234567890123456789012345678901",
-                "posts no webhooks",
-            ),
+            ("PORTAGE_ALERTS__WEBHOOK_URL", "https://a.b/c", "webhook_secret: at least 32 bytes"),
             ("PORTAGE_LIMITS__DAILY_AMOUNT__USDT", "0.0", "above 0"),
             ("PORTAGE_LIMITS__DAILY_AMOUNT__USDT", "1e6", "plain decimal"),
             ("PORTAGE_LOG__LEVEL", "verbose", "`off`"),
@@ -299,10 +296,19 @@ mod tests {
         let set = ("PORTAGE_AUTH__JWKS_FILE", "k.json");
         for other in [
             ("PORTAGE_AUTH__JWKS_URL", "https://id.example/k"),
-            ("PORTAGE_AUTH__HS256_SECRET", "01234567890123456789012345678901"),
+            ("PORTAGE_AUTH__HS256_SECRET", SECRET),
         ] {
             assert!(with("", &[set]).is_ok() && with("", &[other]).is_ok());
             assert!(fault("", &[set, other]).contains("empty where auth.jwks_file"), "{other:?}");
+        }
+        let found = fault("", &[("PORTAGE_ALERTS__WEBHOOK_SECRET", SECRET)]);
+        assert!(found.contains("nothing is posted"), "{found}");
+        for url in ["http://a.b/c", "https://u:p@a.b/c", "ftp://127.0.0.1/c", "a.b/c"] {
+            let hook =
+                [("PORTAGE_ALERTS__WEBHOOK_URL", url), ("PORTAGE_ALERTS__WEBHOOK_SECRET", SECRET)];
+            let found = fault("", &hook);
+            assert!(found.starts_with("PORTAGE_ALERTS__WEBHOOK_URL: an address"), "{found}");
+            assert!(!found.contains("u:p") && !found.contains(SECRET), "{found}");
         }
         let found = fault("[auth]\nleeway_seconds = 6\n[engine]\nring = 0\n", &[]);
         let lines: Vec<_> = found.lines().collect();

@@ -35,6 +35,8 @@ labels! {
     OfCode { code }
     Route { route, status }
     OfBuild { version }
+    Tried { answer }
+    Reason { reason }
 }
 
 type Number = Gauge<f64, AtomicU64>;
@@ -62,6 +64,9 @@ pub struct Metrics {
     conflicts: Family<OfFlow, Counter>,
     refused: Family<OfCode, Counter>,
     requests: Family<Route, Histogram>,
+    turned_away: Family<Reason, Counter>,
+    hooks: Gauge,
+    hook_tries: Family<Tried, Counter>,
     assets: Mutex<Vec<Asset>>,
     /// The labels of cases that were ever open here.
     kinds: Mutex<BTreeSet<OfCase>>,
@@ -114,6 +119,9 @@ impl Default for Metrics {
             conflicts: book.counters("idempotent_conflicts", "Keys that came again with another body"),
             refused: book.counters("refused", "Creates that were refused before anything was opened"),
             requests: book.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
+            turned_away: book.counters("http_connections_refused", "Connections that were closed unread: all places taken (`full`), or those of one address (`address`)"),
+            hooks: book.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
+            hook_tries: book.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
             assets: Mutex::default(),
             kinds: Mutex::default(),
             entries: book.entries,
@@ -141,6 +149,21 @@ impl Metrics {
     pub fn request(&self, route: &str, status: u16, nanos: u64) {
         let label = Route::of(route, &status.to_string());
         self.requests.get_or_create(&label).observe(seconds(nanos));
+    }
+
+    /// A connection found no place, for that reason.
+    pub fn connection_refused(&self, reason: &'static str) {
+        self.turned_away.get_or_create(&Reason::of(reason)).inc();
+    }
+
+    /// So many webhooks are not taken yet.
+    pub fn webhooks_waiting(&self, waiting: u64) {
+        self.hooks.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+
+    /// A webhook was tried: `TAKEN`, or why not, by a listed word.
+    pub fn webhook_tried(&self, answer: &'static str) {
+        self.hook_tries.get_or_create(&Tried::of(answer)).inc();
     }
 
     /// What the journal counted at `now`.

@@ -61,6 +61,9 @@ fn busy() -> Metrics {
         metrics.see(seen);
     }
     metrics.request("/health", 200, 5_000);
+    metrics.connection_refused("full");
+    metrics.webhooks_waiting(5);
+    metrics.webhook_tried("TIMEOUT");
     metrics
 }
 
@@ -83,6 +86,9 @@ fn the_page_has_the_contract_s_names() {
         r#"portage_step_duration_seconds_bucket{le="0.000002",flow="internal",act="DELIVER",answer="DONE"} 0"#,
         "portage_journal_commit_seconds_count 1",
         "portage_halted 1",
+        r#"portage_http_connections_refused_total{reason="full"} 1"#,
+        "portage_webhooks_waiting 5",
+        r#"portage_webhook_tries_total{answer="TIMEOUT"} 1"#,
         r#"portage_http_request_duration_seconds_count{route="/health",status="200"} 1"#,
     ] {
         assert!(page.contains(line), "{line}\n{page}");

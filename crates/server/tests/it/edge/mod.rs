@@ -1,9 +1,12 @@
-//! The binary itself on real sockets: what it takes from strangers, and for how long.
+//! The binary itself on real sockets: what it takes from strangers, and for how long, and what it
+//! posts.
 
 mod framing;
+mod receiver;
 mod secrets;
 mod slow;
 mod tls;
+mod webhooks;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -42,6 +45,35 @@ fn portage(dir: &Path, settings: &[(String, String)]) -> Command {
     command
 }
 
+/// The server of that folder, and where it listens.
+fn launched(dir: &Path, settings: &[(String, String)]) -> (Child, String) {
+    let mut command = portage(dir, settings);
+    command.arg("serve");
+    if !settings.iter().any(|(name, _)| name == "PORTAGE_SERVER__LISTEN") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
+    let log = File::options().create(true).append(true).open(dir.join("log")).expect("a log");
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
+    let mut line = String::new();
+    let out = child.stdout.take().expect("its stdout");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
+    let log = || std::fs::read_to_string(dir.join("log")).expect("a log");
+    assert!(url.starts_with("http"), "no server: {line} {}", log());
+    (child, url)
+}
+
+/// Waits until it holds; long enough for what is tried again after twice the time each time.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..5 * EVENTUALLY.as_millis() / 20 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("never: {what}");
+}
+
 impl Served {
     fn start(settings: &[(&str, &str)]) -> Self {
         Self::within(tempfile::tempdir().expect("a folder"), settings)
@@ -50,21 +82,16 @@ impl Served {
     fn within(dir: TempDir, settings: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<_> = settings.iter().map(owned).collect();
-        let mut command = portage(dir.path(), &settings);
-        command.arg("serve");
-        if !settings.iter().any(|(name, _)| name == "PORTAGE_SERVER__LISTEN") {
-            command.args(["--listen", "127.0.0.1:0"]);
-        }
-        let log = File::create(dir.path().join("log")).expect("a log");
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(log).spawn().expect("the binary starts");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("its stdout");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
-        let served = Self { child, dir, url, settings };
-        assert!(served.url.starts_with("http"), "no server: {line} {}", served.log());
-        served
+        let (child, url) = launched(dir.path(), &settings);
+        Self { child, dir, url, settings }
+    }
+
+    /// Kills it on the spot, does something to what it left, and starts it again.
+    fn again(&mut self, between: impl FnOnce(&Path)) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is gone");
+        between(self.dir.path());
+        (self.child, self.url) = launched(self.dir.path(), &self.settings);
     }
 
     /// Everything that it wrote to its log.

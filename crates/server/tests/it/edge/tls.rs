@@ -1,6 +1,6 @@
 //! TLS, and where tokens may travel without it.
 
-use super::{Served, answer, portage, rest};
+use super::{Served, answer, eventually, portage, rest};
 use client::{Client, Error};
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -78,6 +78,25 @@ fn the_commands_speak_it_too() {
     // the folder's owner is asked where it says that it is
     let out = served.run(&["check", "--ca", "ca.pem"]);
     assert!(out.status.success(), "{out:?}");
+}
+
+/// Turns red where the files are not looked at, and where what they hold now is not shown.
+#[test]
+fn a_renewed_certificate_is_shown_without_a_restart() {
+    let served = Served::within(folder(), &TLS);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let token = served.token("4001", super::USER);
+    // a client of its own each time: connections that stand keep what they were shown
+    let believes = |ca| {
+        let client = Client::with_ca(&served.url, &token, ca).expect("a client");
+        runtime.block_on(async { client.balances().await }).is_ok()
+    };
+    assert!(believes(CA) && !believes(STRANGER));
+    let put = |name, text: &[u8]| std::fs::write(served.dir.path().join(name), text).expect(name);
+    put("cert.pem", include_bytes!("../../keys/other.pem"));
+    put("key.pem", include_bytes!("../../keys/other.key"));
+    eventually("the new one is shown", || believes(STRANGER));
+    assert!(!believes(CA));
 }
 
 /// Turns red where versions that are broken are spoken.

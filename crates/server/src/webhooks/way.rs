@@ -1,0 +1,65 @@
+//! The way to the receiver: one signed request, and what counts as taken.
+
+use super::message::Message;
+use super::sign::{secret, signature};
+use crate::config::Alerts;
+use crate::outward::{self, whole};
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::mac::MacKey;
+use reqwest::Url;
+use reqwest::header::CONTENT_TYPE;
+use std::time::Duration;
+
+/// How long one try may take, from the first packet to the answer's head.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The way to one receiver.
+#[derive(Debug)]
+pub(super) struct Way {
+    url: Url,
+    http: reqwest::Client,
+    key: MacKey,
+}
+
+impl Way {
+    pub(super) fn new(alerts: &Alerts) -> Result<Self, String> {
+        let url = outward::address(&alerts.webhook_url).map_err(str::to_owned)?;
+        let http = outward::client(&url, PATIENCE)?;
+        let key = MacKey::new(&secret(alerts.webhook_secret.reveal()).map_err(str::to_owned)?);
+        Ok(Self { url, http, key })
+    }
+
+    /// Posts it. Taken is what a status of 200 to 299 says, and nothing else.
+    pub(super) async fn post(&self, message: &Message, now: Millis) -> Result<(), Cause> {
+        let Message { id, body } = message;
+        let second = now / 1_000;
+        let request = self
+            .http
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", second)
+            .header("webhook-signature", signature(&self.key, id, second, body))
+            .body(body.clone());
+        // what stands in the answer is nobody's concern: its body is not read
+        let status = request.send().await.map_err(lost)?.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(Cause::because("STATUS", status.as_u16().to_string()))
+    }
+}
+
+/// Nothing came back: it may have been taken all the same, and is posted again.
+fn lost(fault: reqwest::Error) -> Cause {
+    let class = if fault.is_timeout() {
+        "TIMEOUT"
+    } else if fault.is_connect() {
+        "UNREACHABLE"
+    } else {
+        "CONNECTION_LOST"
+    };
+    // the address may hold what only the receiver is to know
+    Cause::because(class, whole(&fault.without_url()))
+}
