@@ -69,7 +69,7 @@ pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), Error> {
     }
 }
 
-/// Written beside and renamed, so that a crash never leaves half a key.
+/// Written beside and renamed, so that a crash never leaves half a key; durable before it is used.
 fn make(dir: &Path, name: &str) -> io::Result<()> {
     let mut key = [0; LEN];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
@@ -81,7 +81,9 @@ fn make(dir: &Path, name: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(&key)?;
     file.sync_all()?;
-    fs::rename(&beside, dir.join(name))
+    fs::rename(&beside, dir.join(name))?;
+    // the name too: what it seals or signs outlives a loss of power
+    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]
