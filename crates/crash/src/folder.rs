@@ -116,6 +116,17 @@ impl Folder {
         ask.query_row([reference], read).optional().map_err(told)
     }
 
+    /// The user and base units of an external booking.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn operation(&self, id: i64) -> Outcome<Option<(u64, i64)>> {
+        let sql = "SELECT user_id, amount FROM externals WHERE operation_id = ?";
+        let mut ask = self.0.prepare_cached(sql).map_err(told)?;
+        let read = |row: &rusqlite::Row<'_>| Ok((user(row, 0)?, amount(&row.get::<_, String>(1)?)));
+        ask.query_row([id], read).optional().map_err(told)
+    }
+
     /// Funding's books of one asset, as of one instant.
     ///
     /// # Errors

@@ -125,7 +125,10 @@ fn life(stage: &mut Stage, fate: Fate, lives: u64, killed: &mut Killed, rng: &mu
         if trace.is_none() {
             killed.starts.push(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         }
-        after_restart(stage, lives)?;
+        after_restart(stage, lives.is_multiple_of(ALL_AFTER))?;
+        if lives.is_multiple_of(4) {
+            look::proof(&stage.scene, stage.runtime())?;
+        }
         killed.checked += 1;
         worked(stage, fate, &mut server, rng)?;
     }
@@ -195,21 +198,17 @@ fn worked(stage: &Stage, fate: Fate, server: &mut Server, rng: &mut Rng) -> Outc
     stage.scene.broken().map_or(Ok(()), Err)
 }
 
-/// What must hold right after a start.
-fn after_restart(stage: &Stage, lives: u64) -> Outcome {
+/// What must hold right after a start, of what was answered since the last one or of everything.
+pub(crate) fn after_restart(stage: &Stage, everything: bool) -> Outcome {
     let scene: &Scene = &stage.scene;
     let folder = Folder::open(&stage.site.data)?;
-    let known = if lives.is_multiple_of(ALL_AFTER) { scene.book.all() } else { scene.book.fresh() };
+    let known = if everything { scene.book.all() } else { scene.book.fresh() };
     let mut faults = missing(&folder, &known)?;
     faults.extend(scene.book.faults());
     if !faults.is_empty() {
         return Err(faults.join("\n"));
     }
-    look::funding(scene, &folder)?;
-    if lives.is_multiple_of(4) {
-        look::proof(scene, stage.runtime())?;
-    }
-    Ok(())
+    look::funding(scene, &folder)
 }
 
 /// Everything reaches its end, and all of it is proven.

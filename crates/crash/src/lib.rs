@@ -13,6 +13,7 @@ pub mod kill;
 pub mod load;
 mod look;
 pub mod points;
+pub mod power;
 pub mod rng;
 pub mod server;
 pub mod stage;

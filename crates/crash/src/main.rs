@@ -8,7 +8,7 @@
 use clap::Parser;
 use crash::rng::Rng;
 use crash::stage::Stage;
-use crash::{Outcome, kill, strace};
+use crash::{Outcome, kill, power, strace};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,6 +22,12 @@ struct Cli {
     /// So many kills.
     #[arg(long, default_value_t = 0)]
     kills: u64,
+    /// So many losses of power.
+    #[arg(long, default_value_t = 0)]
+    power: u64,
+    /// Make the server a wrong one on purpose, which must be found.
+    #[arg(long, value_enum)]
+    wrong: Option<Wrong>,
     /// What chance is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -31,6 +37,13 @@ struct Cli {
     /// Where the folders go; kept where something is found.
     #[arg(long, value_name = "DIR")]
     below: Option<PathBuf>,
+}
+
+/// A wrong build, made from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Wrong {
+    /// Its syncs do nothing.
+    NoSync,
 }
 
 fn main() -> ExitCode {
@@ -60,6 +73,14 @@ fn run(cli: &Cli) -> Outcome {
         let killed = kill::run(&mut stage, cli.kills, &mut rng)?;
         kill::settle(&mut stage)?;
         println!("{killed:?}");
+    }
+    if cli.power > 0 {
+        let mut rng = rng.fork();
+        let mut stage = Stage::set(&cli.server, &below, "power")?;
+        stage.clients(cli.clients, &mut rng);
+        let lost = power::run(&mut stage, cli.power, cli.wrong == Some(Wrong::NoSync), &mut rng)?;
+        kill::settle(&mut stage)?;
+        println!("{lost:?}");
     }
     std::fs::remove_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))
 }

@@ -107,6 +107,13 @@ impl Site {
         Err(format!("`portage {}` ended with {}: {said}{wrong}", words.join(" "), out.status))
     }
 
+    /// The end of its log.
+    pub fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(5).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+
     /// A token of a service that acts for any user, and of an operator.
     ///
     /// # Errors

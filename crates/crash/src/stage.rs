@@ -57,6 +57,11 @@ impl Stage {
         &self.runtime
     }
 
+    /// The stage's folder.
+    pub fn below(&self) -> &Path {
+        &self.below
+    }
+
     /// Where a trace of this stage goes.
     pub fn trace_file(&self) -> PathBuf {
         self.below.join("trace")
@@ -122,6 +127,17 @@ impl Stage {
     }
 }
 
-fn client(site: &Site) -> Outcome<Client> {
+/// An empty folder of that name.
+pub(crate) fn fresh_folder(below: &Path, name: &str) -> Outcome<PathBuf> {
+    let path = below.join(name);
+    let fault = |fault: std::io::Error| format!("{}: {fault}", path.display());
+    if path.exists() {
+        std::fs::remove_dir_all(&path).map_err(fault)?;
+    }
+    std::fs::create_dir_all(&path).map_err(fault)?;
+    Ok(path)
+}
+
+pub(crate) fn client(site: &Site) -> Outcome<Client> {
     Client::new(&site.url(), &site.token()?).map_err(|fault| fault.to_string())
 }
