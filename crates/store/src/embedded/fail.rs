@@ -24,6 +24,9 @@ const PRIMARY: i32 = 0xff;
 const IOERR: i32 = 10;
 /// `SQLITE_ERROR`.
 const ERROR: i32 = 1;
+/// `SQLITE_IOERR_FSYNC` and `SQLITE_IOERR_DIR_FSYNC`. Whatever the system's reason, nobody knows what
+/// is in the file then: the commit that was refused may stand there after a crash.
+const SYNCS: [i32; 2] = [IOERR | (4 << 8), IOERR | (5 << 8)];
 
 /// Sorts an error. What is not listed breaks the store.
 pub(super) fn failure(error: rusqlite::Error) -> Failure {
@@ -41,7 +44,8 @@ pub(super) fn failure(error: rusqlite::Error) -> Failure {
         return Failure::Damaged(text);
     }
     let Some(code) = error.sqlite_error() else { return Failure::Broken(text) };
-    let full = code.extended_code & PRIMARY == IOERR && no_room();
+    let written = code.extended_code & PRIMARY == IOERR && !SYNCS.contains(&code.extended_code);
+    let full = written && no_room();
     if full || code.code == ErrorCode::DiskFull {
         Failure::Full
     } else if refused(*code) {
