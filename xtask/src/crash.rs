@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::{Outcome, run, tree};
 
 /// What CI runs after every other test: a few minutes.
-const IN_CI: [&str; 4] = ["--kills", "200", "--power", "60"];
+const IN_CI: [&str; 7] = ["--kills", "200", "--power", "60", "--faults", "--stride", "13"];
 
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {

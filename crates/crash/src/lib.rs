@@ -6,6 +6,7 @@
 
 pub mod book;
 mod clock;
+pub mod faults;
 pub mod folder;
 pub mod history;
 pub mod journal;

@@ -8,7 +8,7 @@
 use clap::Parser;
 use crash::rng::Rng;
 use crash::stage::Stage;
-use crash::{Outcome, kill, power, strace};
+use crash::{Outcome, faults, kill, power, strace};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,6 +25,12 @@ struct Cli {
     /// So many losses of power.
     #[arg(long, default_value_t = 0)]
     power: u64,
+    /// No room, and a broken disk, at every write and sync of one transfer.
+    #[arg(long)]
+    faults: bool,
+    /// Of many such places only each n-th.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    stride: u64,
     /// Make the server a wrong one on purpose, which must be found.
     #[arg(long, value_enum)]
     wrong: Option<Wrong>,
@@ -81,6 +87,13 @@ fn run(cli: &Cli) -> Outcome {
         let lost = power::run(&mut stage, cli.power, cli.wrong == Some(Wrong::NoSync), &mut rng)?;
         kill::settle(&mut stage)?;
         println!("{lost:?}");
+    }
+    if cli.faults {
+        let mut rng = rng.fork();
+        let mut stage = Stage::set(&cli.server, &below, "faults")?;
+        let faulted = faults::run(&mut stage, cli.stride, &mut rng)?;
+        kill::settle(&mut stage)?;
+        println!("{faulted:?}");
     }
     std::fs::remove_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))
 }

@@ -16,7 +16,7 @@ pub enum Phase {
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+pub(crate) enum Of {
     /// Whatever the call is about.
     All,
     /// The journal's write-ahead log.
@@ -43,7 +43,7 @@ pub struct Point {
 }
 
 /// A call that makes a file durable, in either spelling.
-const SYNC: &str = "fsync,fdatasync";
+pub(crate) const SYNC: &str = "fsync,fdatasync";
 
 /// Every one. The process dies as it enters the call, which does nothing then.
 #[rustfmt::skip]
@@ -76,7 +76,7 @@ impl Point {
     }
 }
 
-fn files(of: Of, data: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(of: Of, data: &Path) -> Vec<PathBuf> {
     match of {
         Of::All => Vec::new(),
         Of::Wal => vec![data.join("portage.db-wal")],

@@ -141,6 +141,11 @@ impl Drop for Server {
 }
 
 impl Server {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it listens. False: it ended before.
     pub fn ready(&self) -> bool {
         self.first.recv_timeout(PATIENCE).unwrap_or(false)

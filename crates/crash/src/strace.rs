@@ -1,8 +1,11 @@
 //! What is done to a process's system calls from outside.
 
 use crate::Outcome;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// A fault, or only a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,11 +46,18 @@ impl Trace {
     /// with its exit code; the tracer is another.
     pub fn around(&self, program: &Path) -> Command {
         let mut command = Command::new("strace");
-        command.args(["-D", "-f", "-y", "-qq"]);
+        command.args(["-D", "-qq"]);
         // it is faster, but with it strace 6.1 does not count calls right
         if self.inject.as_ref().is_none_or(|inject| inject.when.is_none()) {
             command.arg("--seccomp-bpf");
         }
+        self.words(&mut command);
+        command.arg(program);
+        command
+    }
+
+    fn words(&self, command: &mut Command) {
+        command.args(["-f", "-y"]);
         command.arg("-o").arg(&self.out);
         let injected = self.inject.as_ref().map(|inject| inject.calls);
         let all: Vec<&str> = [Some(self.calls), injected]
@@ -68,8 +78,53 @@ impl Trace {
         for file in &self.files {
             command.arg("-P").arg(file);
         }
-        command.arg(program);
-        command
+    }
+}
+
+/// A tracer of a process that runs already; its calls count from here.
+#[derive(Debug)]
+pub struct Attached(Child);
+
+impl Attached {
+    /// Begins; returns once every thread is traced.
+    ///
+    /// # Errors
+    /// The tracer's.
+    pub fn to(process: u32, trace: &Trace) -> Outcome<Self> {
+        // what an earlier one saw is not of this one
+        let _none = std::fs::remove_file(&trace.out);
+        let mut command = Command::new("strace");
+        trace.words(&mut command);
+        command.args(["-p", &process.to_string()]).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut tracer = command.spawn().map_err(|fault| format!("strace: {fault}"))?;
+        let said = tracer.stderr.take().ok_or("strace says nothing")?;
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
+                let _gone = tell.send(line);
+            }
+        });
+        let line = told.recv_timeout(Duration::from_secs(20));
+        let line = line.map_err(|_| "strace does not attach".to_owned())?;
+        if line.contains("attached") { Ok(Self(tracer)) } else { Err(line) }
+    }
+
+    /// Lets go; the process runs on.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn detach(mut self) -> Outcome {
+        let word = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+        word.map_err(|fault| format!("kill: {fault}"))?;
+        self.0.wait().map(drop).map_err(|fault| format!("strace: {fault}"))
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // it ends with the process that it traces
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
     }
 }
 

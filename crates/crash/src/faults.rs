@@ -1,0 +1,224 @@
+//! A disk that is full, and one that fails, at every write and sync of one transfer.
+//!
+//! No room: nothing is acknowledged that is not there, and it goes on once there is room. A failure:
+//! the process ends with exit code 74 before it answers anything else; so does a sync of the journal
+//! that finds no room, since nobody knows what is in the file then. After a start without faults every
+//! transfer reaches its end.
+
+use crate::book::{ASSET, Wish, ended};
+use crate::folder::Folder;
+use crate::history::Kind;
+use crate::kill::after_restart;
+use crate::load::FIRST_USER;
+use crate::points::{Of, SYNC, files};
+use crate::rng::Rng;
+use crate::server::{PATIENCE, Server};
+use crate::stage::Stage;
+use crate::strace::{Attached, Inject, Trace};
+use crate::wire::Told;
+use crate::{Outcome, clock, look};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The code of a process whose disk failed.
+const BROKEN_DISK: i32 = 74;
+/// More calls than a transfer has.
+const BEYOND: u64 = 400;
+
+/// What came of it.
+#[derive(Debug, Default, Clone)]
+pub struct Faulted {
+    /// Faults that were put in.
+    pub faults: u64,
+    /// By what was hit, and how.
+    pub by: BTreeMap<String, u64>,
+    /// Answers to the transfer under test: acknowledged, refused, unknown.
+    pub told: (u64, u64, u64),
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Where a fault is put.
+#[rustfmt::skip]
+const TARGETS: [(&str, &str, Of); 4] = [
+    ("the journal's log is written", "pwrite64",  Of::Wal),
+    ("the journal's log is synced",  SYNC,        Of::Wal),
+    ("Spot's log is written",        "pwrite64",  Of::SpotLog),
+    ("Spot's log is synced",         "fdatasync", Of::SpotLog),
+];
+
+/// What is wrong with the disk, and what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// No room for one call; then the process is killed.
+    FullThenKilled,
+    /// No room from that call on, until there is.
+    FullForAWhile,
+    /// One call fails.
+    Broken,
+}
+
+const FAULTS: [Fault; 3] = [Fault::FullThenKilled, Fault::FullForAWhile, Fault::Broken];
+
+/// One fault at one place.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    name: &'static str,
+    calls: &'static str,
+    of: Of,
+    fault: Fault,
+    in_to_spot: bool,
+    n: u64,
+}
+
+impl Case {
+    /// The process cannot go on.
+    fn ends(&self) -> bool {
+        self.fault == Fault::Broken || self.of == Of::Wal && self.calls == SYNC
+    }
+}
+
+/// Puts every fault at every n-th place, up to the first place beyond the last; with a stride above
+/// 1 only at some of many.
+///
+/// # Errors
+/// What does not hold.
+pub fn run(stage: &mut Stage, stride: u64, rng: &mut Rng) -> Outcome<Faulted> {
+    let begun = clock::now();
+    let mut faulted = Faulted::default();
+    for (name, calls, of) in TARGETS {
+        for fault in FAULTS {
+            for in_to_spot in [true, false] {
+                // of few places each one, of many some
+                let step = if of == Of::Wal && calls != SYNC { stride } else { 1 };
+                let mut n = 1 + rng.below(step);
+                while n < BEYOND {
+                    let case = Case { name, calls, of, fault, in_to_spot, n };
+                    if !try_one(stage, case, &mut faulted)
+                        .map_err(|why| format!("{case:?}: {why}"))?
+                    {
+                        break;
+                    }
+                    n += step;
+                }
+                stage.say(&format!("{fault:?} where {name}: beyond the last with {n}"));
+            }
+        }
+    }
+    faulted.took = begun.elapsed();
+    let kinds = TARGETS.len() * FAULTS.len();
+    if faulted.by.len() != kinds {
+        return Err(format!("not every fault was met everywhere: {:?}", faulted.by));
+    }
+    Ok(faulted)
+}
+
+/// True: the fault was met.
+fn try_one(stage: &Stage, case: Case, faulted: &mut Faulted) -> Outcome<bool> {
+    let mut server = stage.site.start(None)?;
+    if !server.ready() {
+        return Err(format!("it does not start: {}", stage.site.last_words()));
+    }
+    after_restart(stage, false)?;
+    at_rest(stage)?;
+    let strace = Attached::to(server.pid(), &trace(stage, case))?;
+    let key = format!("{}-{}", stage.scene.name, stage.scene.journal.calls());
+    let told = put(stage, &key, case)?;
+    let met = met(stage);
+    if met && case.ends() {
+        let status = server.ends_within(Duration::from_secs(10));
+        let status = status.ok_or("it goes on with a broken disk")?;
+        if status.code() != Some(BROKEN_DISK) {
+            return Err(format!("it ended with {status}, not with exit code {BROKEN_DISK}"));
+        }
+    } else if met && case.fault == Fault::FullForAWhile {
+        // whatever it says now must hold too
+        put(stage, &format!("{key}-more"), case)?;
+        strace.detach()?;
+        until_ended(stage, &format!("{key}-more"), case)?;
+        until_ended(stage, &key, case)?;
+    }
+    server.kill()?;
+    if met {
+        faulted.faults += 1;
+        let what = format!("{:?}, {}", case.fault, case.name);
+        *faulted.by.entry(what).or_default() += 1;
+        match &told {
+            Told::Known { .. } => faulted.told.0 += 1,
+            Told::Refused(_) => faulted.told.1 += 1,
+            Told::Unreachable | Told::Unknown(_) => faulted.told.2 += 1,
+        }
+    }
+    let again = afterwards(stage, &key, case, &told)?;
+    again.kill()?;
+    Ok(met)
+}
+
+/// A start without faults: what was said holds, and the transfer reaches its end.
+fn afterwards(stage: &Stage, key: &str, case: Case, told: &Told) -> Outcome<Server> {
+    let server = stage.site.start(None)?;
+    if !server.ready() {
+        return Err(format!("it does not start afterwards: {}", stage.site.last_words()));
+    }
+    after_restart(stage, false)?;
+    let found = Folder::open(&stage.site.data)?.bound(key)?;
+    if let (Told::Refused(code), Some(row)) = (told, &found)
+        && case.fault != Fault::FullForAWhile
+    {
+        return Err(format!("refused with {code}, and there it is: {row:?}"));
+    }
+    until_ended(stage, key, case)?;
+    at_rest(stage)?;
+    look::funding(&stage.scene, &Folder::open(&stage.site.data)?)?;
+    look::proof(&stage.scene, stage.runtime())?;
+    Ok(server)
+}
+
+fn trace(stage: &Stage, case: Case) -> Trace {
+    let what = match case.fault {
+        Fault::FullThenKilled | Fault::FullForAWhile => "error=ENOSPC",
+        Fault::Broken => "error=EIO",
+    };
+    let more = if case.fault == Fault::FullForAWhile { "+" } else { "" };
+    let inject = Inject { calls: case.calls, what, when: Some(format!("{}{more}", case.n)) };
+    let files = files(case.of, &stage.site.data);
+    Trace { inject: Some(inject), files, ..Trace::to(stage.trace_file(), case.calls) }
+}
+
+fn put(stage: &Stage, key: &str, case: Case) -> Outcome<Told> {
+    let (kind, in_to_spot) = (Kind::Transfer, case.in_to_spot);
+    let wish = Wish { kind, user: FIRST_USER, in_to_spot, units: 1_000, asset: ASSET };
+    stage.runtime().block_on(stage.scene.put(1, key, &wish))
+}
+
+/// The fault was put in. A call after the answer may still be on its way.
+fn met(stage: &Stage) -> bool {
+    let seen = || {
+        let trace = std::fs::read_to_string(stage.trace_file()).unwrap_or_default();
+        trace.contains("(INJECTED)").then_some(())
+    };
+    clock::until(Duration::from_millis(150), seen).is_some()
+}
+
+fn until_ended(stage: &Stage, key: &str, case: Case) -> Outcome {
+    let mut fault = None;
+    let end = clock::until(PATIENCE, || match put(stage, key, case) {
+        Ok(Told::Known { state, .. }) => ended(&state).then_some(()),
+        Ok(Told::Refused(_) | Told::Unreachable | Told::Unknown(_)) => None,
+        Err(why) => {
+            fault = Some(why);
+            Some(())
+        }
+    });
+    match (fault, end) {
+        (Some(fault), _) => Err(fault),
+        (None, Some(())) => Ok(()),
+        (None, None) => Err(format!("{key} reaches no end: {}", stage.site.last_words())),
+    }
+}
+
+fn at_rest(stage: &Stage) -> Outcome {
+    let folder = Folder::open(&stage.site.data)?;
+    let rest = || folder.open_transfers().is_ok_and(|open| open == 0).then_some(());
+    clock::until(PATIENCE, rest).ok_or_else(|| "transfers reach no end".to_owned())
+}
