@@ -10,6 +10,7 @@ mod crash;
 mod lint;
 mod proof;
 mod run;
+mod sim;
 mod stages;
 mod test;
 mod tidy;
@@ -45,6 +46,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Play simulated runs in release mode: `cargo xtask sim --minutes 5`, `cargo xtask sim --seed 7
+    /// --trace`.
+    Sim {
+        /// Handed to the campaign as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Kill a real server again and again, take its power and its disk: `cargo xtask crash --help`.
     #[command(disable_help_flag = true)]
     Crash {
@@ -71,6 +79,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
         Task::Bench { name, args } => bench::run(&name, &args),
+        Task::Sim { args } => sim::run(&args),
         Task::Crash { args } => crash::run(&args),
         Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };

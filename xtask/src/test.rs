@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::{Outcome, crash, proof, run, stages::Stages};
+use crate::{Outcome, crash, proof, run, sim, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
@@ -11,6 +11,7 @@ pub(crate) fn run() -> Outcome {
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("python", || python("python3"))
         && stages.stage("tests", tests)
+        && stages.stage("campaign", sim::campaign)
         && stages.stage("acceptance", proof::acceptance)
         && stages.stage("crash", crash::after_tests);
     stages.end()

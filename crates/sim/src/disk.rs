@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong with one call that changes something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskFault {
     /// No room: an append wrote a part.
     Full,
@@ -27,6 +27,17 @@ pub enum DiskFault {
 }
 
 impl DiskFault {
+    /// Its name in the counts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "Spot disk full",
+            Self::Broken => "Spot disk broken",
+            Self::CrashBefore => "crash before a disk call",
+            Self::CrashWithin => "crash within a disk call",
+            Self::CrashAfter => "crash after a disk call",
+        }
+    }
+
     /// Every fault that ends the process.
     pub const CRASHES: [Self; 3] = [Self::CrashBefore, Self::CrashWithin, Self::CrashAfter];
 }
@@ -35,6 +46,19 @@ impl DiskFault {
 struct File {
     live: Vec<u8>,
     durable: Vec<u8>,
+    /// It was cut since its last sync, so it may no longer begin with what is durable.
+    cut: bool,
+}
+
+impl File {
+    /// Everything is durable now. What was durable before is not copied again.
+    fn harden(&mut self) {
+        let same = self.live.len() >= self.durable.len() && !self.cut;
+        let from = if same { self.durable.len() } else { 0 };
+        self.durable.truncate(from);
+        self.durable.extend(self.live.iter().skip(from));
+        self.cut = false;
+    }
 }
 
 /// A change of names since the folder's last sync.
@@ -59,6 +83,10 @@ struct Inner {
     lies: bool,
     calls: u64,
     planned: BTreeMap<u64, DiskFault>,
+    /// How often each happens, of 1000 calls.
+    weather: Vec<(DiskFault, u64)>,
+    /// What happened.
+    met: BTreeMap<DiskFault, u64>,
     draws: SplitMix,
 }
 
@@ -113,6 +141,21 @@ impl Inner {
         if rest.is_empty() { Ok(()) } else { Err(ErrorKind::StorageFull.into()) }
     }
 
+    /// The fault of this call, by the weather.
+    fn drawn(&mut self) -> Option<DiskFault> {
+        if self.weather.is_empty() {
+            return None;
+        }
+        let mut at = self.draws.next() % 1_000;
+        let mut weather = self.weather.iter();
+        let hit = weather.find(|(_, rate)| {
+            let hit = at < *rate;
+            at = at.saturating_sub(*rate);
+            hit
+        });
+        hit.map(|(fault, _)| *fault)
+    }
+
     /// A number below `n`, or 0.
     fn below(&mut self, n: usize) -> usize {
         let drawn = usize::try_from(self.draws.next() >> 1).unwrap_or(usize::MAX);
@@ -121,7 +164,7 @@ impl Inner {
 
     /// What the medium holds of a file after the power went.
     fn left(&mut self, file: &File) -> Vec<u8> {
-        let File { live, durable } = file;
+        let File { live, durable, .. } = file;
         let Some(tail) = live.strip_prefix(durable.as_slice()) else {
             // cut and not synced: as it was, or as it is
             return if self.draws.once_in(1, 2) { durable.clone() } else { live.clone() };
@@ -156,6 +199,8 @@ impl SimDisk {
             lies: false,
             calls: 0,
             planned: BTreeMap::new(),
+            weather: Vec::new(),
+            met: BTreeMap::new(),
             draws: SplitMix(seed),
         };
         Self { inner: Arc::new(Mutex::new(inner)), crash }
@@ -186,7 +231,7 @@ impl SimDisk {
         for inode in names.values() {
             let file = inner.files.get(inode).cloned().unwrap_or_default();
             let live = inner.left(&file);
-            files.insert(*inode, File { durable: live.clone(), live });
+            files.insert(*inode, File { durable: live.clone(), live, cut: false });
         }
         inner.files = files;
         inner.durable = names.clone();
@@ -228,6 +273,16 @@ impl SimDisk {
         self.inner().planned.insert(n, fault);
     }
 
+    /// From now on each of these happens so often of 1000 calls.
+    pub fn weather(&self, weather: Vec<(DiskFault, u64)>) {
+        self.inner().weather = weather;
+    }
+
+    /// How often each fault happened.
+    pub fn met(&self) -> BTreeMap<DiskFault, u64> {
+        self.inner().met.clone()
+    }
+
     /// One call that changes something, at the mercy of the plan. `part` is what it leaves when it
     /// fails in the middle.
     async fn change<T>(
@@ -240,7 +295,9 @@ impl SimDisk {
             let mut inner = self.inner();
             let n = inner.calls;
             inner.calls += 1;
-            inner.planned.remove(&n)
+            let fault = inner.planned.remove(&n).or_else(|| inner.drawn());
+            fault.into_iter().for_each(|fault| *inner.met.entry(fault).or_insert(0) += 1);
+            fault
         };
         match fault {
             Some(DiskFault::CrashBefore) => die(&self.crash, "crashed before a disk call").await,
@@ -303,7 +360,7 @@ impl Disk for SimDisk {
             let lies = inner.lies;
             let file = inner.file(file)?;
             if !lies {
-                file.durable.clone_from(&file.live);
+                file.harden();
             }
             Ok(())
         };
@@ -313,7 +370,9 @@ impl Disk for SimDisk {
     fn truncate<'a>(&'a self, file: &'a str, len: u64) -> Fut<'a, io::Result<()>> {
         let whole = move |inner: &mut Inner| {
             let len = usize::try_from(len).unwrap_or(usize::MAX);
-            inner.file(file)?.live.truncate(len);
+            let file = inner.file(file)?;
+            file.live.truncate(len);
+            file.cut = true;
             Ok(())
         };
         Box::pin(self.change(|_| (), whole))

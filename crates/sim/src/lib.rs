@@ -3,6 +3,7 @@
 //! A dev crate: nothing of the product imports it outside its tests.
 
 pub mod books;
+pub mod campaign;
 pub mod disk;
 pub mod generic;
 pub mod house;

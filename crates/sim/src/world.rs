@@ -93,6 +93,13 @@ impl Sim {
         self.inner().skew = ms;
     }
 
+    /// The whole process stands still for so long and goes on as if nothing had been: whatever was
+    /// to happen meanwhile happens afterwards.
+    pub fn stall(&self, ms: Millis) {
+        let mut inner = self.inner();
+        inner.now = inner.now.saturating_add(ms);
+    }
+
     /// Ends the process at the next point where a task waits. Tasks go without a word, as in a
     /// real crash; [`Sim::revive`] begins the next process.
     pub fn kill(&self, why: &str) {

@@ -7,11 +7,13 @@
 mod faults;
 mod funding;
 mod hands;
+mod observe;
 mod state;
 mod view;
 
 pub use faults::{Fault, Faults};
 pub use funding::SimFunding;
+pub use observe::{Durable, Observer};
 
 use crate::world::{Crash, breath, die};
 use hands::Hands;
@@ -32,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct Place {
     state: Arc<Mutex<Arc<State>>>,
+    observer: Option<Arc<dyn Observer>>,
     /// What goes wrong with its writes.
     pub faults: Faults,
 }
@@ -46,7 +49,14 @@ impl Place {
     /// An empty one that knows the assets of a fresh store.
     pub fn new(flows: Arc<Flows>) -> Self {
         let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
-        Self { state, faults: Faults::default() }
+        Self { state, observer: None, faults: Faults::default() }
+    }
+
+    /// The same place, of whose every write this one is told as it becomes durable.
+    #[must_use]
+    pub fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
     }
 
     /// One process over the data. The one before must be gone.
@@ -128,7 +138,12 @@ impl SimJournal {
             let at = later(self.clock.now(), state.last);
             let state = Arc::make_mut(&mut *state);
             state.last = at;
-            act(state, &mut self.hands(), at)
+            let value = act(state, &mut self.hands(), at);
+            let touched = std::mem::take(&mut state.touched);
+            if let Some(observer) = &self.place.observer {
+                observer.wrote(&Durable::new(state, &touched));
+            }
+            value
         };
         match fault {
             Some(Fault::LostAfter) => return Err(Refusal::Unknown),

@@ -1,6 +1,8 @@
 //! The suites over everything that claims to be a ledger or a journal.
 
 #[cfg(test)]
+mod campaign;
+#[cfg(test)]
 mod crowd;
 #[cfg(test)]
 mod internal;

@@ -36,7 +36,7 @@ pub(super) struct State {
     people: People,
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
     horizon: Option<Id>,
-    halted: Option<Arc<str>>,
+    pub halted: Option<Arc<str>>,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -44,6 +44,10 @@ pub(super) struct State {
     outbox: Vec<Outgoing>,
     /// One row per group write: how many entries, and their digest.
     audit: Vec<(u32, Hash)>,
+    /// Entries in the rows of the audit, and in the histories.
+    pub audited: (u64, u64),
+    /// The transfers that this write changed.
+    pub touched: Vec<Id>,
 }
 
 impl State {
@@ -69,6 +73,8 @@ impl State {
             inbox: BTreeSet::new(),
             outbox: Vec::new(),
             audit: Vec::new(),
+            audited: (0, 0),
+            touched: Vec::new(),
         }
     }
 
@@ -102,6 +108,14 @@ impl State {
     /// The kinds of the cases that were opened, in order.
     pub(super) fn cases(&self) -> Vec<&'static str> {
         self.people.cases.iter().map(|kept| kept.case.kind).collect()
+    }
+
+    /// The kinds and the facts of the cases above a number.
+    pub(super) fn cases_above(
+        &self,
+        above: usize,
+    ) -> impl Iterator<Item = (&'static str, &Arc<str>)> {
+        self.people.cases.iter().skip(above).map(|kept| (kept.case.kind, &kept.case.facts))
     }
 
     pub(super) fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Spent {

@@ -207,6 +207,8 @@ impl State {
         let prev = history.last().map_or(start, |linked| linked.hash);
         let hash = link(prev, &entry);
         history.push(Linked { entry, prev, hash });
+        self.audited.1 += 1;
+        self.touched.push(id);
         hash
     }
 

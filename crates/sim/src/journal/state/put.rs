@@ -150,6 +150,7 @@ impl State {
     fn insert(&mut self, record: Record, at: Millis) -> Serial {
         let last = self.by_serial.last_key_value().map_or(0, |(serial, _)| serial.0);
         let (id, serial) = (record.id, Serial(last + 1));
+        self.touched.push(id);
         if let Some(key) = bound(&record) {
             self.bindings.insert(key, id);
         }
@@ -168,6 +169,7 @@ impl State {
         at: Millis,
     ) {
         let Some(record) = self.transfers.get_mut(&id) else { return };
+        self.touched.push(id);
         record.head = head;
         record.updated_at = at;
         record.error = error.or_else(|| record.error.take());

@@ -29,6 +29,7 @@ impl State {
         let wrote = units.into_iter().map(|unit| self.unit(hands, &mut digest, unit, at)).collect();
         if digest.count > 0 {
             let n = u64::try_from(self.audit.len()).unwrap_or(u64::MAX);
+            self.audited.0 += u64::from(digest.count);
             self.audit.push((digest.count, digest.finish(0, n)));
         }
         wrote

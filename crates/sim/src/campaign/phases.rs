@@ -1,0 +1,297 @@
+//! A run: calm weather to begin with, then everything that can go wrong, then nothing, and all must
+//! end.
+
+use super::crowd::{ASSETS, Crowd, GIVEN, terms};
+use super::desk::Desk;
+use super::folder::{self, Copy, Wrong};
+use super::stage::{Process, Stage};
+use super::trace::{Reader, Trace};
+use super::{Build, Knob, Options, Verdict, fate};
+use crate::disk::DiskFault;
+use crate::world::{DAWN, Stop};
+use engine::Engine;
+use kernel::ids::{LedgerId, Millis, UserId};
+use kernel::money::Amount;
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::{Direction, External};
+use std::sync::Arc;
+
+/// How long things may go wrong, in virtual time.
+const SAFETY: Millis = 600_000;
+/// How long all may take to end once nothing goes wrong: an hour by which the wall clock may have
+/// run ahead, and ten minutes.
+const LIVENESS: Millis = 4_200_000;
+/// More deaths than any run has.
+const LIVES: u64 = 2_000;
+/// How long money stays stopped before the folder is put right.
+const STOPPED: Millis = 20_000;
+
+/// What ends a run before its time.
+type Ended = Result<(), String>;
+
+/// Plays a run to its end.
+pub fn run(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> Verdict {
+    let trace = Trace::new(reader);
+    let Some(stage) = Stage::new(options, build, trace.clone()) else {
+        let broken = Some("there is no such flow".to_owned());
+        return Verdict { hash: 0, counts: super::Counts::default(), broken };
+    };
+    let mut run = Run { crowd: Crowd::new(&stage), stage, life: 0, copy: None };
+    let ended = run.play();
+    let stage = &run.stage;
+    let broken = stage.witness.broken().or_else(|| ended.err());
+    let (transfers, _) = stage.witness.transfers();
+    stage.tally.change(|counts| {
+        counts.runs = 1;
+        counts.transfers = transfers;
+        counts.calls = trace.calls();
+        counts.virtual_ms = stage.sim.time().saturating_sub(DAWN);
+        counts.ends = stage.witness.ends();
+        // what breaks a disk, or dies in it, is a death
+        if let Some(n) = stage.disk.met().get(&DiskFault::Full) {
+            *counts.faults.entry(DiskFault::Full.name()).or_insert(0) += n;
+        }
+    });
+    if let Some(broken) = &broken {
+        trace.remark(stage.sim.time(), format_args!("BROKEN: {broken}"));
+    }
+    let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken };
+    stage.sim.revive();
+    verdict
+}
+
+struct Run {
+    stage: Stage,
+    crowd: Crowd,
+    life: u64,
+    copy: Option<Copy>,
+}
+
+impl Run {
+    fn play(&mut self) -> Ended {
+        let process = self.begin()?;
+        let process = self.prepare(process)?;
+        let process = self.safety(process)?;
+        self.liveness(process)
+    }
+
+    /// The next process that lives through its start.
+    fn begin(&mut self) -> Result<Process, String> {
+        loop {
+            self.life += 1;
+            if self.life > LIVES {
+                return Err("it dies for ever".to_owned());
+            }
+            self.stage.bury();
+            match self.stage.start() {
+                Ok(process) => return Ok(process),
+                Err(stop) => self.died(stop)?,
+            }
+        }
+    }
+
+    /// A death that was meant is counted; any other ends the run.
+    fn died(&self, stop: Stop) -> Ended {
+        match stop {
+            Stop::Dead(why) if why.starts_with("crashed") => {
+                self.stage.tally.crash(&why);
+                self.stage.trace.remark(self.stage.sim.time(), format_args!("{why}"));
+                Ok(())
+            }
+            Stop::Dead(why) => Err(why.to_string()),
+            Stop::Idle => Err("nothing happens any more".to_owned()),
+            Stop::Time => Err("it does not end".to_owned()),
+        }
+    }
+
+    /// Every user has money at both ends.
+    fn prepare(&mut self, process: Process) -> Result<Process, String> {
+        let (flow, users) = (self.stage.flow, self.stage.options.some(Knob::Users));
+        let build = self.stage.build.clone();
+        let (engine, world) = (process.engine.clone(), process.world.clone());
+        let prepares = async move {
+            for user in (1..=users).map(UserId) {
+                for asset in ASSETS {
+                    let movement = External {
+                        direction: Direction::In,
+                        reference: format!("start {user} {asset}").into(),
+                        user,
+                        asset,
+                        amount: Amount(GIVEN),
+                        reason: "start".into(),
+                        caller: "crowd|1".into(),
+                    };
+                    world.external(movement).await.map_err(|cause| cause.to_string())?;
+                    let ends = (LedgerId::FUNDING, LedgerId::SPOT);
+                    let terms =
+                        terms(&format!("start {user} {asset}"), user, ends, (asset, GIVEN / 2));
+                    build
+                        .create(engine.clone(), flow, terms)
+                        .await
+                        .map_err(|r| format!("{r:?}"))?;
+                }
+            }
+            Ok::<_, String>(())
+        };
+        match self.stage.sim.block_on(prepares) {
+            Ok(prepared) => prepared.map(|()| process),
+            Err(stop) => Err(format!("it cannot begin: {stop:?}")),
+        }
+    }
+
+    /// Everything goes wrong, until every client was answered or the time is over.
+    fn safety(&mut self, mut process: Process) -> Result<Process, String> {
+        self.stage.calm(false);
+        let end = self.stage.sim.time().saturating_add(SAFETY);
+        let mut spoilt = None;
+        let mut copy_at = self.stage.sim.time() + 1 + self.stage.draws.next() % 4_000;
+        loop {
+            self.people(&process);
+            let stop = self.until(end, &mut copy_at);
+            drop(process);
+            let over = match stop {
+                Ok(()) => true,
+                Err(stop) => {
+                    self.died(stop)?;
+                    self.stage.sim.time() >= end
+                }
+            };
+            if over {
+                self.stage.calm(true);
+            }
+            if spoilt.is_none() && self.stage.options.get(Knob::Folder) > 0 {
+                self.stage.bury();
+                spoilt = folder::spoil(&mut self.stage, self.copy.as_ref());
+                if let Some(wrong) = &spoilt {
+                    self.stopped(wrong)?;
+                    self.stage.calm(over);
+                }
+            }
+            process = self.begin()?;
+            if over {
+                return Ok(process);
+            }
+        }
+    }
+
+    /// Clients, people and fate are set to work with a process.
+    fn people(&self, process: &Process) {
+        self.crowd.ask(process);
+        let desk = Desk::new(&self.stage, self.life);
+        self.stage.sim.start(desk.work(process.clone()));
+        fate::loose(&self.stage, self.life);
+    }
+
+    fn until(&mut self, end: Millis, copy_at: &mut Millis) -> Result<(), Stop> {
+        loop {
+            match self.stage.sim.run_for(200) {
+                Stop::Dead(why) => return Err(Stop::Dead(why)),
+                Stop::Time | Stop::Idle => {}
+            }
+            let now = self.stage.sim.time();
+            if self.copy.is_none() && now >= *copy_at {
+                self.copy = folder::copied(&self.stage);
+                *copy_at = Millis::MAX;
+            }
+            if self.crowd.over() || now >= end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Processes over a folder that is not what the journal knows: each halts, and nothing is
+    /// executed.
+    fn stopped(&mut self, wrong: &Wrong) -> Ended {
+        self.stage.calm(true);
+        for _ in 0..2 {
+            let process = self.begin()?;
+            self.crowd.ask(&process);
+            match self.stage.sim.run_for(STOPPED) {
+                Stop::Dead(why) => return Err(why.to_string()),
+                Stop::Time | Stop::Idle => {}
+            }
+            let spot = process.spot.clone();
+            let witness = self.stage.witness.clone();
+            let looks = async move { super::door::show(&*spot, &witness).await };
+            self.stage.sim.block_on(looks).map_err(|stop| format!("{stop:?}"))?;
+            if process.engine.halted().is_none() {
+                return Err("another Spot folder is there, and nobody halts".to_owned());
+            }
+        }
+        self.stage.bury();
+        folder::put_right(&mut self.stage, wrong);
+        let process = self.begin()?;
+        let desk = Desk::new(&self.stage, self.life);
+        self.stage.sim.start(desk.clear_up(process.engine.clone()));
+        self.wait(60_000, |_| process.engine.halted().is_none())
+            .map_err(|why| format!("{why}: HALT stays after the folder was put right"))?;
+        drop(process);
+        Ok(())
+    }
+
+    /// Nothing goes wrong any more, and all must end.
+    fn liveness(&mut self, process: Process) -> Ended {
+        self.crowd.ask(&process);
+        let desk = Desk::new(&self.stage, self.life);
+        self.stage.sim.start(desk.clear_up(process.engine.clone()));
+        self.wait(LIVENESS, |run| run.crowd.over() && run.all_ended())
+            .map_err(|why| self.left(&why))?;
+        let again = self.crowd.clone().all_again(process.clone());
+        self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
+        let rest = self.stage.sim.clone();
+        self.stage
+            .sim
+            .block_on(async move { rest.sleep(5_000).await })
+            .map_err(|s| format!("{s:?}"))?;
+        self.proven(process.engine)
+    }
+
+    /// Runs in calm weather until it holds.
+    fn wait(&self, most: Millis, holds: impl Fn(&Self) -> bool) -> Ended {
+        let end = self.stage.sim.time().saturating_add(most);
+        while !holds(self) {
+            if self.stage.sim.time() >= end {
+                return Err("it does not end".to_owned());
+            }
+            match self.stage.sim.run_for(500) {
+                Stop::Dead(why) => return Err(why.to_string()),
+                Stop::Time | Stop::Idle => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn all_ended(&self) -> bool {
+        let witness = &self.stage.witness;
+        if witness.transfers().1 == 0 {
+            return true;
+        }
+        let irreversible = self.stage.options.get(Knob::Irreversible) > 0;
+        let stays = |id| irreversible && witness.for_ever(id, LedgerId::SPOT);
+        witness.open().iter().all(|(id, _)| stays(*id))
+    }
+
+    fn left(&self, why: &str) -> String {
+        let open: Vec<_> = self.stage.witness.open().into_iter().take(5).collect();
+        format!("{why}: {open:?} stay open, and clients wait: {}", !self.crowd.over())
+    }
+
+    /// The product's own proof finds nothing.
+    fn proven(&self, engine: Arc<Engine>) -> Ended {
+        let asked = engine.clone();
+        let proof = async move {
+            let first = asked.check_now().await?;
+            let second = asked.check_now().await?;
+            Ok::<_, kernel::answer::Cause>([first.breaks.clone(), second.breaks.clone()].concat())
+        };
+        let breaks = self.stage.sim.block_on(proof).map_err(|stop| format!("{stop:?}"))?;
+        let breaks = breaks.map_err(|cause| cause.to_string())?;
+        if !breaks.is_empty() {
+            return Err(format!("conservation is broken at rest: {breaks:?}"));
+        }
+        match engine.halted() {
+            Some(why) => Err(format!("it rests halted: {why}")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The engine's side of every port: what it asked and what it was answered goes into the trace.
+
+use super::Knob;
+use super::tally::Tally;
+use super::trace::Trace;
+use super::weather::Weather;
+use super::witness::Witness;
+use crate::shell::{JournalShell, LedgerShell};
+use crate::world::{Crash, Sim, die};
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
+use kernel::ports::Fut;
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
+use kernel::record::Record;
+use kernel::unit::{Event, Key, Op, Operation, Unit, Wrote};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Waits for an answer and notes it.
+macro_rules! noted {
+    ($self:ident, $what:literal, $($arg:expr),* => $call:expr) => {{
+        let asked = format!($what, $($arg),*);
+        Box::pin(async move {
+            let answer = $call.await;
+            $self.heard(&asked, &answer);
+            answer
+        })
+    }};
+}
+
+/// A ledger as the engine sees it.
+pub(super) struct TracedLedger {
+    pub inner: Arc<dyn Ledger>,
+    pub sim: Sim,
+    pub trace: Trace,
+}
+
+impl TracedLedger {
+    fn heard(&self, asked: &str, answer: &impl Debug) {
+        let name = self.inner.id().name();
+        self.trace.note(self.sim.time(), format_args!("{name} {asked} -> {answer:?}"));
+    }
+}
+
+impl LedgerShell for TracedLedger {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
+    }
+    fn hello(&self) -> Fut<'_, Heard<()>> {
+        noted!(self, "hello", => self.inner.hello())
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async move {
+            let answer = self.inner.execute(known, ops.clone()).await;
+            let name = self.inner.id().name();
+            let at = self.sim.time();
+            self.trace.note(at, format_args!("{name} execute {ops:?} -> {answer:?}"));
+            answer
+        })
+    }
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        noted!(self, "query {:?}", key => self.inner.query(known, key))
+    }
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+        noted!(self, "fence {:?}", key => self.inner.fence(known, key))
+    }
+    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+        noted!(self, "totals", => self.inner.totals())
+    }
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+        noted!(self, "operations {}", after => self.inner.operations(after, limit))
+    }
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+        noted!(self, "horizon {}", id => self.inner.horizon(known, id, open))
+    }
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+        noted!(self, "accounts {:?}", whose => self.inner.accounts(whose))
+    }
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+        noted!(self, "status {:?}", change => self.inner.status(known, change))
+    }
+}
+
+/// The journal as the engine sees it.
+pub(super) struct TracedJournal {
+    pub inner: Arc<dyn Journal>,
+    pub sim: Sim,
+    pub trace: Trace,
+}
+
+impl TracedJournal {
+    fn heard(&self, asked: &str, answer: &impl Debug) {
+        self.trace.note(self.sim.time(), format_args!("journal {asked} -> {answer:?}"));
+    }
+}
+
+impl JournalShell for TracedJournal {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn now(&self) -> Millis {
+        let now = self.inner.now();
+        self.trace.number(1, now);
+        now
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        let at = self.sim.time();
+        self.trace.note(at, format_args!("journal write {units:?}"));
+        Box::pin(async move {
+            let wrote = self.inner.write(units).await;
+            self.trace.note(self.sim.time(), format_args!("journal wrote {wrote:?}"));
+            wrote
+        })
+    }
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        noted!(self, "get {:?}", ids => self.inner.get(ids))
+    }
+    fn bound(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        noted!(self, "bound {}", key => self.inner.bound(flow, scope, key))
+    }
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        noted!(self, "history {}", id => self.inner.history(id))
+    }
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        noted!(self, "due", => self.inner.due(worker, limit))
+    }
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        noted!(self, "open below {}", id => self.inner.open_below(id))
+    }
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        noted!(self, "open of {}", user => self.inner.open_of(user))
+    }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        noted!(self, "counts", => self.inner.counts())
+    }
+    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        noted!(self, "aged {}", opened => self.inner.aged(opened, limit))
+    }
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        noted!(self, "open cases", => self.inner.open_cases())
+    }
+    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
+        noted!(self, "acted {} {}", caller, key => self.inner.acted(caller, key))
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        noted!(self, "approval {}", id => self.inner.approval(id))
+    }
+    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
+        noted!(self, "spent {}", user => self.inner.spent(user, day, asset))
+    }
+    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
+        noted!(self, "standing", => self.inner.standing())
+    }
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        Box::pin(async move {
+            let snapshot = self.inner.snapshot().await;
+            let answer = snapshot.as_ref().map(|_| ());
+            self.heard("snapshot", &answer);
+            snapshot
+        })
+    }
+}
+
+/// Time and chance as the engine sees them.
+pub(super) struct TracedClock {
+    pub sim: Sim,
+    pub trace: Trace,
+}
+
+impl Clock for TracedClock {
+    fn now(&self) -> Millis {
+        let now = self.sim.now();
+        self.trace.number(2, now);
+        now
+    }
+    fn ticks(&self) -> u64 {
+        let ticks = self.sim.ticks();
+        self.trace.number(3, ticks);
+        ticks
+    }
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
+        self.trace.number(4, ms);
+        self.sim.sleep(ms)
+    }
+}
+
+impl Rng for TracedClock {
+    fn next(&self) -> u64 {
+        let next = Rng::next(&self.sim);
+        self.trace.number(5, next);
+        next
+    }
+}
+
+/// What goes wrong with one write of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spoilt {
+    LostBefore,
+    LostAfter,
+    Full,
+    CrashBefore,
+    CrashAfter,
+}
+
+impl Spoilt {
+    /// Everything that a write may meet.
+    pub(super) const ALL: [Self; 5] =
+        [Self::LostBefore, Self::LostAfter, Self::Full, Self::CrashBefore, Self::CrashAfter];
+
+    /// How often it happens.
+    pub(super) const fn knob(self) -> Knob {
+        match self {
+            Self::LostBefore => Knob::WriteLostBefore,
+            Self::LostAfter => Knob::WriteLostAfter,
+            Self::Full => Knob::WriteFull,
+            Self::CrashBefore => Knob::WriteCrashBefore,
+            Self::CrashAfter => Knob::WriteCrashAfter,
+        }
+    }
+
+    /// Its name in the counts.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::LostBefore => "write lost before",
+            Self::LostAfter => "write lost after",
+            Self::Full => "disk full",
+            Self::CrashBefore => "crash before write",
+            Self::CrashAfter => "crash after write",
+        }
+    }
+}
+
+/// The journal's own weather.
+pub(super) struct Spoiling {
+    pub inner: Arc<dyn Journal>,
+    pub weather: Weather<Spoilt>,
+    pub tally: Tally,
+    pub witness: Witness,
+    pub crash: Crash,
+}
+
+impl Spoiling {
+    /// The edges that the write was about.
+    fn met(&self, spoilt: Spoilt, events: &[(&'static str, Id)]) {
+        for (event, id) in events {
+            let state = self.witness.state(*id);
+            self.tally.cell(format!("{} | {state} | {event}", spoilt.name()));
+        }
+    }
+}
+
+impl JournalShell for Spoiling {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let Some(spoilt) = self.weather.draw() else { return self.inner.write(units).await };
+            let asked = units.len();
+            let event = |event: &Event| (event.what, event.id);
+            let events: Vec<_> =
+                units.iter().flat_map(|unit| unit.then.events.iter().map(event)).collect();
+            self.met(spoilt, &events);
+            let unknown = || vec![Wrote::Unknown(Cause::of("COMMIT")); asked];
+            match spoilt {
+                Spoilt::LostBefore => {
+                    self.tally.fault(spoilt.name());
+                    unknown()
+                }
+                Spoilt::Full => {
+                    self.tally.fault(spoilt.name());
+                    vec![Wrote::Full; asked]
+                }
+                Spoilt::LostAfter => {
+                    self.inner.write(units).await;
+                    self.tally.fault(spoilt.name());
+                    unknown()
+                }
+                Spoilt::CrashBefore => {
+                    die(&self.crash, "crashed before a write").await;
+                    unknown()
+                }
+                Spoilt::CrashAfter => {
+                    let wrote = self.inner.write(units).await;
+                    die(&self.crash, "crashed after a write").await;
+                    wrote
+                }
+            }
+        })
+    }
+}

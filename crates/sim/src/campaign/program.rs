@@ -1,0 +1,310 @@
+//! The command: one run by its seed, or runs on all cores for so many minutes.
+
+use super::bent::Bent;
+use super::{Build, Counts, Options, run, shrunk};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Faults of a campaign: at least so many for 10 transfers.
+const FAULTS_OF_TEN: u64 = 3;
+/// Transfers of a campaign: at most so many for one crash.
+const FOR_A_CRASH: u64 = 200;
+/// A campaign that is judged by its rates has at least so many transfers.
+const JUDGED: u64 = 2_000;
+
+/// Makes what is tried; once for each run.
+pub type Make = Arc<dyn Fn() -> Arc<dyn Build> + Send + Sync>;
+
+/// Says a line.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Program {
+    seed: Option<u64>,
+    with: Vec<String>,
+    trace: bool,
+    minutes: u64,
+    seconds: u64,
+    runs: u64,
+    from: u64,
+    threads: Option<usize>,
+    wrong: Option<String>,
+    kept: Vec<u64>,
+}
+
+impl Program {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// A word that means nothing here.
+    pub fn read(args: &[String]) -> Result<Self, String> {
+        let mut program = Self::default();
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if word == "--trace" {
+                program.trace = true;
+                continue;
+            }
+            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
+            let number = || value.parse::<u64>().map_err(|_| format!("{word} wants a number"));
+            match word.as_str() {
+                "--seed" => program.seed = Some(number()?),
+                "--with" => program.with.extend(value.split(',').map(str::to_owned)),
+                "--minutes" => program.minutes = number()?,
+                "--seconds" => program.seconds = number()?,
+                "--runs" => program.runs = number()?,
+                "--from" => program.from = number()?,
+                "--threads" => program.threads = usize::try_from(number()?).ok(),
+                "--wrong" => program.wrong = Some(value.clone()),
+                "--kept" => {
+                    let text =
+                        std::fs::read_to_string(value).map_err(|e| format!("{value}: {e}"))?;
+                    program.kept = kept(&text)?;
+                }
+                _ => return Err(format!("what is {word}?")),
+            }
+        }
+        Ok(program)
+    }
+}
+
+/// The seeds of a file: one at the beginning of each line, then why it is kept.
+fn kept(text: &str) -> Result<Vec<u64>, String> {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let seed = |line: &str| {
+        let (seed, why) = line.split_once(' ').unwrap_or((line, ""));
+        let seed = seed.parse().ok().filter(|_| !why.trim().is_empty());
+        seed.ok_or_else(|| format!("a seed and why it is kept, not: {line}"))
+    };
+    lines.map(seed).collect()
+}
+
+/// Does what was asked for; false where something is wrong.
+pub fn main(program: &Program, make: &Make, say: &Say) -> bool {
+    let make = match &program.wrong {
+        Some(name) => bent(make.clone(), name.as_str().into()),
+        None => make.clone(),
+    };
+    match program.seed {
+        Some(seed) => one(program, seed, &make, say),
+        None => campaign(program, &make, say),
+    }
+}
+
+fn bent(make: Make, name: Arc<str>) -> Make {
+    Arc::new(move || Arc::new(Bent { inner: make(), name: name.clone() }))
+}
+
+/// One run, read along where that was asked for.
+fn one(program: &Program, seed: u64, make: &Make, say: &Say) -> bool {
+    let turned = program.with.iter().try_fold(Options::drawn(seed), |o, text| o.set(text));
+    let options = match turned {
+        Ok(options) => options,
+        Err(why) => {
+            say(&why);
+            return false;
+        }
+    };
+    say(&options.to_string());
+    let reader = program.trace.then(|| say.clone());
+    let verdict = run(&options, make(), reader);
+    say(&format!("hash {:016x}", verdict.hash));
+    say(&told(&verdict.counts));
+    match &verdict.broken {
+        Some(what) => {
+            say(&format!("BROKEN: {what}"));
+            false
+        }
+        None => true,
+    }
+}
+
+/// What the threads of a campaign share.
+struct Shared {
+    next: AtomicU64,
+    stop: AtomicBool,
+    counts: Mutex<Counts>,
+    failed: Mutex<Option<Options>>,
+}
+
+/// Runs on all cores until the time is over or something is wrong.
+fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = program.threads.unwrap_or(cores);
+    let seconds = program.minutes * 60 + program.seconds;
+    let begun = now();
+    let shared = Shared {
+        next: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        counts: Mutex::default(),
+        failed: Mutex::default(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = shared.next_seed(program, seconds, begun) {
+                    shared.play(&Options::drawn(seed), make);
+                }
+            });
+        }
+    });
+    let took = now().duration_since(begun);
+    let counts = shared.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    say(&told(&counts));
+    say(&pace(&counts, took, threads));
+    if let Some(options) = failed {
+        return report(&options, make, say);
+    }
+    let complaints = sober(&counts);
+    complaints.iter().for_each(|complaint| say(complaint));
+    complaints.is_empty()
+}
+
+impl Shared {
+    fn next_seed(&self, program: &Program, seconds: u64, begun: Instant) -> Option<u64> {
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        if let Some(kept) = usize::try_from(n).ok().and_then(|n| program.kept.get(n)) {
+            return (!self.stop.load(Ordering::Relaxed)).then_some(*kept);
+        }
+        let n = n - u64::try_from(program.kept.len()).unwrap_or(0);
+        let late = seconds > 0 && now().duration_since(begun) >= Duration::from_secs(seconds);
+        let enough = n >= program.runs && program.runs > 0;
+        let idle = seconds == 0 && program.runs == 0;
+        let over = late || enough || idle || self.stop.load(Ordering::Relaxed);
+        (!over).then(|| program.from + n)
+    }
+
+    fn play(&self, options: &Options, make: &Make) {
+        let verdict = run(options, make(), None);
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict.counts);
+        if verdict.broken.is_some() {
+            self.stop.store(true, Ordering::Relaxed);
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = failed.as_ref().is_none_or(|other| other.seed > options.seed);
+            if first {
+                *failed = Some(options.clone());
+            }
+        }
+    }
+}
+
+/// The failing run, and a small one that fails too.
+fn report(options: &Options, make: &Make, say: &Say) -> bool {
+    let verdict = run(options, make(), None);
+    let broken = verdict.broken.unwrap_or_else(|| "not again".to_owned());
+    say(&format!("BROKEN: {broken}\n  replay: {}", options.replay()));
+    let (small, verdict) = shrunk(options, &|| make());
+    let broken = verdict.broken.unwrap_or_default();
+    say(&format!("  shrunk: {small}\n  which is: {broken}\n  replay: {} --trace", small.replay()));
+    false
+}
+
+/// A campaign in which too little went wrong proves nothing.
+fn sober(counts: &Counts) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if counts.transfers < JUDGED {
+        return complaints;
+    }
+    let (faults, crashes) = (counts.all_faults(), counts.all_crashes());
+    if faults * 10 < counts.transfers * FAULTS_OF_TEN {
+        complaints.push("too few faults: under 0.3 for each transfer".to_owned());
+    }
+    if crashes * FOR_A_CRASH < counts.transfers {
+        complaints.push("too few crashes: under one for 200 transfers".to_owned());
+    }
+    complaints
+}
+
+/// `a / b` with two decimals.
+fn ratio(a: u64, b: u64) -> String {
+    let hundredths = (u128::from(a) * 100).checked_div(u128::from(b)).unwrap_or(0);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+fn told(counts: &Counts) -> String {
+    let Counts { runs, transfers, calls, cells, .. } = counts;
+    let (faults, crashes) = (counts.all_faults(), counts.all_crashes());
+    let mut text = format!(
+        "{runs} runs, {transfers} transfers, {calls} port calls, {faults} faults ({} a transfer), \
+         {crashes} crashes (one for {} transfers), {} cells",
+        ratio(faults, *transfers),
+        ratio(*transfers, crashes),
+        cells.len()
+    );
+    let lists: [(&str, &BTreeMap<&'static str, u64>); 3] =
+        [("faults", &counts.faults), ("deeds", &counts.deeds), ("ends", &counts.ends)];
+    for (name, list) in lists {
+        let words: Vec<_> = list.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        // writing to a text never fails
+        let _written = write!(text, "\n  {name}: {}", words.join(", "));
+    }
+    let words: Vec<_> = counts.crashes.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+    let _written = write!(text, "\n  deaths: {}", words.join(", "));
+    text
+}
+
+fn pace(counts: &Counts, took: Duration, threads: usize) -> String {
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let ms = if ms == 0 { 1 } else { ms };
+    let cores = u64::try_from(threads).unwrap_or(1);
+    let a_second = counts.transfers * 1_000 / ms;
+    let faster = counts.virtual_ms / ms / cores;
+    format!(
+        "{}.{:03} s on {threads} threads: {a_second} transfers a second, {} a core; \
+         time ran {faster} times as fast on each",
+        ms / 1_000,
+        ms % 1_000,
+        a_second / cores
+    )
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command ends by the real clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counts, Program, kept, sober};
+
+    fn read(line: &str) -> Result<Program, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Program::read(&words)
+    }
+
+    #[test]
+    fn a_command_line_is_read() {
+        let program = read("--seed 7 --with a=1,b=2 --trace").unwrap();
+        assert_eq!((program.seed, program.trace), (Some(7), true));
+        assert_eq!(program.with, ["a=1", "b=2"]);
+        assert_eq!(read("--minutes 3").unwrap().minutes, 3);
+        for wrong in ["--seed", "--seed x", "--what 1", "what"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_kept_seed_says_why() {
+        assert_eq!(kept("# seeds\n\n7 a late deposit\n9 so\n"), Ok(vec![7, 9]));
+        assert!(kept("7\n").is_err());
+        assert!(kept("x why\n").is_err());
+    }
+
+    #[test]
+    fn a_campaign_in_which_little_goes_wrong_is_none() {
+        let mut counts = Counts { transfers: 10_000, ..Counts::default() };
+        counts.faults.insert("x", 3_000);
+        counts.crashes.insert("y".to_owned(), 50);
+        assert_eq!(sober(&counts), [""; 0]);
+        counts.faults.insert("x", 2_999);
+        assert_eq!(sober(&counts).len(), 1);
+        counts.crashes.insert("y".to_owned(), 49);
+        assert_eq!(sober(&counts).len(), 2);
+    }
+}

@@ -1,0 +1,229 @@
+//! What outlives the processes of a run, and how the next one begins.
+
+use super::door::{door, show};
+use super::ports::{Spoiling, Spoilt, TracedClock, TracedJournal, TracedLedger};
+use super::tally::Tally;
+use super::trace::Trace;
+use super::way::{End, Kit, Trouble, Way};
+use super::weather::Weather;
+use super::witness::Witness;
+use super::{Build, Knob, Options};
+use crate::disk::{DiskFault, SimDisk};
+use crate::journal::Place;
+use crate::shell::Shell;
+use crate::world::{Sim, SplitMix, Stop};
+use engine::{Alerts, Engine, Limits, Parts, Settings};
+use kernel::answer::Cause;
+use kernel::ids::{FlowId, LedgerId, WorkerId};
+use kernel::ports::clock::Rng;
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{Heard, Ledger, World};
+use kernel::ports::meter::NoMeter;
+use kernel::retry::Backoff;
+use kernel::table::Flows;
+use std::sync::Arc;
+
+/// One process.
+#[derive(Clone)]
+pub(super) struct Process {
+    pub engine: Arc<Engine>,
+    pub world: Arc<dyn World>,
+    /// Spot at its door.
+    pub spot: Arc<dyn Ledger>,
+}
+
+/// Everything of a run that no process takes with it.
+pub(super) struct Stage {
+    pub options: Options,
+    pub build: Arc<dyn Build>,
+    pub sim: Sim,
+    pub flows: Arc<Flows>,
+    pub flow: FlowId,
+    pub place: Place,
+    pub disk: SimDisk,
+    pub witness: Witness,
+    pub tally: Tally,
+    pub trace: Trace,
+    pub draws: SplitMix,
+    pub ways: Vec<Arc<Way>>,
+    writes: Weather<Spoilt>,
+    troubles: Weather<Trouble>,
+    questions: Weather<()>,
+    settings: Settings,
+    lives: u64,
+}
+
+/// The engine's settings of a run.
+fn settings(options: &Options) -> Settings {
+    let size = |knob| usize::try_from(options.get(knob)).unwrap_or(1);
+    let irreversible = options.get(Knob::Irreversible) > 0;
+    Settings {
+        ring: size(Knob::Ring),
+        batch_max: size(Knob::Batch),
+        fuse: options.get(Knob::Fuse) > 0,
+        backoff: Backoff { base: 50, cap: 10_000 },
+        irreversible: if irreversible { vec![LedgerId::SPOT] } else { Vec::new() },
+        // a client of the simulation is hasty by its nature
+        limits: Limits {
+            warn_per_minute: 0,
+            transfers_per_day: options.get(Knob::Daily),
+            ..Limits::default()
+        },
+        alerts: Alerts { after_retries: 20, ..Alerts::default() },
+        ..Settings::default()
+    }
+}
+
+impl Stage {
+    /// An empty one, in calm weather.
+    pub(super) fn new(options: &Options, build: Arc<dyn Build>, trace: Trace) -> Option<Self> {
+        let seed = options.seed;
+        let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+        let flow = flows.named("internal")?;
+        let witness = Witness::new(sim.clone(), flows.clone());
+        let place = Place::new(flows.clone()).observed(Arc::new(witness.clone()));
+        let disk = build.disk(SimDisk::new(Rng::next(&sim), sim.crash()));
+        let rate = |knob| options.get(knob);
+        let troubles = Trouble::ALL.map(|trouble| (trouble, rate(trouble.knob())));
+        let writes = Spoilt::ALL.map(|spoilt| (spoilt, rate(spoilt.knob())));
+        Some(Self {
+            troubles: Weather::new(troubles.to_vec(), seed ^ 1),
+            writes: Weather::new(writes.to_vec(), seed ^ 2),
+            questions: Weather::new(vec![((), rate(Knob::Unanswered))], seed ^ 3),
+            settings: build.settings(settings(options)),
+            options: options.clone(),
+            build,
+            sim,
+            flows,
+            flow,
+            place,
+            disk,
+            witness,
+            tally: Tally::default(),
+            trace,
+            draws: SplitMix(seed ^ 4),
+            ways: Vec::new(),
+            lives: 0,
+        })
+    }
+
+    /// The weather is calm from now on, or is what the options say.
+    pub(super) fn calm(&self, calm: bool) {
+        self.troubles.calm(calm);
+        self.writes.calm(calm);
+        self.questions.calm(calm);
+        let rate = |knob| if calm { 0 } else { self.options.get(knob) };
+        let crash = rate(Knob::DiskCrash);
+        self.disk.weather(vec![
+            (DiskFault::Full, rate(Knob::DiskFull)),
+            (DiskFault::Broken, rate(Knob::DiskBroken)),
+            (DiskFault::CrashBefore, crash),
+            (DiskFault::CrashWithin, crash),
+            (DiskFault::CrashAfter, crash),
+        ]);
+        if calm {
+            self.sim.skew(0);
+            self.ways.iter().for_each(|way| way.silence(false));
+        }
+    }
+
+    /// Whatever a process leaves when it ends.
+    pub(super) fn bury(&mut self) {
+        self.sim.revive();
+        self.ways.iter().for_each(|way| way.lead(None));
+        if self.options.get(Knob::Power) > 0 && self.draws.once_in(1, 2) {
+            self.disk.power_cut();
+        }
+    }
+
+    /// Begins the next process.
+    ///
+    /// # Errors
+    /// Why it died, or what its start was refused with.
+    pub(super) fn start(&mut self) -> Result<Process, Stop> {
+        self.lives += 1;
+        let journal = self.place.open(Arc::new(self.sim.clone()), self.sim.crash());
+        let funding = journal.funding();
+        let (standing, build) = (journal.clone(), self.build.clone());
+        let (sim, disk, witness) = (self.sim.clone(), self.disk.clone(), self.witness.clone());
+        let begin = async move {
+            let standing = standing.standing().await.map_err(|cause| cause.to_string())?;
+            let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+            let highest = known.map_or(0, |(_, known)| known.highest);
+            let spot = build.far(build.core(&sim, disk, highest).await?);
+            if witness.barred()
+                && let Heard::Said(is, ()) = spot.hello().await
+            {
+                witness.bar(Some(is.highest));
+            }
+            // what it stored and nobody heard of any more
+            show(&*spot, &witness).await;
+            Ok::<_, String>(door(spot, witness))
+        };
+        let spot = self.sim.block_on(begin)?.map_err(|why| Self::refused(&why))?;
+        let world: Arc<dyn World> = funding.clone();
+        let funding = door(self.build.far(funding), self.witness.clone());
+        self.lead(&[funding, spot.clone()]);
+        let parts = self.parts(journal);
+        let engine = self.sim.block_on(Engine::start(parts))?;
+        let engine = engine.map_err(|cause: Cause| Self::refused(&cause.to_string()))?;
+        self.ways.iter().for_each(Way::deliver);
+        Ok(Process { engine, world, spot })
+    }
+
+    /// A start that was refused reads like a death, which in the simulation it is.
+    fn refused(why: &str) -> Stop {
+        if why.starts_with("crashed") {
+            return Stop::Dead(why.into());
+        }
+        Stop::Dead(format!("refused to start: {why}").into())
+    }
+
+    /// The ways lead to these ledgers from now on.
+    fn lead(&mut self, ledgers: &[Arc<dyn Ledger>]) {
+        if self.ways.is_empty() {
+            let kit = Kit {
+                sim: self.sim.clone(),
+                crash: self.sim.crash(),
+                tally: self.tally.clone(),
+                witness: self.witness.clone(),
+                delay: self.options.get(Knob::Delay),
+                troubles: self.troubles.clone(),
+                questions: self.questions.clone(),
+            };
+            let way = |ledger: &Arc<dyn Ledger>| Arc::new(Way::new(&**ledger, kit.clone()));
+            self.ways = ledgers.iter().map(way).collect();
+        }
+        for (way, ledger) in self.ways.iter().zip(ledgers) {
+            way.lead(Some(ledger.clone()));
+        }
+    }
+
+    fn parts(&self, journal: Arc<dyn Journal>) -> Parts {
+        let (sim, trace) = (self.sim.clone(), self.trace.clone());
+        let spoiling = Spoiling {
+            inner: journal,
+            weather: self.writes.clone(),
+            tally: self.tally.clone(),
+            witness: self.witness.clone(),
+            crash: sim.crash(),
+        };
+        let inner = self.build.journal(Arc::new(Shell(spoiling)));
+        let journal = TracedJournal { inner, sim: sim.clone(), trace: trace.clone() };
+        let ledger = |way: &Arc<Way>| -> Arc<dyn Ledger> {
+            let inner = self.build.near(Arc::new(End(way.clone())));
+            Arc::new(Shell(TracedLedger { inner, sim: sim.clone(), trace: trace.clone() }))
+        };
+        Parts {
+            flows: self.flows.clone(),
+            journal: Arc::new(Shell(journal)),
+            ledgers: self.ways.iter().map(ledger).collect(),
+            clock: Arc::new(TracedClock { sim: sim.clone(), trace: trace.clone() }),
+            rng: Arc::new(TracedClock { sim: sim.clone(), trace }),
+            spawn: Arc::new(sim.clone()),
+            meter: Arc::new(NoMeter),
+            settings: self.settings.clone(),
+            worker: WorkerId(self.lives),
+        }
+    }
+}

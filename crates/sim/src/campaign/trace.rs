@@ -1,0 +1,122 @@
+//! Everything that a process asked its ports and was answered, as one number and, where somebody
+//! reads along, as lines.
+//!
+//! Neither the seed nor the options are part of it: equal traces are equal runs.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Takes a line of the trace.
+pub type Reader = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// FNV-1a over 64 bits, eight bytes at a time where there are so many.
+#[derive(Debug, Clone, Copy)]
+struct Fnv(u64);
+
+impl Fnv {
+    const fn mix(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01B3).rotate_left(29);
+    }
+}
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let (words, rest) = text.as_bytes().as_chunks::<8>();
+        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    hash: Fnv,
+    calls: u64,
+}
+
+/// The trace of a run. A handle: clones are the same one.
+#[derive(Clone)]
+pub struct Trace {
+    inner: Arc<Mutex<Inner>>,
+    reader: Option<Reader>,
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner().fmt(f)
+    }
+}
+
+impl Trace {
+    /// An empty one, read along by `reader`.
+    pub fn new(reader: Option<Reader>) -> Self {
+        let inner = Inner { hash: Fnv(0xCBF2_9CE4_8422_2325), calls: 0 };
+        Self { inner: Arc::new(Mutex::new(inner)), reader }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call with its answer, at a time.
+    pub fn note(&self, at: u64, what: fmt::Arguments<'_>) {
+        {
+            let mut inner = self.inner();
+            inner.calls += 1;
+            inner.hash.mix(at);
+            // it takes whatever is written to it
+            let _never_fails = inner.hash.write_fmt(what);
+        }
+        self.remark(at, what);
+    }
+
+    /// A call whose answer is a number, and which nobody wants to read.
+    pub fn number(&self, what: u64, answer: u64) {
+        let mut inner = self.inner();
+        inner.calls += 1;
+        inner.hash.mix(what);
+        inner.hash.mix(answer);
+    }
+
+    /// Words for whoever reads along; no part of the hash.
+    pub fn remark(&self, at: u64, what: fmt::Arguments<'_>) {
+        if let Some(reader) = &self.reader {
+            let ms = at.saturating_sub(crate::world::DAWN);
+            reader(&format!("{:>6}.{:03} {what}", ms / 1_000, ms % 1_000));
+        }
+    }
+
+    /// The hash so far.
+    pub fn hash(&self) -> u64 {
+        self.inner().hash.0
+    }
+
+    /// So many calls were noted.
+    pub fn calls(&self) -> u64 {
+        self.inner().calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trace;
+
+    fn hash(lines: &[(u64, &str)]) -> u64 {
+        let trace = Trace::new(None);
+        lines.iter().for_each(|(at, line)| trace.note(*at, format_args!("{line}")));
+        trace.hash()
+    }
+
+    #[test]
+    fn every_answer_and_every_order_is_another_hash() {
+        let run = [(1, "execute -> Done 1"), (2, "write -> Written")];
+        assert_eq!(hash(&run), hash(&run));
+        let others = [
+            hash(&[(1, "execute -> Done 2"), (2, "write -> Written")]),
+            hash(&[(2, "execute -> Done 1"), (2, "write -> Written")]),
+            hash(&[(2, "write -> Written"), (1, "execute -> Done 1")]),
+            hash(&[(1, "execute -> Done 1")]),
+        ];
+        assert!(others.iter().all(|other| *other != hash(&run)), "{others:?}");
+    }
+}

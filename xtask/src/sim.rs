@@ -1,0 +1,23 @@
+//! Simulated runs: `crates/sim/examples/sim.rs`, which is built and called here.
+
+use crate::{Outcome, run};
+
+/// Seeds that found something once, each with a word why.
+const KEPT: &str = "crates/sim/seeds.txt";
+/// How long the tests play, in seconds.
+const SECONDS: &str = "100";
+
+/// Passes a call on to the campaign, built as a release.
+pub(crate) fn run(args: &[String]) -> Outcome {
+    let mut cargo = run::cargo(&["run", "--release", "--locked", "--package", "sim"]);
+    cargo.args(["--example", "sim", "--"]).args(args);
+    run::must(cargo)
+}
+
+/// The kept seeds, then new ones, in the profile that the tests are built in.
+pub(crate) fn campaign() -> Outcome {
+    let mut cargo = run::cargo(&["run", "--locked", "--package", "sim", "--example", "sim", "--"]);
+    let from = std::process::id().to_string();
+    cargo.args(["--kept", KEPT, "--seconds", SECONDS, "--from", &from]);
+    run::must(cargo)
+}
