@@ -101,6 +101,9 @@ pub struct DryRun {
     /// With `DUPLICATE_REQUEST`: what differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mismatched_fields: Vec<String>,
+    /// Ledgers that show no accounts: what they would say is not in `would`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<String>,
 }
 
 /// What became of one create of a batch.
@@ -237,6 +240,18 @@ pub struct Accounts {
     pub accounts: Vec<AccountRow>,
     /// Where the next page begins.
     pub next: Option<u64>,
+    /// Ledgers of which nothing is in this page.
+    #[serde(default)]
+    pub silent: Vec<Silent>,
+}
+
+/// A ledger that did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Silent {
+    /// The account type.
+    pub account: String,
+    /// Why.
+    pub why: String,
 }
 
 /// One asset of one account.
@@ -284,6 +299,18 @@ pub struct Proof {
     pub assets: Vec<Books>,
     /// What does not add up.
     pub breaks: Vec<Break>,
+    /// What is no part of the proof.
+    #[serde(default)]
+    pub unproven: Vec<Unproven>,
+}
+
+/// What a ledger is believed on its word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unproven {
+    /// The ledger.
+    pub ledger: String,
+    /// `world`, `sums`, `operations`.
+    pub what: Vec<String>,
 }
 
 /// One asset at one ledger; the four add up to zero.

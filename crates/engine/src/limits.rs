@@ -3,10 +3,10 @@
 use crate::{Engine, Limits};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{FlowId, Millis, UserId};
+use kernel::ids::{FlowId, LedgerId, Millis, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::people::{Count, Day};
-use kernel::ports::ledger::{Heard, Holding, Whose};
+use kernel::ports::ledger::{Form, Heard, Holding, Whose};
 use kernel::record::{System, Terms};
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeMap;
@@ -111,13 +111,17 @@ impl Engine {
     }
 
     /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
+    /// `Ok` names the ledgers that show no accounts: nobody can say what they would refuse.
     ///
     /// # Errors
     /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
     /// ledger does not answer, so that nobody can say.
-    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<(), Code> {
+    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<Vec<LedgerId>, Code> {
         match self.foreseen(flow, terms).await {
-            Ok(None) => Ok(()),
+            Ok(None) => {
+                let both = [&terms.source.system, &terms.target.system];
+                Ok(both.into_iter().filter_map(|system| self.shows_none(system)).collect())
+            }
             Ok(Some(code)) => Err(code),
             Err(cause) => {
                 tracing::warn!(%cause, "what would become of a transfer cannot be said");
@@ -149,6 +153,9 @@ impl Engine {
 
     /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
     async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.source.system).is_some() {
+            return Ok(None);
+        }
         let holdings = self.holdings(terms.source.system, terms.user).await?;
         let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
         let has = holdings.iter().find(|holding| holding.asset == terms.asset);
@@ -160,12 +167,21 @@ impl Engine {
     /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
     /// are created on demand.
     async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.target.system).is_some() {
+            return Ok(None);
+        }
         let holdings = self.holdings(terms.target.system, terms.user).await?;
         let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
         match holdings.first() {
             Some(first) => Ok(first.status.bars_deposit()),
             None => Ok(self.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
         }
+    }
+
+    /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
+    fn shows_none(&self, system: &System) -> Option<LedgerId> {
+        let System::Ledger(id) = system else { return None };
+        self.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
     }
 
     async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Cause> {

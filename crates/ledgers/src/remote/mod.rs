@@ -20,3 +20,4 @@ pub use full::Remote;
 pub use http::{Settings, Token, Unfit, address};
 pub use simple::Service;
 pub use symbols::Symbols;
+pub use together::together;

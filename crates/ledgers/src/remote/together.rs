@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 /// What all of them come to, in their order. For a few: each waking looks at all.
-pub(super) async fn together<T>(mut all: Vec<Fut<'_, T>>) -> Vec<T> {
+pub async fn together<T>(mut all: Vec<Fut<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
     poll_fn(|context| {
         for (slot, one) in done.iter_mut().zip(&mut all) {

@@ -1,16 +1,17 @@
 //! `portage account list`.
 
-use super::exit::Fault;
+use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use client::types::AccountRow;
+use std::collections::BTreeSet;
 
 /// Look at accounts.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage account list --user 4001")]
 pub(super) enum Command {
-    /// Every account, or one user's.
+    /// Every account, or one user's; ends with 69 where a ledger shows none.
     List(List),
 }
 
@@ -32,16 +33,23 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
     let Command::List(args) = command;
     wait(async {
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
-        let (mut rows, mut after) = (Vec::new(), 0);
+        let (mut rows, mut silent, mut after) = (Vec::new(), BTreeSet::new(), 0);
         loop {
             let page = client.accounts(args.user, after).await?;
             rows.extend(page.accounts);
+            silent.extend(page.silent);
             match page.next {
                 Some(next) => after = next,
                 None => break,
             }
         }
-        if args.json { show::json(&rows) } else { show::say(&accounts(&rows)) }
+        if args.json { show::json(&rows) } else { show::say(&accounts(&rows)) }?;
+        let named: Vec<_> = silent.iter().map(|s| format!("{} ({})", s.account, s.why)).collect();
+        if named.is_empty() {
+            return Ok(());
+        }
+        let sentence = format!("no accounts were shown by {}", named.join(", "));
+        Err(Fault::new(Exit::Unavailable, sentence))
     })
 }
 

@@ -73,7 +73,8 @@ async fn opened(dir: &Path, ledgers: &Ledgers) -> Result<Proof, Fault> {
     let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
     let report = round.map_err(failed)?;
     let standing = house.store.standing().await.map_err(failed)?;
-    let proof = ops::proof(&report, &standing.assets, standing.halted.as_deref());
+    let unproven = ops::Unproven::of(house.ledgers.iter().cloned());
+    let proof = ops::proof(&report, unproven, &standing.assets, standing.halted.as_deref());
     let value = serde_json::to_value(proof).and_then(serde_json::from_value);
     value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
 }
@@ -115,7 +116,13 @@ pub(super) fn proven(proof: &Proof) -> String {
     if let Some(reason) = &proof.halted {
         text.push_str(&format!("\nHALT: {reason}"));
     }
-    let verdict = if proof.ok {
+    for one in &proof.unproven {
+        text.push_str(&format!("\nNOT PROVEN {}: its {}", one.ledger, one.what.join(", its ")));
+    }
+    let sums = |one: &client::types::Unproven| one.what.iter().any(|what| what == "sums");
+    let verdict = if proof.ok && proof.unproven.iter().any(sums) {
+        "\nThe books of all other ledgers add up to zero, and their operations belong to their transfers."
+    } else if proof.ok {
         "\nEvery ledger's books add up to zero, and every operation belongs to its transfer."
     } else {
         "\nThis does not add up."

@@ -47,7 +47,7 @@ const DRAIN_MS: u64 = 5_000;
 const WORKERS: usize = 2;
 
 /// Without it a new certificate would lie unused until the old one has expired.
-const CERTIFICATE: Task = Task { name: "certificate", fate: Fate::EndsProcess };
+pub(super) const CERTIFICATE: Task = Task { name: "certificate", fate: Fate::EndsProcess };
 /// Without it a key that was taken back would count for ever.
 const KEYS: Task = Task { name: "keys", fate: Fate::EndsProcess };
 

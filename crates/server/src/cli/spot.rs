@@ -1,18 +1,21 @@
 //! `portage spot serve`: the Spot core of a folder as a ledger of its own, for servers elsewhere.
 
 use super::exit::{Exit, Fault};
-use super::serve::{GRACE, bound, fatal};
+use super::serve::{CERTIFICATE, GRACE, bound, fatal};
 use super::{Global, show};
 use crate::auth::key;
 use crate::config::Config;
 use crate::house;
 use crate::http;
+use crate::http::serve::Entrance;
+use crate::http::tls::Tls;
 use crate::ports::{SystemRng, Tasks};
 use crate::shutdown::Signals;
 use crate::spot::{Desk, router};
 use crate::telemetry;
 use kernel::ids::AssetId;
 use kernel::money::Asset;
+use kernel::ports::spawn::Spawn;
 use ledgers::remote::Symbols;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -35,7 +38,8 @@ pub(super) enum Command {
     portage spot serve --data-dir ./spot-data --listen 127.0.0.1:3100\n\n\
     The server that uses it is told so by its settings: ledgers.spot.kind = \"remote\", with url and\n\
     token (`portage spot token`). The core keeps its identity: one that was in a server's own folder\n\
-    may be served from there, and taken back. It may be stopped, or die, at any moment.")]
+    may be served from there, and taken back. It may be stopped, or die, at any moment. Beyond\n\
+    loopback it needs spot.tls, or spot.behind_proxy.")]
 pub(super) struct ServeArgs {
     /// Address and port, over `spot.listen`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
@@ -99,7 +103,10 @@ fn assets(config: &Config) -> Vec<(AssetId, String)> {
 
 async fn serve(config: &Config) -> Result<(), Fault> {
     let mut signals = Signals::take()?;
-    let listener = bound(config.spot.listen).await?;
+    let door = config.spot.door();
+    let tls = door.tls.is_set().then(|| Tls::open(&door.tls)).transpose()?;
+    let tls = tls.map(Arc::new);
+    let listener = bound(door.listen).await?;
     let address = listener.local_addr()?;
     let dir: &Path = &config.data.dir;
     house::made(dir)?;
@@ -115,13 +122,17 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let tasks = Tasks::new(fatal(Exit::Software));
     let desk = Arc::new(Desk::new(spot.clone(), symbols, &token));
     tracing::info!(%address, data = %dir.display(), known = ?spot.known(), "ready");
-    show::say(&format!("portage spot listens on http://{address}"))?;
+    show::say(&format!("portage spot listens on {}", door.url(address)))?;
+    if let Some(tls) = &tls {
+        tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
+    }
     let stop = async {
         signals.next().await;
         tracing::info!("ending; a second signal ends at once");
         crate::ports::beside(signals.end_at_once());
     };
-    http::serve::serve(listener, router(desk), &tasks, stop, GRACE).await;
+    let entrance = Entrance::new(listener, &door, tls.as_deref());
+    http::serve::serve(entrance, router(desk), &tasks, stop, GRACE).await;
     tasks.ending();
     if let Err(fault) = spot.snapshot().await {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");

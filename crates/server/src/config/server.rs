@@ -44,6 +44,11 @@ impl Tls {
     pub fn is_set(&self) -> bool {
         !self.cert_file.as_os_str().is_empty()
     }
+
+    pub(super) fn rules(&self, key: &str, rules: &mut Rules) {
+        let both = self.is_set() != self.key_file.as_os_str().is_empty();
+        rules.need(key, both, "cert_file and key_file belong together");
+    }
 }
 
 impl Server {
@@ -60,11 +65,7 @@ impl Server {
 
     pub(super) fn rules(&self, rules: &mut Rules) {
         let tls = &self.tls;
-        rules.need(
-            "server.tls",
-            tls.is_set() != tls.key_file.as_os_str().is_empty(),
-            "cert_file and key_file belong together",
-        );
+        tls.rules("server.tls", rules);
         rules.need(
             "server.listen",
             self.listen.ip().is_loopback() || tls.is_set() || self.behind_proxy,

@@ -2,14 +2,19 @@
 
 use super::secret::Secret;
 use super::section::{Rules, section};
+use super::server::{Server, Tls};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 section! {
     /// A Spot core that is served by itself (`portage spot serve`).
     Spot {
-        /// Address and port; loopback only.
+        /// Address and port; beyond loopback only with TLS or behind a proxy that has it.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 3100)),
+        /// Only a proxy reaches this address, and speaks TLS to the rest of the world.
+        behind_proxy: bool = false,
+        /// TLS, where both files are named.
+        tls: Tls = Tls::default(),
         /// The bearer token that callers show; empty takes the generated one (`portage spot token`).
         token: Secret = Secret::default(),
         /// Assets beside the fresh ones: symbol and number.
@@ -18,12 +23,19 @@ section! {
 }
 
 impl Spot {
+    /// The door of it: as the server's own, with the settings of this section.
+    pub fn door(&self) -> Server {
+        let (listen, behind_proxy, tls) = (self.listen, self.behind_proxy, self.tls.clone());
+        Server { listen, behind_proxy, tls, ..Server::default() }
+    }
+
     pub(super) fn rules(&self, rules: &mut Rules) {
+        self.tls.rules("spot.tls", rules);
         rules.need(
             "spot.listen",
-            self.listen.ip().is_loopback(),
-            "only loopback addresses (127.0.0.1, ::1): the token would cross the network in the \
-             clear. Put a TLS proxy before it",
+            self.listen.ip().is_loopback() || self.tls.is_set() || self.behind_proxy,
+            "beyond loopback (127.0.0.1, ::1) only with spot.tls, or with spot.behind_proxy where a \
+             proxy has the TLS: the token would cross the network in the clear",
         );
         let token = self.token.reveal();
         let fits =

@@ -1,5 +1,6 @@
 //! Operators: the list of accounts, and their status.
 
+use super::abreast::abreast;
 use super::asked::{Asked, limit};
 use super::body::Body;
 use super::caller::{Acts, Watches, user};
@@ -7,7 +8,7 @@ use super::desk::done;
 use super::error::{Problem, Refusal};
 use super::segments::Segments;
 use super::weigh::Names;
-use super::{App, made, names, unknown, wire};
+use super::{App, made, names, wire};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -16,7 +17,7 @@ use engine::deeds::Deed;
 use kernel::code::Code;
 use kernel::ids::{LedgerId, UserId};
 use kernel::money::Asset;
-use kernel::ports::ledger::{AccountStatus, Heard, Holding, Ledger, Whose};
+use kernel::ports::ledger::{AccountStatus, Holding, Whose};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -42,6 +43,20 @@ pub struct Accounts {
     pub accounts: Vec<AccountRow>,
     /// There are more: ask with `after` set to this.
     pub next: Option<u64>,
+    /// Ledgers that did not answer: nothing of them is in this page.
+    #[schema(example = json!([]))]
+    pub silent: Vec<Silent>,
+}
+
+/// A ledger that did not answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Silent {
+    /// The account type.
+    pub account: &'static str,
+    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
+    /// simple form).
+    #[schema(example = "UNREACHABLE")]
+    pub why: &'static str,
 }
 
 /// One asset of one account, in the asset's unit.
@@ -62,7 +77,7 @@ pub struct AccountRow {
     pub status: &'static str,
 }
 
-/// Accounts at every ledger.
+/// Accounts at every ledger that answers; the others are named.
 #[utoipa::path(
     get, path = "/api/v1/ops/accounts", tag = "ops", params(Which),
     operation_id = "list_accounts", security(("token" = ["ops:read"])),
@@ -81,9 +96,12 @@ pub(super) async fn list(
         Some(id) => Whose::User(user(id)?),
         None => Whose::After(which.after, limit),
     };
-    let mut pages = Vec::new();
-    for ledger in app.ledgers() {
-        pages.push((ledger.id(), holdings(&*ledger, whose).await?));
+    let (mut pages, mut silent) = (Vec::new(), Vec::new());
+    for (ledger, said) in abreast(&app, |ledger| ledger.accounts(whose)).await {
+        match said {
+            Ok(page) => pages.push((ledger, page)),
+            Err(cause) => silent.push(Silent { account: ledger.name(), why: cause.class }),
+        }
     }
     let full = pages.iter().filter(|(_, page)| which.user.is_none() && page.len() >= limit);
     // the last user of a full page may have more rows: the next page begins with it
@@ -95,7 +113,7 @@ pub(super) async fn list(
         accounts.extend(page.map(|holding| row(ledger, &holding, &assets)));
     }
     accounts.sort_by_key(|row| row.user_id);
-    Ok(Json(Accounts { accounts, next }))
+    Ok(Json(Accounts { accounts, next, silent }))
 }
 
 /// The last user of a full page whose rows are certainly all there; where the page has but one
@@ -104,19 +122,6 @@ fn cut(page: &[Holding]) -> Option<u64> {
     let last = page.last()?.user.0;
     let before = page.iter().rev().map(|row| row.user.0).find(|user| *user != last);
     before.or(Some(last))
-}
-
-async fn holdings(ledger: &dyn Ledger, whose: Whose) -> Result<Vec<Holding>, Refusal> {
-    let name = ledger.id().name();
-    let silent = || Refusal::because(Code::SystemError, format!("{name} does not answer"));
-    match ledger.accounts(whose).await {
-        Heard::Said(_, holdings) => Ok(holdings),
-        Heard::Wrong(_) => Err(silent()),
-        Heard::Nothing(cause) => {
-            unknown("accounts", &cause);
-            Err(silent())
-        }
-    }
 }
 
 fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {

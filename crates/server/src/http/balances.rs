@@ -1,5 +1,6 @@
 //! A user's balances at every ledger.
 
+use super::abreast::{Said, abreast};
 use super::caller::{Reads, own};
 use super::error::Refusal;
 use super::{App, silent, wire};
@@ -8,7 +9,7 @@ use axum::extract::State;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::life::Place;
 use kernel::money::Asset;
-use kernel::ports::ledger::{Enlist, Heard, Ledger, Whose};
+use kernel::ports::ledger::{Enlist, Holding, Whose};
 use kernel::record::System;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,33 +48,27 @@ pub(super) async fn balances(
     let user = own(&caller)?;
     let assets = app.engine.assets();
     let flying = in_flight(&app, user).await?;
-    let mut rows = Vec::new();
-    for ledger in app.ledgers() {
-        rows.extend(of_ledger(&*ledger, user, &assets, &flying).await);
-    }
-    Ok(Json(rows))
+    let said = abreast(&app, |ledger| ledger.accounts(Whose::User(user))).await;
+    let rows = said.into_iter().flat_map(|said| of_ledger(said, &assets, &flying));
+    Ok(Json(rows.collect()))
 }
 
 type Flying = BTreeMap<(LedgerId, AssetId), u128>;
 
-async fn of_ledger(
-    ledger: &dyn Ledger,
-    user: UserId,
+fn of_ledger(
+    (ledger, said): Said<Vec<Holding>>,
     assets: &[Asset],
     flying: &Flying,
 ) -> Vec<Balance> {
-    let account = ledger.id().name();
-    let holdings = match ledger.accounts(Whose::User(user)).await {
-        Heard::Said(_, holdings) => holdings,
-        Heard::Wrong(_) | Heard::Nothing(_) => {
-            let (asset, available, frozen, in_flight) = (None, None, None, None);
-            let status = "UNAVAILABLE";
-            return vec![Balance { account, asset, available, frozen, in_flight, status }];
-        }
+    let account = ledger.name();
+    let Ok(holdings) = said else {
+        let (asset, available, frozen, in_flight) = (None, None, None, None);
+        let status = "UNAVAILABLE";
+        return vec![Balance { account, asset, available, frozen, in_flight, status }];
     };
-    let row = |holding: kernel::ports::ledger::Holding| {
+    let row = |holding: Holding| {
         let (symbol, precision) = wire::asset(assets, holding.asset);
-        let flying = flying.get(&(ledger.id(), holding.asset)).copied().unwrap_or_default();
+        let flying = flying.get(&(ledger, holding.asset)).copied().unwrap_or_default();
         Balance {
             account,
             asset: Some(symbol),

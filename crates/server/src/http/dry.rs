@@ -27,11 +27,21 @@ pub struct DryRun {
     /// With `DUPLICATE_REQUEST`: the fields in which this request differs from the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatched_fields: Option<Vec<String>>,
+    /// Ledgers in the simple form, which show no accounts: whether they would refuse is not in
+    /// `would`, and nobody can say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unasked: Option<Vec<&'static str>>,
 }
 
 impl DryRun {
     fn would(name: &str) -> Self {
-        Self { dry_run: true, would: name.to_owned(), req_id: None, mismatched_fields: None }
+        Self {
+            dry_run: true,
+            would: name.to_owned(),
+            req_id: None,
+            mismatched_fields: None,
+            unasked: None,
+        }
     }
 }
 
@@ -44,18 +54,27 @@ pub(super) async fn would(app: &App, ask: &Ask) -> Result<Response, Refusal> {
         let replay = again(app, ask, &bound);
         return Ok(made::marked(Json(&replay).into_response(), replay.req_id.is_some()));
     }
-    let refused = match ask.terms(app) {
+    let foreseen = match ask.terms(app) {
         Ok(terms) if app.pace.would(ask.user, app.clock.ticks()) => {
-            app.engine.would(app.internal, &terms).await.err()
+            app.engine.would(app.internal, &terms).await
         }
-        Ok(_) => Some(Code::RateLimitExceeded),
-        Err(code) => Some(code),
+        Ok(_) => Err(Code::RateLimitExceeded),
+        Err(code) => Err(code),
     };
-    if refused == Some(Code::SystemError) {
-        let sentence = "The journal or a ledger does not answer at the moment; nothing was begun";
-        return Err(Refusal::because(Code::SystemError, sentence));
-    }
-    Ok(Json(DryRun::would(refused.map_or("COMMITTED", Code::name))).into_response())
+    let run = match foreseen {
+        Ok(unasked) => {
+            let names: Vec<_> = unasked.iter().map(|ledger| ledger.name()).collect();
+            let unasked = (!names.is_empty()).then_some(names);
+            DryRun { unasked, ..DryRun::would("COMMITTED") }
+        }
+        Err(Code::SystemError) => {
+            let sentence =
+                "The journal or a ledger does not answer at the moment; nothing was begun";
+            return Err(Refusal::because(Code::SystemError, sentence));
+        }
+        Err(code) => DryRun::would(code.name()),
+    };
+    Ok(Json(run).into_response())
 }
 
 /// What a repeat of a bound key would be told, without the wait.

@@ -1,5 +1,6 @@
 //! Pages for machines: health, readiness, metrics, the API's own description.
 
+use super::abreast::abreast;
 use super::caller::Peeks;
 use super::error::Refusal;
 use super::{App, openapi, silent};
@@ -8,7 +9,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use kernel::ports::ledger::Heard;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,9 +49,8 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         read => word(read.is_ok()),
     };
     parts.insert("journal".to_owned(), journal);
-    for ledger in app.ledgers() {
-        let said = matches!(ledger.hello().await, Heard::Said(..));
-        parts.insert(ledger.id().name().to_lowercase(), word(said));
+    for (ledger, said) in abreast(&app, |ledger| ledger.hello()).await {
+        parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
     }
     let whole = parts.values().all(|part| *part == word(true));
     let (code, status) = match (app.engine.halted(), whole) {

@@ -1,5 +1,6 @@
 //! The door: routes, the order of checks, the shape of answers.
 
+mod abreast;
 pub mod accounts;
 pub mod asked;
 pub mod audit;

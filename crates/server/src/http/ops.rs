@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::conservation::Report;
 use kernel::code::Code;
-use kernel::ports::ledger::{Direction, External, Moved};
+use kernel::ports::ledger::{Direction, External, Form, Ledger, Moved};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -210,6 +210,35 @@ pub struct Proof {
     /// What does not add up.
     #[schema(example = json!([]))]
     pub breaks: Vec<Break>,
+    /// What is no part of this proof: nobody can prove it.
+    #[schema(example = json!([]))]
+    pub unproven: Vec<Unproven>,
+}
+
+/// What a ledger is believed on its word.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Unproven {
+    /// The ledger.
+    pub ledger: &'static str,
+    /// `world`: what comes to it and leaves it by doors of its own. In the simple form also `sums`
+    /// and `operations`: then only our own rows of it are proven.
+    #[schema(example = json!(["world"]))]
+    pub what: &'static [&'static str],
+}
+
+impl Unproven {
+    /// Of these ledgers.
+    pub fn of(ledgers: impl IntoIterator<Item = Arc<dyn Ledger>>) -> Vec<Self> {
+        let all = ledgers.into_iter().filter_map(|ledger| {
+            let what: &[&str] = match (ledger.form(), ledger.own_world()) {
+                (Form::Simple, _) => &["sums", "operations", "world"],
+                (Form::Full, true) => &["world"],
+                (Form::Full, false) => return None,
+            };
+            Some(Self { ledger: ledger.id().name(), what })
+        });
+        all.collect()
+    }
 }
 
 /// One asset at one ledger, in the asset's unit; the four add up to zero.
@@ -264,11 +293,17 @@ pub(super) async fn conservation(
             Refusal::because(Code::SystemError, format!("The proof could not be made: {cause}"))
         })?,
     };
-    Ok(Json(proof(&report, &app.engine.assets(), app.engine.halted().as_deref())))
+    let unproven = Unproven::of(app.ledgers());
+    Ok(Json(proof(&report, unproven, &app.engine.assets(), app.engine.halted().as_deref())))
 }
 
 /// A report as it is shown.
-pub fn proof(report: &Report, assets: &[kernel::money::Asset], halted: Option<&str>) -> Proof {
+pub fn proof(
+    report: &Report,
+    unproven: Vec<Unproven>,
+    assets: &[kernel::money::Asset],
+    halted: Option<&str>,
+) -> Proof {
     let books = report.assets.iter().map(|line| {
         let (asset, precision) = wire::asset(assets, line.asset);
         let sum = |units| wire::signed(units, precision);
@@ -295,5 +330,6 @@ pub fn proof(report: &Report, assets: &[kernel::money::Asset], halted: Option<&s
         waiting: report.waiting,
         assets: books.collect(),
         breaks: breaks.collect(),
+        unproven,
     }
 }

@@ -63,7 +63,7 @@ impl Tls {
         let shown = Arc::new(Shown(RwLock::new(Arc::new(pair))));
         let versions = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|fault| unfit(format!("server.tls: {fault}")))?;
+            .map_err(|fault| unfit(format!("tls: {fault}")))?;
         let resolver: Arc<dyn server::ResolvesServerCert> = shown.clone();
         let mut server = versions.with_no_client_auth().with_cert_resolver(resolver);
         server.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -99,7 +99,7 @@ impl Tls {
         *seen = Some(text);
         let pair = Arc::new(pair?);
         *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = pair;
-        tracing::info!("server.tls: a new certificate is shown from now on");
+        tracing::info!("tls: a new certificate is shown from now on");
         Ok(())
     }
 }
@@ -107,7 +107,7 @@ impl Tls {
 impl Text {
     fn read(files: &config::Tls) -> Result<Self, String> {
         let named = |key: &str, file: &Path, fault: io::Error| {
-            format!("server.tls.{key}: {}: {fault}", file.display())
+            format!("tls.{key}: {}: {fault}", file.display())
         };
         let cert = whole(&files.cert_file, false)
             .map_err(|fault| named("cert_file", &files.cert_file, fault))?;
@@ -118,7 +118,7 @@ impl Text {
 
     fn pair(&self, files: &config::Tls, ring: &CryptoProvider) -> Result<CertifiedKey, String> {
         let named = |key: &str, file: &PathBuf, what: &dyn std::fmt::Display| {
-            format!("server.tls.{key}: {}: {what}", file.display())
+            format!("tls.{key}: {}: {what}", file.display())
         };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.cert).collect();
         let chain = chain.map_err(|fault| named("cert_file", &files.cert_file, &fault))?;
@@ -185,7 +185,7 @@ mod tests {
         for mode in [0o644, 0o604, 0o660, 0o620, 0o666] {
             assert!(fault(SERVER, mode).contains("key.pem: others may"), "{mode:o}");
         }
-        assert!(fault((SERVER.0, OTHER.1), 0o600).contains("server.tls.key_file"));
+        assert!(fault((SERVER.0, OTHER.1), 0o600).contains("tls.key_file"));
         assert!(fault(("", SERVER.1), 0o600).contains("cert.pem: no certificate"));
         assert!(fault((SERVER.1, SERVER.1), 0o600).contains("cert.pem: no certificate"));
         assert!(fault((SERVER.0, SERVER.0), 0o600).contains("key.pem: no private key"));

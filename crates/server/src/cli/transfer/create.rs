@@ -110,6 +110,8 @@ fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
         let mut pairs = vec![("would", run.would.as_str())];
         pairs.extend(run.req_id.as_deref().map(|id| ("bound to", id)));
         pairs.extend(Some(("differs in", differs.as_str())).filter(|_| !differs.is_empty()));
+        let unasked = run.unasked.join(", ");
+        pairs.extend(Some(("not asked", unasked.as_str())).filter(|_| !unasked.is_empty()));
         show::say(&show::pairs(&pairs))?;
     }
     match run.would.as_str() {

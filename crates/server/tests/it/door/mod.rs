@@ -6,6 +6,7 @@ mod batch;
 mod bodies;
 mod desk;
 mod dry;
+mod elsewhere;
 mod keys;
 mod list;
 mod order;
@@ -29,7 +30,7 @@ use kernel::ports::ledger::{External, Moved, World};
 use serde_json::{Value, json};
 use server::auth::token::Minted;
 use server::auth::verify::Verifier;
-use server::config::{Config, Ledgers};
+use server::config::Config;
 use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
@@ -130,7 +131,7 @@ impl Door {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
         let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
-        let house = House::open(dir.path(), &Ledgers::default(), metrics.clone(), fatal.clone())
+        let house = House::open(dir.path(), &config.ledgers, metrics.clone(), fatal.clone())
             .await
             .expect("a house");
         prepare(&dir.path().join(store::embedded::FILE));

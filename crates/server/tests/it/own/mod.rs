@@ -6,3 +6,4 @@ mod process;
 mod scene;
 pub(crate) mod script;
 mod suite;
+mod tls;

@@ -206,6 +206,19 @@ impl Scene {
         }
     }
 
+    /// From now on the ledger elsewhere is this, on what the one before it left.
+    pub(super) fn becomes(&mut self, program: Program) {
+        self.program = program;
+        let mut service = self.service.take().expect("it runs");
+        service.strike();
+        self.service = Some(Elsewhere::start(&self.program, &self.far(), self.port));
+    }
+
+    /// Something that an operator does.
+    pub(super) fn act(&self, path: &str, body: Value) -> Answer {
+        self.server().must("POST", path, &self.ops, Some(body))
+    }
+
     /// Load for a while, and nobody is struck.
     pub(super) fn works(&self, rest: Duration) {
         let stop = AtomicBool::new(false);
@@ -255,7 +268,7 @@ impl Scene {
     }
 
     /// The books are proven, twice, nothing is stopped, and nobody is alarmed.
-    fn proven(&self) {
+    pub(super) fn proven(&self) {
         for _ in 0..2 {
             let path = "/api/v1/ops/conservation?fresh=true";
             let proof = self.server().must("GET", path, &self.ops, None);

@@ -17,8 +17,8 @@ const PORTS: (u16, u16) = (20_000, 12_000);
 pub(crate) enum Program {
     /// A file of Python.
     Python(PathBuf),
-    /// `portage spot serve`
-    Spot,
+    /// `portage spot serve` with these variables.
+    Spot(Vec<(String, String)>),
 }
 
 impl Program {
@@ -36,10 +36,12 @@ impl Program {
                 command.env("LEDGER_TOKEN", TOKEN);
                 command
             }
-            Self::Spot => {
+            Self::Spot(variables) => {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
-                command.args(["spot", "serve", "--listen", &format!("127.0.0.1:{port}")]);
+                command.args(["spot", "serve"]);
+                command.env("PORTAGE_SPOT__LISTEN", format!("127.0.0.1:{port}"));
                 command.arg("--data-dir").arg(store).env("PORTAGE_SPOT__TOKEN", TOKEN);
+                command.envs(variables.iter().map(|(name, value)| (name, value)));
                 command.stderr(Stdio::null());
                 command
             }
@@ -76,7 +78,7 @@ impl Elsewhere {
         let mut out = BufReader::new(child.stdout.take().expect("its output"));
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
-        let address = line.trim().rsplit("http://").next().and_then(|at| at.parse().ok());
+        let address = line.trim().rsplit("://").next().and_then(|at| at.parse().ok());
         let Some(at) = address else {
             let ended = child.wait();
             panic!("{command:?} does not listen ({ended:?}; Python 3.10 or later?): {line}");
