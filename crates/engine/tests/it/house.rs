@@ -1,5 +1,6 @@
 //! The real engine on the real store and the real Spot core, in folders that outlive it.
 
+use crate::cut::{Cut, Dying};
 use crate::machine::{Chance, HandClock, Tasks};
 use crate::seen::Gauges;
 use crate::way::Way;
@@ -50,6 +51,7 @@ pub(crate) struct House {
     pub(crate) clock: HandClock,
     pub(crate) way: Arc<Way>,
     pub(crate) gauges: Arc<Gauges>,
+    pub(crate) cut: Arc<Cut>,
     /// Of the next life.
     pub(crate) settings: Settings,
     life: Option<Life>,
@@ -159,8 +161,8 @@ impl House {
     async fn with(dir: TempDir, settings: Settings) -> Self {
         let way = Way::to(spot_at(&dir.path().join("spot")).await);
         let clock = HandClock::new();
-        let gauges = Arc::default();
-        let mut house = Self { dir, clock, way, gauges, settings, life: None };
+        let (gauges, cut) = (Arc::default(), Arc::default());
+        let mut house = Self { dir, clock, way, gauges, cut, settings, life: None };
         house.start().await;
         house
     }
@@ -193,7 +195,7 @@ impl House {
     async fn worker(&self, store: &Arc<Embedded>, tasks: &Arc<Tasks>) -> Arc<Engine> {
         let engine = Engine::start(Parts {
             flows: Arc::new(flows::registry()),
-            journal: store.clone(),
+            journal: Arc::new(Dying { store: store.clone(), cut: self.cut.clone() }),
             ledgers: vec![store.funding(), self.way.clone()],
             clock: Arc::new(self.clock.clone()),
             rng: Arc::new(Chance),

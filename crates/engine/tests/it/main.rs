@@ -5,6 +5,8 @@ mod audit;
 mod between;
 mod cases;
 mod conservation;
+mod crashes;
+mod cut;
 mod deeds;
 mod halts;
 mod hindered;
