@@ -30,9 +30,12 @@ impl Bare {
             let unit = Unit::puts(vec![Put::Halt { reason: "a test".into() }]);
             self.house.store.write(vec![unit]).await;
         }
-        if wrong == Wrong::BoundKey {
+        if matches!(wrong, Wrong::BoundKey | Wrong::DayFull) {
             let mut terms = terms();
             terms.amount = Amount(7 * UNIT);
+            if wrong == Wrong::DayFull {
+                terms.binding = None;
+            }
             let made = self.app.engine.create(self.app.internal, terms).await;
             assert!(made.is_ok(), "{made:?}");
         }
@@ -62,12 +65,17 @@ impl Bare {
             Wrong::Draining => self.app.draining.store(true, Ordering::Relaxed),
             _ => {}
         }
+        self.post("/api/v1/internal_transfer", scope, body).await
+    }
+
+    /// The code of what the door answers to the user.
+    pub(super) async fn post(&self, path: &str, scope: &str, body: Value) -> String {
         let now = self.house.clock.now() / 1000;
         let (iss, aud) = ("portage".to_owned(), "portage".to_owned());
         let (sub, scope) = (USER.to_string(), scope.to_owned());
         let minted = Minted { iss, aud, sub, scope, iat: now, nbf: now, exp: now + 600 };
         let token = minted.sign("at+jwt", KEY).expect("a token");
-        let request = Request::post("/api/v1/internal_transfer")
+        let request = Request::post(path)
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body.to_string()));

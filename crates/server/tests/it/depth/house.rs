@@ -57,6 +57,13 @@ impl Bare {
         if wrong == Wrong::Crowded {
             config.engine.max_open = 0;
         }
+        // one was made today, or more is asked for than is allowed
+        if wrong == Wrong::DayFull {
+            config.limits.transfers_per_day = 1;
+        }
+        if wrong == Wrong::AmountFull {
+            config.limits.daily_amount = [("USDT".to_owned(), "4.999999".to_owned())].into();
+        }
         let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),

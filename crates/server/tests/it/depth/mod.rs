@@ -6,6 +6,7 @@
 
 mod above;
 mod below;
+mod booked;
 mod house;
 
 use house::Bare;
@@ -30,7 +31,17 @@ enum Wrong {
     Halted,
     Draining,
     Crowded,
+    DayFull,
+    AmountFull,
     BoundKey,
+    BookNoAsset,
+    BookNothing,
+    BookUserZero,
+    BookNoAccount,
+    BookFrozen,
+    BookDisabled,
+    BookPoor,
+    BookSameReference,
     NoAccount,
     Frozen,
     Disabled,
@@ -95,6 +106,16 @@ const TABLE: &[Row] = &[
     row(Wrong::Draining, "anything new while the process ends", ["OVERLOADED", "OVERLOADED", "", ""]),
     row(Wrong::Crowded, "more open transfers than `engine.max_open`", ["OVERLOADED", "OVERLOADED", "", ""]),
     row(Wrong::BoundKey, "a client's key with another request", ["DUPLICATE_REQUEST", "DUPLICATE_REQUEST", "", ""]),
+    row(Wrong::DayFull, "more transfers than the day has: the journal's guard", ["DAILY_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED", "", ""]),
+    row(Wrong::AmountFull, "more of an asset than the day has: the journal's guard", ["DAILY_AMOUNT_EXCEEDED", "DAILY_AMOUNT_EXCEEDED", "", ""]),
+    row(Wrong::BookNoAsset, "outside money of an asset that does not exist", ["INVALID_ASSET", "", "INVALID_AMOUNT", ""]),
+    row(Wrong::BookNothing, "outside money that is nothing", ["INVALID_AMOUNT", "", "INVALID_AMOUNT", ""]),
+    row(Wrong::BookUserZero, "outside money of user 0", ["BAD_REQUEST", "", "INVALID_AMOUNT", ""]),
+    row(Wrong::BookNoAccount, "money out of no account", ["ACCOUNT_NOT_FOUND", "", "ACCOUNT_NOT_FOUND", ""]),
+    row(Wrong::BookFrozen, "money out of a frozen account", ["ACCOUNT_FROZEN", "", "ACCOUNT_FROZEN", ""]),
+    row(Wrong::BookDisabled, "money into a disabled account", ["ACCOUNT_DISABLED", "", "ACCOUNT_DISABLED", ""]),
+    row(Wrong::BookPoor, "more money out than there is", ["INSUFFICIENT_BALANCE", "", "INSUFFICIENT_BALANCE", ""]),
+    row(Wrong::BookSameReference, "outside money under a reference of other money", ["DUPLICATE_REQUEST", "", "DUPLICATE_REQUEST", ""]),
     row(Wrong::NoAccount, "a withdraw from no account", ["", "", "SOURCE_ACCOUNT_NOT_FOUND", "SOURCE_ACCOUNT_NOT_FOUND"]),
     row(Wrong::Frozen, "a withdraw from a frozen account", ["", "", "ACCOUNT_FROZEN", "ACCOUNT_FROZEN"]),
     row(Wrong::Disabled, "a withdraw from a disabled account", ["", "", "ACCOUNT_DISABLED", "ACCOUNT_DISABLED"]),
@@ -130,6 +151,8 @@ async fn each_layer_refuses_by_itself() {
             let bare = Bare::open(*wrong).await;
             let before = bare.seen().await;
             let said = match layer {
+                "door" if wrong.books() => bare.asked_to_book(*wrong).await,
+                "Funding" if wrong.books() => bare.booked(*wrong).await,
                 "door" => bare.door(*wrong).await,
                 "engine" => bare.engine(*wrong).await,
                 "Funding" => bare.funding(*wrong).await,

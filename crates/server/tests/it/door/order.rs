@@ -160,6 +160,33 @@ async fn under_halt_reads_and_replays_go_on_and_nothing_else() {
     assert_eq!(door.rows().await, 1);
 }
 
+/// Red where `book` does not look the reference up under HALT.
+#[tokio::test]
+async fn under_halt_a_booking_is_answered_as_it_was_booked_and_nothing_is_booked() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    let ops = ("ops", "ops:act");
+    let paths = ["/api/v1/ops/deposits", "/api/v1/ops/withdrawals"];
+    let mut before = Vec::new();
+    for path in paths {
+        let booked = door.post(ops, path, movement(4001, "5", "r")).await;
+        assert_eq!(booked.status, 201, "{booked:?}");
+        before.push(booked);
+    }
+    door.halt().await;
+    for (path, before) in paths.into_iter().zip(before) {
+        let again = door.post(ops, path, movement(4001, "5", "r")).await;
+        assert_eq!((again.status, &again.body), (200, &before.body), "{path}");
+        let other = door.post(ops, path, movement(4001, "6", "r")).await;
+        assert_eq!((other.status, other.code()), (409, "DUPLICATE_REQUEST"), "{path}");
+        assert_eq!(other.body["mismatched_fields"], json!(["amount"]), "{path}");
+        for reference in ["new", "new"] {
+            let fresh = door.post(ops, path, movement(4001, "5", reference)).await;
+            assert_eq!((fresh.status, fresh.code()), (503, "HALTED"), "{path}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_transfer_is_seen_by_its_user_and_by_the_service_that_made_it() {
     let door = Door::open().await;
