@@ -1,7 +1,7 @@
 //! Connections that keep the server waiting, and too many of them.
 
 use super::{CREATE, Served, USER, answer, head, rest, transfer};
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,8 +23,8 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Turns red where a slow connection holds anything that others need, and where one is never cut:
-/// without the head's time, without the body's, with a time that each byte winds back.
+/// Seen red with builds that: hold a lock while a body is read; have no time for heads; have none for
+/// bodies.
 #[test]
 fn a_thousand_slow_connections_disturb_nobody() {
     let served = Served::start(&SHORT);
@@ -91,6 +91,29 @@ fn a_thousand_slow_connections_disturb_nobody() {
     assert_eq!(answer(&mut stream).expect("an answer").status, 200);
 }
 
+/// Seen red with builds that: begin a head's time anew with each byte; have no time for bodies.
+#[test]
+fn a_byte_now_and_then_winds_nothing_back() {
+    let served = Served::start(&SHORT);
+    let token = served.token("4001", USER);
+    let large = "content-type: application/json\r\ncontent-length: 9000\r\n";
+    let whole = head("POST", CREATE, &token, large);
+    for text in ["POST / HTTP/1.1\r\nhost: portage\r\n", &whole] {
+        let mut stream = served.connect();
+        stream.write_all(text.as_bytes()).expect("it is sent");
+        stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
+        let cut = (0..600).any(|_| {
+            // it may have been cut by now
+            let _sent = stream.write_all(b"a");
+            match stream.read(&mut [0; 4096]) {
+                Ok(read) => read == 0,
+                Err(fault) => fault.kind() == ErrorKind::ConnectionReset,
+            }
+        });
+        assert!(cut, "it still drips: {text}");
+    }
+}
+
 /// Turns red where a body that stands still is waited for, and where that is not said.
 #[test]
 fn a_body_that_does_not_come_is_told_so() {
@@ -125,7 +148,7 @@ fn an_idle_connection_has_a_time_of_its_own() {
     assert_eq!(rest(&mut served.connect()), "");
 }
 
-/// Turns red where one connection too many is taken, or waits unseen, or is not counted.
+/// Seen red with builds that: take one too many; do not count whom they turn away.
 #[test]
 fn one_too_many_is_closed_at_once() {
     let served = Served::start(&[

@@ -3,9 +3,10 @@
 use super::{Served, answer, eventually, portage, rest};
 use client::{Client, Error};
 use std::fs::Permissions;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use tempfile::TempDir;
 
 const CA: &[u8] = include_bytes!("../../keys/ca.pem");
@@ -80,7 +81,7 @@ fn the_commands_speak_it_too() {
     assert!(out.status.success(), "{out:?}");
 }
 
-/// Turns red where the files are not looked at, and where what they hold now is not shown.
+/// Seen red with builds that: never look at the files; read them and show the old ones.
 #[test]
 fn a_renewed_certificate_is_shown_without_a_restart() {
     let served = Served::within(folder(), &TLS);
@@ -127,14 +128,28 @@ fn a_handshake_has_the_time_of_a_head() {
     assert_eq!(rest(&mut begun), "");
 }
 
+/// How it ends, and what it says; no code where it goes on.
 fn exit(dir: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let settings: Vec<_> = settings.iter().map(owned).collect();
-    let out = portage(dir, &settings).arg("serve").output().expect("it runs");
-    (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    let mut command = portage(dir, &settings);
+    command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let out = child.stdout.take().expect("its stdout");
+    // it says where it listens, or ends
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    if !line.is_empty() {
+        child.kill().expect("it runs");
+        child.wait().expect("it is gone");
+        return (None, line);
+    }
+    let ended = child.wait_with_output().expect("it ends");
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }
 
 /// Turns red where tokens can be made to cross a network in the clear, or a key can be read by all.
+/// Seen red with a build that listens anywhere.
 #[test]
 fn beyond_loopback_there_is_tls_here_or_in_front() {
     let dir = folder();

@@ -66,7 +66,7 @@ fn in_order(posted: &[Posted]) {
 }
 
 /// Seen red with builds that: sign the body alone; draw an id at each try; give up after three tries;
-/// take any answer for a yes; keep the tries in memory only.
+/// take any answer for a yes.
 #[test]
 fn each_half_is_posted_until_it_was_taken() {
     let dir = tempfile::tempdir().expect("a folder");
