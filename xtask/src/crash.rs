@@ -17,7 +17,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     run::must(build)?;
     let server = tree::target().join("release/portage");
     let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "crash", "--"]);
-    cargo.arg("--server").arg(server).args(args);
+    cargo.arg("--server").arg(server).args(["--commit", &commit()?]).args(args);
     run::must(cargo)
 }
 
@@ -28,6 +28,13 @@ pub(crate) fn after_tests() -> Outcome {
     let mut crash = run::program(built.join("crash"));
     crash.arg("--server").arg(built.join("portage")).args(IN_CI);
     run::must(crash)
+}
+
+/// What the figures are of.
+fn commit() -> Outcome<String> {
+    let mut git = run::program("git");
+    git.args(["describe", "--always", "--abbrev=10", "--dirty", "--exclude=*"]);
+    Ok(run::output(git)?.trim().to_owned())
 }
 
 /// Faults are put into system calls by `strace`. On a bare machine it is installed where we may.

@@ -136,6 +136,13 @@ impl Book {
         self.pages().faults.clone()
     }
 
+    /// A transfer's key that was answered since [`Book::fresh`] was asked last.
+    pub fn last(&self) -> Option<String> {
+        let pages = self.pages();
+        let last = pages.fresh.iter().rev().find(|(kind, _)| *kind == Kind::Transfer);
+        last.map(|(_, key)| key.clone())
+    }
+
     /// Every key that was answered.
     pub fn all(&self) -> Vec<((Kind, String), Known)> {
         self.pages().known.iter().map(|(key, known)| (key.clone(), known.clone())).collect()

@@ -131,6 +131,7 @@ fn try_one(stage: &Stage, case: Case, faulted: &mut Faulted) -> Outcome<bool> {
         if status.code() != Some(BROKEN_DISK) {
             return Err(format!("it ended with {status}, not with exit code {BROKEN_DISK}"));
         }
+        silent(stage)?;
     } else if met && case.fault == Fault::FullForAWhile {
         // whatever it says now must hold too
         put(stage, &format!("{key}-more"), case)?;
@@ -174,6 +175,14 @@ fn afterwards(stage: &Stage, key: &str, case: Case, told: &Told) -> Outcome<Serv
     Ok(server)
 }
 
+/// Nothing was sent to a client after the fault, as far as the trace looks at that.
+fn silent(stage: &Stage) -> Outcome {
+    let trace = std::fs::read_to_string(stage.trace_file()).unwrap_or_default();
+    let after = trace.lines().skip_while(|line| !line.contains("(INJECTED)"));
+    let sent = after.filter(|line| line.contains("writev(") && line.contains("<socket:")).count();
+    if sent == 0 { Ok(()) } else { Err(format!("{sent} answers after the fault:\n{trace}")) }
+}
+
 fn trace(stage: &Stage, case: Case) -> Trace {
     let what = match case.fault {
         Fault::FullThenKilled | Fault::FullForAWhile => "error=ENOSPC",
@@ -181,6 +190,11 @@ fn trace(stage: &Stage, case: Case) -> Trace {
     };
     let more = if case.fault == Fault::FullForAWhile { "+" } else { "" };
     let inject = Inject { calls: case.calls, what, when: Some(format!("{}{more}", case.n)) };
+    if case.of == Of::Wal && case.calls == SYNC {
+        // SQLite says fsync and nobody else does here, so answers can be looked at beside it
+        let inject = Some(Inject { calls: "fsync", ..inject });
+        return Trace { inject, ..Trace::to(stage.trace_file(), "writev") };
+    }
     let files = files(case.of, &stage.site.data);
     Trace { inject: Some(inject), files, ..Trace::to(stage.trace_file(), case.calls) }
 }

@@ -159,6 +159,17 @@ impl Folder {
     }
 }
 
+/// Takes a transfer out of a store that nobody serves: a wrong build, made on purpose.
+///
+/// # Errors
+/// The store's.
+pub fn lose(data: &Path, key: &str) -> Outcome {
+    let db = Connection::open(data.join("portage.db")).map_err(told)?;
+    let of = "(SELECT transfer_id FROM keys WHERE cid = ?)";
+    db.execute(&format!("DELETE FROM transfers WHERE transfer_id = {of}"), [key]).map_err(told)?;
+    db.execute("DELETE FROM keys WHERE cid = ?", [key]).map(drop).map_err(told)
+}
+
 const ROWS: &str = "SELECT req_id, coalesce(cid, ''), user_id, source_type, amount, state \
                     FROM transfers";
 

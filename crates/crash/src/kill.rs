@@ -2,7 +2,7 @@
 
 use crate::book::missing;
 use crate::clock;
-use crate::folder::Folder;
+use crate::folder::{Folder, lose};
 use crate::load::{self, Scene};
 use crate::points::{POINTS, Phase, Point};
 use crate::rng::Rng;
@@ -52,11 +52,12 @@ enum Fate {
     At(&'static Point, u64),
 }
 
-/// Kills the server so often.
+/// Kills the server so often. With `lose_one` an acknowledged transfer is taken out of the folder
+/// between two lives.
 ///
 /// # Errors
 /// What was lost, or does not hold.
-pub fn run(stage: &mut Stage, kills: u64, rng: &mut Rng) -> Outcome<Killed> {
+pub fn run(stage: &mut Stage, kills: u64, mut lose_one: bool, rng: &mut Rng) -> Outcome<Killed> {
     let begun = clock::now();
     let mut token = begun;
     let mut killed = Killed::default();
@@ -72,6 +73,10 @@ pub fn run(stage: &mut Stage, kills: u64, rng: &mut Rng) -> Outcome<Killed> {
         }
         let fate = fate(&killed, kills, rng);
         life(stage, fate, lives, &mut killed, rng)?;
+        if lose_one && let Some(key) = stage.scene.book.last() {
+            lose(&stage.site.data, &key)?;
+            lose_one = false;
+        }
         if lives.is_multiple_of(100) {
             let (kills, open) = (killed.kills, killed.open);
             stage.say(&format!("{kills} kills, {open} of them with a transfer open"));
@@ -93,11 +98,14 @@ fn wanting(killed: &Killed) -> bool {
 
 /// Points first that were hit least, in turns with chance.
 fn fate(killed: &Killed, kills: u64, rng: &mut Rng) -> Fate {
-    let least = POINTS.iter().min_by_key(|point| {
-        (killed.points.get(point.name).copied().unwrap_or_default(), rng.next())
-    });
-    let short = killed.kills.saturating_mul(2) > kills && wanting(killed);
-    if let Some(point) = least.filter(|_| short || rng.percent(50)) {
+    let wanting = wanting(killed);
+    let least =
+        POINTS.iter().filter(|point| wanting || point.phase == Phase::Load).min_by_key(|point| {
+            (killed.points.get(point.name).copied().unwrap_or_default(), rng.next())
+        });
+    let short = killed.kills.saturating_mul(2) > kills && wanting;
+    let share = if wanting { 50 } else { 30 };
+    if let Some(point) = least.filter(|_| short || rng.percent(share)) {
         return Fate::At(point, 1 + rng.below(point.most));
     }
     match rng.below(100) {
@@ -169,7 +177,13 @@ const fn some(open: u64) -> bool {
 
 /// Clients work until the life is over.
 fn worked(stage: &Stage, fate: Fate, server: &mut Server, rng: &mut Rng) -> Outcome {
+    let calls = stage.scene.journal.calls();
     stage.scene.up.send_replace(true);
+    if matches!(fate, Fate::After(_)) {
+        // on a busy machine clients take their time to see that it is up
+        let sent = || (stage.scene.journal.calls() > calls).then_some(());
+        clock::until(Duration::from_millis(500), sent);
+    }
     let limit = match fate {
         Fate::After(after) => Duration::from_micros(after),
         Fate::Starting(_) => return Ok(()),

@@ -15,6 +15,7 @@ pub mod load;
 mod look;
 pub mod points;
 pub mod power;
+pub mod record;
 pub mod rng;
 pub mod server;
 pub mod stage;

@@ -6,17 +6,23 @@
 )]
 
 use clap::Parser;
+use crash::record::Record;
 use crash::rng::Rng;
 use crash::stage::Stage;
 use crash::{Outcome, faults, kill, power, strace};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Kill a real server again and again, take its power and its disk, and see that nothing is lost.
 #[derive(Debug, Parser)]
-#[command(name = "crash", bin_name = "cargo xtask crash", version = None)]
+#[command(
+    name = "crash",
+    bin_name = "cargo xtask crash",
+    version = None,
+    after_help = "Example:\n  cargo xtask crash --kills 1000 --power 200 --faults --prove --seed 7"
+)]
 struct Cli {
-    /// The binary under test.
+    /// The binary under test; `cargo xtask crash` builds and names it.
     #[arg(long, value_name = "FILE")]
     server: PathBuf,
     /// So many kills.
@@ -31,9 +37,9 @@ struct Cli {
     /// Of many such places only each n-th.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     stride: u64,
-    /// Make the server a wrong one on purpose, which must be found.
-    #[arg(long, value_enum)]
-    wrong: Option<Wrong>,
+    /// Show that the campaign can fail: on servers that are made wrong from outside it must.
+    #[arg(long)]
+    prove: bool,
     /// What chance is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -43,13 +49,12 @@ struct Cli {
     /// Where the folders go; kept where something is found.
     #[arg(long, value_name = "DIR")]
     below: Option<PathBuf>,
-}
-
-/// A wrong build, made from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Wrong {
-    /// Its syncs do nothing.
-    NoSync,
+    /// Write the figures into this page.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Of which commit they are.
+    #[arg(long, default_value = "an unnamed commit")]
+    commit: String,
 }
 
 fn main() -> ExitCode {
@@ -72,28 +77,81 @@ fn run(cli: &Cli) -> Outcome {
     let below = below.canonicalize().map_err(|fault| format!("{}: {fault}", below.display()))?;
     println!("seed {}, below {}", cli.seed, below.display());
     let mut rng = Rng(cli.seed);
+    // each part draws from numbers of its own, whichever of them run
+    let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
     if cli.kills > 0 {
-        let mut rng = rng.fork();
-        let mut stage = Stage::set(&cli.server, &below, "kills")?;
-        stage.clients(cli.clients, &mut rng);
-        let killed = kill::run(&mut stage, cli.kills, &mut rng)?;
-        kill::settle(&mut stage)?;
-        println!("{killed:?}");
+        killed(cli, &below, kills)?;
     }
     if cli.power > 0 {
-        let mut rng = rng.fork();
-        let mut stage = Stage::set(&cli.server, &below, "power")?;
-        stage.clients(cli.clients, &mut rng);
-        let lost = power::run(&mut stage, cli.power, cli.wrong == Some(Wrong::NoSync), &mut rng)?;
-        kill::settle(&mut stage)?;
-        println!("{lost:?}");
+        lost(cli, &below, losses)?;
     }
     if cli.faults {
-        let mut rng = rng.fork();
-        let mut stage = Stage::set(&cli.server, &below, "faults")?;
-        let faulted = faults::run(&mut stage, cli.stride, &mut rng)?;
-        kill::settle(&mut stage)?;
-        println!("{faulted:?}");
+        faulted(cli, &below, disk)?;
+    }
+    if cli.prove {
+        proven(cli, &below, wrong)?;
     }
     std::fs::remove_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))
+}
+
+fn record(cli: &Cli) -> Option<Record> {
+    let built = if cli.server.components().any(|part| part.as_os_str() == "release") {
+        "release build"
+    } else {
+        "test build"
+    };
+    let of = format!("Commit {}, {built}, seed {}", cli.commit, cli.seed);
+    cli.record.clone().map(|page| Record { page, of })
+}
+
+fn killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let mut stage = Stage::set(&cli.server, below, "kills")?;
+    stage.clients(cli.clients, &mut rng);
+    let killed = kill::run(&mut stage, cli.kills, false, &mut rng)?;
+    kill::settle(&mut stage)?;
+    let (met, known) = (stage.met()?, stage.scene.book.all().len());
+    let (kills, open, points) = (killed.kills, killed.open, &killed.points);
+    stage.say(&format!("{kills} kills, {open} with a transfer open: {points:?}"));
+    stage.say(&format!("{met:?}"));
+    record(cli).map_or(Ok(()), |record| record.kills(&killed, &met, known))
+}
+
+fn lost(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let mut stage = Stage::set(&cli.server, below, "power")?;
+    stage.clients(cli.clients, &mut rng);
+    let lost = power::run(&mut stage, cli.power, false, &mut rng)?;
+    kill::settle(&mut stage)?;
+    stage.say(&format!("{lost:?}"));
+    record(cli).map_or(Ok(()), |record| record.power(&lost))
+}
+
+fn faulted(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let mut stage = Stage::set(&cli.server, below, "faults")?;
+    let faulted = faults::run(&mut stage, cli.stride, &mut rng)?;
+    kill::settle(&mut stage)?;
+    stage.say(&format!("{faulted:?}"));
+    record(cli).map_or(Ok(()), |record| record.faults(&faulted))
+}
+
+/// Servers that are made wrong from outside, and what must be said of them.
+fn proven(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let mut stage = Stage::set(&cli.server, below, "no-sync")?;
+    stage.clients(cli.clients, &mut rng);
+    let found = power::run(&mut stage, 40, true, &mut rng).map(drop);
+    red("syncs that do nothing", found, &["power lost at", "after a loss of power", "gone"])?;
+    let mut stage = Stage::set(&cli.server, below, "lose-one")?;
+    stage.clients(cli.clients, &mut rng);
+    let found = kill::run(&mut stage, 40, true, &mut rng).map(drop);
+    red("a transfer that vanishes", found, &["acknowledged and gone"])
+}
+
+fn red(what: &str, found: Outcome, words: &[&str]) -> Outcome {
+    match found {
+        Ok(()) => Err(format!("{what}: not found")),
+        Err(why) if words.iter().any(|word| why.contains(word)) => {
+            println!("{what}: found: {}", why.lines().next().unwrap_or_default());
+            Ok(())
+        }
+        Err(why) => Err(format!("{what}: stopped by something else: {why}")),
+    }
 }

@@ -120,6 +120,18 @@ impl Stage {
         Err(format!("{} faults in the history: {}", faults.len(), shown.join("\n")))
     }
 
+    /// How often each kind of answer was met; none may be missing.
+    ///
+    /// # Errors
+    /// One is.
+    pub fn met(&self) -> Outcome<std::collections::BTreeMap<&'static str, u64>> {
+        let met = history::met(&self.history()?);
+        if met.values().any(|times| *times == 0) {
+            return Err(format!("something was never met: {met:?}"));
+        }
+        Ok(met)
+    }
+
     /// A word to whoever waits.
     #[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
     pub fn say(&self, what: &str) {

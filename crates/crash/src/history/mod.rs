@@ -144,3 +144,43 @@ pub fn faults(events: &[Event]) -> Vec<String> {
     faults.extend(bank::faults(&calls));
     faults
 }
+
+/// What a campaign must have met, or it has shown nothing: how often each was answered.
+pub fn met(events: &[Event]) -> std::collections::BTreeMap<&'static str, u64> {
+    let mut met: std::collections::BTreeMap<&'static str, u64> =
+        KINDS.into_iter().map(|kind| (kind, 0)).collect();
+    for event in events {
+        let kind = match event {
+            Event::Ok { said: Said::Put { replayed: true, .. }, .. } => "replayed",
+            Event::Ok { said: Said::Put { state: Some(state), .. }, .. } => match state.as_str() {
+                "COMMITTED" => "committed",
+                "FAILED" => "failed",
+                "ROLLED_BACK" => "rolled back",
+                _ => "pending",
+            },
+            Event::Ok { said: Said::Put { state: None, .. }, .. } => "booked",
+            Event::Ok { said: Said::Story { .. }, .. } => "read",
+            Event::Ok { said: Said::Books { .. }, .. } => "snapshot",
+            Event::Fail { code, .. } if code == "DUPLICATE_REQUEST" => "conflict",
+            Event::Fail { code, .. } if code != "UNREACHABLE" => "refused",
+            Event::Info { .. } => "unknown",
+            Event::Invoke { .. } | Event::Fail { .. } | Event::Note { .. } => continue,
+        };
+        *met.entry(kind).or_default() += 1;
+    }
+    met
+}
+
+/// The kinds of answers that [`met`] counts and a campaign must meet.
+const KINDS: [&str; 10] = [
+    "booked",
+    "committed",
+    "conflict",
+    "failed",
+    "read",
+    "refused",
+    "replayed",
+    "rolled back",
+    "snapshot",
+    "unknown",
+];

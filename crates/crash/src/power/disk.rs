@@ -285,3 +285,87 @@ fn long(len: usize) -> u64 {
 fn short(len: u64) -> usize {
     usize::try_from(len).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trace::calls;
+    use super::Disk;
+    use crate::rng::Rng;
+    use std::collections::BTreeSet;
+
+    /// The contents of these files on many images after such calls, in a folder that held `old`.
+    fn images(trace: &str, files: [&str; 2]) -> BTreeSet<[Option<String>; 2]> {
+        let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path().to_string_lossy().into_owned();
+        std::fs::write(folder.path().join("old"), "abcd").unwrap();
+        let mut disk = Disk::of(folder.path()).unwrap();
+        for call in calls(&trace.replace("ROOT", &root)) {
+            disk.see(&call);
+        }
+        let left = |rng: Option<&mut Rng>| {
+            let image = tempfile::tempdir_in(to.path()).unwrap();
+            disk.lose_power(image.path(), rng).unwrap();
+            files.map(|file| std::fs::read_to_string(image.path().join(file)).ok())
+        };
+        let mut rng = Rng(1);
+        (0..400).map(|_| left(Some(&mut rng))).chain([left(None)]).collect()
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn what_was_synced_is_there_and_the_rest_may_be() {
+        let trace = r#"1 pwrite64(3<ROOT/old>, "X", 1, 0) = 1
+1 fsync(3<ROOT/old>) = 0
+1 pwrite64(3<ROOT/old>, "YZ", 2, 2) = 2"#;
+        let found = images(trace, ["old", "none"]);
+        let expected = ["Xbcd", "XbYd", "XbYZ"].map(|left| [some(left), None]);
+        assert_eq!(found, expected.into_iter().collect());
+    }
+
+    #[test]
+    fn a_sync_that_was_not_done_or_did_not_return_is_none() {
+        for sync in ["fsync(3<ROOT/old>) = 0 (INJECTED)", "fdatasync(3<ROOT/old>) = ?"] {
+            let found = images(
+                &format!("1 pwrite64(3<ROOT/old>, \"X\", 1, 0) = 1\n1 {sync}"),
+                ["old", "none"],
+            );
+            let expected = ["abcd", "Xbcd"].map(|left| [some(left), None]);
+            assert_eq!(found, expected.into_iter().collect(), "{sync}");
+        }
+    }
+
+    #[test]
+    fn a_write_beside_a_sync_may_be_missing() {
+        let trace = r#"1 fsync(3<ROOT/old> <unfinished ...>
+2 pwrite64(3<ROOT/old>, "X", 1, 0) = 1
+1 <... fsync resumed>) = 0"#;
+        assert!(images(trace, ["old", "none"]).contains(&[some("abcd"), None]));
+    }
+
+    #[test]
+    fn a_name_is_durable_with_its_folder() {
+        let made = r#"1 openat(AT_FDCWD<ROOT>, "ROOT/new", O_WRONLY|O_CREAT, 0600) = 4<ROOT/new>
+1 write(4<ROOT/new>, "n", 1) = 1
+1 fsync(4<ROOT/new>) = 0
+1 rename("ROOT/new", "ROOT/old") = 0"#;
+        let found = images(made, ["old", "new"]);
+        assert!(found.contains(&[some("abcd"), None]), "{found:?}");
+        assert!(found.contains(&[some("abcd"), some("n")]), "{found:?}");
+        assert!(found.contains(&[some("n"), None]), "{found:?}");
+        let synced = format!("{made}\n1 fsync(5<ROOT>) = 0");
+        let found = images(&synced, ["old", "new"]);
+        assert_eq!(found, [[some("n"), None]].into_iter().collect());
+        let removed = r#"1 unlink("ROOT/old") = 0"#;
+        let found = images(removed, ["old", "none"]);
+        assert_eq!(found, [[None, None], [some("abcd"), None]].into_iter().collect());
+    }
+
+    #[test]
+    fn a_cut_may_be_missing() {
+        let found = images("1 ftruncate(3<ROOT/old>, 1) = 0", ["old", "none"]);
+        assert_eq!(found, ["a", "abcd"].map(|left| [some(left), None]).into_iter().collect());
+    }
+}
