@@ -42,11 +42,14 @@ fn tools() -> Outcome {
     if there("strace") {
         return Ok(());
     }
-    let mut install = run::program("apt-get");
-    install
-        .args(["install", "--yes", "--quiet", "strace"])
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    let installed = run::must(install);
+    let apt = |words: &[&str]| {
+        let mut apt = run::program("apt-get");
+        apt.args(["--yes", "--quiet"]).args(words).env("DEBIAN_FRONTEND", "noninteractive");
+        run::must(apt)
+    };
+    // a bare image has no lists yet
+    let install = || apt(&["install", "strace"]);
+    let installed = install().or_else(|_| apt(&["update"]).and_then(|()| install()));
     if there("strace") {
         return Ok(());
     }

@@ -33,6 +33,8 @@ pub struct Killed {
     pub starting: u64,
     /// Hits of each named point.
     pub points: BTreeMap<&'static str, u64>,
+    /// The last one left a transfer open: what is next may be about recovery.
+    pub left: bool,
     /// Restarts that were checked.
     pub checked: u64,
     /// How long a start took, in milliseconds.
@@ -109,8 +111,8 @@ fn fate(killed: &Killed, kills: u64, rng: &mut Rng) -> Fate {
         return Fate::At(point, 1 + rng.below(point.most));
     }
     match rng.below(100) {
-        0..20 => Fate::Starting(rng.below(60_000)),
-        20..85 => Fate::After(rng.below(60_000)),
+        0..20 if killed.left => Fate::Starting(rng.below(60_000)),
+        0..85 => Fate::After(rng.below(60_000)),
         _ => Fate::After(rng.below(500_000)),
     }
 }
@@ -165,14 +167,10 @@ fn life(stage: &mut Stage, fate: Fate, lives: u64, killed: &mut Killed, rng: &mu
     {
         *killed.points.entry(point.name).or_default() += 1;
     }
-    if Folder::open(&stage.site.data).and_then(|folder| folder.open_transfers()).is_ok_and(some) {
-        killed.open += 1;
-    }
+    let open = Folder::open(&stage.site.data).and_then(|folder| folder.open_transfers());
+    killed.left = open.is_ok_and(|open| open > 0);
+    killed.open += u64::from(killed.left);
     Ok(())
-}
-
-const fn some(open: u64) -> bool {
-    open > 0
 }
 
 /// Clients work until the life is over.
