@@ -4,11 +4,13 @@
 
 pub mod books;
 pub mod campaign;
+pub mod chronicle;
 pub mod disk;
 pub mod generic;
 pub mod house;
 pub mod journal;
 pub mod ledger;
+pub mod matrix;
 pub mod shell;
 pub mod suite;
 pub mod world;

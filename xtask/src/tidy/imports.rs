@@ -30,7 +30,7 @@ const TABLE: [Row; 11] = [
     Row { name: "store",   normal: Only(&["kernel", "rusqlite", "serde_json", "tokio", "tracing"]),              dev: Only(&["flows", "sim", "tempfile", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
-    Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["ledgers", "store", "tempfile"]) },
+    Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },

@@ -5,7 +5,7 @@
 //! counts its writes and calls; then it plays it again once for each of them, with that one
 //! disturbed. Whatever is done to it, the scene must end as it did, with each effect exactly once.
 
-mod play;
+pub(crate) mod play;
 
 use crate::disk::{DiskFault, SimDisk};
 use crate::house::Restart;
@@ -78,9 +78,12 @@ impl fmt::Debug for Trial {
 
 /// One place to disturb, counted from where the scene begins.
 #[derive(Debug, Clone, Copy)]
-enum Spot {
+pub(crate) enum Spot {
+    /// The n-th write of the journal.
     Write(u64, Fault),
+    /// The n-th call at a ledger that may have an effect.
     Call(LedgerId, u64, Trouble),
+    /// The n-th call that changes the disk.
     Disk(u64, DiskFault),
     /// Everything that can have an effect arrives twice.
     Twice,

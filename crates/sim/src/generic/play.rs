@@ -1,6 +1,7 @@
 //! One scene, from an empty house to the oracles.
 
 use super::{Outside, Scene, Spot, Trial};
+use crate::chronicle::Happening;
 use crate::disk::SimDisk;
 use crate::house::{
     Ended, Expected, House, Process, Restart, Truth, insist, settle_down, simulated,
@@ -27,10 +28,12 @@ const LIVES: usize = 20;
 
 /// What the scene took, so that each part of it may be disturbed.
 #[derive(Debug)]
-pub(super) struct Disturbed {
+pub(crate) struct Disturbed {
     pub writes: u64,
     pub calls: Vec<(LedgerId, u64)>,
     pub disk: u64,
+    /// What happened to the scene's transfer, with numbers counted from where the scene begins.
+    pub log: Vec<Happening>,
 }
 
 /// A scene being played; its words begin every complaint, and repeat the run.
@@ -44,7 +47,7 @@ struct Stage<'a> {
 }
 
 /// Plays a scene with these disturbances and holds its end against the oracles.
-pub(super) fn play(
+pub(crate) fn play(
     trial: &Trial,
     scene: &Scene,
     fuse: bool,
@@ -65,15 +68,18 @@ pub(super) fn play(
     let mut stage = Stage { house, place, disk, flow, line, scene };
     let process = stage.prepare();
     let before = stage.count();
+    stage.listen();
     stage.disturb(spots);
     let (process, ended) = stage.perform(process);
     let after = stage.count();
     stage.judge(process, ended);
+    let log = stage.heard(&before);
     let calls = before.calls.iter().zip(&after.calls);
     Disturbed {
         writes: after.writes - before.writes,
         calls: calls.map(|((ledger, b), (_, a))| (*ledger, a - b)).collect(),
         disk: after.disk - before.disk,
+        log,
     }
 }
 
@@ -160,7 +166,32 @@ impl Stage<'_> {
             writes: self.place.faults.writes(),
             calls: calls.map(|ledger| (ledger, of(ledger))).to_vec(),
             disk: self.disk.as_ref().map_or(0, SimDisk::calls),
+            log: Vec::new(),
         }
+    }
+
+    /// Everything from now on is kept.
+    fn listen(&self) {
+        self.place.chronicle.begin();
+        for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+            self.house.way(ledger).iter().for_each(|way| way.tell(self.place.chronicle.clone()));
+        }
+    }
+
+    /// What happened to the scene's transfer since. Nothing else moves then: what is about any
+    /// transfer is about it.
+    fn heard(&self, before: &Disturbed) -> Vec<Happening> {
+        let first = |ledger| before.calls.iter().find(|(at, _)| *at == ledger).map_or(0, |c| c.1);
+        let counted = |happening| match happening {
+            Happening::Write { about, .. } if about.is_empty() => None,
+            Happening::Write { n, about, edges } => {
+                Some(Happening::Write { n: n - before.writes, about, edges })
+            }
+            Happening::Call { ledger, n, keys } => {
+                Some(Happening::Call { ledger, n: n - first(ledger), keys })
+            }
+        };
+        self.place.chronicle.read().into_iter().filter_map(counted).collect()
     }
 
     fn disturb(&self, spots: &[Spot]) {

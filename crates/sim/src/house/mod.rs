@@ -149,6 +149,13 @@ impl House {
     }
 }
 
+impl Drop for House {
+    fn drop(&mut self) {
+        // the tasks hold the clock that holds them
+        self.sim.revive();
+    }
+}
+
 /// A start that was refused reads like a death, which in the simulation it is.
 fn refused(cause: Cause) -> Stop {
     Stop::Dead(format!("refused to start: {cause}").into())

@@ -64,8 +64,8 @@ impl Faults {
         self.inner().rate = (of > 0).then_some((of, SplitMix(seed)));
     }
 
-    /// What goes wrong with the write that begins now.
-    pub(super) fn begin(&self) -> Option<Fault> {
+    /// The number of the write that begins now, and what goes wrong with it.
+    pub(super) fn begin(&self) -> (u64, Option<Fault>) {
         let mut inner = self.inner();
         let n = inner.writes;
         inner.writes += 1;
@@ -78,6 +78,6 @@ impl Faults {
                 _ => Fault::Full,
             })
         });
-        planned.or(drawn)
+        (n, planned.or(drawn))
     }
 }

@@ -37,9 +37,10 @@ impl SimFunding {
 
     async fn written<T>(
         &self,
+        about: Vec<Id>,
         act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause>,
     ) -> Result<(Known, T), Cause> {
-        let wrote = self.journal.commit(|state: &mut State, _, at| {
+        let wrote = self.journal.commit(about, |state: &mut State, _, at| {
             act(&mut state.books, at).map(|value| (is(&state.books), value))
         });
         match wrote.await {
@@ -51,10 +52,11 @@ impl SimFunding {
 
     fn asked<'a, T: Send + 'a>(
         &'a self,
+        about: Vec<Id>,
         act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause> + Send + 'a,
     ) -> Fut<'a, Heard<T>> {
         Box::pin(async move {
-            match self.written(act).await {
+            match self.written(about, act).await {
                 Ok((known, said)) => Heard::Said(known, said),
                 Err(cause) => Heard::Nothing(cause),
             }
@@ -72,7 +74,8 @@ impl Ledger for SimFunding {
     }
 
     fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
-        self.asked(move |books, _| Ok(ops.iter().map(|op| books.decide(op).0).collect()))
+        let about = ops.iter().map(|op| op.key.id).collect();
+        self.asked(about, move |books, _| Ok(ops.iter().map(|op| books.decide(op).0).collect()))
     }
 
     fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
@@ -85,7 +88,7 @@ impl Ledger for SimFunding {
     }
 
     fn fence(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        self.asked(move |books, _| books.fence(key))
+        self.asked(vec![key.id], move |books, _| books.fence(key))
     }
 
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
@@ -105,7 +108,7 @@ impl Ledger for SimFunding {
     }
 
     fn status(&self, _: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
-        self.asked(move |books, _| Ok(books.set_status(&change)))
+        self.asked(Vec::new(), move |books, _| Ok(books.set_status(&change)))
     }
 
     fn enlist(&self) -> Option<&dyn Enlist> {
@@ -122,7 +125,7 @@ impl Enlist for SimFunding {
 impl World for SimFunding {
     fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async move {
-            let moved = self.written(|books, at| books.external(&movement, at)).await;
+            let moved = self.written(Vec::new(), |books, at| books.external(&movement, at)).await;
             moved.map(|(_, moved)| moved)
         })
     }

@@ -15,6 +15,7 @@ pub use faults::{Fault, Faults};
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
 
+use crate::chronicle::{Chronicle, Happening, about};
 use crate::world::{Crash, breath, die};
 use hands::Hands;
 use kernel::answer::Cause;
@@ -37,6 +38,8 @@ pub struct Place {
     observer: Option<Arc<dyn Observer>>,
     /// What goes wrong with its writes.
     pub faults: Faults,
+    /// What became of them.
+    pub chronicle: Chronicle,
 }
 
 impl fmt::Debug for Place {
@@ -49,7 +52,8 @@ impl Place {
     /// An empty one that knows the assets of a fresh store.
     pub fn new(flows: Arc<Flows>) -> Self {
         let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
-        Self { state, observer: None, faults: Faults::default() }
+        let chronicle = Chronicle::default();
+        Self { state, observer: None, faults: Faults::default(), chronicle }
     }
 
     /// The same place, of whose every write this one is told as it becomes durable.
@@ -119,14 +123,16 @@ impl SimJournal {
         self.hands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One durable write, at the mercy of the plan. Other tasks run before it and before its
-    /// answer.
+    /// One durable write about these transfers, at the mercy of the plan. Other tasks run before it
+    /// and before its answer.
     async fn commit<T>(
         &self,
+        about: Vec<Id>,
         act: impl FnOnce(&mut State, &mut Hands, Millis) -> T,
     ) -> Result<T, Refusal> {
         breath().await;
-        let fault = self.place.faults.begin();
+        let (n, fault) = self.place.faults.begin();
+        self.place.chronicle.add(Happening::Write { n, about, edges: Vec::new() });
         match fault {
             Some(Fault::Full) => return Err(Refusal::Full),
             Some(Fault::LostBefore) => return Err(Refusal::Unknown),
@@ -166,8 +172,17 @@ impl Journal for SimJournal {
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(async move {
-            let asked = units.len();
-            let wrote = self.commit(|state, hands, at| state.group(hands, units, at)).await;
+            let (asked, chronicle) = (units.len(), &self.place.chronicle);
+            let told = if chronicle.listens() { about(&units) } else { Vec::new() };
+            let wrote = self.commit(told.clone(), |state, hands, at| {
+                let lengths: Vec<_> = told.iter().map(|id| state.entries(*id).len()).collect();
+                let wrote = state.group(hands, units, at);
+                for (id, length) in told.iter().zip(lengths) {
+                    chronicle.took(*id, state.entries(*id).get(length..).unwrap_or_default());
+                }
+                wrote
+            });
+            let wrote = wrote.await;
             match wrote {
                 Ok(wrote) => wrote,
                 Err(Refusal::Full) => vec![Wrote::Full; asked],

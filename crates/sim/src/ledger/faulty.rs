@@ -1,5 +1,6 @@
 //! The way to a ledger: it loses requests and replies, delays, garbles, and may lead elsewhere.
 
+use crate::chronicle::{Chronicle, Happening};
 use crate::world::{Crash, SplitMix, breath, die};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId, Millis};
@@ -88,6 +89,8 @@ pub struct Faulty {
     clock: Arc<dyn Clock>,
     crash: Crash,
     plan: Mutex<Plan>,
+    /// What was asked.
+    chronicle: Mutex<Chronicle>,
 }
 
 impl fmt::Debug for Faulty {
@@ -101,7 +104,8 @@ impl Faulty {
     pub fn new(inner: Arc<dyn Ledger>, clock: Arc<dyn Clock>, crash: Crash) -> Self {
         let (id, holds) = (inner.id(), inner.enlist().map(Enlist::holds));
         let inner = Mutex::new(Some(inner));
-        Self { id, holds, inner, clock, crash, plan: Mutex::default() }
+        let (plan, chronicle) = (Mutex::default(), Mutex::default());
+        Self { id, holds, inner, clock, crash, plan, chronicle }
     }
 
     fn plan_now(&self) -> MutexGuard<'_, Plan> {
@@ -111,6 +115,19 @@ impl Faulty {
     /// The way leads to this ledger from now on.
     pub fn swap(&self, inner: Arc<dyn Ledger>) {
         *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
+    }
+
+    /// What is asked from now on is told there.
+    pub fn tell(&self, chronicle: Chronicle) {
+        *self.chronicle.lock().unwrap_or_else(PoisonError::into_inner) = chronicle;
+    }
+
+    fn told(&self, n: u64, ops: &[Op]) {
+        let chronicle = self.chronicle.lock().unwrap_or_else(PoisonError::into_inner);
+        if chronicle.listens() {
+            let keys = ops.iter().map(|op| op.key).collect();
+            chronicle.add(Happening::Call { ledger: self.id, n, keys });
+        }
     }
 
     /// The way leads nowhere from now on, and keeps nothing of where it led.
@@ -143,7 +160,8 @@ impl Faulty {
         self.plan_now().twice = twice;
     }
 
-    fn trouble(&self) -> Option<Trouble> {
+    /// The number of the call that begins now, and what goes wrong with it.
+    fn begin(&self) -> (u64, Option<Trouble>) {
         let mut plan = self.plan_now();
         let n = plan.calls;
         plan.calls += 1;
@@ -154,7 +172,7 @@ impl Faulty {
             let at = usize::try_from(draws.next() % all).unwrap_or(0);
             Trouble::HINDRANCES.get(at).copied().filter(|_| unlucky)
         });
-        planned.or(drawn)
+        (n, planned.or(drawn))
     }
 
     /// The ledger, unless it is gone.
@@ -165,7 +183,8 @@ impl Faulty {
 
     async fn call(&self, known: Known, ops: Arc<[Op]>) -> Heard<Vec<Answer>> {
         breath().await;
-        let trouble = self.trouble();
+        let (n, trouble) = self.begin();
+        self.told(n, &ops);
         match trouble {
             Some(Trouble::PanicBefore) => panic("the port panics before it asks"),
             Some(Trouble::CrashBefore) => die(&self.crash, "crashed before a call").await,

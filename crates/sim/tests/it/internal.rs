@@ -29,7 +29,7 @@ pub(crate) fn scenes() -> Vec<Scene> {
     scenes
 }
 
-fn trial(outside: fn(&Sim) -> Outside) -> Trial {
+pub(crate) fn trial(outside: fn(&Sim) -> Outside) -> Trial {
     let (scenes, outside) = (scenes(), Arc::new(outside));
     Trial { flow: "internal", scenes, outside, seeds: 0..2, wrong: None }
 }

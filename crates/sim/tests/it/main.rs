@@ -7,6 +7,8 @@ mod crowd;
 #[cfg(test)]
 mod internal;
 #[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod outside;
 #[cfg(test)]
 mod real;

@@ -78,6 +78,11 @@ impl State {
         }
     }
 
+    /// A transfer's history so far.
+    pub(super) fn entries(&self, id: Id) -> &[Linked] {
+        self.history.get(&id).map_or(&[], Vec::as_slice)
+    }
+
     pub(super) fn opens(&self) -> impl Iterator<Item = &Record> {
         self.open.iter().filter_map(|id| self.transfers.get(id))
     }

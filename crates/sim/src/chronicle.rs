@@ -1,0 +1,130 @@
+//! What happened to transfers, in order: the journal's writes with the edges that they took, and
+//! the calls of ledgers. Outlives crashes, as a witness outside the process would.
+
+use kernel::ids::{Id, LedgerId};
+use kernel::life::Leg;
+use kernel::ports::journal::Linked;
+use kernel::unit::{Key, Put, Unit};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something that happened, or was about to when the process died.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happening {
+    /// A write of the journal.
+    Write {
+        /// Its number, as [`crate::journal::Faults`] counts.
+        n: u64,
+        /// The transfers that it is about; none where it is about something else.
+        about: Vec<Id>,
+        /// What it took them from and to, by the stored numbers of their states.
+        edges: Vec<(Id, i16, i16)>,
+    },
+    /// A call at a ledger that may have an effect.
+    Call {
+        /// Where.
+        ledger: LedgerId,
+        /// Its number, as [`crate::ledger::Faulty`] counts.
+        n: u64,
+        /// What is asked for.
+        keys: Vec<Key>,
+    },
+}
+
+impl Happening {
+    /// Whether it is about that transfer.
+    pub fn concerns(&self, id: Id) -> bool {
+        match self {
+            Self::Write { about, .. } => about.contains(&id),
+            Self::Call { keys, .. } => keys.iter().any(|key| key.id == id),
+        }
+    }
+
+    /// The leg that a call asks for, for that transfer.
+    pub fn leg(&self, id: Id) -> Option<Leg> {
+        match self {
+            Self::Write { .. } => None,
+            Self::Call { keys, .. } => keys.iter().find(|key| key.id == id).map(|key| key.leg),
+        }
+    }
+}
+
+/// The list. A handle: clones are the same one. Nothing is kept before [`Chronicle::begin`].
+#[derive(Debug, Clone, Default)]
+pub struct Chronicle(Arc<Mutex<Option<Vec<Happening>>>>);
+
+impl Chronicle {
+    fn list(&self) -> MutexGuard<'_, Option<Vec<Happening>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything from now on is kept.
+    pub fn begin(&self) {
+        *self.list() = Some(Vec::new());
+    }
+
+    /// What happened since.
+    pub fn read(&self) -> Vec<Happening> {
+        self.list().clone().unwrap_or_default()
+    }
+
+    /// True where something is kept.
+    pub(crate) fn listens(&self) -> bool {
+        self.list().is_some()
+    }
+
+    pub(crate) fn add(&self, happening: Happening) {
+        if let Some(list) = &mut *self.list() {
+            list.push(happening);
+        }
+    }
+
+    /// The last write took this transfer along these entries of its history.
+    pub(crate) fn took(&self, id: Id, entries: &[Linked]) {
+        if let Some(Happening::Write { edges, .. }) =
+            self.list().as_mut().and_then(|list| list.last_mut())
+        {
+            let moves = entries.iter().filter_map(|linked| {
+                let from = linked.entry.from?;
+                Some((id, from, linked.entry.to))
+            });
+            edges.extend(moves);
+        }
+    }
+}
+
+/// The transfers that units are about.
+pub(crate) fn about(units: &[Unit]) -> Vec<Id> {
+    let mut all: Vec<Id> = Vec::new();
+    for unit in units {
+        all.extend(unit.then.events.iter().map(|event| event.id));
+        all.extend(unit.then.puts.iter().filter_map(|put| match put {
+            Put::Open(record) => Some(record.id),
+            Put::Head { id, .. } => Some(*id),
+            Put::Receipt { operation, .. } => Some(operation.op.key.id),
+            Put::Attempt(_)
+            | Put::Form(..)
+            | Put::Resource { .. }
+            | Put::Raise { .. }
+            | Put::Adopt { .. }
+            | Put::Horizon(_)
+            | Put::Case(_)
+            | Put::Close { .. }
+            | Put::Note { .. }
+            | Put::Halt { .. }
+            | Put::Resume { .. }
+            | Put::Pause { .. }
+            | Put::Unpause(_)
+            | Put::Action(_)
+            | Put::Propose(_)
+            | Put::Decide { .. }
+            | Put::Asset(_)
+            | Put::Count(_)
+            | Put::Uncount(_)
+            | Put::ForgetDays(_) => None,
+        }));
+        all.extend(unit.then.fork.iter().map(|fork| fork.op.key.id));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
