@@ -233,13 +233,14 @@ impl Crowd {
     fn beside(&self, process: &Process, ask: Ask) {
         let (crowd, engine) = (self.clone(), process.engine.clone());
         self.sim.start(async move {
+            let floor = crowd.witness.floor(&ask.key);
             let came = crowd.build.create(engine, crowd.flow, ask.terms.clone()).await;
             match came {
                 Ok(Accepted { record, .. }) => {
-                    crowd.witness.told(&ask.key, &ask.terms, Shown::Transfer(&record));
+                    crowd.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
                 }
                 Err(Refused::Mismatch(record)) => {
-                    crowd.witness.told(&ask.key, &ask.terms, Shown::Mismatch(&record));
+                    crowd.witness.told(&ask.key, &ask.terms, floor, Shown::Mismatch(&record));
                 }
                 Err(Refused::Code(_) | Refused::Unknown(_)) => {}
             }
@@ -249,10 +250,11 @@ impl Crowd {
     /// Asks once; true where there is nothing left to ask.
     async fn once(&self, process: &Process, n: usize) -> bool {
         let Some(ask) = self.get(n) else { return true };
+        let floor = self.witness.floor(&ask.key);
         let asked = self.build.create(process.engine.clone(), self.flow, ask.terms.clone());
         match asked.await {
             Ok(Accepted { record, .. }) => {
-                self.witness.told(&ask.key, &ask.terms, Shown::Transfer(&record));
+                self.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
                 process.engine.flows().table(self.flow).ends(record.head.state)
             }
             Err(Refused::Code(Code::Overloaded | Code::Halted)) => false,
@@ -260,7 +262,7 @@ impl Crowd {
                 // a repeat, or what was not answered, may have been taken in before
                 let unclear = self.get(n).is_none_or(|ask| ask.unclear);
                 if !unclear {
-                    self.witness.told(&ask.key, &ask.terms, Shown::Refused);
+                    self.witness.told(&ask.key, &ask.terms, floor, Shown::Refused);
                 }
                 true
             }
@@ -269,7 +271,7 @@ impl Crowd {
                 false
             }
             Err(Refused::Mismatch(record)) => {
-                self.witness.told(&ask.key, &ask.terms, Shown::Mismatch(&record));
+                self.witness.told(&ask.key, &ask.terms, floor, Shown::Mismatch(&record));
                 true
             }
         }
@@ -279,12 +281,12 @@ impl Crowd {
     pub(super) async fn all_again(self, process: Process) {
         let asks = held(&self.asks).clone();
         for ask in asks {
-            let engine = process.engine.clone();
+            let (engine, floor) = (process.engine.clone(), self.witness.floor(&ask.key));
             if let Ok(Accepted { record, .. }) =
                 self.build.create(engine, self.flow, ask.terms.clone()).await
             {
                 // a client that went away was never told, and may be now
-                self.witness.told(&ask.key, &ask.terms, Shown::Transfer(&record));
+                self.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
             }
         }
     }

@@ -58,7 +58,7 @@ knobs! {
     /// How many users there are.
     Users = "users", calm 2, |d| within(d, 1, 10);
     /// How many transfers are asked for.
-    Transfers = "transfers", calm 1, |d| within(d, 100, 400);
+    Transfers = "transfers", calm 1, |d| within(d, 150, 800);
     /// How many clients ask at once.
     Clients = "clients", calm 1, |d| within(d, 1, 48);
     /// How long a client thinks between two transfers, in milliseconds at most.
@@ -107,9 +107,9 @@ knobs! {
     /// Withdraws and deposits that the ledger refuses, for ever.
     Refused = "refused", calm 0, |d| swarm(d, 100);
     /// Processes that die before they ask.
-    CallCrashBefore = "call_crash_before", calm 0, |d| swarm(d, 6);
+    CallCrashBefore = "call_crash_before", calm 0, |d| swarm(d, 4);
     /// Processes that die when the effect exists.
-    CallCrashAfter = "call_crash_after", calm 0, |d| swarm(d, 6);
+    CallCrashAfter = "call_crash_after", calm 0, |d| swarm(d, 4);
     /// Questions that are not answered.
     Unanswered = "unanswered", calm 0, |d| swarm(d, 100);
     /// How often a ledger falls silent for a while, in milliseconds; 0: never.
@@ -122,21 +122,21 @@ knobs! {
     /// Writes that find the disk full.
     WriteFull = "write_full", calm 0, |d| swarm(d, 80);
     /// Processes that die before a write.
-    WriteCrashBefore = "write_crash_before", calm 0, |d| swarm(d, 8);
+    WriteCrashBefore = "write_crash_before", calm 0, |d| swarm(d, 3);
     /// Processes that die after a write.
-    WriteCrashAfter = "write_crash_after", calm 0, |d| swarm(d, 8);
+    WriteCrashAfter = "write_crash_after", calm 0, |d| swarm(d, 3);
 
     /// Disk calls of the Spot core that find no room.
     DiskFull = "disk_full", calm 0, |d| swarm(d, 40);
     /// Disk calls that fail for good: the process ends.
     DiskBroken = "disk_broken", calm 0, |d| swarm(d, 4);
     /// Processes that die in a disk call.
-    DiskCrash = "disk_crash", calm 0, |d| swarm(d, 8);
+    DiskCrash = "disk_crash", calm 0, |d| swarm(d, 3);
     /// A process that dies takes the power with it.
     Power = "power", calm 0, |d| if d.once_in(1, 4) { 0 } else { 1 };
 
     /// How often the process is killed, in milliseconds of virtual time; 0: never.
-    Kill = "kill", calm 0, |d| if d.once_in(1, 3) { 0 } else { within(d, 300, 15_000) };
+    Kill = "kill", calm 0, |d| if d.once_in(1, 3) { 0 } else { within(d, 1_000, 40_000) };
     /// How often it is paused for up to two minutes; 0: never.
     Pause = "pause", calm 0, |d| if d.once_in(1, 2) { 0 } else { within(d, 1_000, 60_000) };
     /// How often the wall clock jumps, by up to an hour; 0: never.

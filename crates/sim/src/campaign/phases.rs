@@ -234,8 +234,7 @@ impl Run {
         self.crowd.ask(&process);
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.clear_up(process.engine.clone()));
-        self.wait(LIVENESS, |run| run.crowd.over() && run.all_ended())
-            .map_err(|why| self.left(&why))?;
+        self.wait(LIVENESS, Self::all_over).map_err(|why| self.left(&why))?;
         let again = self.crowd.clone().all_again(process.clone());
         self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
         let rest = self.stage.sim.clone();
@@ -259,6 +258,12 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Everything has ended and everybody was told, but for what can never end.
+    fn all_over(&self) -> bool {
+        let stay = self.stage.witness.transfers().1 > 0;
+        self.all_ended() && (stay || self.crowd.over())
     }
 
     fn all_ended(&self) -> bool {

@@ -7,14 +7,15 @@ use super::weather::Weather;
 use super::witness::Witness;
 use crate::shell::{JournalShell, LedgerShell};
 use crate::world::{Crash, Sim, die};
-use kernel::answer::{Answer, Cause};
+use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::money::Amount;
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
 use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
-use kernel::record::Record;
+use kernel::record::{Head, Record};
 use kernel::unit::{Event, Key, Op, Operation, Unit, Wrote};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -84,6 +85,22 @@ impl LedgerShell for TracedLedger {
     }
 }
 
+/// What may differ in two answers that name the same transfer.
+type Brief<'a> = (Id, Head, Millis, Millis, Option<&'a Evidence>, Amount);
+
+fn brief(record: &Record) -> Brief<'_> {
+    let Record { id, head, created_at, updated_at, error, terms, .. } = record;
+    (*id, *head, *created_at, *updated_at, error.as_ref(), terms.amount)
+}
+
+fn due_brief(due: &Due) -> (&'static str, Option<Brief<'_>>) {
+    match due {
+        Due::Transfer(record) => ("transfer", Some(brief(record))),
+        Due::Orphan(record) => ("orphan", Some(brief(record))),
+        Due::Attempt(_) => ("attempt", None),
+    }
+}
+
 /// The journal as the engine sees it.
 pub(super) struct TracedJournal {
     pub inner: Arc<dyn Journal>,
@@ -108,7 +125,19 @@ impl JournalShell for TracedJournal {
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         let at = self.sim.time();
-        self.trace.note(at, format_args!("journal write {units:?}"));
+        if self.trace.is_read() {
+            self.trace.remark(at, format_args!("journal write {units:?}"));
+        }
+        // what is written follows from answers that were noted before; what it is about is enough
+        for Unit { guards, then } in &units {
+            let (guards, puts, ops) = (guards.len(), then.puts.len(), then.ops.len());
+            let fork = then.fork.as_ref().map(|fork| fork.op.key);
+            self.trace.hash_only(at, format_args!("{guards} {puts} {ops} {fork:?}"));
+            for event in &then.events {
+                let (id, to, what) = (event.id.0, event.to, event.what);
+                self.trace.hash_only(at, format_args!("{id:x} {to} {what}"));
+            }
+        }
         Box::pin(async move {
             let wrote = self.inner.write(units).await;
             self.trace.note(self.sim.time(), format_args!("journal wrote {wrote:?}"));
@@ -116,7 +145,13 @@ impl JournalShell for TracedJournal {
         })
     }
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        noted!(self, "get {:?}", ids => self.inner.get(ids))
+        Box::pin(async move {
+            let answer = self.inner.get(ids).await;
+            let brief =
+                answer.as_ref().map(|records| records.iter().map(brief).collect::<Vec<_>>());
+            self.heard("get", &brief);
+            answer
+        })
     }
     fn bound(
         &self,
@@ -124,13 +159,23 @@ impl JournalShell for TracedJournal {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        noted!(self, "bound {}", key => self.inner.bound(flow, scope, key))
+        Box::pin(async move {
+            let answer = self.inner.bound(flow, scope, key).await;
+            let brief = answer.as_ref().map(|record| record.as_ref().map(brief));
+            self.heard("bound", &brief);
+            answer
+        })
     }
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         noted!(self, "history {}", id => self.inner.history(id))
     }
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        noted!(self, "due", => self.inner.due(worker, limit))
+        Box::pin(async move {
+            let answer = self.inner.due(worker, limit).await;
+            let brief = answer.as_ref().map(|due| due.iter().map(due_brief).collect::<Vec<_>>());
+            self.heard("due", &brief);
+            answer
+        })
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         noted!(self, "open below {}", id => self.inner.open_below(id))

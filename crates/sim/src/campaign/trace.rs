@@ -23,7 +23,11 @@ impl Write for Fnv {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let (words, rest) = text.as_bytes().as_chunks::<8>();
         words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
+        if !rest.is_empty() {
+            // fewer than eight bytes, and how many
+            let packed = rest.iter().fold(0, |packed, byte| (packed << 8) | u64::from(*byte));
+            self.mix(packed ^ (u64::try_from(rest.len()).unwrap_or(0) << 56));
+        }
         Ok(())
     }
 }
@@ -60,14 +64,17 @@ impl Trace {
 
     /// A call with its answer, at a time.
     pub fn note(&self, at: u64, what: fmt::Arguments<'_>) {
-        {
-            let mut inner = self.inner();
-            inner.calls += 1;
-            inner.hash.mix(at);
-            // it takes whatever is written to it
-            let _never_fails = inner.hash.write_fmt(what);
-        }
+        self.inner().calls += 1;
+        self.hash_only(at, what);
         self.remark(at, what);
+    }
+
+    /// Part of a call, for the hash alone.
+    pub fn hash_only(&self, at: u64, what: fmt::Arguments<'_>) {
+        let mut inner = self.inner();
+        inner.hash.mix(at);
+        // it takes whatever is written to it
+        let _never_fails = inner.hash.write_fmt(what);
     }
 
     /// A call whose answer is a number, and which nobody wants to read.
@@ -76,6 +83,11 @@ impl Trace {
         inner.calls += 1;
         inner.hash.mix(what);
         inner.hash.mix(answer);
+    }
+
+    /// True where somebody reads along.
+    pub const fn is_read(&self) -> bool {
+        self.reader.is_some()
     }
 
     /// Words for whoever reads along; no part of the hash.

@@ -1,13 +1,19 @@
 //! The campaign: a seed is a run, each seed is another one, and wrong builds are found.
 
+use kernel::answer::Answer;
+use kernel::ids::Id;
+use kernel::life::Leg;
 use kernel::money::Asset;
 use kernel::ports::Fut;
-use kernel::ports::ledger::Ledger;
+use kernel::ports::ledger::{Heard, Known, Ledger, Stored};
+use kernel::unit::{Op, Outcome};
 use ledgers::OpenError;
 use ledgers::spot::Spot;
 use sim::campaign::{Build, Core, Knob, Options, Verdict, run};
 use sim::disk::SimDisk;
+use sim::shell::{LedgerShell, Shell};
 use sim::world::Sim;
+use sim::wrong;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -51,4 +57,83 @@ fn a_seed_is_a_run_to_the_last_answer() {
 fn a_hundred_seeds_are_a_hundred_runs() {
     let hashes: BTreeSet<u64> = (0..100).map(|seed| short(seed).hash).collect();
     assert_eq!(hashes.len(), 100);
+}
+
+/// A build with a lie around its ledgers.
+#[derive(Clone, Copy)]
+enum Lie {
+    /// Each repeat of a deposit is another one.
+    NoIdempotency,
+    /// A lost reply is taken for a refusal.
+    RollbackOnTimeout,
+    /// What was refused is tried again.
+    NotSticky,
+}
+
+struct Lying(Lie);
+
+impl Build for Lying {
+    fn core(&self, sim: &Sim, disk: SimDisk, acknowledged: u64) -> Fut<'static, Core> {
+        Real.core(sim, disk, acknowledged)
+    }
+
+    fn near(&self, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+        match self.0 {
+            Lie::RollbackOnTimeout => wrong::ledger(Some("timeout-is-refusal"), inner),
+            Lie::NoIdempotency | Lie::NotSticky => inner,
+        }
+    }
+
+    fn far(&self, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+        match self.0 {
+            Lie::NoIdempotency => wrong::ledger(Some("double-deposit"), inner),
+            Lie::NotSticky => Arc::new(Shell(NotSticky(inner))),
+            Lie::RollbackOnTimeout => inner,
+        }
+    }
+}
+
+/// Forgets its refusals: the next request under the key is looked at afresh, and granted.
+struct NotSticky(Arc<dyn Ledger>);
+
+impl LedgerShell for NotSticky {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.0
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async move {
+            let mut asked = ops.to_vec();
+            for op in &mut asked {
+                let stored = self.0.query(known, op.key).await;
+                if let Heard::Said(_, Stored::Found(operation)) = stored
+                    && operation.outcome != Outcome::Done
+                    && op.key.leg == Leg::Deposit
+                {
+                    op.key.id = Id(op.key.id.0 ^ 1);
+                }
+            }
+            self.0.execute(known, asked.into()).await
+        })
+    }
+}
+
+/// The seed at which the unchanged campaign finds a lie, and what it says.
+fn found(lie: Lie) -> (u64, String) {
+    let first = (0..1_000).find_map(|seed| {
+        let broken = run(&Options::drawn(seed), Arc::new(Lying(lie)), None).broken;
+        broken.map(|broken| (seed, broken))
+    });
+    first.expect("within 1000 seeds")
+}
+
+#[test]
+fn wrong_builds_are_found() {
+    for (lie, says) in [
+        (Lie::NoIdempotency, "SPOT stored"),
+        (Lie::RollbackOnTimeout, "nobody refused it"),
+        (Lie::NotSticky, "stored"),
+    ] {
+        let (seed, broken) = found(lie);
+        assert!(broken.contains(says), "seed {seed}: {broken}");
+    }
 }

@@ -66,8 +66,14 @@ impl Witness {
         });
     }
 
-    /// A client was answered.
-    pub fn told(&self, key: &Arc<str>, terms: &Terms, shown: Shown<'_>) {
+    /// The highest version that a client saw under a key: what is asked from now on shows no lower
+    /// one.
+    pub fn floor(&self, key: &Arc<str>) -> u32 {
+        self.inner().keys.get(key).map_or(0, |told| told.version)
+    }
+
+    /// A client was answered, who asked when the highest version under its key was `floor`.
+    pub fn told(&self, key: &Arc<str>, terms: &Terms, floor: u32, shown: Shown<'_>) {
         self.look(|inner| {
             let told = inner.keys.entry(key.clone()).or_default();
             let record = match shown {
@@ -102,8 +108,8 @@ impl Witness {
             must(!ends || life.state == head.state, || {
                 format!("{key} was told an end that is none: {record:?}, which is {life:?}")
             })?;
-            must(head.version >= told.version || ends, || {
-                format!("{key} was told version {}, and then {record:?}", told.version)
+            must(head.version >= floor, || {
+                format!("{key} was told version {floor}, and then {record:?}")
             })?;
             told.version = if head.version > told.version { head.version } else { told.version };
             Ok(())
