@@ -5,6 +5,7 @@
     reason = "a command-line tool speaks to its terminal"
 )]
 
+mod attack;
 mod bench;
 mod crash;
 mod lint;
@@ -53,6 +54,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Attack a server from outside, yours or one of its own: `cargo xtask attack --help`.
+    #[command(disable_help_flag = true)]
+    Attack {
+        /// Handed to the attacks as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Kill a real server again and again, take its power and its disk: `cargo xtask crash --help`.
     #[command(disable_help_flag = true)]
     Crash {
@@ -80,6 +88,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Bench { name, args } => bench::run(&name, &args),
         Task::Sim { args } => sim::run(&args),
+        Task::Attack { args } => attack::run(&args),
         Task::Crash { args } => crash::run(&args),
         Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };

@@ -1,8 +1,8 @@
-//! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, real kills.
+//! `cargo xtask test`: what the tests need, the tests, the proof that they can fail, attacks, real kills.
 
 use std::process::Stdio;
 
-use crate::{Outcome, crash, proof, run, sim, stages::Stages};
+use crate::{Outcome, attack, crash, proof, run, sim, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
@@ -13,6 +13,7 @@ pub(crate) fn run() -> Outcome {
         && stages.stage("tests", tests)
         && stages.stage("campaign", sim::campaign)
         && stages.stage("acceptance", proof::acceptance)
+        && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
     stages.end()
 }

@@ -23,7 +23,7 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 11] = [
+const TABLE: [Row; 12] = [
     Row { name: "kernel",  normal: Only(&["serde", "serde_json", "sha2", "thiserror", "ulid"]),                  dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "tokio"]) },
@@ -32,6 +32,7 @@ const TABLE: [Row; 11] = [
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "tokio"]),        dev: Only(&["tempfile"]) },
+    Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
     Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
@@ -42,7 +43,7 @@ const TABLE: [Row; 11] = [
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
-const LEAVES: [&str; 3] = ["crash", "xtask", "bench-"];
+const LEAVES: [&str; 4] = ["attack", "crash", "xtask", "bench-"];
 
 /// Holds all manifests, the workspace's among them, against the table.
 pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn nobody_imports_the_tools() {
-        for tool in ["crash", "xtask", "bench-internal"] {
+        for tool in ["attack", "crash", "xtask", "bench-internal"] {
             let line = format!("[dev-dependencies]\n{tool} = \"1\"\n");
             assert_eq!(faults("", "server", &line).len(), 1, "{tool}");
         }

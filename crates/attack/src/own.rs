@@ -1,0 +1,72 @@
+//! A server of our own, where nobody names one: the real binary on a folder that goes with it.
+
+use crate::Outcome;
+use crate::target::Target;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Signs the tokens of a server of our own.
+pub const SECRET: &str = "a key for the attacks alone, of 32 bytes and more";
+
+/// The process, its folder and its log.
+#[derive(Debug)]
+pub struct Own {
+    child: Child,
+    below: PathBuf,
+    /// Where it listens.
+    pub target: Target,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // nothing of it is wanted any more
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+        let _removed = std::fs::remove_dir_all(&self.below);
+    }
+}
+
+impl Own {
+    /// Starts it and waits until it listens.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn start(program: &Path) -> Outcome<Self> {
+        let below = std::env::temp_dir().join(format!("portage-attack-{}", std::process::id()));
+        let fault = |fault: std::io::Error| format!("{}: {fault}", program.display());
+        std::fs::create_dir_all(&below).map_err(fault)?;
+        let log = File::create(below.join("log")).map_err(fault)?;
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PORTAGE_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("PORTAGE_AUTH__HS256_SECRET", SECRET)
+            .env("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "2000")
+            .env("PORTAGE_SERVER__BODY_TIMEOUT_MS", "2000")
+            .arg("--data-dir")
+            .arg(below.join("data"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log);
+        let mut child = command.spawn().map_err(fault)?;
+        let out = child.stdout.take().ok_or("the server has no stdout")?;
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line).map_err(fault)?;
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let target = url.map_or_else(|| Err(format!("it says: {line}")), Target::of);
+        let mut own = Self { child, below, target: Target { address: String::new() } };
+        own.target = target?;
+        Ok(own)
+    }
+
+    /// Whether it still runs.
+    pub fn lives(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
