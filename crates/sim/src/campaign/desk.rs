@@ -76,13 +76,16 @@ impl Desk {
             if deed == Deed::Halt {
                 self.witness.halts(Halts::ByHand);
             }
+            let judged = if let Deed::Resolve { id, .. } = &deed { Some(*id) } else { None };
             let came = process.engine.act(actor.clone(), deed.clone()).await;
             if self.draws.once_in(1, 4) {
                 // the same key again
                 let _same = process.engine.act(actor, deed).await;
             }
             match came.map(|performed| performed.outcome) {
-                Ok(Outcome::Proposed { approval }) => self.decide(&process.engine, approval).await,
+                Ok(Outcome::Proposed { approval }) => {
+                    self.decide(&process.engine, approval, judged).await;
+                }
                 Ok(Outcome::Halted { .. }) => {
                     let wait = self.draws.next() % 5_000;
                     self.sim.sleep(wait).await;
@@ -94,11 +97,14 @@ impl Desk {
     }
 
     /// Another person decides, sometimes after a while, sometimes against it.
-    async fn decide(&mut self, engine: &Arc<Engine>, approval: Id) {
+    async fn decide(&mut self, engine: &Arc<Engine>, approval: Id, judged: Option<Id>) {
         let wait = self.draws.next() % 3_000;
         self.sim.sleep(wait).await;
         let against = self.draws.once_in(1, 5);
         let deed = if against { Deed::Reject(approval) } else { Deed::Approve(approval) };
+        if !against && let Some(id) = judged {
+            self.witness.may_fence(id);
+        }
         let actor = self.actor("bob");
         // it may have been overtaken
         let _came = engine.act(actor, deed).await;

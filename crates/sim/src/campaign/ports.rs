@@ -16,7 +16,7 @@ use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
 use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
 use kernel::record::{Head, Record};
-use kernel::unit::{Event, Key, Op, Operation, Unit, Wrote};
+use kernel::unit::{Event, Guard, Key, Op, Operation, Unit, Wrote};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -37,6 +37,7 @@ pub(super) struct TracedLedger {
     pub inner: Arc<dyn Ledger>,
     pub sim: Sim,
     pub trace: Trace,
+    pub witness: Witness,
 }
 
 impl TracedLedger {
@@ -56,6 +57,9 @@ impl LedgerShell for TracedLedger {
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
         Box::pin(async move {
             let answer = self.inner.execute(known, ops.clone()).await;
+            if let Heard::Said(_, answers) = &answer {
+                self.witness.heard(&ops, answers);
+            }
             let name = self.inner.id().name();
             let at = self.sim.time();
             self.trace.note(at, format_args!("{name} execute {ops:?} -> {answer:?}"));
@@ -293,6 +297,12 @@ pub(super) struct Spoiling {
 }
 
 impl Spoiling {
+    fn unheard(&self, ids: Vec<Id>) {
+        if !ids.is_empty() {
+            self.witness.unheard(Some(&ids));
+        }
+    }
+
     /// The edges that the write was about.
     fn met(&self, spoilt: Spoilt, events: &[(&'static str, Id)]) {
         for (event, id) in events {
@@ -302,13 +312,33 @@ impl Spoiling {
     }
 }
 
+/// The transfer that a unit moves.
+fn about(unit: &Unit) -> Option<Id> {
+    unit.guards.iter().find_map(|guard| {
+        let Guard::Transfer { id, .. } = guard else { return None };
+        Some(*id)
+    })
+}
+
+/// Whether a write failed for a reason that an answer may be lost for. HALT is none.
+const fn failed(wrote: &Wrote) -> bool {
+    !matches!(wrote, Wrote::Written(_) | Wrote::Lost(Guard::NotHalted))
+}
+
 impl JournalShell for Spoiling {
     fn inner(&self) -> &dyn Journal {
         &*self.inner
     }
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(async move {
-            let Some(spoilt) = self.weather.draw() else { return self.inner.write(units).await };
+            let about: Vec<Option<Id>> = units.iter().map(about).collect();
+            let Some(spoilt) = self.weather.draw() else {
+                let wrote = self.inner.write(units).await;
+                let lost = about.iter().zip(&wrote).filter(|(_, wrote)| failed(wrote));
+                self.unheard(lost.filter_map(|(id, _)| *id).collect());
+                return wrote;
+            };
+            self.unheard(about.into_iter().flatten().collect());
             let asked = units.len();
             let event = |event: &Event| (event.what, event.id);
             let events: Vec<_> =

@@ -142,6 +142,7 @@ impl Stage {
     /// Why it died, or what its start was refused with.
     pub(super) fn start(&mut self) -> Result<Process, Stop> {
         self.lives += 1;
+        self.witness.unheard(None);
         let journal = self.place.open(Arc::new(self.sim.clone()), self.sim.crash());
         let funding = journal.funding();
         let (standing, build) = (journal.clone(), self.build.clone());
@@ -212,7 +213,8 @@ impl Stage {
         let journal = TracedJournal { inner, sim: sim.clone(), trace: trace.clone() };
         let ledger = |way: &Arc<Way>| -> Arc<dyn Ledger> {
             let inner = self.build.near(Arc::new(End(way.clone())));
-            Arc::new(Shell(TracedLedger { inner, sim: sim.clone(), trace: trace.clone() }))
+            let (sim, trace, witness) = (sim.clone(), trace.clone(), self.witness.clone());
+            Arc::new(Shell(TracedLedger { inner, sim, trace, witness }))
         };
         Parts {
             flows: self.flows.clone(),

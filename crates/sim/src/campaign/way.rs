@@ -290,6 +290,7 @@ impl Way {
     async fn refuse(&self, known: Known, ops: &[Op]) {
         let Ok(inner) = self.reach() else { return };
         for op in ops.iter().filter(|op| op.key.leg.refusable()) {
+            self.kit.witness.may_fence(op.key.id);
             if let Heard::Said(_, Stored::Found(_)) = inner.fence(known, op.key).await {
                 self.kit.tally.fault(Trouble::Refused.name());
             }

@@ -66,6 +66,25 @@ impl Witness {
         });
     }
 
+    /// The engine was answered these, in order: it has to write down what is done.
+    pub fn heard(&self, ops: &[Op], answers: &[Answer]) {
+        if ops.len() != answers.len() {
+            return;
+        }
+        let done = ops.iter().zip(answers).filter(|(_, answer)| matches!(answer, Answer::Done(_)));
+        self.inner().heard.extend(done.map(|(op, _)| (op.key.id, op.key.leg)));
+    }
+
+    /// What the engine was told of these is lost, and not by its own fault: a write failed, or
+    /// another one came before it. None: its whole process is.
+    pub fn unheard(&self, ids: Option<&[Id]>) {
+        let mut inner = self.inner();
+        match ids {
+            Some(ids) => inner.heard.retain(|id, _| !ids.contains(id)),
+            None => inner.heard.clear(),
+        }
+    }
+
     /// The highest version that a client saw under a key: what is asked from now on shows no lower
     /// one.
     pub fn floor(&self, key: &Arc<str>) -> u32 {

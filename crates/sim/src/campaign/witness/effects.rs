@@ -99,7 +99,10 @@ impl Inner {
         kept.cursor = if operation.seq > kept.cursor { operation.seq } else { kept.cursor };
         let first = kept.stored.insert(operation.op.key, operation.clone()).is_none();
         kept.post(operation, ledger == LedgerId::FUNDING, false);
-        let judged = must(first, || format!("{} a second time", what()))
+        // a verdict is proposed by one person, and fences when another one approves
+        let unasked = operation.outcome == Outcome::Fenced && !self.fences.contains(&id);
+        let judged = must(!unasked, || format!("{}, which nobody approved", what()))
+            .and_then(|()| must(first, || format!("{} a second time", what())))
             .and_then(|()| self.claimed(ledger, operation, &life, seen))
             .and_then(|()| {
                 if operation.outcome != Outcome::Done {

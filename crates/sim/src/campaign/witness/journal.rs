@@ -71,6 +71,7 @@ impl Inner {
             terms: record.terms.clone(),
             state: table.start,
             version: 0,
+            retries: 0,
             entries: 0,
             hash: durable.birth(record),
             stood: BTreeSet::new(),
@@ -92,6 +93,12 @@ impl Inner {
         must(!moved || new || head.version > life.version, || {
             format!("{id} went from version {} to {}", life.version, head.version)
         })?;
+        let heard = self.heard.remove(&id);
+        let put_off = life.state == head.state && head.retries > life.retries;
+        must(!put_off || heard.is_none(), || {
+            format!("{id} was told that {heard:?} is done, and is put off as if nobody knew")
+        })?;
+        life.retries = head.retries;
         let entries = history.get(life.entries..).unwrap_or_default();
         life.extended(table, id, entries)?;
         must(life.state == head.state, || {

@@ -28,6 +28,8 @@ struct Life {
     terms: Arc<Terms>,
     state: S,
     version: u32,
+    /// So many unknown answers are written down.
+    retries: u32,
     /// Of its history: so many entries, and the hash of the last.
     entries: usize,
     hash: Hash,
@@ -71,6 +73,10 @@ struct Inner {
     ledgers: BTreeMap<LedgerId, Kept>,
     answered: BTreeMap<(LedgerId, Key), answers::Final>,
     keys: BTreeMap<Arc<str>, answers::Told>,
+    /// The transfers that somebody may fence: by an approved verdict, or as a trouble of the way.
+    fences: BTreeSet<Id>,
+    /// What the engine was told that is done, and has not written down yet.
+    heard: BTreeMap<Id, Leg>,
     halts: Halts,
     /// Spot is not what the journal knows, and its highest operation stays this.
     barred: Option<u64>,
@@ -110,6 +116,8 @@ impl Witness {
             ledgers: BTreeMap::new(),
             answered: BTreeMap::new(),
             keys: BTreeMap::new(),
+            fences: BTreeSet::new(),
+            heard: BTreeMap::new(),
             halts: Halts::Never,
             barred: None,
             cases: 0,
@@ -150,6 +158,11 @@ impl Witness {
     /// From now on a HALT is allowed only for this.
     pub fn halts(&self, halts: Halts) {
         self.inner().halts = halts;
+    }
+
+    /// From now on a tombstone may stand for this transfer.
+    pub fn may_fence(&self, id: Id) {
+        self.inner().fences.insert(id);
     }
 
     /// Spot is not what the journal knows: its highest operation is this, and stays so.
