@@ -4,27 +4,73 @@ use super::{Build, Core};
 use crate::disk::SimDisk;
 use crate::world::Sim;
 use crate::wrong;
+use crate::wrong::builds::{Lie, two};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-/// A build and the name of the lie around it.
-pub(super) struct Bent {
-    pub inner: Arc<dyn Build>,
-    pub name: Arc<str>,
+/// A build and the lie around it. One is made for each run.
+pub struct Bent {
+    inner: Arc<dyn Build>,
+    name: Arc<str>,
+    lie: Lie,
+    /// Known once the first core was opened, which is before anything else is made.
+    sim: OnceLock<Sim>,
+}
+
+impl std::fmt::Debug for Bent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bent").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Bent {
+    /// The build with the lie of that name: one that the campaign finds, or one of an acceptance
+    /// test.
+    pub fn new(inner: Arc<dyn Build>, name: &str) -> Self {
+        let lie = Lie::named(name).unwrap_or_default();
+        Self { inner, name: name.into(), lie, sim: OnceLock::new() }
+    }
 }
 
 impl Build for Bent {
     fn core(&self, sim: &Sim, disk: SimDisk, acknowledged: u64) -> Fut<'static, Core> {
-        self.inner.core(sim, disk, acknowledged)
+        let sim = self.sim.get_or_init(|| sim.clone());
+        let acknowledged = if self.lie.opens_anything { 0 } else { acknowledged };
+        let first = self.inner.core(sim, disk.clone(), acknowledged);
+        if !self.lie.two_cores {
+            return first;
+        }
+        let second = self.inner.core(sim, disk, acknowledged);
+        Box::pin(async move { Ok(two(first.await?, second.await?)) })
     }
 
     fn journal(&self, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
-        wrong::journal(Some(&self.name), inner)
+        match (&self.lie.journal, self.sim.get()) {
+            (Some(around), Some(sim)) => around(sim, inner),
+            _ => wrong::journal(Some(&self.name), inner),
+        }
     }
 
     fn near(&self, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
-        wrong::ledger(Some(&self.name), inner)
+        match (&self.lie.near, self.sim.get()) {
+            (Some(around), Some(sim)) => around(sim, inner),
+            _ => wrong::ledger(Some(&self.name), inner),
+        }
+    }
+
+    fn far(&self, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+        match (&self.lie.far, self.sim.get()) {
+            (Some(around), Some(sim)) => around(sim, inner),
+            _ => inner,
+        }
+    }
+
+    fn disk(&self, disk: SimDisk) -> SimDisk {
+        if self.lie.syncs_lie {
+            disk.lie();
+        }
+        disk
     }
 }

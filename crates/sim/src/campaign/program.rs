@@ -1,6 +1,7 @@
 //! The command: one run by its seed, or runs on all cores for so many minutes.
 
 use super::bent::Bent;
+use super::search::{names, search};
 use super::{Build, Counts, Options, run, shrunk};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,6 +35,7 @@ pub struct Program {
     from: u64,
     threads: Option<usize>,
     wrong: Option<String>,
+    wrongs: bool,
     kept: Vec<u64>,
 }
 
@@ -46,30 +48,35 @@ impl Program {
         let mut program = Self::default();
         let mut words = args.iter();
         while let Some(word) = words.next() {
-            if word == "--trace" {
-                program.trace = true;
-                continue;
-            }
-            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
-            let number = || value.parse::<u64>().map_err(|_| format!("{word} wants a number"));
             match word.as_str() {
-                "--seed" => program.seed = Some(number()?),
-                "--with" => program.with.extend(value.split(',').map(str::to_owned)),
-                "--minutes" => program.minutes = number()?,
-                "--seconds" => program.seconds = number()?,
-                "--runs" => program.runs = number()?,
-                "--from" => program.from = number()?,
-                "--threads" => program.threads = usize::try_from(number()?).ok(),
-                "--wrong" => program.wrong = Some(value.clone()),
-                "--kept" => {
-                    let text =
-                        std::fs::read_to_string(value).map_err(|e| format!("{value}: {e}"))?;
-                    program.kept = kept(&text)?;
-                }
-                _ => return Err(format!("what is {word}?")),
+                "--trace" => program.trace = true,
+                "--wrongs" => program.wrongs = true,
+                _ => program.valued(word, words.next())?,
             }
         }
         Ok(program)
+    }
+
+    /// Reads a word that has a value.
+    fn valued(&mut self, word: &str, value: Option<&String>) -> Result<(), String> {
+        let value = value.ok_or_else(|| format!("{word} wants a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{word} wants a number"));
+        match word {
+            "--seed" => self.seed = Some(number()?),
+            "--with" => self.with.extend(value.split(',').map(str::to_owned)),
+            "--minutes" => self.minutes = number()?,
+            "--seconds" => self.seconds = number()?,
+            "--runs" => self.runs = number()?,
+            "--from" => self.from = number()?,
+            "--threads" => self.threads = usize::try_from(number()?).ok(),
+            "--wrong" => self.wrong = Some(value.clone()),
+            "--kept" => {
+                let text = std::fs::read_to_string(value).map_err(|e| format!("{value}: {e}"))?;
+                self.kept = kept(&text)?;
+            }
+            _ => return Err(format!("what is {word}?")),
+        }
+        Ok(())
     }
 }
 
@@ -85,19 +92,22 @@ fn kept(text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// Does what was asked for; false where something is wrong.
-pub fn main(program: &Program, make: &Make, say: &Say) -> bool {
+pub fn main(program: &Program, plain: &Make, say: &Say) -> bool {
     let make = match &program.wrong {
-        Some(name) => bent(make.clone(), name.as_str().into()),
-        None => make.clone(),
+        Some(name) => bent(plain.clone(), name.as_str().into()),
+        None => plain.clone(),
     };
-    match program.seed {
-        Some(seed) => one(program, seed, &make, say),
-        None => campaign(program, &make, say),
+    let idle = program.minutes == 0 && program.seconds == 0 && program.runs == 0;
+    match (program.seed, &program.wrong) {
+        (Some(seed), _) => one(program, seed, &make, say),
+        (None, Some(name)) if idle => search(&[name], plain, say),
+        (None, _) if program.wrongs => search(&names(), plain, say),
+        (None, _) => campaign(program, &make, say),
     }
 }
 
 fn bent(make: Make, name: Arc<str>) -> Make {
-    Arc::new(move || Arc::new(Bent { inner: make(), name: name.clone() }))
+    Arc::new(move || Arc::new(Bent::new(make(), &name)))
 }
 
 /// One run, read along where that was asked for.
@@ -284,6 +294,7 @@ mod tests {
         assert_eq!((program.seed, program.trace), (Some(7), true));
         assert_eq!(program.with, ["a=1", "b=2"]);
         assert_eq!(read("--minutes 3").unwrap().minutes, 3);
+        assert!(read("--wrongs").unwrap().wrongs);
         for wrong in ["--seed", "--seed x", "--what 1", "what"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

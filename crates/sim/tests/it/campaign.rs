@@ -17,7 +17,8 @@ use sim::wrong;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-struct Real;
+/// The real parts.
+pub(crate) struct Real;
 
 impl Build for Real {
     fn core(&self, sim: &Sim, disk: SimDisk, acknowledged: u64) -> Fut<'static, Core> {

@@ -5,6 +5,8 @@ mod campaign;
 #[cfg(test)]
 mod crowd;
 #[cfg(test)]
+mod found;
+#[cfg(test)]
 mod internal;
 #[cfg(test)]
 mod matrix;

@@ -1,0 +1,46 @@
+//! The wrong builds that the campaign is known to find, and where.
+
+/// A wrong build that the campaign finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does wrong.
+    pub lie: &'static str,
+    /// The first seed from 0 that finds it.
+    pub seed: u64,
+    /// What the oracle says of it, in part.
+    pub oracle: &'static str,
+}
+
+const fn found(
+    name: &'static str,
+    lie: &'static str,
+    (seed, oracle): (u64, &'static str),
+) -> Found {
+    Found { name, lie, seed, oracle }
+}
+
+/// Each wrong build: first those of every service that moves money, then those of this one.
+#[rustfmt::skip]
+pub const FOUND: &[Found] = &[
+    found("no-idempotency", "Spot executes again whatever comes again", (0, "a second time")),
+    found("timeout-is-refusal", "an unknown answer is taken for a refusal, so a timeout rolls back", (0, "is COMPENSATING and nobody refused it")),
+    found("refusal-not-kept", "Spot does not keep a refusal: the same leg is tried anew", (0, "a second time")),
+    found("failed-after-retries", "a leg that stays unknown three times is taken for refused", (0, "is COMPENSATING and nobody refused it")),
+    found("syncs-lie", "Spot answers before its log is durable: the disk's syncs do nothing", (0, "was acknowledged")),
+    found("check-beside-the-unit", "whether a client's key is free is asked before the unit, not in it", (0, "is bound twice")),
+    found("audit-beside-the-unit", "the history is written behind the state, in a write of its own", (0, "and its history ends")),
+    found("order-of-states", "done is what `state >= state after it` says, by the states' numbers", (0, "is ROLLED_BACK and it was not given back")),
+    found("leg-forgotten", "Spot knows its results by the transfer alone, without the leg", (0, "and stored nothing")),
+    found("key-expires", "a client's key is forgotten after a minute", (3, "is bound twice")),
+    found("second-core", "two Spot cores over one folder, taken for one", (0, "and stored nothing")),
+    found("refund-refused", "a refund into an account that is not active is refused, and stays so", (10, "a refund was refused")),
+    found("empty-folder", "whatever folder Spot finds, an empty one too, is taken for the right one", (4, "Spot is not the ledger that it was, and did something")),
+    found("checked-after-claim", "the engine looks at the asset again after the claim, and refuses", (7, "is FAILED and something was done")),
+    found("results-expire", "Spot forgets results that are ten minutes old by its process's clock", (25, "a second time")),
+    found("answer-by-timer", "a create is answered by a timer, before its row is durable", (0, "of no transfer that was opened")),
+    found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and nobody refused it")),
+    found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (0, "which nobody approved")),
+    found("halt-loses-answers", "a claim that meets HALT takes the answer that led to it along", (0, "is put off as if nobody knew")),
+];
