@@ -9,32 +9,43 @@ use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Heard, Ledger};
 use kernel::record::{Record, System};
-use kernel::unit::{Guard, Key, Put, Unit, Wrote};
+use kernel::unit::{Key, Put, Unit, Wrote};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A unit that meets HALT is given up as a whole: its claim, and the answer that led to it.
+/// An answer that comes under HALT is lost with the claim that it leads to.
 pub(super) fn halt_loses_answers() -> Lie {
-    Lie::journal(|_, inner| Arc::new(Shell(HaltLoses(inner))))
+    let halted = Arc::default();
+    Lie::journal(move |_, inner| Arc::new(Shell(HaltLoses { inner, halted: Arc::clone(&halted) })))
 }
 
-struct HaltLoses(Arc<dyn Journal>);
+struct HaltLoses {
+    inner: Arc<dyn Journal>,
+    halted: Arc<AtomicBool>,
+}
 
 impl JournalShell for HaltLoses {
     fn inner(&self) -> &dyn Journal {
-        &*self.0
+        &*self.inner
     }
-    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
-        let answer =
-            |unit: &Unit| unit.then.puts.iter().any(|put| matches!(put, Put::Receipt { .. }));
-        let answers: Vec<bool> = units.iter().map(answer).collect();
-        Box::pin(async move {
-            let mut wrote = self.0.write(units).await;
-            for (wrote, answer) in wrote.iter_mut().zip(answers) {
-                if answer && matches!(wrote, Wrote::Lost(Guard::NotHalted)) {
-                    *wrote = Wrote::Unknown(Cause::of("HALTED"));
-                }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for put in units.iter().flat_map(|unit| &unit.then.puts) {
+            if matches!(put, Put::Halt { .. } | Put::Resume { .. }) {
+                let halts = matches!(put, Put::Halt { .. });
+                self.halted.store(halts, Ordering::SeqCst);
             }
-            wrote
+        }
+        let halted = self.halted.load(Ordering::SeqCst);
+        let answer = |put: &Put| matches!(put, Put::Receipt { .. });
+        let moves = |unit: &Unit| !unit.then.events.is_empty();
+        let lost = |unit: &Unit| halted && moves(unit) && unit.then.puts.iter().any(answer);
+        let all: Vec<bool> = units.iter().map(lost).collect();
+        units.retain(|unit| !lost(unit));
+        Box::pin(async move {
+            let mut wrote = self.inner.write(units).await.into_iter();
+            let unknown = || Wrote::Unknown(Cause::of("HALTED"));
+            let each = |lost| if lost { Some(unknown()) } else { wrote.next() };
+            all.into_iter().filter_map(each).collect()
         })
     }
 }
