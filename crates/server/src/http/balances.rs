@@ -2,10 +2,10 @@
 
 use super::abreast::{Said, abreast};
 use super::caller::{Reads, own};
-use super::error::Refusal;
-use super::{App, silent, wire};
+use super::error::{Problem, Refusal};
+use super::{App, body, silent, wire};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::life::Place;
 use kernel::money::Asset;
@@ -39,13 +39,19 @@ pub struct Balance {
 #[utoipa::path(
     get, path = "/api/v1/balances", tag = "transfers",
     operation_id = "read_balances", security(("token" = ["transfers:read"])),
-    responses((status = 200, body = Vec<Balance>, description = "One row for each account and asset"))
+    responses(
+        (status = 200, body = Vec<Balance>, description = "One row for each account and asset"),
+        (status = 400, body = Problem, description = "A query parameter: `BAD_REQUEST`"),
+    )
 )]
 pub(super) async fn balances(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
+    RawQuery(query): RawQuery,
 ) -> Result<Json<Vec<Balance>>, Refusal> {
     let user = own(&caller)?;
+    // who asks for another's balances must not take their own for them
+    body::no_parameters(query.as_deref())?;
     let assets = app.engine.assets();
     let flying = in_flight(&app, user).await?;
     let said = abreast(&app, |ledger| ledger.accounts(Whose::User(user))).await;

@@ -18,6 +18,7 @@ pub(super) fn complete(api: &mut Value) {
     for methods in paths.into_iter().flat_map(Map::values_mut) {
         for operation in methods.as_object_mut().into_iter().flat_map(Map::values_mut) {
             common(operation);
+            operation.get_mut("parameters").into_iter().for_each(unsigned);
             described(operation, &schemas);
         }
     }
@@ -93,6 +94,24 @@ fn close(schema: &mut Value) {
         object.values_mut().for_each(close);
     } else if let Some(all) = schema.as_array_mut() {
         all.iter_mut().for_each(close);
+    }
+}
+
+/// A parameter that is never below zero goes up to twice the highest of its signed format.
+fn unsigned(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut() {
+        let wide = match object.get("format").and_then(Value::as_str) {
+            Some("int32") => Some("uint32"),
+            Some("int64") => Some("uint64"),
+            _ => None,
+        };
+        let least = object.get("minimum").and_then(Value::as_f64);
+        if let Some(wide) = wide.filter(|_| least.is_some_and(|least| least >= 0.0)) {
+            object.insert("format".to_owned(), wide.into());
+        }
+        object.values_mut().for_each(unsigned);
+    } else if let Some(all) = schema.as_array_mut() {
+        all.iter_mut().for_each(unsigned);
     }
 }
 

@@ -127,6 +127,36 @@ async fn a_refused_token_is_named_in_the_challenge() {
     assert!(!good.headers.contains_key(header::WWW_AUTHENTICATE));
 }
 
+/// Turns red where a parameter that nobody reads is let through: the answer would be about another.
+#[tokio::test]
+async fn balances_are_the_callers_whoever_is_asked_for() {
+    let door = Door::open().await;
+    door.fund(4002, "10").await;
+    for query in ["user_id=4002", "asset=USDT", "x"] {
+        let reply = door.get(("4001", USER), &format!("/api/v1/balances?{query}")).await;
+        assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{query}: {reply:?}");
+    }
+    assert_eq!(door.get(("4001", USER), "/api/v1/balances").await.body, json!([]));
+}
+
+/// Turns red where a parameter's description ends before what the route takes.
+#[tokio::test]
+async fn a_parameter_reaches_as_far_as_it_says() {
+    let door = Door::open().await;
+    let api = door.get(("x", "admin"), "/openapi.json").await.body;
+    for (path, name, most, format) in [
+        ("/api/v1/ops/accounts", "after", u64::MAX, "uint64"),
+        ("/api/v1/ops/audit/seals", "before", u64::MAX, "uint64"),
+        ("/api/v1/transfers", "min_attempts", u32::MAX.into(), "uint32"),
+    ] {
+        let said = api["paths"][path]["get"]["parameters"].as_array().expect("parameters");
+        let said = said.iter().find(|one| one["name"] == name).expect("the parameter");
+        assert_eq!(said["schema"]["format"], format, "{said}");
+        let reply = door.get(("x", "ops:read"), &format!("{path}?{name}={most}")).await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+    }
+}
+
 /// Turns red where a library's own plain-text refusal reaches a caller.
 #[tokio::test]
 async fn a_path_that_is_no_text_is_answered_in_json() {
