@@ -16,6 +16,7 @@ pub(crate) fn after_tests() -> Outcome {
 
 fn attack(args: &[String]) -> Outcome {
     let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "attack", "--"]);
-    cargo.arg("--server").arg(tree::target().join("debug/portage")).args(args);
+    let target = tree::target();
+    cargo.arg("--server").arg(target.join("debug/portage")).arg("--below").arg(target).args(args);
     run::must(cargo)
 }

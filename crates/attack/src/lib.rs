@@ -1,6 +1,7 @@
 //! Attacks on a running server, from outside, over its own port: every finding has a name.
 #![expect(clippy::print_stdout, reason = "a command-line tool speaks to its terminal")]
 
+pub mod crowd;
 pub mod forged;
 pub mod frames;
 pub mod operations;
@@ -8,6 +9,8 @@ pub mod own;
 pub mod owners;
 pub mod report;
 pub mod roles;
+pub mod schema;
+pub mod sizes;
 pub mod target;
 pub mod tokens;
 

@@ -9,7 +9,7 @@ use attack::own::{Own, SECRET};
 use attack::report::{Part, Report};
 use attack::target::{Request, Target};
 use attack::tokens::{Role, Tokens};
-use attack::{Outcome, forged, frames, owners, roles};
+use attack::{Outcome, crowd, forged, frames, owners, roles, schema, sizes};
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +33,12 @@ struct Cli {
     /// The binary of a server of our own; `cargo xtask attack` builds and names it.
     #[arg(long, value_name = "FILE", default_value = "target/debug/portage")]
     server: PathBuf,
+    /// Also what schemathesis draws from the server's description: minutes, and good requests too.
+    #[arg(long)]
+    schema: bool,
+    /// Where schemathesis is installed, and leaves its reports.
+    #[arg(long, value_name = "DIR", default_value = "target")]
+    below: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -48,18 +54,18 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome {
     let (Some(url), Some(file)) = (&cli.url, &cli.token_file) else {
         let mut own = Own::start(&cli.server)?;
-        let report = attacked(&own.target, &Tokens::minted(SECRET), true)?;
+        let report = attacked(&own.target, &Tokens::minted(SECRET), cli)?;
         if !own.lives() {
             return Err("the server ended".to_owned());
         }
         return report.end();
     };
     let text = std::fs::read_to_string(file).map_err(|why| format!("{}: {why}", file.display()))?;
-    attacked(&Target::of(url)?, &Tokens::read(&text)?, false)?.end()
+    attacked(&Target::of(url)?, &Tokens::read(&text)?, cli)?.end()
 }
 
 /// All parts, one after the other.
-fn attacked(target: &Target, tokens: &Tokens, own: bool) -> Outcome<Report> {
+fn attacked(target: &Target, tokens: &Tokens, cli: &Cli) -> Outcome<Report> {
     println!("attacking http://{}", target.address);
     for (role, name, ..) in Role::ALL {
         if role != Role::Nobody && tokens.of(role).is_none() {
@@ -68,14 +74,27 @@ fn attacked(target: &Target, tokens: &Tokens, own: bool) -> Outcome<Report> {
     }
     let mut report = Report::default();
     let user = tokens.of(Role::User).unwrap_or_default();
-    let id = owners::prepare(target, tokens, own)?;
+    let id = owners::prepare(target, tokens, cli.url.is_none())?;
     report.add("every operation as every role", &roles::run(target, tokens, &id)?);
     report.add("other people's transfers and money", &owners::run(target, tokens, &id)?);
     report.add("requests with two readings", &frames::run(target, &user)?);
     report.add("forged and misplaced tokens", &forged::run(target, tokens)?);
+    report.add("too much of everything", &sizes::run(target, &user)?);
+    report.add("a crowd of slow connections", &crowd::run(target, &user)?);
+    if cli.schema {
+        report.add("schemathesis", &drawn(target, tokens, cli));
+    }
     let reply = target.ask(&Request::get("/livez"))?;
     let mut part = Part::default();
     part.must(reply.status == 200, || format!("/livez at the end: {}", reply.short()));
     report.add("it lives", &part);
     Ok(report)
+}
+
+/// What is missing for it is a finding of its own: the other parts stand.
+fn drawn(target: &Target, tokens: &Tokens, cli: &Cli) -> Part {
+    let below = std::path::absolute(&cli.below).unwrap_or_else(|_| cli.below.clone());
+    let program = schema::installed(&below);
+    let run = program.and_then(|program| schema::run(&program, &below, target, tokens));
+    run.unwrap_or_else(|why| Part { findings: vec![why], ..Part::default() })
 }

@@ -137,6 +137,9 @@ fn foreign(target: &Target, token: &str, theirs: u64, part: &mut Part) -> Outcom
         let reply = target.ask(&dry(token, &body))?;
         part.must(reply.status == 400, || format!("the field `{field}`: {}", reply.short()));
     }
+    let reply =
+        target.ask(&Request::get(&format!("/api/v1/balances?user_id={theirs}")).token(token))?;
+    part.must(reply.status == 400, || format!("balances of another: {}", reply.short()));
     Ok(())
 }
 

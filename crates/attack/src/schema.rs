@@ -1,0 +1,163 @@
+//! schemathesis: requests drawn from the server's own description, and answers held to it.
+
+use crate::Outcome;
+use crate::operations::{TABLE, Who};
+use crate::report::Part;
+use crate::target::{Request, Target};
+use crate::tokens::{Role, Tokens};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Who asks for what: each token with the operations that are its own.
+const RUNS: [(Role, &[Who]); 4] = [
+    (Role::User, &[Who::Creates, Who::Reads, Who::All]),
+    (Role::Watcher, &[Who::Watches, Who::Page]),
+    (Role::Approver, &[Who::Approves]),
+    // at the end, since one of them halts the server
+    (Role::Actor, &[Who::Acts]),
+];
+/// A description cannot say what money allows (a balance, an asset that exists, one key spelled
+/// twice), so a request that fits it may be refused with 400 or 422.
+const LEFT_OUT: &str = "positive_data_acceptance";
+/// An operation that was well answered less often is named.
+const OFTEN: u64 = 50;
+
+/// The program, installed below a folder where it is not there yet.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn installed(below: &Path) -> Outcome<PathBuf> {
+    let venv = below.join("schemathesis");
+    let program = venv.join("bin/schemathesis");
+    if program.exists() {
+        return Ok(program);
+    }
+    let quiet = |command: &mut Command| {
+        let done = command.output().map_err(|fault| fault.to_string())?;
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        if done.status.success() { Ok(()) } else { Err(said) }
+    };
+    let made = quiet(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+    let made = made.and_then(|()| {
+        quiet(Command::new(venv.join("bin/pip")).args([
+            "install",
+            "--quiet",
+            "schemathesis>=4.32,<5",
+        ]))
+    });
+    made.map(|()| program).map_err(|why| {
+        format!("schemathesis cannot be installed, which needs python3 with venv and PyPI: {why}")
+    })
+}
+
+/// Every check but one, all phases, with a token of each scope; then how often each operation was
+/// answered well, by its own count.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(program: &Path, below: &Path, target: &Target, tokens: &Tokens) -> Outcome<Part> {
+    let mut part = Part::default();
+    let page = Request::get("/openapi.json");
+    let page = tokens.of(Role::Watcher).iter().fold(page, |page, token| page.token(token));
+    let page = target.ask(&page)?.json();
+    let mut well: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for (role, whose) in RUNS {
+        let Some(token) = tokens.of(role) else { continue };
+        let report = below.join(format!("schemathesis-{}.ndjson", role.name()));
+        let mut command = Command::new(program);
+        command.current_dir(below);
+        command.arg("run").arg(format!("http://{}/openapi.json", target.address));
+        command.arg("--header").arg(format!("Authorization: Bearer {token}"));
+        command.args([
+            "--checks",
+            "all",
+            "--exclude-checks",
+            LEFT_OUT,
+            "--seed",
+            "1",
+            "--no-color",
+        ]);
+        command.args(["--max-examples", "100", "--suppress-health-check", "all"]);
+        command.arg("--report-ndjson-path").arg(&report);
+        for (method, path, _) in TABLE.iter().filter(|(.., who)| whose.contains(who)) {
+            let place = page.get("paths").and_then(|paths| paths.get(*path));
+            let id = place.and_then(|item| item.get(method.to_lowercase())?.get("operationId"));
+            command.args(
+                id.and_then(Value::as_str).iter().flat_map(|id| ["--include-operation-id", id]),
+            );
+        }
+        let done = command.output().map_err(|fault| format!("schemathesis: {fault}"))?;
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        part.must(done.status.success(), || format!("as `{}`:\n{}", role.name(), failures(&said)));
+        let text = std::fs::read_to_string(&report).unwrap_or_default();
+        part.tried = part.tried.saturating_add(count(&text, &mut well));
+    }
+    reached(&well, tokens, &mut part);
+    Ok(part)
+}
+
+/// From the first failure on.
+fn failures(said: &str) -> &str {
+    said.find("= FAILURES")
+        .or_else(|| said.find("= ERRORS"))
+        .and_then(|at| said.get(at..))
+        .unwrap_or(said)
+}
+
+/// Counts good answers by method and path. All requests are returned.
+fn count(report: &str, well: &mut BTreeMap<(String, String), u64>) -> u64 {
+    let mut all = 0_u64;
+    for line in report.lines() {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let Some(recorder) = event.pointer("/ScenarioFinished/recorder") else { continue };
+        let answers = recorder.get("interactions").and_then(Value::as_object);
+        for (case, answer) in answers.into_iter().flatten() {
+            all = all.saturating_add(1);
+            let status = answer.pointer("/response/status_code").and_then(Value::as_u64);
+            let of = recorder.get("cases").and_then(|cases| cases.get(case)?.get("value"));
+            let text = |name: &str| of.and_then(|of| of.get(name)?.as_str()).unwrap_or_default();
+            if status.is_some_and(|status| (200..300).contains(&status)) {
+                let key = (text("method").to_owned(), text("path").to_owned());
+                let count = well.entry(key).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+    all
+}
+
+/// An operation whose good answer was never seen is a finding; one that was seen seldom is named.
+fn reached(well: &BTreeMap<(String, String), u64>, tokens: &Tokens, part: &mut Part) {
+    for (method, path, who) in TABLE {
+        let asked =
+            RUNS.iter().any(|(role, whose)| whose.contains(&who) && tokens.of(*role).is_some());
+        if !asked {
+            println!("      {method} {path}: not asked, of no role here");
+            continue;
+        }
+        let count = well.get(&(method.to_owned(), path.to_owned())).copied().unwrap_or(0);
+        part.must(count > 0, || format!("{method} {path}: never reached its 2xx"));
+        if count < OFTEN {
+            println!("      {method} {path}: {count} good answers");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, failures};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn good_answers_are_counted_by_operation() {
+        let line = r#"{"ScenarioFinished": {"recorder": {
+            "cases": {"a": {"value": {"method": "GET", "path": "/x/{id}"}}, "b": {"value": {}}},
+            "interactions": {"a": {"response": {"status_code": 200}}, "b": {"response": null}}}}}"#;
+        let mut well = BTreeMap::new();
+        assert_eq!(count(&line.replace('\n', " "), &mut well), 2);
+        assert_eq!(well.get(&("GET".to_owned(), "/x/{id}".to_owned())), Some(&1));
+        assert_eq!(failures("a = FAILURES b"), "= FAILURES b");
+    }
+}
