@@ -1,6 +1,6 @@
 //! Simulated runs: `crates/sim/examples/sim.rs`, which is built and called here.
 
-use crate::{Outcome, run};
+use crate::{Outcome, run, tree};
 
 /// Seeds that found something once, each with a word why.
 const KEPT: &str = "crates/sim/seeds.txt";
@@ -14,10 +14,10 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     run::must(cargo)
 }
 
-/// The kept seeds, then new ones, in the profile that the tests are built in.
-pub(crate) fn campaign() -> Outcome {
-    let mut cargo = run::cargo(&["run", "--locked", "--package", "sim", "--example", "sim", "--"]);
+/// The kept seeds, then new ones, with the program that was built with the tests.
+pub(crate) fn after_tests() -> Outcome {
+    let mut sim = run::program(tree::target().join("debug/examples/sim"));
     let from = std::process::id().to_string();
-    cargo.args(["--kept", KEPT, "--seconds", SECONDS, "--from", &from]);
-    run::must(cargo)
+    sim.args(["--kept", KEPT, "--seconds", SECONDS, "--from", &from]);
+    run::must(sim)
 }

@@ -11,7 +11,7 @@ pub(crate) fn run() -> Outcome {
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("python", || python("python3"))
         && stages.stage("tests", tests)
-        && stages.stage("campaign", sim::campaign)
+        && stages.stage("campaign", sim::after_tests)
         && stages.stage("acceptance", proof::acceptance)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
