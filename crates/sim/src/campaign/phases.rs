@@ -220,6 +220,8 @@ impl Run {
         }
         self.stage.bury();
         folder::put_right(&mut self.stage, wrong);
+        // it is another disk than the one that was calmed
+        self.stage.calm(true);
         let process = self.begin()?;
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.clear_up(process.engine.clone()));
