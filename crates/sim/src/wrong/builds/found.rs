@@ -42,4 +42,5 @@ pub const FOUND: &[Found] = &[
     found("answer-by-timer", "a create is answered by a timer, before its row is durable", (0, "of no transfer that was opened")),
     found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and nobody refused it")),
     found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (7, "which nobody approved")),
+    found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (10, "is put off as if nobody knew")),
 ];
