@@ -85,11 +85,16 @@ fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
     } else {
         show::say(&proven(proof))?;
     }
-    match (&proof.halted, proof.ok) {
+    match (&proof.halted, adds_up(proof)) {
         (_, false) => Err(Fault::new(Exit::Data, "something does not add up")),
         (Some(reason), true) => Err(Fault::new(Exit::Data, format!("HALT stands: {reason}"))),
         (None, true) => Ok(()),
     }
+}
+
+/// Whether the books do, whatever else stops the money: `ok` also says that it may move.
+fn adds_up(proof: &Proof) -> bool {
+    proof.ok || (proof.halted.is_some() && proof.breaks.is_empty())
 }
 
 /// The books of each ledger, then the verdict.
@@ -120,9 +125,10 @@ pub(super) fn proven(proof: &Proof) -> String {
         text.push_str(&format!("\nNOT PROVEN {}: its {}", one.ledger, one.what.join(", its ")));
     }
     let sums = |one: &client::types::Unproven| one.what.iter().any(|what| what == "sums");
-    let verdict = if proof.ok && proof.unproven.iter().any(sums) {
+    let ok = adds_up(proof);
+    let verdict = if ok && proof.unproven.iter().any(sums) {
         "\nThe books of all other ledgers add up to zero, and their operations belong to their transfers."
-    } else if proof.ok {
+    } else if ok {
         "\nEvery ledger's books add up to zero, and every operation belongs to its transfer."
     } else {
         "\nThis does not add up."

@@ -190,3 +190,41 @@ fn where_nothing_listens_it_says_what_to_start() {
     assert!(said.err.contains("portage serve") && said.err.contains(&address), "{said:?}");
     assert_eq!(exit_of(desk.dir.path(), &["transfer", "list", "--user", "7"]), 69);
 }
+
+/// A server that reads one request, says nothing, and is gone for whoever comes again.
+fn gone() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("somebody comes");
+        let _read = std::io::Read::read(&mut stream, &mut [0; 4096]);
+    });
+    url
+}
+
+/// What was sent once may have been done: that the way is shut afterwards says nothing of it.
+/// (A build that believes the last try says "nothing was sent", and money moves twice.)
+#[test]
+fn a_server_that_died_on_it_may_have_done_it() {
+    let dir = folder();
+    let said =
+        |words: &[&str]| ran(dir.path(), &[words, &["--url", &gone(), "--token", "t"]].concat());
+    let create = ["transfer", "create", "--from", "FUNDING", "--to", "SPOT", "--asset", "USDT"];
+    let made = said(&[&create[..], &["--amount", "1"]].concat());
+    assert_eq!(made.code, 75, "{made:?}");
+    assert!(made.err.contains("outcome unknown") && made.err.contains("--cid "), "{made:?}");
+    assert!(!made.err.contains("nothing was sent"), "{made:?}");
+    let file = dir.path().join("many.jsonl");
+    let line = |cid: usize| {
+        json!({ "from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "1",
+            "cid": cid.to_string() })
+    };
+    let lines: Vec<_> = (0..700).map(|cid| line(cid).to_string()).collect();
+    std::fs::write(&file, lines.join("\n")).expect("a file");
+    let made = said(&["transfer", "batch", &file.display().to_string(), "--json"]);
+    assert_eq!(made.code, 75, "{made:?}");
+    let told = made.lines();
+    let outcomes: Vec<_> = told.iter().filter_map(|one| one["outcome"].as_str()).collect();
+    let count = |word| outcomes.iter().filter(|outcome| **outcome == word).count();
+    assert_eq!((told.len(), count("UNKNOWN"), count("NOT_SENT")), (700, 500, 200), "{}", made.err);
+}

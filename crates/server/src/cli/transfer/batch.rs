@@ -42,7 +42,7 @@ const TRIES: u32 = 4;
 struct Told {
     line: usize,
     cid: String,
-    /// A state, or a code, or UNKNOWN.
+    /// A state, or a code, or UNKNOWN, or NOT_SENT.
     outcome: String,
     req_id: Option<String>,
     replayed: bool,
@@ -52,11 +52,22 @@ struct Told {
 pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
     let lines = read(&args.file)?;
     let mut all = Vec::with_capacity(lines.len());
+    let mut stopped: Option<String> = None;
     for chunk in chunks(&lines) {
-        // a minted token lives for a minute, a long file may take longer
-        let minted = Minted::User(args.user);
-        let client = args.remote.client(global, minted, Scope::TransfersCreate)?;
-        let told = sent(&client, chunk).await?;
+        let told = match &stopped {
+            None => piece(global, args, chunk).await,
+            Some(why) => Ok(unsent(chunk, why)),
+        };
+        let told = match told {
+            Ok(told) => told,
+            Err(fault) if all.is_empty() => return Err(fault),
+            // what went before was sent, and is told of
+            Err(fault) => {
+                let told = unsent(chunk, &fault.sentence);
+                stopped = Some(fault.sentence);
+                told
+            }
+        };
         if args.json {
             for one in &told {
                 let line = serde_json::to_string(one)
@@ -70,6 +81,18 @@ pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
         show::say(&table(&all))?;
     }
     ended(&all)
+}
+
+/// Sends one piece.
+async fn piece(
+    global: &Global,
+    args: &Batch,
+    chunk: &[(usize, NewTransfer)],
+) -> Result<Vec<Told>, Fault> {
+    // a minted token lives for a minute, a long file may take longer
+    let minted = Minted::User(args.user);
+    let client = args.remote.client(global, minted, Scope::TransfersCreate)?;
+    sent(&client, chunk).await
 }
 
 /// Every line that is not empty, with its number.
@@ -109,36 +132,50 @@ fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
     pieces
 }
 
-/// Sends a piece until nothing in it is unknown, but not for ever.
+/// Sends a piece until nothing in it is unknown, but not for ever. Once a try was unclear, a later
+/// one that was not sent, or turned away, says nothing of it.
 async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Told>, Fault> {
     let all: Vec<NewTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let results = match client.create_many(&all).await {
-            Err(Error::Unknown(_)) if tries < TRIES => None,
-            Err(Error::Unknown(why)) => {
-                let unknown = |(line, new): &(usize, NewTransfer)| unknown(*line, new, &why);
-                return Ok(piece.iter().map(unknown).collect());
+    let (mut unclear, mut last) = (false, Vec::new());
+    for tries in 1..=TRIES {
+        match client.create_many(&all).await {
+            Ok(results) => last = piece.iter().zip(&results).map(told).collect(),
+            Err(fault) if unclear || fault.concludes() == Conclusion::Unknown => {
+                let why = fault.to_string();
+                let unknown = |(line, new): &(usize, NewTransfer)| unclear_one(*line, new, &why);
+                // what an earlier try told of stays told
+                if last.is_empty() {
+                    last = piece.iter().map(unknown).collect();
+                }
             }
-            other => Some(other?),
-        };
-        let told: Option<Vec<Told>> =
-            results.map(|results| piece.iter().zip(&results).map(told).collect());
-        match told {
-            Some(told) if tries == TRIES || told.iter().all(|one| one.outcome != UNKNOWN) => {
-                return Ok(told);
-            }
-            Some(_) | None => pause(tries).await,
+            Err(fault) => return Err(fault.into()),
+        }
+        unclear = last.iter().any(|one| one.outcome == UNKNOWN);
+        if !unclear {
+            break;
+        }
+        if tries < TRIES {
+            pause(tries).await;
         }
     }
+    Ok(last)
 }
 
 const UNKNOWN: &str = "UNKNOWN";
+const NOT_SENT: &str = "NOT_SENT";
 
-fn unknown(line: usize, new: &NewTransfer, why: &str) -> Told {
+fn unclear_one(line: usize, new: &NewTransfer, why: &str) -> Told {
     let (cid, outcome) = (new.cid.clone(), UNKNOWN.to_owned());
     Told { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
+}
+
+/// Lines of which nothing was opened, because the way to the server ended before.
+fn unsent(piece: &[(usize, NewTransfer)], why: &str) -> Vec<Told> {
+    let one = |(line, new): &(usize, NewTransfer)| Told {
+        outcome: NOT_SENT.to_owned(),
+        ..unclear_one(*line, new, why)
+    };
+    piece.iter().map(one).collect()
 }
 
 fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> Told {
@@ -150,12 +187,12 @@ fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> Told {
             Told { line, cid, outcome: t.state, req_id, replayed, message: t.message }
         }
         Err(fault) if fault.concludes() == Conclusion::Unknown => {
-            unknown(line, new, &fault.to_string())
+            unclear_one(line, new, &fault.to_string())
         }
         Err(Error::Refused { code, sentence, .. }) => {
             Told { line, cid, outcome: code, req_id: None, replayed, message: sentence }
         }
-        Err(other) => unknown(line, new, &other.to_string()),
+        Err(other) => unclear_one(line, new, &other.to_string()),
     }
 }
 
@@ -175,15 +212,16 @@ fn table(all: &[Told]) -> String {
 
 fn ended(all: &[Told]) -> Result<(), Fault> {
     let count = |outcome: &str| all.iter().filter(|one| one.outcome == outcome).count();
-    let (done, open) = (count("COMMITTED"), count("PENDING") + count(UNKNOWN));
+    let (done, unsent) = (count("COMMITTED"), count(NOT_SENT));
+    let open = count("PENDING") + count(UNKNOWN);
     let said = format!("{done} of {} are COMMITTED", all.len());
-    match (open, all.len() - done) {
+    match (open + unsent, all.len() - done) {
         (_, 0) => Ok(()),
         (0, _) => Err(Fault::new(Exit::Data, said)),
-        _ => Err(Fault::new(
-            Exit::TempFail,
-            format!("{said}, {open} are under way or unknown; send the same file again"),
-        )),
+        _ => {
+            let left = format!("{open} are under way or unknown, {unsent} were not sent");
+            Err(Fault::new(Exit::TempFail, format!("{said}, {left}; send the same file again")))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, show};
 use client::types::{Created, DryRun, NewTransfer};
-use client::{Client, Error};
+use client::{Client, Conclusion};
 use std::time::Duration;
 
 /// Move money between two accounts of one user.
@@ -124,20 +124,31 @@ fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
 /// Times that an unclear outcome is cleared up by sending the same again.
 const TRIES: u32 = 4;
 
+/// Sends until there is an answer, but not for ever. Once a try was unclear, a later one that was
+/// not sent, or turned away, says nothing of it.
 async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Fault> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match client.create(new).await {
-            Err(Error::Unknown(_)) if tries < TRIES => pause(tries).await,
-            Err(Error::Unknown(why)) => {
-                let cid = &new.cid;
-                let sentence = format!("{why}; repeat it with --cid {cid}: it is never made twice");
-                return Err(Fault::new(Exit::TempFail, sentence));
-            }
-            other => return Ok(other?),
+    let mut unclear = false;
+    for tries in 1..=TRIES {
+        let fault = match client.create(new).await {
+            Ok(created) => return Ok(created),
+            Err(fault) => fault,
+        };
+        unclear = unclear || fault.concludes() == Conclusion::Unknown;
+        if !unclear {
+            return Err(fault.into());
         }
+        if tries == TRIES {
+            let why = fault.to_string();
+            let why = why.strip_prefix("outcome unknown: ").unwrap_or(&why);
+            let cid = &new.cid;
+            let sentence = format!(
+                "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"
+            );
+            return Err(Fault::new(Exit::TempFail, sentence));
+        }
+        pause(tries).await;
     }
+    Err(Fault::new(Exit::Software, "nothing was tried"))
 }
 
 /// The wait before the same is sent again.
