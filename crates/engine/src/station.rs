@@ -247,7 +247,7 @@ impl Engine {
     fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
         if let Some(why) = self.plan.contradicts(&record, &answer) {
             self.contradicted(&record, why);
-            return self.postponed(record, &Cause::of("CONTRADICTION"));
+            return self.left(record, &Cause::of("CONTRADICTION"));
         }
         if self.plan.irreversible(&record, &answer) {
             self.case(Case {
@@ -256,7 +256,7 @@ impl Engine {
                 about: About::Transfer(record.id),
                 facts: "the target refused and the source cannot give back".into(),
             });
-            return self.postponed(record, &Cause::of("IRREVERSIBLE"));
+            return self.left(record, &Cause::of("IRREVERSIBLE"));
         }
         match self.plan.answered(&record, &answer, self.reach(&record), &Facts::new()) {
             Some(planned) => Job::new(record, planned, Why::Answered(answer)),
@@ -269,8 +269,23 @@ impl Engine {
         }
     }
 
+    /// Only a person ends it. Until then it is asked again like any other, but from the journal: in
+    /// a ring it would hold the place of one that can go on.
+    fn left(&self, record: Record, cause: &Cause) -> Job {
+        let record = self.unclear(record, cause);
+        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Free);
+        Job::new(record, planned, Why::Freed)
+    }
+
     /// Nobody knows: the same call again later, for ever.
-    pub(crate) fn postponed(&self, mut record: Record, cause: &Cause) -> Job {
+    pub(crate) fn postponed(&self, record: Record, cause: &Cause) -> Job {
+        let record = self.unclear(record, cause);
+        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Mine);
+        Job::new(record, planned, Why::Later)
+    }
+
+    /// One more unclear answer.
+    fn unclear(&self, mut record: Record, cause: &Cause) -> Record {
         let table = self.plan.table(record.flow);
         if let Some(act) = table.makes(record.head.state) {
             self.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });
@@ -279,8 +294,7 @@ impl Engine {
         if cause.class != "PANIC" {
             record.head.deaths = 0;
         }
-        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Mine);
-        Job::new(record, planned, Why::Later)
+        record
     }
 
     fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
