@@ -299,6 +299,9 @@ pub struct Proof {
     pub assets: Vec<Books>,
     /// What does not add up.
     pub breaks: Vec<Break>,
+    /// Breaks that two persons accepted, and that are still there.
+    #[serde(default)]
+    pub accepted: Vec<Break>,
     /// What is no part of the proof.
     #[serde(default)]
     pub unproven: Vec<Unproven>,

@@ -71,8 +71,9 @@ async fn opened(dir: &Path, ledgers: &Ledgers) -> Result<Proof, Fault> {
     let house = House::open(dir, ledgers, Arc::new(NoMeter), fatal).await?;
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
     let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
-    let report = round.map_err(failed)?;
+    let mut report = round.map_err(failed)?;
     let standing = house.store.standing().await.map_err(failed)?;
+    report.excuse(&standing.accepted);
     let unproven = ops::Unproven::of(house.ledgers.iter().cloned());
     let proof = ops::proof(&report, unproven, &standing.assets, standing.halted.as_deref());
     let value = serde_json::to_value(proof).and_then(serde_json::from_value);
@@ -118,6 +119,9 @@ pub(super) fn proven(proof: &Proof) -> String {
     for found in &proof.breaks {
         text.push_str(&format!("\nBREAK {} ({}): {}", found.key, found.amount, found.what));
     }
+    for found in &proof.accepted {
+        text.push_str(&format!("\nACCEPTED {} ({}): {}", found.key, found.amount, found.what));
+    }
     if let Some(reason) = &proof.halted {
         text.push_str(&format!("\nHALT: {reason}"));
     }
@@ -128,6 +132,8 @@ pub(super) fn proven(proof: &Proof) -> String {
     let ok = adds_up(proof);
     let verdict = if ok && proof.unproven.iter().any(sums) {
         "\nThe books of all other ledgers add up to zero, and their operations belong to their transfers."
+    } else if ok && !proof.accepted.is_empty() {
+        "\nBut for what persons accepted, every ledger's books add up to zero."
     } else if ok {
         "\nEvery ledger's books add up to zero, and every operation belongs to its transfer."
     } else {

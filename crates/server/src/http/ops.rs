@@ -210,6 +210,9 @@ pub struct Proof {
     /// What does not add up.
     #[schema(example = json!([]))]
     pub breaks: Vec<Break>,
+    /// Breaks that two persons accepted when they resumed: still there, and no part of `breaks`.
+    #[schema(example = json!([]))]
+    pub accepted: Vec<Break>,
     /// What is no part of this proof: nobody can prove it.
     #[schema(example = json!([]))]
     pub unproven: Vec<Unproven>,
@@ -317,11 +320,11 @@ pub fn proof(
             world: sum(totals.world),
         }
     });
-    let breaks = report.breaks.iter().map(|found| Break {
+    let shown = |found: &kernel::conserve::Break| Break {
         key: found.key.clone(),
         amount: found.amount.to_string(),
         what: found.what.clone(),
-    });
+    };
     Proof {
         ok: report.ok && halted.is_none(),
         halted: halted.map(str::to_owned),
@@ -329,7 +332,8 @@ pub fn proof(
         round: report.round,
         waiting: report.waiting,
         assets: books.collect(),
-        breaks: breaks.collect(),
+        breaks: report.breaks.iter().map(shown).collect(),
+        accepted: report.accepted.iter().map(shown).collect(),
         unproven,
     }
 }

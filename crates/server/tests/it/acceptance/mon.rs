@@ -110,6 +110,8 @@ pub(super) fn mon_003(setup: Setup) {
     let proof =
         rig.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     assert_eq!(proof.body["ok"], true, "MON-003: what was accepted is subtracted: {proof:?}");
+    let shown = proof.body["accepted"].as_array().map(Vec::len);
+    assert_eq!(shown, Some(accept.len()), "MON-003: and still shown: {proof:?}");
     over("MON-003", &rig, "CONSERVATION");
 }
 
