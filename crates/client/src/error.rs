@@ -61,7 +61,7 @@ impl Error {
 }
 
 /// A library's error with what lies below it, on one line.
-pub(crate) fn whole(fault: &dyn std::error::Error) -> String {
+pub fn whole(fault: &dyn std::error::Error) -> String {
     let mut text = fault.to_string();
     let mut below = fault.source();
     while let Some(fault) = below {

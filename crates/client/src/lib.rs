@@ -10,7 +10,7 @@ pub mod tls;
 pub mod types;
 mod watch;
 
-pub use error::{Conclusion, Error};
+pub use error::{Conclusion, Error, whole};
 pub use http::Client;
 pub use reqwest::Method;
 pub use watch::{Looked, Watch};

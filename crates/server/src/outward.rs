@@ -1,5 +1,6 @@
 //! Requests that this process makes by itself, to addresses in its settings.
 
+use client::whole;
 use reqwest::{Url, redirect};
 use std::time::Duration;
 
@@ -48,17 +49,6 @@ pub fn client(url: &Url, patience: Duration) -> Result<reqwest::Client, String> 
         .pool_idle_timeout(IDLE)
         .build()
         .map_err(|fault| whole(&fault))
-}
-
-/// A library's error with what lies below it, on one line.
-pub fn whole(fault: &dyn std::error::Error) -> String {
-    let mut text = fault.to_string();
-    let mut below = fault.source();
-    while let Some(fault) = below {
-        text = format!("{text}: {fault}");
-        below = fault.source();
-    }
-    text
 }
 
 #[cfg(test)]

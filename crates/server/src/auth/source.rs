@@ -1,7 +1,8 @@
 //! Where a set of keys is read from: a file, or an address.
 
 use super::jwks::MOST;
-use crate::outward::{self, whole};
+use crate::outward;
+use client::whole;
 use reqwest::header::ACCEPT;
 use reqwest::{StatusCode, Url};
 use std::fs::File;

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::manifest::FileRow;
+use kernel::audit::hex;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -132,6 +133,5 @@ fn through(
         take(read)?;
         bytes = bytes.saturating_add(u64::try_from(read.len()).map_err(io::Error::other)?);
     }
-    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((bytes, digits))
+    Ok((bytes, hex(&hash.finalize().into())))
 }

@@ -1,6 +1,7 @@
 //! What is posted: one half of a case's episode, the same under the same id at every try.
 
 use crate::http::wire;
+use kernel::audit::hex;
 use kernel::ports::office::{Delivery, Tells};
 use kernel::unit::Severity;
 use serde::Serialize;
@@ -8,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 /// The most characters of a case's facts; the whole is in the list of cases.
 const FACTS: usize = 4_096;
-/// So many bytes of a digest name a message.
-const ID: usize = 16;
+/// So many digits of a digest name a message.
+const ID: usize = 32;
 
 /// A body with the id it goes by.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,8 +73,8 @@ impl Message {
 fn id(Delivery { case, tells, .. }: &Delivery) -> String {
     let (number, kind, about, at) = (case.number, &case.kind, case.about, case.opened_at);
     let digest = Sha256::digest(format!("{number}\n{kind}\n{about}\n{at}\n{}", tells.name()));
-    let short = digest.iter().take(ID).map(|byte| format!("{byte:02x}"));
-    format!("msg_{}", short.collect::<String>())
+    let short: String = hex(&digest.into()).chars().take(ID).collect();
+    format!("msg_{short}")
 }
 
 fn cut(facts: &str) -> String {

@@ -3,7 +3,8 @@
 use super::message::Message;
 use super::sign::{secret, signature};
 use crate::config::Alerts;
-use crate::outward::{self, whole};
+use crate::outward;
+use client::whole;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::mac::MacKey;

@@ -1,6 +1,6 @@
 //! `portage transfer batch`.
 
-use super::create::pause;
+use super::create::{TRIES, pause};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
@@ -34,8 +34,6 @@ pub(in crate::cli) struct Batch {
 const CHUNK: usize = 500;
 /// The same limit in bytes, as written.
 const BYTES: usize = 900_000;
-/// Times that an unclear outcome is cleared up by sending the same again.
-const TRIES: u32 = 4;
 
 /// What became of one line.
 #[derive(Debug, Serialize)]
@@ -136,22 +134,20 @@ fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
 /// one that was not sent, or turned away, says nothing of it.
 async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Told>, Fault> {
     let all: Vec<NewTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
-    let (mut unclear, mut last) = (false, Vec::new());
+    // filled once a try was unclear; what an earlier one told of stays told
+    let mut last: Vec<Told> = Vec::new();
     for tries in 1..=TRIES {
         match client.create_many(&all).await {
             Ok(results) => last = piece.iter().zip(&results).map(told).collect(),
-            Err(fault) if unclear || fault.concludes() == Conclusion::Unknown => {
+            Err(_) if !last.is_empty() => {}
+            Err(fault) if fault.concludes() == Conclusion::Unknown => {
                 let why = fault.to_string();
                 let unknown = |(line, new): &(usize, NewTransfer)| unclear_one(*line, new, &why);
-                // what an earlier try told of stays told
-                if last.is_empty() {
-                    last = piece.iter().map(unknown).collect();
-                }
+                last = piece.iter().map(unknown).collect();
             }
             Err(fault) => return Err(fault.into()),
         }
-        unclear = last.iter().any(|one| one.outcome == UNKNOWN);
-        if !unclear {
+        if last.iter().all(|one| one.outcome != UNKNOWN) {
             break;
         }
         if tries < TRIES {

@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, show};
 use client::types::{Created, DryRun, NewTransfer};
-use client::{Client, Conclusion};
+use client::{Client, Error};
 use std::time::Duration;
 
 /// Move money between two accounts of one user.
@@ -122,24 +122,21 @@ fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
 }
 
 /// Times that an unclear outcome is cleared up by sending the same again.
-const TRIES: u32 = 4;
+pub(super) const TRIES: u32 = 4;
 
 /// Sends until there is an answer, but not for ever. Once a try was unclear, a later one that was
 /// not sent, or turned away, says nothing of it.
 async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Fault> {
-    let mut unclear = false;
-    for tries in 1..=TRIES {
-        let fault = match client.create(new).await {
+    let (mut tries, mut unclear) = (0, None);
+    loop {
+        tries += 1;
+        match client.create(new).await {
             Ok(created) => return Ok(created),
-            Err(fault) => fault,
-        };
-        unclear = unclear || fault.concludes() == Conclusion::Unknown;
-        if !unclear {
-            return Err(fault.into());
+            Err(Error::Unknown(why)) => unclear = Some(why),
+            Err(fault) if unclear.is_none() => return Err(fault.into()),
+            Err(_) => {}
         }
-        if tries == TRIES {
-            let why = fault.to_string();
-            let why = why.strip_prefix("outcome unknown: ").unwrap_or(&why);
+        if let Some(why) = unclear.as_ref().filter(|_| tries == TRIES) {
             let cid = &new.cid;
             let sentence = format!(
                 "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"
@@ -148,7 +145,6 @@ async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Faul
         }
         pause(tries).await;
     }
-    Err(Fault::new(Exit::Software, "nothing was tried"))
 }
 
 /// The wait before the same is sent again.
