@@ -1,3 +1,4 @@
 //! The journal port with its enlisted ledgers: where transfers are kept.
 
 pub mod embedded;
+pub mod postgres;

@@ -1,0 +1,76 @@
+//! What an error of PostgreSQL means for a write, and what of it is told.
+
+use kernel::answer::Cause;
+use std::sync::Arc;
+use tokio_postgres::error::SqlState;
+
+/// Our own code: a statement of ours changed other rows than were asked for.
+const OTHER_ROWS: &str = "PT001";
+
+/// Why a transaction did not happen, or why nobody knows whether it did.
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// What was believed without looking does not hold: look, and decide again.
+    Believed,
+    /// A check constraint, or a trigger that raises its code. Counts only for one leg alone.
+    Refused(Arc<str>),
+    /// Somebody else holds a row.
+    Locked,
+    /// A row that we never wrote like this: somebody's SQL spoilt it.
+    Damaged(&'static str),
+    /// Any other error: the database says that nothing was written.
+    Failed(Arc<str>),
+    /// The connection ended, or COMMIT failed: nobody knows.
+    Cut(Arc<str>),
+}
+
+impl Fault {
+    /// For an answer: why nothing is known.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            Self::Believed => Cause::because("STORE_BUSY", "others changed the same rows"),
+            Self::Refused(what) => Cause::because("STORE_REFUSED", what.clone()),
+            Self::Locked => Cause::because("LOCKED", "somebody holds a row that it needs"),
+            Self::Damaged(what) => Cause::because("STORE_DAMAGED", *what),
+            Self::Failed(what) => Cause::because("STORE_FAILED", what.clone()),
+            Self::Cut(what) => Cause::because("STORE_CUT", what.clone()),
+        }
+    }
+}
+
+/// The error with its SQLSTATE and what the database says beside it, on one line.
+pub(crate) fn whole(error: &tokio_postgres::Error) -> Arc<str> {
+    let text = match error.as_db_error() {
+        Some(db) => format!("{} ({})", db.message(), db.code().code()),
+        None => match std::error::Error::source(error) {
+            Some(below) => format!("{error}: {below}"),
+            None => error.to_string(),
+        },
+    };
+    text.into()
+}
+
+/// Sorts an error. What the database did not say itself is a cut.
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let text = whole(&error);
+        let Some(code) = error.code() else { return Self::Cut(text) };
+        if *code == SqlState::CHECK_VIOLATION {
+            Self::Refused(text)
+        } else if *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::T_R_DEADLOCK_DETECTED
+        {
+            Self::Locked
+        } else if *code == SqlState::UNIQUE_VIOLATION || code.code() == OTHER_ROWS {
+            Self::Believed
+        } else if ends_session(code) {
+            Self::Cut(text)
+        } else {
+            Self::Failed(text)
+        }
+    }
+}
+
+/// After these the session is gone (class 57P and 08).
+fn ends_session(code: &SqlState) -> bool {
+    code.code().starts_with("57P") || code.code().starts_with("08")
+}

@@ -1,0 +1,133 @@
+//! Migrations: embedded, ordered, never changed once released; each is one transaction.
+
+use super::OpenError;
+use super::fault::whole;
+use super::session::{Database, connect};
+use sha2::{Digest, Sha256};
+use tokio_postgres::Client;
+
+/// One step from a shape of the tables to the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Its place: they run in this order.
+    pub number: i32,
+    /// What it brings.
+    pub name: &'static str,
+    sql: &'static str,
+}
+
+/// Every one, in their order.
+const ALL: &[Migration] =
+    &[Migration { number: 1, name: "journal", sql: include_str!("migrations/0001_journal.sql") }];
+
+/// The transaction that looks or migrates holds this advisory lock: two that start at once take turns.
+const LOCK: i64 = 0x506f_7274_0001;
+
+/// How a database stands to this release.
+#[derive(Debug)]
+pub enum State {
+    /// No table of ours in it.
+    Empty,
+    /// These are still to be run.
+    Behind(Vec<Migration>),
+    /// As this release needs it.
+    Current,
+    /// A newer release migrated it, or another text ran under one of these numbers.
+    Foreign(String),
+}
+
+impl Migration {
+    fn checksum(&self) -> Vec<u8> {
+        Sha256::digest(self.sql).to_vec()
+    }
+}
+
+/// Looks, and changes nothing.
+///
+/// # Errors
+/// [`OpenError`].
+pub async fn state(database: &Database) -> Result<State, OpenError> {
+    let client = connect(database, "portage: migrate", database.lock).await?;
+    looked(&client).await.map_err(unreachable)
+}
+
+/// Runs what is missing; gives back what it ran.
+///
+/// # Errors
+/// [`OpenError`]; the migration that failed left nothing behind.
+pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
+    let client = connect(database, "portage: migrate", database.lock).await?;
+    let set = "SET lock_timeout = 0; SET statement_timeout = 0; \
+               SET idle_in_transaction_session_timeout = 0";
+    client.batch_execute(set).await.map_err(unreachable)?;
+    let turn = "SELECT pg_advisory_lock($1)";
+    client.execute(turn, &[&LOCK]).await.map_err(unreachable)?;
+    let missing = match looked(&client).await.map_err(unreachable)? {
+        State::Empty => ALL.to_vec(),
+        State::Behind(missing) => missing,
+        State::Current => Vec::new(),
+        State::Foreign(what) => return Err(OpenError::Shape(what)),
+    };
+    for step in &missing {
+        run(&client, step).await.map_err(|fault| {
+            OpenError::Shape(format!("migration {} {}: {}", step.number, step.name, whole(&fault)))
+        })?;
+    }
+    Ok(missing)
+}
+
+async fn run(client: &Client, step: &Migration) -> Result<(), tokio_postgres::Error> {
+    let begin = "BEGIN; CREATE TABLE IF NOT EXISTS portage_migrations (number int PRIMARY KEY, \
+                 name text NOT NULL, checksum bytea NOT NULL, at timestamptz NOT NULL DEFAULT now())";
+    let done = async {
+        client.batch_execute(begin).await?;
+        client.batch_execute(step.sql).await?;
+        let note = "INSERT INTO portage_migrations (number, name, checksum) VALUES ($1, $2, $3)";
+        client.execute(note, &[&step.number, &step.name, &step.checksum()]).await?;
+        client.batch_execute("COMMIT").await
+    };
+    let done = done.await;
+    if done.is_err() {
+        // the next statement says what is wrong, where this does not come through
+        let _over = client.batch_execute("ROLLBACK").await;
+    }
+    done
+}
+
+async fn looked(client: &Client) -> Result<State, tokio_postgres::Error> {
+    let there = "SELECT to_regclass('portage_migrations') IS NOT NULL";
+    if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
+        return Ok(State::Empty);
+    }
+    let sql = "SELECT number, checksum FROM portage_migrations ORDER BY number";
+    let mut ran = Vec::new();
+    for row in client.query(sql, &[]).await? {
+        ran.push((row.try_get::<_, i32>(0)?, row.try_get::<_, Vec<u8>>(1)?));
+    }
+    for (number, checksum) in &ran {
+        match ALL.iter().find(|step| step.number == *number) {
+            None => {
+                return Ok(State::Foreign(format!(
+                    "a newer release migrated them (number {number}); use that release"
+                )));
+            }
+            Some(step) if step.checksum() != *checksum => {
+                return Ok(State::Foreign(format!(
+                    "number {number} ({}) was run with another text than this release has",
+                    step.name
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    let missing: Vec<Migration> = ALL
+        .iter()
+        .filter(|step| ran.iter().all(|(number, _)| *number != step.number))
+        .copied()
+        .collect();
+    Ok(if missing.is_empty() { State::Current } else { State::Behind(missing) })
+}
+
+fn unreachable(fault: tokio_postgres::Error) -> OpenError {
+    OpenError::Unreachable(whole(&fault).to_string())
+}

@@ -1,0 +1,75 @@
+//! The journal and the Funding ledger in PostgreSQL (15 and later): any number of processes share it.
+//!
+//! Each process writes through a few connections, its *lanes*, each taking everything that waits as
+//! one transaction; readers have connections of their own.
+
+mod fault;
+mod migrate;
+mod rows;
+mod session;
+mod text;
+
+pub use migrate::{Migration, State, migrate, state};
+pub use session::Database;
+
+use fault::Fault;
+use kernel::answer::Cause;
+use kernel::ids::{Millis, WorkerId};
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::Identity;
+use kernel::ports::meter::Meter;
+use kernel::table::Flows;
+use std::sync::Arc;
+
+/// Whose time is written.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub enum Time {
+    /// The database's: the same for every process.
+    Database,
+    /// A clock that a check moves by hand.
+    Hand(Arc<dyn Clock>),
+}
+
+/// What a store is opened with.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Options {
+    /// Where it is.
+    pub database: Database,
+    /// Every flow.
+    pub flows: Arc<Flows>,
+    /// This process among those that share it.
+    pub worker: WorkerId,
+    /// The time.
+    pub time: Time,
+    /// The machine's clock, for what is measured.
+    pub clock: Arc<dyn Clock>,
+    /// Measurements.
+    pub meter: Arc<dyn Meter>,
+}
+
+/// Why a database cannot be used.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The settings name nothing that could be one.
+    Settings(String),
+    /// It does not answer, or turns us away.
+    Unreachable(String),
+    /// It keeps no promise: `fsync`, `full_page_writes` or its version.
+    Unsafe(String),
+    /// It is not what this release reads: what is to be done about it.
+    Shape(String),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Settings(what) => write!(f, "{what}"),
+            Self::Unreachable(what) => write!(f, "the database does not answer: {what}"),
+            Self::Unsafe(what) => write!(f, "the database would lose what it acknowledged: {what}"),
+            Self::Shape(what) => write!(f, "the database's tables: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -1,0 +1,107 @@
+//! Connections: how each is made, and what it promises before it is used.
+
+use super::OpenError;
+use super::fault::whole;
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use rustls::ClientConfig;
+use std::time::Duration;
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// How the database is reached and how long anything may take there.
+#[derive(Debug, Clone)]
+pub struct Database {
+    /// A URL or a list of `key=value`, as libpq takes them; the password with it or in `password`.
+    pub url: String,
+    /// The password, where the URL has none.
+    pub password: Option<String>,
+    /// Whom to believe when the server names itself; TLS is used where the URL's `sslmode` asks.
+    pub tls: ClientConfig,
+    /// Connections for questions.
+    pub readers: usize,
+    /// Connections that write, beside one that waits for what others lock.
+    pub writers: usize,
+    /// The longest that a connection may take to be made.
+    pub connect: Duration,
+    /// The longest wait for a row that somebody else holds.
+    pub lock: Duration,
+    /// The longest statement.
+    pub statement: Duration,
+    /// How long a worker's lease lasts without being renewed.
+    pub lease: Duration,
+}
+
+/// The longest that a transaction of ours may stand idle: after it the database ends the session, and
+/// whoever waits for its rows goes on.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// What `url` says, with what every session of ours has.
+pub(crate) fn config(database: &Database, name: &str) -> Result<Config, String> {
+    let mut config: Config =
+        database.url.parse().map_err(|fault| format!("database.url: {fault}"))?;
+    if let (None, Some(password)) = (config.get_password(), &database.password) {
+        config.password(password);
+    }
+    config.application_name(name).connect_timeout(database.connect);
+    config.keepalives_idle(Duration::from_secs(10));
+    Ok(config)
+}
+
+/// The settings of a session, whatever the database's own are.
+fn settings(database: &Database, lock: Duration) -> String {
+    format!(
+        "SET synchronous_commit = on; SET lock_timeout = {}; SET statement_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = \
+         'read committed'; SET plan_cache_mode = force_generic_plan; SET jit = off; \
+         SET client_min_messages = warning; SET timezone = 'UTC'",
+        lock.as_millis(),
+        database.statement.as_millis(),
+        IDLE.as_millis()
+    )
+}
+
+/// One connection of its own, with its settings; it ends when the client is dropped.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn connect(
+    database: &Database,
+    name: &str,
+    lock: Duration,
+) -> Result<Client, OpenError> {
+    let unreachable = |fault| OpenError::Unreachable(whole(&fault).to_string());
+    let config = config(database, name).map_err(OpenError::Settings)?;
+    let tls = MakeRustlsConnect::new(database.tls.clone());
+    let (client, connection) = config.connect(tls).await.map_err(unreachable)?;
+    tokio::spawn(async move {
+        if let Err(fault) = connection.await {
+            tracing::warn!(%fault, "a connection to the database ended");
+        }
+    });
+    client.batch_execute(&settings(database, lock)).await.map_err(unreachable)?;
+    Ok(client)
+}
+
+/// Connections that only read.
+///
+/// # Errors
+/// The URL, or a limit, is none.
+pub(crate) fn pool(database: &Database) -> Result<Pool, String> {
+    let config = config(database, "portage: questions")?;
+    let tls = MakeRustlsConnect::new(database.tls.clone());
+    let kept = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let set =
+        format!("{}; SET default_transaction_read_only = on", settings(database, database.lock));
+    let ready = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+        let set = set.clone();
+        Box::pin(async move { client.batch_execute(&set).await.map_err(HookError::Backend) })
+    });
+    Pool::builder(Manager::from_config(config, tls, kept))
+        .max_size(database.readers)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(database.statement))
+        .create_timeout(Some(database.connect))
+        .post_create(ready)
+        .build()
+        .map_err(|fault| format!("database: {fault}"))
+}
