@@ -23,17 +23,18 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 13] = [
     Row { name: "kernel",  normal: Only(&["serde", "serde_json", "sha2", "thiserror", "ulid"]),                  dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
-    Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "tokio"]) },
+    Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "testbed", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool-postgres", "futures-util", "rusqlite", "rustls", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
-    Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "tokio"]),        dev: Only(&["tempfile"]) },
+    Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
+    Row { name: "testbed", normal: Only(&["tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
-    Row { name: "server",  normal: AllBut(&["sim"]),                                                             dev: AllBut(&[]) },
+    Row { name: "server",  normal: AllBut(&["sim", "testbed"]),                                                  dev: AllBut(&[]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
 ];
@@ -126,7 +127,10 @@ mod tests {
         assert_eq!(found, ["x/Cargo.toml: `kernel` imports `tokio`, which it may not"]);
         let found = faults("", "kernel", "[dev-dependencies]\nserde = \"1\"\n");
         assert_eq!(found, ["x/Cargo.toml: `kernel` imports `serde`, which its tests may not"]);
-        assert_eq!(faults("", "server", "[dependencies]\nsim = \"1\"\n").len(), 1);
+        for part in ["sim", "testbed"] {
+            let line = format!("[dependencies]\n{part} = \"1\"\n");
+            assert_eq!(faults("", "server", &line).len(), 1, "{part}");
+        }
         assert_eq!(faults("", "flows", "[build-dependencies]\ncc = \"1\"\n").len(), 1);
     }
 

@@ -1,0 +1,72 @@
+//! A database of a test's own on a server that it shares with others.
+
+use crate::programs::run;
+use crate::{Outcome, Proxy, url};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::process::{Command, Stdio};
+
+/// A fresh database. It goes away with this value, also under connections that are open still.
+#[derive(Debug)]
+pub struct Database {
+    server: String,
+    url: String,
+    name: String,
+}
+
+impl Database {
+    /// Makes one on the server behind a URL, by a name that nobody has.
+    pub(crate) fn fresh(server: &str) -> Outcome<Self> {
+        // random by the standard library's own seed: a given server outlives its tests
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("portage_test_{random:016x}");
+        let url = url::with_database(server, &name)
+            .ok_or_else(|| format!("not a URL of PostgreSQL: {server}"))?;
+        psql(server, &format!("CREATE DATABASE {name}"))?;
+        Ok(Self { server: server.to_owned(), url, name })
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Where clients find it behind a proxy.
+    ///
+    /// # Errors
+    /// The URL has no address.
+    pub fn through(&self, proxy: &Proxy) -> Outcome<String> {
+        url::with_address(&self.url, &proxy.address())
+            .ok_or_else(|| format!("no address in {}", self.url))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs SQL with `psql` on a connection of its own, and gives what it answers: a line for each row,
+    /// `|` between its columns.
+    ///
+    /// # Errors
+    /// The server's, as `psql` says it.
+    pub fn sql(&self, text: &str) -> Outcome<String> {
+        psql(&self.url, text)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // a server that is gone took it along
+        let _gone =
+            psql(&self.server, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+    }
+}
+
+/// Runs SQL on one connection, and stops at its first error.
+pub(crate) fn psql(url: &str, text: &str) -> Outcome<String> {
+    let mut psql = Command::new("psql");
+    psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", text]);
+    psql.env("PGCONNECT_TIMEOUT", "30").stdin(Stdio::null());
+    Ok(run(psql)?.trim_end().to_owned())
+}

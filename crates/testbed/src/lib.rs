@@ -1,0 +1,20 @@
+//! A real PostgreSQL for tests: a cluster of its own in a temporary folder, databases by the dozen,
+//! and a proxy that cuts the wire where it hurts.
+//!
+//! Development only. It is written with threads and the server's own programs, so that it fits under
+//! any runtime and into tools that have none.
+
+mod clock;
+mod database;
+mod process;
+mod programs;
+mod proxy;
+mod server;
+mod url;
+
+pub use database::Database;
+pub use proxy::{Proxy, Seen, Strike};
+pub use server::{GIVEN, Options, Server};
+
+/// What went wrong, in words for the person who runs the test.
+pub type Outcome<T = ()> = Result<T, String>;

@@ -1,0 +1,199 @@
+//! A proxy between clients and a server, which cuts the wire at the moment that hurts most.
+
+mod line;
+mod wire;
+
+use crate::Outcome;
+use line::Line;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What befalls a connection at a COMMIT. To the client all of them look the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strike {
+    /// It was forwarded and has happened; its reply is lost.
+    ReplyLost,
+    /// It was forwarded, and the line is cut at once: nobody here knows.
+    Cut,
+    /// It never reached the server.
+    NeverSent,
+}
+
+/// What has passed so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Connections that were made through it.
+    pub connections: u64,
+    /// Those that are open now.
+    pub open: u64,
+    /// COMMITs that clients sent.
+    pub commits: u64,
+    /// COMMITs that were struck.
+    pub struck: u64,
+    /// Bytes from clients, those that are held back too.
+    pub sent: u64,
+    /// Bytes from the server, the same.
+    pub received: u64,
+}
+
+/// What the lines share.
+#[derive(Debug)]
+struct Desk {
+    server: String,
+    state: Mutex<State>,
+    /// Rung when bytes flow again, and when a line or the proxy ends.
+    bell: Condvar,
+    over: AtomicBool,
+    connections: AtomicU64,
+    commits: AtomicU64,
+    struck: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held: bool,
+    refusing: bool,
+    /// What befalls the next COMMITs, in their order.
+    strikes: Vec<Strike>,
+    open: Vec<(u64, [TcpStream; 2])>,
+}
+
+/// A proxy on a port of its own; it ends, with all its connections, with this value.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    desk: Arc<Desk>,
+}
+
+impl Proxy {
+    /// Listens in front of a server at `host:port`.
+    ///
+    /// # Errors
+    /// There is no port.
+    pub fn start(server: &str) -> Outcome<Self> {
+        let fault = |fault: std::io::Error| format!("no port for a proxy: {fault}");
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(fault)?;
+        let address = listener.local_addr().map_err(fault)?;
+        let desk = Arc::new(Desk {
+            server: server.to_owned(),
+            state: Mutex::default(),
+            bell: Condvar::new(),
+            over: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            struck: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+        });
+        let lines = desk.clone();
+        std::thread::spawn(move || listen(&listener, &lines));
+        Ok(Self { address, desk })
+    }
+
+    /// Where it listens, as `host:port`.
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Cuts all connections, in whatever they are doing.
+    pub fn cut(&self) {
+        self.desk.cut();
+    }
+
+    /// Whether new connections are closed at once.
+    pub fn refuse(&self, refusing: bool) {
+        self.desk.state().refusing = refusing;
+    }
+
+    /// What befalls the next COMMITs, one after the other, whoever sends them.
+    pub fn strike(&self, at: &[Strike]) {
+        self.desk.state().strikes.extend_from_slice(at);
+    }
+
+    /// Keeps every byte back, of both sides, until [`Proxy::release`].
+    pub fn hold(&self) {
+        self.desk.state().held = true;
+    }
+
+    /// Lets the bytes flow again.
+    pub fn release(&self) {
+        self.desk.state().held = false;
+        self.desk.bell.notify_all();
+    }
+
+    /// What has passed so far.
+    pub fn seen(&self) -> Seen {
+        let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+        let desk = &self.desk;
+        Seen {
+            connections: read(&desk.connections),
+            open: u64::try_from(desk.state().open.len()).unwrap_or(u64::MAX),
+            commits: read(&desk.commits),
+            struck: read(&desk.struck),
+            sent: read(&desk.sent),
+            received: read(&desk.received),
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.desk.over.store(true, Ordering::SeqCst);
+        self.release();
+        self.cut();
+        // wakes the one who accepts
+        let _knock = TcpStream::connect(self.address);
+    }
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cut(&self) {
+        for (_, sides) in &self.state().open {
+            for side in sides {
+                // the other end may have closed it already
+                let _closed = side.shutdown(Shutdown::Both);
+            }
+        }
+        self.bell.notify_all();
+    }
+
+    /// Waits while bytes are held back.
+    fn pass(&self) {
+        let state = self.state();
+        let freed = self.bell.wait_while(state, |s| s.held && !self.over.load(Ordering::SeqCst));
+        drop(freed);
+    }
+
+    fn next_strike(&self) -> Option<Strike> {
+        let mut state = self.state();
+        let next = (!state.strikes.is_empty()).then(|| state.strikes.remove(0));
+        drop(state);
+        if next.is_some() {
+            self.struck.fetch_add(1, Ordering::SeqCst);
+        }
+        next
+    }
+}
+
+fn listen(listener: &TcpListener, desk: &Arc<Desk>) {
+    for client in listener.incoming() {
+        if desk.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(client) = client else { continue };
+        if desk.state().refusing {
+            continue;
+        }
+        let number = desk.connections.fetch_add(1, Ordering::SeqCst);
+        let desk = desk.clone();
+        // a server that cannot be reached closes the client's connection
+        std::thread::spawn(move || Line::open(number, client, &desk).map(Line::run));
+    }
+}

@@ -1,0 +1,6 @@
+//! The testbed on a real server: what other tests lean on.
+
+#[cfg(test)]
+mod proxy;
+#[cfg(test)]
+mod server;
