@@ -1,9 +1,8 @@
 //! Passing a call on to the process campaign, with the server that it kills.
 
-use std::ffi::OsString;
 use std::process::Stdio;
 
-use crate::{Outcome, run, tree};
+use crate::{Outcome, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
 const IN_CI: [&str; 7] = ["--kills", "200", "--power", "60", "--faults", "--stride", "13"];
@@ -37,34 +36,17 @@ fn commit() -> Outcome<String> {
     Ok(run::output(git)?.trim().to_owned())
 }
 
-/// Faults are put into system calls by `strace`. On a bare machine it is installed where we may.
+/// Faults are put into system calls by `strace`.
 fn tools() -> Outcome {
-    if there("strace") {
-        return Ok(());
-    }
-    let apt = |words: &[&str]| {
-        let mut apt = run::program("apt-get");
-        apt.args(["--yes", "--quiet"]).args(words).env("DEBIAN_FRONTEND", "noninteractive");
-        run::must(apt)
-    };
-    // a bare image has no lists yet
-    let install = || apt(&["install", "strace"]);
-    let installed = install().or_else(|_| apt(&["update"]).and_then(|()| install()));
-    if there("strace") {
-        return Ok(());
-    }
-    let why = installed.err().unwrap_or_default();
-    Err(format!(
-        "no strace, and it cannot be installed ({why}): the campaign puts faults into system calls \
-         with it.\nInstall it (Debian: apt-get install strace)."
-    ))
+    let why = "the campaign puts faults into system calls with it";
+    tools::need(|| there("strace"), "strace", why)
 }
 
 /// Whether a program can be started.
-fn there(name: impl Into<OsString>) -> bool {
+fn there(name: &str) -> Outcome {
     let mut look = run::program(name);
     look.arg("-V").stdout(Stdio::null()).stderr(Stdio::null());
-    run::must(look).is_ok()
+    run::must(look).map_err(|fault| format!("no {name} ({fault})"))
 }
 
 #[cfg(test)]
@@ -73,7 +55,9 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_seen() {
-        assert!(there("cargo"));
-        assert!(!there("no-such-program-here"));
+        assert!(there("cargo").is_ok());
+        assert!(
+            there("no-such-program-here").unwrap_err().starts_with("no no-such-program-here (")
+        );
     }
 }

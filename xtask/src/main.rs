@@ -9,12 +9,14 @@ mod attack;
 mod bench;
 mod crash;
 mod lint;
+mod postgres;
 mod proof;
 mod run;
 mod sim;
 mod stages;
 mod test;
 mod tidy;
+mod tools;
 mod tree;
 
 use std::process::ExitCode;

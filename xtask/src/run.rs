@@ -1,6 +1,6 @@
 //! Starting cargo and other programs, each from the repository's root, with its output on our terminal.
 
-use std::{ffi::OsString, process::Command};
+use std::{ffi::OsString, process::Command, sync::OnceLock};
 
 use crate::{Outcome, tree};
 
@@ -17,10 +17,22 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// A variable for every program that is started from now on, and its value.
+static HANDED_DOWN: OnceLock<(&str, String)> = OnceLock::new();
+
+/// Gives every program that is started from now on this variable. There is only one.
+pub(crate) fn hand_down(name: &'static str, value: &str) -> Outcome {
+    let taken = HANDED_DOWN.set((name, value.to_owned()));
+    taken.map_err(|(name, _)| format!("{name}: a variable was handed down already"))
+}
+
 /// Any program, started in the repository's root.
 pub(crate) fn program(name: impl Into<OsString>) -> Command {
     let mut command = Command::new(name.into());
     command.current_dir(tree::root());
+    if let Some((name, value)) = HANDED_DOWN.get() {
+        command.env(name, value);
+    }
     command
 }
 
@@ -59,6 +71,15 @@ mod tests {
         command.args(["--a", "b"]);
         let why = must(command).unwrap_err();
         assert!(why.starts_with("false --a b: exit status"), "{why}");
+    }
+
+    #[test]
+    fn what_is_handed_down_arrives() {
+        hand_down("XTASK_HANDED_DOWN", "a value").unwrap();
+        let mut command = program("sh");
+        command.args(["-c", "echo \"$XTASK_HANDED_DOWN\""]);
+        assert_eq!(output(command), Ok("a value\n".to_owned()));
+        assert!(hand_down("XTASK_OTHER", "another").is_err());
     }
 
     #[test]

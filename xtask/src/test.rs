@@ -2,19 +2,23 @@
 
 use std::process::Stdio;
 
-use crate::{Outcome, attack, crash, proof, run, sim, stages::Stages};
+use crate::{Outcome, attack, crash, postgres, proof, run, sim, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
     let mut stages = Stages::of("test");
+    // it ends with this value, after the last stage
+    let mut running = None;
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("python", || python("python3"))
+        && stages.stage("postgres", || postgres::start().map(|server| running = Some(server)))
         && stages.stage("tests", tests)
         && stages.stage("campaign", sim::after_tests)
         && stages.stage("acceptance", proof::acceptance)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
+    drop(running);
     stages.end()
 }
 

@@ -1,6 +1,6 @@
 //! A database of a test's own on a server that it shares with others.
 
-use crate::programs::run;
+use crate::programs::{self, run};
 use crate::{Outcome, Proxy, url};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -65,7 +65,7 @@ impl Drop for Database {
 
 /// Runs SQL on one connection, and stops at its first error.
 pub(crate) fn psql(url: &str, text: &str) -> Outcome<String> {
-    let mut psql = Command::new("psql");
+    let mut psql = Command::new(programs::psql());
     psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", text]);
     psql.env("PGCONNECT_TIMEOUT", "30").stdin(Stdio::null());
     Ok(run(psql)?.trim_end().to_owned())

@@ -22,20 +22,17 @@ pub(crate) struct Programs {
 impl Programs {
     /// Looks on the path, then where Debian puts them.
     pub(crate) fn find() -> Outcome<Self> {
-        let on_path = std::env::var_os("PATH").unwrap_or_default();
-        let debian = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten();
-        let mut debian: Vec<PathBuf> = debian.map(|entry| entry.path().join("bin")).collect();
-        debian.sort_by_key(|folder| version(folder).unwrap_or(0));
-        let folders = std::env::split_paths(&on_path).chain(debian.into_iter().rev());
         let has_both = |folder: &PathBuf| {
             ["initdb", "postgres"].iter().all(|name| folder.join(name).is_file())
         };
-        let Some(folder) = folders.filter(has_both).find(|f| version(f) >= Some(OLDEST)) else {
-            return Err(format!(
-                "no PostgreSQL {OLDEST} or later (initdb, postgres) on the path or in {DEBIAN}.\n\
-                 Install it (Debian: apt-get install postgresql)."
-            ));
-        };
+        let found = folders().into_iter().filter(has_both).find(|f| version(f) >= Some(OLDEST));
+        let folder = found.ok_or_else(|| {
+            format!("no PostgreSQL {OLDEST} or later (initdb, postgres) on the path or in {DEBIAN}")
+        })?;
+        // every database is made with it
+        let mut psql = Command::new(psql());
+        psql.arg("--version");
+        run(psql)?;
         Ok(Self { folder, user: user()? })
     }
 
@@ -69,6 +66,23 @@ impl Programs {
         std::os::unix::fs::chown(folder, Some(user), Some(group))
             .map_err(|fault| format!("{}: {fault}", folder.display()))
     }
+}
+
+/// The client: the program itself, where Debian keeps it behind a wrapper that takes its time.
+pub(crate) fn psql() -> PathBuf {
+    let names = folders().into_iter().rev().map(|folder| folder.join("psql"));
+    names.into_iter().find(|name| name.is_file()).unwrap_or_else(|| PathBuf::from("psql"))
+}
+
+/// The path, then Debian's folders, newest first.
+fn folders() -> Vec<PathBuf> {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let debian = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten();
+    let number = |name: &OsString| name.to_str().and_then(|name| name.parse::<u32>().ok());
+    let mut debian: Vec<OsString> = debian.map(|entry| entry.file_name()).collect();
+    debian.sort_by_key(|name| std::cmp::Reverse(number(name)));
+    let debian = debian.iter().map(|name| Path::new(DEBIAN).join(name).join("bin"));
+    std::env::split_paths(&on_path).chain(debian).collect()
 }
 
 /// Runs a program to its end; what it printed, or what it complained of.

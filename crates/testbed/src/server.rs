@@ -68,6 +68,14 @@ struct Own {
 }
 
 impl Server {
+    /// Whether this machine has what a server of our own needs.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn possible() -> Outcome {
+        Programs::find().map(drop)
+    }
+
     /// Makes a cluster of its own and starts it.
     ///
     /// # Errors
