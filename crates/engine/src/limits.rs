@@ -89,6 +89,7 @@ pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
         | Guard::Inbox { .. }
         | Guard::NotHalted
         | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
         | Guard::AtMost { .. }
         | Guard::Unacted { .. }
         | Guard::Pending(_) => None,

@@ -2,11 +2,11 @@
 
 use crate::answer::{Answer, Cause, Evidence};
 use crate::attempt::{Attempt, AttemptId, Form};
-use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
+use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::life::Leg;
 use crate::money::{Amount, Asset};
 use crate::people::{About, Accepted, Action, Count, Day, Note, Proposal, Scope, Stand};
-use crate::ports::ledger::Known;
+use crate::ports::ledger::{Identity, Known};
 use crate::record::{Account, Head, Record};
 use crate::table::S;
 use std::sync::Arc;
@@ -110,6 +110,13 @@ pub enum Guard {
         /// The incarnation that this worker believes in.
         known: Option<Known>,
     },
+    /// The in-process core of this ledger was taken over so often, and not since; 0: never.
+    Owner {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The epoch that this worker believes in.
+        epoch: u64,
+    },
     /// A bounded addition: the counter stays at or below its limit after `n` more, which are added.
     AtMost {
         /// The counter.
@@ -202,6 +209,16 @@ pub enum Put {
         ledger: LedgerId,
         /// Its identity and incarnation, and the highest operation that was matched.
         known: Known,
+    },
+    /// A worker takes over the core that runs inside its process: the epoch goes up by one, so every
+    /// unit of a former owner is lost. Guarded by the epoch before ([`Guard::Owner`]).
+    Own {
+        /// The ledger.
+        ledger: LedgerId,
+        /// Who.
+        worker: WorkerId,
+        /// Which core it found.
+        identity: Identity,
     },
     /// Results at or below this id are forgotten by ledgers from now on; it only rises.
     Horizon(Id),

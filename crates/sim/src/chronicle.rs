@@ -106,6 +106,7 @@ pub(crate) fn about(units: &[Unit]) -> Vec<Id> {
             | Put::Resource { .. }
             | Put::Raise { .. }
             | Put::Adopt { .. }
+            | Put::Own { .. }
             | Put::Horizon(_)
             | Put::Case(_)
             | Put::Close { .. }

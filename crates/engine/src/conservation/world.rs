@@ -232,6 +232,9 @@ impl Journal for Fake {
     fn bound(&self, _: FlowId, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Record>, Cause>> { none() }
     fn history(&self, _: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> { none() }
     fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
+    fn alive(&self, _: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> { none() }
+    fn leave(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> { none() }
+    fn moving(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> { none() }
     fn open_below(&self, _: Id) -> Fut<'_, Result<Vec<Id>, Cause>> { none() }
     fn open_of(&self, _: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> { none() }

@@ -4,7 +4,7 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::record::Record;
 use kernel::unit::{Put, Unit, Wrote};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,6 +98,20 @@ impl Journal for Dying {
     }
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
         self.store.due(worker, limit)
+    }
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        self.store.alive(worker, length, stopped)
+    }
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        self.store.leave(worker)
+    }
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        self.store.moving(worker)
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         self.store.open_below(id)

@@ -1,7 +1,7 @@
 //! The store of transfers.
 
 use super::Fut;
-use super::ledger::{Known, Totals};
+use super::ledger::{Identity, Known, Totals};
 use crate::answer::Cause;
 use crate::attempt::Attempt;
 use crate::audit::{Entry, Hash};
@@ -41,6 +41,36 @@ pub struct Standing {
     pub ledgers: Vec<(LedgerId, Known)>,
     /// Results at or below it are forgotten.
     pub horizon: Option<Id>,
+    /// So many HALTs there were, the one that stands among them.
+    pub halts: u64,
+    /// Who owns the cores that run inside a process.
+    pub owners: Vec<Owner>,
+}
+
+/// The worker in whose process a ledger's core runs (`ledgers.md` §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// How often it was taken over: what guards the owner's units.
+    pub epoch: u64,
+    /// Who took it over last.
+    pub worker: WorkerId,
+    /// The identity that it had then.
+    pub identity: Identity,
+    /// That worker has a lease.
+    pub lives: bool,
+}
+
+/// A worker's lease, as it was renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// There was none any more: others may have taken what this worker held. It goes on (each write
+    /// is a compare-and-swap), and is not told twice.
+    pub lost: bool,
+    /// It runs out where it is not renewed. False where the store has one owner for as long as the
+    /// process lives.
+    pub ends: bool,
 }
 
 /// One entry of a history, with its place in the hash chain.
@@ -84,9 +114,37 @@ pub trait Journal: Send + Sync {
     ) -> Fut<'_, Result<Option<Record>, Cause>>;
     /// A transfer's history, oldest first; that of `Id(0)` is what operators did.
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>>;
-    /// Open transfers and attempts whose time has come and that no live worker holds, leased to
-    /// `worker`, the fewest deaths first. About `limit` of them.
+    /// Open transfers and attempts whose time has come and that no other live worker holds, leased
+    /// to `worker` from now on, the fewest deaths first. About `limit` of them.
+    ///
+    /// A worker lives while its lease does ([`Journal::alive`]). What a dead one held comes as
+    /// [`Due::Orphan`], or as [`Due::Transfer`] where a time had been put for it; what one held that
+    /// left comes as [`Due::Transfer`]. What `worker` keeps in its own heap ([`Hold::Mine`]) comes
+    /// to it only when it is some seconds too late. A transfer may come that this worker holds
+    /// already, since it lost its lease or forgot it: the engine starts none twice. Leases only save
+    /// work: a worker that lost its own without noticing goes on safely, since every write is a
+    /// compare-and-swap on (id, state, version).
+    ///
+    /// [`Hold::Mine`]: crate::unit::Hold::Mine
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>>;
+    /// Renews a worker's lease: it lives for `length` from now, by the journal's time; the first
+    /// renewal begins it. A lease that ends later than `length` from now has run out too: a clock
+    /// was set back. `stopped` is the number of a HALT ([`Standing::halts`]) that this worker obeys:
+    /// it begins nothing any more, and whatever it had begun has ended.
+    ///
+    /// A store that is shared is opened with the same worker, which is drawn at the start of each
+    /// process and never again.
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>>;
+    /// A clean stop: the lease ends, and what the worker held is anybody's at once.
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
+    /// Live workers but this one that have not said yet that they obey the HALT that stands; nobody
+    /// where none stands.
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>>;
     /// Open transfers at or below an id: those whose results a ledger must keep.
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>>;
     /// A user's open transfers, for what is in flight.

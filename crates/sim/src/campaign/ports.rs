@@ -13,7 +13,7 @@ use kernel::money::Amount;
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Key, Op, Operation, Unit, Wrote};
@@ -180,6 +180,20 @@ impl JournalShell for TracedJournal {
             self.heard("due", &brief);
             answer
         })
+    }
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        noted!(self, "alive {} {:?}", worker, stopped => self.inner.alive(worker, length, stopped))
+    }
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        noted!(self, "leave {}", worker => self.inner.leave(worker))
+    }
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        noted!(self, "moving {}", worker => self.inner.moving(worker))
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         noted!(self, "open below {}", id => self.inner.open_below(id))

@@ -23,7 +23,7 @@ use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::{Unit, Wrote};
@@ -65,6 +65,7 @@ impl Place {
 
     /// One process over the data. The one before must be gone.
     pub fn open(&self, clock: Arc<dyn Clock>, crash: Crash) -> Arc<SimJournal> {
+        Arc::make_mut(&mut *self.lock()).alive.clear();
         let hands = Mutex::new(Hands::after_a_crash(&self.now()));
         Arc::new(SimJournal { place: self.clone(), clock, crash, hands })
     }
@@ -222,6 +223,20 @@ impl Journal for SimJournal {
             let (state, now) = (self.place.now(), self.now());
             Ok(self.hands().due(&state, now, limit))
         })
+    }
+
+    fn alive(&self, worker: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> {
+        Arc::make_mut(&mut *self.place.lock()).alive.insert(worker);
+        Box::pin(std::future::ready(Ok(Lease { lost: false, ends: false })))
+    }
+
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Arc::make_mut(&mut *self.place.lock()).alive.remove(&worker);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn moving(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {

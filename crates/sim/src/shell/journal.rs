@@ -5,7 +5,7 @@ use kernel::answer::Cause;
 use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
@@ -42,6 +42,23 @@ pub trait JournalShell: Send + Sync {
     /// In the place of [`Journal::due`].
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
         self.inner().due(worker, limit)
+    }
+    /// In the place of [`Journal::alive`].
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        self.inner().alive(worker, length, stopped)
+    }
+    /// In the place of [`Journal::leave`].
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        self.inner().leave(worker)
+    }
+    /// In the place of [`Journal::moving`].
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        self.inner().moving(worker)
     }
     /// In the place of [`Journal::open_below`].
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
@@ -108,6 +125,20 @@ impl<T: JournalShell> Journal for Shell<T> {
     }
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
         self.0.due(worker, limit)
+    }
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        self.0.alive(worker, length, stopped)
+    }
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        self.0.leave(worker)
+    }
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        self.0.moving(worker)
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         self.0.open_below(id)

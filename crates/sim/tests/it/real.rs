@@ -5,7 +5,7 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Line, Linked, Snapshot, Standing, Sums};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Line, Linked, Snapshot, Standing, Sums};
 use kernel::ports::ledger::{
     Enlist, External, Heard, Holding, Known, Ledger, Moved, StatusChange, Stored, Totals, Whose,
     World,
@@ -83,6 +83,20 @@ impl Journal for Waiting<dyn Journal> {
             breath().await;
             wait(self.0.due(worker, limit))
         })
+    }
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        Box::pin(async move { wait(self.0.alive(worker, length, stopped)) })
+    }
+    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(async move { wait(self.0.leave(worker)) })
+    }
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(async move { wait(self.0.moving(worker)) })
     }
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         Box::pin(async move { wait(self.0.open_below(id)) })

@@ -107,6 +107,7 @@ fn each_guard_that_is_forgotten_turns_its_check_red() {
     red(unguarded!(Guard::Unbound { .. }), "unbound_means_a_key_that_never_was");
     red(unguarded!(Guard::Transfer { .. }), "a_transfer_stands_exactly_there");
     red(unguarded!(Guard::Incarnation { .. }), "an_incarnation_is_the_current_one");
+    red(unguarded!(Guard::Owner { .. }), "a_core_is_taken_over_by_whoever_saw_its_epoch");
     red(unguarded!(Guard::AtMost { .. }), "at_most_counts_up_to_its_limit");
     red(unguarded!(Guard::Inbox { .. }), "an_event_is_consumed_once");
     red(unguarded!(Guard::Resource { .. }), "a_resource_has_a_version");
@@ -118,6 +119,7 @@ fn each_guard_that_is_forgotten_turns_its_check_red() {
 fn each_put_that_is_forgotten_turns_its_check_red() {
     red(unput!(Put::Raise { .. }), "at_most_counts_up_to_its_limit");
     red(unput!(Put::Adopt { .. }), "an_incarnation_is_the_current_one");
+    red(unput!(Put::Own { .. }), "a_core_is_taken_over_by_whoever_saw_its_epoch");
     red(unput!(Put::Resource { .. }), "a_resource_has_a_version");
     red(unput!(Put::Attempt(_)), "an_attempt_has_a_version");
     red(unput!(Put::Receipt { .. }), "a_receipt_is_kept_with_its_transfer");

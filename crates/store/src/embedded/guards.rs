@@ -56,6 +56,7 @@ impl Group<'_> {
                     |known: &kernel::ports::ledger::Known| (known.identity, known.incarnation);
                 stored.as_ref().map(who) == known.as_ref().map(who)
             }
+            Guard::Owner { ledger, epoch } => self.epoch(*ledger)? == *epoch,
             Guard::AtMost { name, n, limit } => self.bounded(name, *n, *limit, marks)?,
             Guard::DayCount { user, day, most } => {
                 let spent = self.spent(*user, *day, AssetId(0))?;

@@ -15,6 +15,7 @@ mod guards;
 mod lane;
 mod limits;
 mod office;
+mod owner;
 mod people;
 mod put;
 mod read;
@@ -37,7 +38,7 @@ use kernel::money::Asset;
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::{Count, Due, Journal, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::ports::ledger::Identity;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
@@ -136,6 +137,8 @@ pub struct Embedded {
     /// The time of the last write.
     written: Arc<AtomicU64>,
     handed: Arc<Mutex<Handed>>,
+    /// The one process's worker, once it said that it lives.
+    worker: Mutex<Option<WorkerId>>,
     funding: Arc<Funding>,
     /// The folder is ours for as long as this is open.
     _lock: Arc<File>,
@@ -193,6 +196,7 @@ impl Embedded {
             desk,
             written,
             handed,
+            worker: Mutex::default(),
             funding,
             _lock,
         }))
@@ -328,6 +332,21 @@ impl Journal for Embedded {
         })
     }
 
+    fn alive(&self, worker: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> {
+        // the folder's lock is the lease
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+        Box::pin(std::future::ready(Ok(Lease { lost: false, ends: false })))
+    }
+
+    fn leave(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn moving(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
         self.ask(move |db, flows| read::open_below(db, flows, id))
     }
@@ -361,7 +380,14 @@ impl Journal for Embedded {
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        self.ask(read::standing)
+        let worker = *self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ask(move |db, flows| {
+            let mut standing = read::standing(db, flows)?;
+            for owner in &mut standing.owners {
+                owner.lives = Some(owner.worker) == worker;
+            }
+            Ok(standing)
+        })
     }
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {

@@ -1,6 +1,7 @@
 //! Rows that belong to no transfer: receipts, identities, counters, messages.
 
 use super::group::Group;
+use super::owner;
 use super::text::int;
 use kernel::audit::{Entry, genesis, link};
 use kernel::ids::LedgerId;
@@ -26,6 +27,9 @@ impl Group<'_> {
                 self.set(&name, &super::text::amount(Amount(*to)))
             }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known),
+            Put::Own { ledger, worker, identity } => {
+                self.set(&owner::name(*ledger), &owner::value(*worker, *identity))
+            }
             Put::Horizon(id) => {
                 if self.lane.horizon.is_some_and(|horizon| horizon >= *id) {
                     return Ok(());

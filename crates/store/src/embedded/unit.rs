@@ -174,6 +174,7 @@ impl Group<'_> {
                     }
                 }
                 Put::Adopt { .. }
+                | Put::Own { .. }
                 | Put::Attempt(_)
                 | Put::Form(..)
                 | Put::Resource { .. }

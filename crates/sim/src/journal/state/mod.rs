@@ -8,9 +8,9 @@ use crate::books::Books;
 use crate::suite::ledger::Profile;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::Hash;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::people::{Day, Spent};
-use kernel::ports::journal::{Count, Linked, Standing};
+use kernel::ports::journal::{Count, Linked, Owner, Standing};
 use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::Record;
 use kernel::table::Flows;
@@ -37,6 +37,11 @@ pub(super) struct State {
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
     horizon: Option<Id>,
     pub halted: Option<Arc<str>>,
+    /// So many HALTs there were.
+    halts: u64,
+    owners: BTreeMap<LedgerId, Owner>,
+    /// The workers that have a lease.
+    pub alive: BTreeSet<WorkerId>,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -67,6 +72,9 @@ impl State {
             ledgers: BTreeMap::new(),
             horizon: None,
             halted: None,
+            halts: 0,
+            owners: BTreeMap::new(),
+            alive: BTreeSet::new(),
             counters: BTreeMap::new(),
             resources: BTreeMap::new(),
             attempts: BTreeMap::new(),
@@ -108,8 +116,15 @@ impl State {
             assets_version: self.assets_version(),
             ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
             horizon: self.horizon,
+            halts: self.halts,
+            owners: self.owners.values().map(|owner| self.seen(*owner)).collect(),
         }
     }
+
+    fn seen(&self, owner: Owner) -> Owner {
+        Owner { lives: self.alive.contains(&owner.worker), ..owner }
+    }
+
     /// The kinds of the cases that were opened, in order.
     pub(super) fn cases(&self) -> Vec<&'static str> {
         self.people.cases.iter().map(|kept| kept.case.kind).collect()

@@ -6,6 +6,7 @@ use crate::journal::hands::Hands;
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial};
+use kernel::ports::journal::Owner;
 use kernel::ports::ledger::Known;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
@@ -51,7 +52,8 @@ impl State {
                         return objection;
                     }
                 }
-                Put::Attempt(_)
+                Put::Own { .. }
+                | Put::Attempt(_)
                 | Put::Form(..)
                 | Put::Resource { .. }
                 | Put::Raise { .. }
@@ -117,13 +119,16 @@ impl State {
                 slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
                 slot.1.insert(known.incarnation);
             }
+            Put::Own { ledger, worker, identity } => {
+                let epoch = self.epoch(ledger).saturating_add(1);
+                let owner = Owner { ledger, epoch, worker, identity, lives: false };
+                self.owners.insert(ledger, owner);
+            }
             Put::Horizon(id) => self.horizon = Some(self.horizon.map_or(id, |h| higher(h, id))),
             Put::Case(case) => self.people.case(case, at),
             Put::Close { kind, about, fact } => self.people.close((&kind, about), fact, at),
             Put::Note { case, caller, note } => self.people.note(case, caller, note, at),
-            Put::Halt { reason } => {
-                self.halted.get_or_insert(reason);
-            }
+            Put::Halt { reason } => self.halt(reason),
             Put::Resume { accepted } => {
                 self.halted = None;
                 self.people.accept(accepted);
@@ -139,6 +144,19 @@ impl State {
             Put::ForgetDays(before) => self.people.forget_days(before),
         }
         None
+    }
+
+    /// The first reason stays.
+    fn halt(&mut self, reason: Arc<str>) {
+        if self.halted.is_none() {
+            self.halted = Some(reason);
+            self.halts = self.halts.saturating_add(1);
+        }
+    }
+
+    /// How often the core of a ledger was taken over.
+    pub(super) fn epoch(&self, ledger: LedgerId) -> u64 {
+        self.owners.get(&ledger).map_or(0, |owner| owner.epoch)
     }
 
     /// A resource's next version.

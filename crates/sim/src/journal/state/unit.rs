@@ -101,6 +101,7 @@ impl State {
                 let stored = self.ledgers.get(ledger).map(|(stored, _)| who(stored));
                 stored == known.as_ref().map(who)
             }
+            Guard::Owner { ledger, epoch } => self.epoch(*ledger) == *epoch,
             Guard::AtMost { name, n, limit } => {
                 let sum = self.counters.get(name).copied().unwrap_or(0).checked_add(*n);
                 sum.is_some_and(|sum| sum <= *limit)
@@ -135,6 +136,7 @@ impl State {
             | Guard::Resource { .. }
             | Guard::NotHalted
             | Guard::Incarnation { .. }
+            | Guard::Owner { .. }
             | Guard::DayCount { .. }
             | Guard::DayAmount { .. }
             | Guard::Unacted { .. }

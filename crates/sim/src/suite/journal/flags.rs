@@ -12,6 +12,7 @@ checks! {
     a_halt_stands_with_its_first_reason,
     a_resume_ends_a_halt,
     a_halt_and_its_end_hold_inside_a_group,
+    each_halt_has_a_number_of_its_own,
     accepted_breaks_stand_beside_each_other,
     a_pause_stands_once_for_its_scope_and_caller,
     a_pause_is_lifted_by_its_number,
@@ -25,6 +26,7 @@ async fn a_fresh_journal_knows_its_assets_and_stops_nothing(b: &mut Bench) {
         let flags = (standing.halted, standing.paused, standing.ledgers, standing.horizon);
         b.same("the rest", &flags, &(None, vec![], vec![], None));
         b.same("accepted breaks", &standing.accepted, &vec![]);
+        b.same("halts and owners", &(standing.halts, standing.owners), &(0, vec![]));
         b.same("open cases", &b.on().journal.open_cases().await, &Ok(vec![]));
         b.same("today", &b.spent(RICH, TODAY, AssetId(1)).await, &(0, 0));
         b.reopen().await;
@@ -82,6 +84,20 @@ async fn a_halt_and_its_end_hold_inside_a_group(b: &mut Bench) {
     let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(Guard::NotHalted)).collect();
     b.same("those that were lost", &lost, &vec![false, false, true, false, false, false]);
     b.same("the reason", &b.standing().await.halted.as_deref(), &Some("and here"));
+}
+
+async fn each_halt_has_a_number_of_its_own(b: &mut Bench) {
+    let halts = async |b: &Bench| b.standing().await.halts;
+    for n in 1..4 {
+        b.written("a halt", plain(vec![halt("one")])).await;
+        b.same("its number", &halts(b).await, &n);
+        b.written("another reason", plain(vec![halt("two"), halt("three")])).await;
+        b.same("it is the same one", &halts(b).await, &n);
+        b.written("a resume", plain(vec![resume(&[])])).await;
+        b.same("the last one's", &halts(b).await, &n);
+        b.reopen().await;
+        b.same("and after a restart", &halts(b).await, &n);
+    }
 }
 
 async fn accepted_breaks_stand_beside_each_other(b: &mut Bench) {

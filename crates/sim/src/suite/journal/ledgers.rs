@@ -3,11 +3,12 @@
 use super::bench::{Bench, RICH, id, known, op, plain, receipt};
 use super::checks;
 use kernel::answer::Evidence;
-use kernel::ids::LedgerId;
+use kernel::ids::{LedgerId, WorkerId};
 use kernel::life::Leg::{Deposit, Withdraw};
 use kernel::money::Amount;
+use kernel::ports::journal::Owner;
 use kernel::ports::ledger::{Identity, Known};
-use kernel::unit::{Op, Operation, Outcome, Put};
+use kernel::unit::{Guard, Op, Operation, Outcome, Put, Unit, Wrote};
 
 checks! {
     a_receipt_is_kept_with_its_transfer,
@@ -16,6 +17,8 @@ checks! {
     an_adoption_is_the_current_one,
     a_superseded_incarnation_never_comes_back,
     the_horizon_only_rises,
+    a_core_is_taken_over_by_whoever_saw_its_epoch,
+    an_owner_lives_while_its_worker_does,
 }
 
 fn adopt(known: Known) -> Put {
@@ -123,8 +126,46 @@ async fn the_horizon_only_rises(b: &mut Bench) {
         b.written("a horizon", plain(vec![Put::Horizon(id(put))])).await;
         b.same("where it stands", &horizon(b).await, &Some(id(stands)));
     }
-    let guard = kernel::unit::Guard::Fresh(id(15));
+    let guard = Guard::Fresh(id(15));
     b.lost("an opening below it", b.opening(&b.record(15, RICH, 1)), guard).await;
     b.reopen().await;
     b.same("after a restart", &horizon(b).await, &Some(id(20)));
+}
+
+fn own(worker: u64, identity: u128) -> Put {
+    let (worker, identity) = (WorkerId(worker), Identity(identity));
+    Put::Own { ledger: LedgerId::SPOT, worker, identity }
+}
+
+async fn a_core_is_taken_over_by_whoever_saw_its_epoch(b: &mut Bench) {
+    let guard = |epoch| Guard::Owner { ledger: LedgerId::SPOT, epoch };
+    b.wins("nobody has it", guard(0)).await;
+    b.loses("an epoch that never was", guard(1)).await;
+    for (epoch, worker, identity) in [(0, 1, 7), (1, u64::MAX, u128::MAX), (2, 1, 0)] {
+        let takes = || Unit::guarded(vec![guard(epoch)], vec![own(worker, identity)]);
+        let wrote = b.all(vec![takes(), takes()]).await;
+        let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(guard(epoch))).collect();
+        b.same("one of two", &lost, &vec![false, true]);
+        for _ in 0..2 {
+            b.loses("the former owner's units", guard(epoch)).await;
+            b.wins("the new one's", guard(epoch + 1)).await;
+            let (ledger, worker) = (LedgerId::SPOT, WorkerId(worker));
+            let (identity, epoch) = (Identity(identity), epoch + 1);
+            let owner = Owner { ledger, epoch, worker, identity, lives: false };
+            b.same("who has it", &b.standing().await.owners, &vec![owner]);
+            b.reopen().await;
+        }
+    }
+    b.wins("another's", Guard::Owner { ledger: LedgerId::FUTURE, epoch: 0 }).await;
+}
+
+async fn an_owner_lives_while_its_worker_does(b: &mut Bench) {
+    let lives = async |b: &Bench| b.standing().await.owners.iter().any(|owner| owner.lives);
+    let worker = WorkerId(5);
+    b.written("it takes the core over", plain(vec![own(5, 7)])).await;
+    b.same("without a lease", &lives(b).await, &false);
+    b.ok("a lease", b.on().journal.alive(worker, 60_000, None).await);
+    b.same("with a lease", &lives(b).await, &true);
+    b.ok("it stops", b.on().journal.leave(worker).await);
+    b.same("when it has left", &lives(b).await, &false);
 }

@@ -111,6 +111,8 @@ impl Group<'_> {
             return Ok(());
         }
         self.lane.halted = true;
+        // counted by its version, which a resume does not take away
+        self.set("halts", "")?;
         self.set("halted", reason)
     }
 

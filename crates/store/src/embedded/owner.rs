@@ -1,0 +1,54 @@
+//! Who owns the cores that run inside a process: a row of the service's state for each ledger, whose
+//! version is the epoch.
+
+use super::group::Group;
+use super::text::{damaged, uint};
+use kernel::ids::{LedgerId, WorkerId};
+use kernel::ports::journal::Owner;
+use kernel::ports::ledger::Identity;
+use rusqlite::Connection;
+
+/// Before the ledger's number, in the row's name.
+const NAME: &str = "owner/";
+
+/// The row's name.
+pub(super) fn name(ledger: LedgerId) -> String {
+    format!("{NAME}{ledger}")
+}
+
+/// The row's value.
+pub(super) fn value(worker: WorkerId, identity: Identity) -> String {
+    format!("{worker} {:032x}", identity.0)
+}
+
+fn read(value: &str) -> Option<(WorkerId, Identity)> {
+    let (worker, identity) = value.split_once(' ')?;
+    let identity = u128::from_str_radix(identity, 16).ok()?;
+    Some((WorkerId(worker.parse().ok()?), Identity(identity)))
+}
+
+/// Every owner. None lives as far as the rows say: the folder has one process.
+pub(super) fn owners(db: &Connection) -> rusqlite::Result<Vec<Owner>> {
+    let sql =
+        "SELECT name, value, version FROM service_state WHERE name GLOB 'owner/*' ORDER BY name";
+    let mut ask = db.prepare_cached(sql)?;
+    let mut found = ask.query([])?;
+    let mut owners = Vec::new();
+    while let Some(row) = found.next()? {
+        let (name, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+        let ledger = name.strip_prefix(NAME).and_then(|number| number.parse().ok());
+        let (Some(ledger), Some((worker, identity))) = (ledger, read(value)) else {
+            return Err(damaged(1, "not an owner"));
+        };
+        let (ledger, epoch) = (LedgerId(ledger), uint(row.get(2)?));
+        owners.push(Owner { ledger, epoch, worker, identity, lives: false });
+    }
+    Ok(owners)
+}
+
+impl Group<'_> {
+    /// How often the core of a ledger was taken over.
+    pub(super) fn epoch(&self, ledger: LedgerId) -> rusqlite::Result<u64> {
+        Ok(self.value(&name(ledger))?.map_or(0, |(_, version)| uint(version)))
+    }
+}
