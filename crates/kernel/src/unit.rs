@@ -156,7 +156,7 @@ pub enum Guard {
 /// Who looks after a transfer whose time has not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// The writing worker keeps it in its own heap.
+    /// The writing worker: it has it in its hands, or in its own heap until its time comes.
     Mine,
     /// Nobody: the scanner brings it to whoever asks.
     Free,

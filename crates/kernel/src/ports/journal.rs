@@ -117,7 +117,8 @@ pub trait Journal: Send + Sync {
     /// Open transfers and attempts whose time has come and that no other live worker holds, leased
     /// to `worker` from now on, the fewest deaths first. About `limit` of them.
     ///
-    /// A worker lives while its lease does ([`Journal::alive`]). What a dead one held comes as
+    /// What a worker opened, was given here, or put a head of with [`Hold::Mine`], it holds from then
+    /// on, whoever held it before. A worker lives while its lease does ([`Journal::alive`]). What a dead one held comes as
     /// [`Due::Orphan`], or as [`Due::Transfer`] where a time had been put for it; what one held that
     /// left comes as [`Due::Transfer`]. What `worker` keeps in its own heap ([`Hold::Mine`]) comes
     /// to it only when it is some seconds too late. A transfer may come that this worker holds
