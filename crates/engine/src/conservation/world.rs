@@ -6,7 +6,7 @@ use kernel::life::{Leg, Place, Side, Step};
 use kernel::money::Amount;
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Line, Linked, Snapshot, Standing, Sums};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Line, Linked, Snapshot, Standing, Sums};
 use kernel::ports::ledger::{
     Enlist, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals,
     Whose,
