@@ -5,6 +5,7 @@
 
 use crate::Engine;
 use crate::commit::{Job, Why};
+use crate::plan::Reach;
 use crate::race::caught;
 use crate::ring::{Batch, Ring};
 use crate::tasks::Background;
@@ -166,19 +167,30 @@ impl Engine {
         let fused = self.parts.settings.fuse;
         let jobs = match station.place.ledger {
             Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
-            Some(_) | None => self.moves(records),
+            Some(ledger) => {
+                let (mut jobs, apart) = self.moves(records);
+                jobs.extend(self.call(ledger, apart).await);
+                jobs
+            }
+            None => self.moves(records).0,
         };
         self.commit(jobs).await;
     }
 
-    /// States that call nobody, and calls that are part of a unit.
-    fn moves(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
+    /// States that call nobody, and calls that are part of a unit. The others are those whose call
+    /// must be one by itself, since their other ledger stands.
+    fn moves(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Job>, Vec<Record>) {
         let facts = Facts::new();
         let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
+        let mut apart = Vec::new();
         for record in records {
             let reach = self.reach(&record);
             match self.plan.resume(&record, reach, &facts) {
                 Some(planned) => jobs.push(Job::new(record, planned, Why::Moves)),
+                // back at its station it would be here again at once, for as long as that stands
+                None if reach == Reach::Plain && self.plan.calls(&record).is_some() => {
+                    apart.push(record);
+                }
                 // something was stopped since the gate was asked
                 None if reach != self.parts.settings.reach() => back.push(record),
                 // a rule says not yet
@@ -186,7 +198,7 @@ impl Engine {
             }
         }
         jobs.extend(self.advance(back));
-        jobs
+        (jobs, apart)
     }
 
     /// One call for the whole batch.

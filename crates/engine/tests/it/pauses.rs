@@ -127,6 +127,33 @@ async fn a_pause_that_another_process_set_is_followed() {
     assert_eq!(house.engine().halted(), None);
 }
 
+/// A ledger stands, and a transfer is at its other one: what is asked of that one goes on. Turns red
+/// (and never ends) where a fused unit that the pause forbids is only tried again: the station's
+/// hands never rest then, and hold as many threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_transfer_goes_on_at_the_ledger_that_does_not_stand() {
+    for fuse in [true, false] {
+        let mut house = House::open(fuse, NEVER).await;
+        let out = house.opened(FUNDING, 1, 500).await;
+        house.ended(&[out]).await;
+        let hinder = "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb WHEN NEW.user_id = 1 \
+                      BEGIN SELECT raise(ABORT, 'not now'); END";
+        house.tool().execute_batch(hinder).unwrap();
+        let back = house.opened(SPOT, 1, 200).await;
+        house.reaches(back, "TARGET_PENDING").await;
+        let pause = Deed::Pause(Scope::Ledger(SPOT));
+        let paused = house.does("ada", "1", pause).await.unwrap();
+        a_while().await;
+        assert_eq!(stands(&house, back).await.0, Some("TARGET_PENDING"), "fuse={fuse}");
+        house.restart().await;
+        house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+        house.ended(&[back]).await;
+        assert_eq!(stands(&house, back).await.0, Some("COMMITTED"), "fuse={fuse}");
+        house.does("ada", "2", Deed::Unpause(number(&paused.outcome))).await.unwrap();
+        house.adds_up().await;
+    }
+}
+
 /// More than there is room for aside: the rest waits in the journal, uncounted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_than_there_is_room_for_come_back_too() {

@@ -32,10 +32,33 @@ impl Write for Fnv {
     }
 }
 
+/// More calls than any run makes while no time passes.
+const SPINS: u64 = 1_000_000;
+
 #[derive(Debug)]
 struct Inner {
     hash: Fnv,
     calls: u64,
+    /// The time of the last call that has one.
+    at: u64,
+    /// So many calls were made since then.
+    still: u64,
+}
+
+impl Inner {
+    /// One more call. True where the calls go on for ever and no time passes: somebody asks again
+    /// and again, and never waits.
+    const fn called(&mut self, at: Option<u64>) -> bool {
+        self.calls += 1;
+        self.still += 1;
+        if let Some(at) = at
+            && at != self.at
+        {
+            self.at = at;
+            self.still = 0;
+        }
+        self.still > SPINS
+    }
 }
 
 /// The trace of a run. A handle: clones are the same one.
@@ -54,7 +77,7 @@ impl fmt::Debug for Trace {
 impl Trace {
     /// An empty one, read along by `reader`.
     pub fn new(reader: Option<Reader>) -> Self {
-        let inner = Inner { hash: Fnv(0xCBF2_9CE4_8422_2325), calls: 0 };
+        let inner = Inner { hash: Fnv(0xCBF2_9CE4_8422_2325), calls: 0, at: 0, still: 0 };
         Self { inner: Arc::new(Mutex::new(inner)), reader }
     }
 
@@ -63,8 +86,12 @@ impl Trace {
     }
 
     /// A call with its answer, at a time.
+    ///
+    /// # Panics
+    /// The calls go on for ever, and no time passes: the task that makes them ends with the run.
     pub fn note(&self, at: u64, what: fmt::Arguments<'_>) {
-        self.inner().calls += 1;
+        let spins = self.inner().called(Some(at));
+        assert!(!spins, "it spins: {what}");
         self.hash_only(at, what);
         self.remark(at, what);
     }
@@ -78,11 +105,16 @@ impl Trace {
     }
 
     /// A call whose answer is a number, and which nobody wants to read.
+    ///
+    /// # Panics
+    /// As [`Trace::note`] does.
     pub fn number(&self, what: u64, answer: u64) {
         let mut inner = self.inner();
-        inner.calls += 1;
+        let spins = inner.called(None);
         inner.hash.mix(what);
         inner.hash.mix(answer);
+        drop(inner);
+        assert!(!spins, "it spins: it asks for number {what} for ever");
     }
 
     /// True where somebody reads along.
@@ -117,6 +149,22 @@ mod tests {
         let trace = Trace::new(None);
         lines.iter().for_each(|(at, line)| trace.note(*at, format_args!("{line}")));
         trace.hash()
+    }
+
+    #[test]
+    #[should_panic(expected = "it spins")]
+    fn who_asks_for_ever_and_never_waits_is_found() {
+        let trace = Trace::new(None);
+        (0..=super::SPINS).for_each(|_| trace.number(1, 7));
+    }
+
+    #[test]
+    fn who_lets_time_pass_may_ask_for_ever() {
+        let trace = Trace::new(None);
+        for at in 0..3 {
+            trace.note(at, format_args!("x"));
+            (0..super::SPINS).for_each(|_| trace.number(1, 7));
+        }
     }
 
     #[test]
