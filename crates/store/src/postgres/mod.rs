@@ -3,11 +3,26 @@
 //! Each process writes through a few connections, its *lanes*, each taking everything that waits as
 //! one transaction; readers have connections of their own.
 
+mod batches;
+mod board;
+mod decide;
 mod fault;
+mod fetch;
+mod flush;
+mod group;
+mod lane;
 mod migrate;
+mod needs;
+mod outbox;
+mod patience;
+mod people;
+mod queue;
 mod rows;
 mod session;
+mod solo;
 mod text;
+mod work;
+mod writer;
 
 pub use migrate::{Migration, State, migrate, state};
 pub use session::Database;

@@ -89,7 +89,7 @@ CREATE TABLE ended (
 ) WITH (fillfactor = 50);
 -- What was not finished at once, from the first wait to its end. Leased: its worker is alive.
 CREATE TABLE due (
-  transfer_id bigint PRIMARY KEY, due_at bigint NOT NULL, leased_by bigint,
+  transfer_id bigint PRIMARY KEY, due_at bigint, leased_by bigint,
   -- its owner died holding it
   orphan boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70);

@@ -1,0 +1,116 @@
+//! One group of items as one transaction: read, decide, write.
+
+use super::batches::Batches;
+use super::board::Stop;
+use super::fault::Fault;
+use super::fetch::{Turn, Wait};
+use super::flush::Statements;
+use super::lane::Lane;
+use super::needs::Needs;
+use super::text::int;
+use super::work::Item;
+use kernel::answer::Answer;
+use kernel::table::Flows;
+use kernel::unit::{Key, Wrote};
+use std::sync::Arc;
+
+/// What became of one item.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// A unit's answer.
+    Wrote(Wrote),
+    /// A leg's answer.
+    Answer(Answer),
+    /// An item before it did something to the same rows: it comes in the next group.
+    Again,
+    /// Somebody else holds a row that it needs.
+    Locked,
+}
+
+/// How a group is tried.
+#[derive(Debug, Clone)]
+pub(crate) struct Manner {
+    /// What is opened is taken for new; writing it finds out.
+    pub(crate) believe: bool,
+    /// How it meets rows that somebody else holds.
+    pub(crate) wait: Wait,
+    /// The one leg that the database refused when it was tried alone.
+    pub(crate) refused: Option<(Key, Arc<str>)>,
+    /// False: everything is tried and nothing kept.
+    pub(crate) keep: bool,
+}
+
+impl Manner {
+    /// As a group is tried first.
+    pub(crate) const FIRST: Self =
+        Self { believe: true, wait: Wait::Skip, refused: None, keep: true };
+}
+
+impl Lane {
+    /// Tries the items in one transaction. The answers count: they are durable.
+    ///
+    /// # Errors
+    /// Nothing of the group was written, or ([`Fault::Cut`]) nobody knows.
+    pub(crate) async fn group(
+        &mut self,
+        (flows, batches): (&Flows, &Batches),
+        items: &[Item],
+        manner: &Manner,
+    ) -> Result<Vec<Said>, Fault> {
+        let needs = Needs::of(items.iter(), manner.believe);
+        match self.tried((flows, batches), items, &needs, manner).await {
+            Ok(said) => Ok(said),
+            Err(fault @ Fault::Cut(_)) => Err(fault),
+            Err(fault) => {
+                self.rollback().await?;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn tried(
+        &mut self,
+        (flows, batches): (&Flows, &Batches),
+        items: &[Item],
+        needs: &Needs,
+        manner: &Manner,
+    ) -> Result<Vec<Said>, Fault> {
+        let mut board = self.fetch(flows, needs, (manner.wait, Turn::default())).await?;
+        board.refused.clone_from(&manner.refused);
+        let mut said = Vec::with_capacity(items.len());
+        for item in items {
+            let decided = match item {
+                Item::Unit(unit, _) => board.unit(flows, unit).map(Said::Wrote),
+                Item::Leg(op, _) => board.leg(op).map(Said::Answer),
+            };
+            said.push(match decided {
+                Ok(answer) => answer,
+                Err(Stop::Again) => Said::Again,
+                Err(Stop::Locked) => Said::Locked,
+                Err(Stop::Fault(fault)) => return Err(fault),
+            });
+        }
+        if board.untouched() {
+            self.rollback().await?;
+            return Ok(said);
+        }
+        let (mut all, ended) = Statements::of(self, flows, &mut board, batches.worker());
+        all.sweep(if manner.keep { batches.over() } else { Vec::new() });
+        self.run(all, manner.keep).await?;
+        if manner.keep {
+            self.wrote(&board);
+            batches.count(ended);
+        } else {
+            self.rollback().await?;
+        }
+        Ok(said)
+    }
+
+    /// What was written is durable: the lane stands behind it.
+    pub(crate) fn wrote(&mut self, board: &super::board::Board) {
+        let (n, at, seq) = self.after(&board.numbers, !board.changes.entries.is_empty(), board.at);
+        (self.n, self.at, self.seq) = (super::text::uint(n), board.at, super::text::uint(seq));
+        debug_assert_eq!(at, int(board.at), "a lane's time is its last write's");
+        self.written(board.at);
+    }
+}

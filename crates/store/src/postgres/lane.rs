@@ -1,0 +1,123 @@
+//! One connection that writes, and the lane whose number it holds.
+
+use super::board::Numbers;
+use super::fault::{Fault, whole};
+use super::session::{Database, connect};
+use super::text::{int, uint};
+use super::{OpenError, Time};
+use kernel::ids::Millis;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_postgres::{Client, Statement};
+
+/// The advisory lock of lane n is this and n: held for as long as the session lives.
+const LANE: i32 = 0x506f_7274;
+
+/// See the module.
+#[expect(missing_debug_implementations, reason = "a connection has none")]
+pub(crate) struct Lane {
+    pub(crate) client: Client,
+    pub(crate) lane: i32,
+    /// Its last row of `audit_units`.
+    pub(crate) n: u64,
+    /// When it wrote last.
+    pub(crate) at: Millis,
+    /// The highest number of an operation that it wrote.
+    pub(crate) seq: u64,
+    shared: Arc<Shared>,
+    statements: Mutex<HashMap<String, Statement>>,
+}
+
+/// What every lane of a process needs.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) time: Time,
+    /// When this process wrote last.
+    pub(crate) written: AtomicU64,
+}
+
+impl Lane {
+    /// Connects, and takes the first lane that nobody holds.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn open(shared: Arc<Shared>) -> Result<Self, OpenError> {
+        let client = connect(&shared.database, "portage: writer", shared.database.lock).await?;
+        let unreachable =
+            |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
+        let mut lane = 0;
+        let sql = "SELECT pg_try_advisory_lock($1, $2)";
+        loop {
+            let row = client.query_one(sql, &[&LANE, &lane]).await.map_err(unreachable)?;
+            if row.try_get(0).map_err(unreachable)? {
+                break;
+            }
+            lane += 1;
+        }
+        let sql = "INSERT INTO lanes VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING";
+        client.execute(sql, &[&lane]).await.map_err(unreachable)?;
+        let sql = "SELECT n, at, seq FROM lanes WHERE lane = $1";
+        let row = client.query_one(sql, &[&lane]).await.map_err(unreachable)?;
+        let number = |column| row.try_get(column).map(uint).map_err(unreachable);
+        let (n, at, seq) = (number(0)?, number(1)?, number(2)?);
+        Ok(Self { client, lane, n, at, seq, shared, statements: Mutex::default() })
+    }
+
+    /// The time of a write that the database gave this one: it never goes back.
+    pub(crate) fn time(&self, database: Millis) -> Millis {
+        let now = match &self.shared.time {
+            Time::Database => database,
+            Time::Hand(clock) => clock.now(),
+        };
+        let last = self.shared.written.load(Ordering::Acquire);
+        [self.at, last].into_iter().fold(now, |now, last| if last > now { last } else { now })
+    }
+
+    /// Something was written at that time.
+    pub(crate) fn written(&self, at: Millis) {
+        self.shared.written.fetch_max(at, Ordering::AcqRel);
+    }
+
+    /// When any lane wrote last.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn latest(&self) -> Result<Millis, OpenError> {
+        let unreachable =
+            |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
+        let sql = "SELECT coalesce(max(at), 0) FROM lanes";
+        let row = self.client.query_one(sql, &[]).await.map_err(unreachable)?;
+        row.try_get(0).map(uint).map_err(unreachable)
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers { lane: self.lane, unit: self.n.saturating_add(1), ..Numbers::default() }
+    }
+
+    /// The statement, prepared once for the session.
+    pub(crate) async fn prepared(&self, sql: &str) -> Result<Statement, Fault> {
+        let known =
+            self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(sql).await?;
+        let mut all = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Ends a transaction of which nothing shall be kept.
+    pub(crate) async fn rollback(&self) -> Result<(), Fault> {
+        Ok(self.client.batch_execute("ROLLBACK").await?)
+    }
+
+    /// What the lane's row is to say after a write with this many entries.
+    pub(crate) fn after(&self, numbers: &Numbers, entries: bool, at: Millis) -> (i64, i64, i64) {
+        let n = if entries { numbers.unit } else { self.n };
+        let last = numbers.seq.saturating_sub(1);
+        (int(n), int(at), int(if last > self.seq { last } else { self.seq }))
+    }
+}

@@ -1,0 +1,150 @@
+//! Which rows a group of items names: what is read, and locked, before anything is decided.
+
+use super::work::Item;
+use kernel::ids::{AssetId, FlowId, Id, UserId};
+use kernel::people::{Count, Day};
+use kernel::record::Account;
+use kernel::unit::{Guard, Op, Put, Then, Unit};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// All transfers of a day are counted under this number, which no asset has.
+pub(crate) const ALL: AssetId = AssetId(0);
+
+/// A client's key: flow, scope, key.
+pub(crate) type Bound = (FlowId, Arc<str>, Arc<str>);
+/// A row of what users moved.
+pub(crate) type Spend = (Day, UserId, AssetId);
+
+/// Sorted, so that whoever waits for locks waits in one order.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// Transfers that must be there, or may be.
+    pub(crate) seats: BTreeSet<Id>,
+    /// Transfers that nobody has looked for: their ids are fresh.
+    pub(crate) fresh: BTreeSet<Id>,
+    /// Keys that nobody has looked for.
+    pub(crate) keys: BTreeSet<Bound>,
+    /// Balances.
+    pub(crate) purses: BTreeSet<(UserId, AssetId)>,
+    /// Transfers whose operations matter.
+    pub(crate) legs: BTreeSet<Id>,
+    /// Days.
+    pub(crate) days: BTreeSet<Spend>,
+    /// The most transfers that are opened.
+    pub(crate) opens: u64,
+}
+
+impl Needs {
+    /// What these items name. `believe`: a transfer that is opened is taken for new, its key for
+    /// unbound; writing it finds out.
+    pub(crate) fn of<'i>(items: impl Iterator<Item = &'i Item>, believe: bool) -> Self {
+        let mut needs = Self::default();
+        for item in items {
+            match item {
+                Item::Unit(unit, _) => needs.unit(unit, believe),
+                Item::Leg(op, _) => needs.op(op),
+            }
+        }
+        if believe {
+            let fresh = std::mem::take(&mut needs.fresh);
+            needs.seats.retain(|id| !fresh.contains(id));
+            needs.legs.retain(|id| !fresh.contains(id));
+            needs.keys.clear();
+            needs.fresh = fresh;
+        } else {
+            needs.seats.append(&mut needs.fresh);
+        }
+        needs
+    }
+
+    /// What one unit names.
+    pub(crate) fn unit(&mut self, unit: &Unit, believe: bool) {
+        for guard in &unit.guards {
+            match guard {
+                Guard::Fresh(id) => {
+                    self.fresh.insert(*id);
+                }
+                Guard::Transfer { id, .. } => {
+                    self.seats.insert(*id);
+                }
+                Guard::Unbound { flow, scope, key } => {
+                    self.keys.insert((*flow, scope.clone(), key.clone()));
+                }
+                Guard::DayCount { user, day, .. } => {
+                    self.days.insert((*day, *user, ALL));
+                }
+                Guard::DayAmount { count, .. } => self.count(count),
+                Guard::NotHalted
+                | Guard::Incarnation { .. }
+                | Guard::Attempt { .. }
+                | Guard::Resource { .. }
+                | Guard::Inbox { .. }
+                | Guard::AtMost { .. }
+                | Guard::Unacted { .. }
+                | Guard::Pending(_) => {}
+            }
+        }
+        self.then(&unit.then, believe);
+        if let Some(fork) = &unit.then.fork {
+            self.op(&fork.op);
+            for then in std::iter::once(&fork.done).chain(&fork.rejected) {
+                self.then(then, believe);
+            }
+        }
+    }
+
+    fn then(&mut self, then: &Then, believe: bool) {
+        for put in &then.puts {
+            match put {
+                Put::Open(record) => {
+                    self.opens = self.opens.saturating_add(1);
+                    self.fresh.insert(record.id);
+                    if let (Some(binding), false) = (&record.terms.binding, believe) {
+                        let bound = (record.flow, binding.scope.clone(), binding.key.clone());
+                        self.keys.insert(bound);
+                    }
+                }
+                Put::Head { id, .. } => {
+                    self.seats.insert(*id);
+                }
+                Put::Receipt { operation, .. } => {
+                    self.legs.insert(operation.op.key.id);
+                }
+                Put::Count(count) | Put::Uncount(count) => self.count(count),
+                Put::Attempt(_)
+                | Put::Form(..)
+                | Put::Resource { .. }
+                | Put::Raise { .. }
+                | Put::Adopt { .. }
+                | Put::Horizon(_)
+                | Put::Case(_)
+                | Put::Close { .. }
+                | Put::Note { .. }
+                | Put::Halt { .. }
+                | Put::Resume { .. }
+                | Put::Pause { .. }
+                | Put::Unpause(_)
+                | Put::Action(_)
+                | Put::Propose(_)
+                | Put::Decide { .. }
+                | Put::Asset(_)
+                | Put::ForgetDays(_) => {}
+            }
+        }
+        self.seats.extend(then.events.iter().map(|event| event.id));
+        then.ops.iter().for_each(|(_, op)| self.op(op));
+    }
+
+    pub(crate) fn op(&mut self, op: &Op) {
+        self.legs.insert(op.key.id);
+        if let Account::User(user) = op.account {
+            self.purses.insert((user, op.asset));
+        }
+    }
+
+    fn count(&mut self, count: &Count) {
+        self.days.insert((count.day, count.user, ALL));
+        self.days.insert((count.day, count.user, count.asset));
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a process hands over what is to be written.
+
+use super::batches::Batches;
+use super::lane::{Lane, Shared};
+use super::patience::Patience;
+use super::text;
+use super::work::{Item, Reply, Solo, Told, common, replies};
+use super::writer::{Hand, Writers};
+use super::{OpenError, Options};
+use kernel::answer::{Answer, Cause};
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::unit::{Op, Unit, Wrote};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// How many calls wait for a lane.
+const WAITING: usize = 4_096;
+/// Connections that wait for what others hold.
+const PATIENT: usize = 2;
+
+/// See the module. The lanes end when it is dropped.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    common: mpsc::Sender<Vec<Item>>,
+    alone: mpsc::UnboundedSender<Solo>,
+    shared: Arc<Shared>,
+    patience: Arc<Patience>,
+}
+
+impl Queue {
+    /// Opens the lanes.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn open(options: &Options) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared {
+            database: options.database.clone(),
+            time: options.time.clone(),
+            written: AtomicU64::new(0),
+        });
+        let patience = Arc::new(Patience::default());
+        let writers = Arc::new(Writers {
+            shared: shared.clone(),
+            flows: options.flows.clone(),
+            batches: Arc::new(Batches::of(text::worker(options.worker.0))),
+            patience: patience.clone(),
+            clock: options.clock.clone(),
+            meter: options.meter.clone(),
+        });
+        let (common, waiting) = mpsc::channel(WAITING);
+        let (alone, solos) = mpsc::unbounded_channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..options.database.writers {
+            let lane = Lane::open(shared.clone()).await?;
+            tokio::spawn(Hand::new(writers.clone(), lane).run(waiting.clone()));
+        }
+        for _ in 0..PATIENT {
+            let lane = Lane::open(shared.clone()).await?;
+            tokio::spawn(Hand::new(writers.clone(), lane).wait());
+        }
+        let lane = Lane::open(shared.clone()).await?;
+        shared.written.fetch_max(lane.latest().await?, Ordering::AcqRel);
+        tokio::spawn(Hand::new(writers, lane).alone(solos));
+        Ok(Self { common, alone, shared, patience })
+    }
+
+    /// When anything was written last, as far as this process knows.
+    pub(crate) fn written(&self) -> Millis {
+        self.shared.written.load(Ordering::Acquire)
+    }
+
+    /// Writes units; one answer each, in order.
+    pub(crate) async fn units(&self, units: Vec<Unit>) -> Vec<Wrote> {
+        let asked = units.len();
+        if asked == 0 {
+            return Vec::new();
+        }
+        let (replies, answers) = replies(asked);
+        let mut together = Vec::with_capacity(units.len());
+        for (unit, reply) in units.into_iter().zip(replies) {
+            if common(&unit) {
+                together.push(Item::Unit(Box::new(unit), reply));
+            } else {
+                // those that came before it in this call are decided before it
+                self.hand(std::mem::take(&mut together)).await;
+                self.solo(Solo::Unit(Box::new(unit), reply));
+            }
+        }
+        self.hand(together).await;
+        let closed = || Wrote::Unknown(Cause::of("STORE_CLOSED"));
+        told(answers, asked).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
+    }
+
+    /// Legs at Funding, each by itself.
+    pub(crate) async fn legs(&self, ops: &[Op]) -> Vec<Answer> {
+        if ops.is_empty() {
+            return Vec::new();
+        }
+        let (replies, answers) = replies(ops.len());
+        let leg = |(op, reply): (&Op, Reply<Answer>)| Item::Leg(op.clone(), reply);
+        self.hand(ops.iter().zip(replies).map(leg).collect()).await;
+        let closed = || Answer::Unknown(Cause::of("STORE_CLOSED"));
+        told(answers, ops.len())
+            .await
+            .into_iter()
+            .map(|answer| answer.unwrap_or_else(closed))
+            .collect()
+    }
+
+    /// Something by itself.
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        solo: impl FnOnce(Told<T>) -> Solo,
+    ) -> Fut<'static, Result<T, Cause>> {
+        let (told, answer) = oneshot::channel();
+        self.solo(solo(told));
+        Box::pin(async { answer.await.unwrap_or_else(|_| Err(Cause::of("STORE_CLOSED"))) })
+    }
+
+    async fn hand(&self, items: Vec<Item>) {
+        if !items.is_empty() {
+            // lanes that are gone drop the items, whose calls then hear that nobody knows
+            let _gone = self.common.send(items).await;
+        }
+    }
+
+    fn solo(&self, solo: Solo) {
+        // as above
+        let _gone = self.alone.send(solo);
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // the last of its clones but the lanes' own
+        if Arc::strong_count(&self.patience) <= PATIENT.saturating_add(2) {
+            self.patience.close();
+        }
+    }
+}
+
+/// One answer for each item, whatever became of those who should have given it.
+async fn told<T>(answers: oneshot::Receiver<Vec<Option<T>>>, items: usize) -> Vec<Option<T>> {
+    answers.await.unwrap_or_else(|_| (0..items).map(|_| None).collect())
+}

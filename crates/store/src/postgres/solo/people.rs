@@ -1,0 +1,163 @@
+//! What people are asked, decide and do, as rows: cases, pauses, actions, approvals, assets.
+
+use super::super::fault::Fault;
+use super::super::people::subject;
+use super::super::text::{int, small, uuid};
+use super::{Alone, Deeds};
+use kernel::answer::Cause;
+use kernel::ids::Id;
+use kernel::money::Asset;
+use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
+use kernel::ports::office::Tells;
+use kernel::unit::{Case, Guard, Wrote};
+
+/// The row of `service_state` that a writer of assets guards.
+const ASSETS: &str = "resource/assets";
+
+impl Alone<'_> {
+    /// A case, unless one of its kind is open about its subject, with what a webhook is told.
+    pub(super) async fn case(&self, case: &Case) -> Result<(), Fault> {
+        let sql = "INSERT INTO cases (kind, severity, subject, req_id, facts, status, opened_at) \
+                   VALUES ($1, $2, $3, $4, $5, 'OPEN', $6) \
+                   ON CONFLICT (kind, subject) WHERE closed_at IS NULL DO NOTHING \
+                   RETURNING case_id";
+        let (subject, transfer) = (case.about.to_string(), case.about.transfer().map(uuid));
+        let (severity, at) = (case.severity.name(), self.at());
+        let opened = self
+            .row(sql, &[&case.kind, &severity, &subject, &transfer, &&*case.facts, &at])
+            .await?;
+        match opened {
+            Some(row) => self.tell(row.try_get(0)?, Tells::Opened).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn close_case(
+        &self,
+        kind: &str,
+        about: About,
+        fact: &str,
+    ) -> Result<(), Fault> {
+        let sql = "UPDATE cases SET status = 'CLOSED', closed_at = $3, closed_by = $4 \
+                   WHERE kind = $1 AND subject = $2 AND closed_at IS NULL RETURNING case_id";
+        let closed = self.row(sql, &[&kind, &about.to_string(), &self.at(), &fact]).await?;
+        match closed {
+            Some(row) => self.tell(row.try_get(0)?, Tells::Closed).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn tell(&self, case: i64, tells: Tells) -> Result<(), Fault> {
+        let sql = "INSERT INTO webhook_deliveries VALUES ($1, $2, $3, 0, $3, NULL)";
+        self.execute(sql, &[&case, &tells.name(), &self.at()]).await?;
+        Ok(())
+    }
+
+    /// A note of a case that is there.
+    pub(super) async fn note(&self, case: u64, caller: &str, note: &Note) -> Result<(), Fault> {
+        let (kind, words) = match note {
+            Note::Assigned(whom) => ("ASSIGNED", whom),
+            Note::Comment(words) => ("COMMENT", words),
+        };
+        let sql = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
+                   SELECT case_id, $2, $3, $4, $5 FROM cases WHERE case_id = $1";
+        self.execute(sql, &[&int(case), &self.at(), &caller, &kind, &&**words]).await?;
+        Ok(())
+    }
+
+    pub(super) async fn resume(&mut self, accepted: &[Accepted]) -> Result<(), Fault> {
+        self.board.flags.halted = false;
+        self.execute("DELETE FROM service_state WHERE name = 'halted'", &[]).await?;
+        let sql = "INSERT INTO accepted_breaks (key, amount, at) \
+                   VALUES ($1, ($2::text)::numeric, $3) ON CONFLICT DO NOTHING";
+        for Accepted { key, amount } in accepted {
+            self.execute(sql, &[&&**key, &amount.to_string(), &self.at()]).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn pause(
+        &self,
+        scope: Scope,
+        reason: &str,
+        caller: &str,
+    ) -> Result<(), Fault> {
+        let sql = "INSERT INTO pauses (scope, subject, reason, caller, at) \
+                   VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+        let subject = subject(self.flows, scope);
+        self.execute(sql, &[&scope.kind(), &subject, &reason, &caller, &self.at()]).await?;
+        Ok(())
+    }
+
+    /// Adds an action to the operators' chain; once for each (principal, key).
+    pub(super) async fn action(&mut self, action: &Action) -> Result<Option<Wrote>, Fault> {
+        if self.has_acted(&action.caller, &action.key).await? {
+            let (caller, key) = (action.caller.clone(), action.key.clone());
+            return Ok(Some(Wrote::Lost(Guard::Unacted { caller, key })));
+        }
+        let sql = "INSERT INTO operator_actions \
+                     (action, subject, value, reason, result, caller, idempotency_key, at) \
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING action_id";
+        let Action { caller, key, kind, subject, value, reason, result } = action;
+        let at = self.at();
+        let row = self
+            .row(
+                sql,
+                &[kind, &&**subject, &&**value, &&**reason, &&**result, &&**caller, &&**key, &at],
+            )
+            .await?
+            .ok_or(Fault::Damaged("an action without a number"))?;
+        self.deed(Deeds::Operators, row.try_get(0)?).await?;
+        Ok(None)
+    }
+
+    pub(super) async fn propose(&self, proposal: &Proposal) -> Result<Option<Wrote>, Fault> {
+        if self.stand(proposal.id).await?.is_some() {
+            let cause = Cause::because("CONTRADICTION", "the approval's id is taken");
+            return Ok(Some(Wrote::Unknown(cause)));
+        }
+        let sql = "INSERT INTO approvals (approval_id, action, subject, value, reason, \
+                   requested_by, requested_at, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+        let Proposal { id, kind, subject, value, reason, caller } = proposal;
+        let (id, at, stand) = (uuid(*id), self.at(), Stand::Pending.name());
+        self.execute(
+            sql,
+            &[&id, kind, &&**subject, &&**value, &&**reason, &&**caller, &at, &stand],
+        )
+        .await?;
+        Ok(None)
+    }
+
+    /// A decision of what is pending.
+    pub(super) async fn decision(
+        &self,
+        id: Id,
+        stand: Stand,
+        caller: &str,
+    ) -> Result<Option<Wrote>, Fault> {
+        let sql = "UPDATE approvals SET status = $2, decided_by = $3, decided_at = $4 \
+                   WHERE approval_id = $1 AND status = 'PENDING'";
+        let decided = self.execute(sql, &[&uuid(id), &stand.name(), &caller, &self.at()]).await?;
+        Ok((decided == 0).then_some(Wrote::Lost(Guard::Pending(id))))
+    }
+
+    pub(super) async fn asset(&mut self, asset: &Asset) -> Result<(), Fault> {
+        let sql = "INSERT INTO assets_tb VALUES ($1, $2, $3, $4, $5, ($6::text)::numeric, \
+                     ($7::text)::numeric, ($8::text)::numeric) \
+                   ON CONFLICT (asset_id) DO UPDATE SET symbol = excluded.symbol, \
+                   precision = excluded.precision, status = excluded.status, \
+                   internal_transfer_enabled = excluded.internal_transfer_enabled, \
+                   min_transfer_amount = excluded.min_transfer_amount, \
+                   max_transfer_amount = excluded.max_transfer_amount, \
+                   daily_amount = excluded.daily_amount";
+        let text = |amount: kernel::money::Amount| amount.0.to_string();
+        let (number, precision) = (small(asset.id.0), i16::from(asset.precision));
+        let (min, max, daily) = (text(asset.min), asset.max.map(text), asset.daily.map(text));
+        let status = asset.status.name();
+        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 8] =
+            [&number, &asset.symbol, &precision, &status, &asset.transferable, &min, &max, &daily];
+        self.execute(sql, &row).await?;
+        self.board.flags.assets.insert(asset.id);
+        self.set(ASSETS, &asset.symbol).await
+    }
+}

@@ -1,0 +1,156 @@
+//! What the lanes are asked to do, item by item: each may wait, or be run again, without the others
+//! of its call.
+
+use super::fault::Fault;
+use kernel::answer::{Answer, Cause};
+use kernel::audit::seal::Seal;
+use kernel::ids::Millis;
+use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
+use kernel::ports::office::Tells;
+use kernel::unit::{Guard, Key, Op, Put, Then, Unit, Wrote};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
+
+/// A call whose answers come one by one.
+struct Call<T> {
+    slots: Mutex<Vec<Option<T>>>,
+    left: AtomicUsize,
+    told: Mutex<Option<oneshot::Sender<Vec<Option<T>>>>>,
+}
+
+/// The place of one item's answer. Dropped without one: nobody knows.
+pub(crate) struct Reply<T> {
+    call: Arc<Call<T>>,
+    n: usize,
+}
+
+impl<T> Reply<T> {
+    pub(crate) fn give(self, answer: T) {
+        let mut slots = self.call.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get_mut(self.n) {
+            *slot = Some(answer);
+        }
+    }
+}
+
+impl<T> Drop for Reply<T> {
+    fn drop(&mut self) {
+        if self.call.left.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        let all =
+            std::mem::take(&mut *self.call.slots.lock().unwrap_or_else(PoisonError::into_inner));
+        let told = self.call.told.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // whoever asked went away
+        let _gone = told.map(|told| told.send(all));
+    }
+}
+
+/// As many replies as there are items, and where their answers arrive together.
+pub(crate) fn replies<T>(items: usize) -> (Vec<Reply<T>>, oneshot::Receiver<Vec<Option<T>>>) {
+    let (told, answers) = oneshot::channel();
+    let call = Arc::new(Call {
+        slots: Mutex::new((0..items).map(|_| None).collect()),
+        left: AtomicUsize::new(items),
+        told: Mutex::new(Some(told)),
+    });
+    ((0..items).map(|n| Reply { call: call.clone(), n }).collect(), answers)
+}
+
+/// What many of are decided together.
+pub(crate) enum Item {
+    /// A unit of nothing but transfers, their operations, receipts and counts.
+    Unit(Box<Unit>, Reply<Wrote>),
+    /// A leg at Funding by itself.
+    Leg(Op, Reply<Answer>),
+}
+
+impl Item {
+    /// Nobody knows.
+    pub(crate) fn unknown(self, fault: &Fault) {
+        match self {
+            Self::Unit(_, reply) => reply.give(Wrote::Unknown(fault.cause())),
+            Self::Leg(_, reply) => reply.give(Answer::Unknown(fault.cause())),
+        }
+    }
+}
+
+/// What became of a try to deliver a webhook.
+#[derive(Debug)]
+pub(crate) struct Try {
+    pub(crate) case: u64,
+    pub(crate) tells: Tells,
+    /// When it is tried next; `None`: it was delivered.
+    pub(crate) due_at: Option<Millis>,
+    pub(crate) error: Option<Arc<str>>,
+}
+
+/// Who asked, and waits for one answer.
+pub(crate) type Told<T> = oneshot::Sender<Result<T, Cause>>;
+
+/// What is a transaction of its own.
+pub(crate) enum Solo {
+    /// A unit with something rare in it.
+    Unit(Box<Unit>, Reply<Wrote>),
+    /// A tombstone.
+    Fence(Key, Told<Stored>),
+    /// An account's status.
+    Status(StatusChange, Told<bool>),
+    /// External money.
+    External(External, Told<Moved>),
+    /// A seal of the audit.
+    Seal(Seal, Told<()>),
+    /// What a try to deliver a webhook came to.
+    Delivered(Try, Told<()>),
+    /// From now on webhooks are posted.
+    Telling(Told<()>),
+}
+
+/// True for a unit that may be decided together with others.
+pub(crate) fn common(unit: &Unit) -> bool {
+    let guards = unit.guards.iter().all(|guard| match guard {
+        Guard::Fresh(_)
+        | Guard::Unbound { .. }
+        | Guard::Transfer { .. }
+        | Guard::NotHalted
+        | Guard::Incarnation { .. }
+        | Guard::DayCount { .. }
+        | Guard::DayAmount { .. } => true,
+        Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::AtMost { .. }
+        | Guard::Unacted { .. }
+        | Guard::Pending(_) => false,
+    });
+    let forks = unit.then.fork.as_deref();
+    let more = forks.map_or([None, None], |fork| [Some(&fork.done), fork.rejected.as_ref()]);
+    guards && std::iter::once(&unit.then).chain(more.into_iter().flatten()).all(plain)
+}
+
+fn plain(then: &Then) -> bool {
+    then.puts.iter().all(|put| match put {
+        Put::Open(_) | Put::Head { .. } | Put::Receipt { .. } | Put::Count(_) | Put::Uncount(_) => {
+            true
+        }
+        Put::Attempt(_)
+        | Put::Form(..)
+        | Put::Resource { .. }
+        | Put::Raise { .. }
+        | Put::Adopt { .. }
+        | Put::Horizon(_)
+        | Put::Case(_)
+        | Put::Close { .. }
+        | Put::Note { .. }
+        | Put::Halt { .. }
+        | Put::Resume { .. }
+        | Put::Pause { .. }
+        | Put::Unpause(_)
+        | Put::Action(_)
+        | Put::Propose(_)
+        | Put::Decide { .. }
+        | Put::Asset(_)
+        | Put::ForgetDays(_) => false,
+    })
+}

@@ -1,0 +1,279 @@
+//! The lanes of this process at work: who takes which items, and what is done about a group that
+//! cannot be written as a whole.
+
+use super::batches::Batches;
+use super::fault::Fault;
+use super::fetch::Wait;
+use super::group::{Manner, Said};
+use super::lane::{Lane, Shared};
+use super::patience::Patience;
+use super::work::{Item, Solo};
+use kernel::answer::Answer;
+use kernel::ports::clock::Clock;
+use kernel::ports::meter::{Meter, Seen};
+use kernel::table::Flows;
+use kernel::unit::{Key, Op, Put, Unit, Wrote};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc::Receiver, mpsc::UnboundedReceiver};
+
+/// The most items of one group: as many numbers as one block has (`transfer_blocks`).
+const MOST: usize = 1_024;
+/// A group that breaks is taken apart into so many.
+const PARTS: usize = 8;
+/// A group that others come across is tried so often before it is taken apart.
+const TRIES: u32 = 3;
+
+/// What the lanes of a process have in common.
+pub(crate) struct Writers {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) batches: Arc<Batches>,
+    pub(crate) patience: Arc<Patience>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) meter: Arc<dyn Meter>,
+}
+
+/// A lane and how it comes back after a cut.
+pub(crate) struct Hand {
+    writers: Arc<Writers>,
+    lane: Option<Lane>,
+}
+
+impl Hand {
+    pub(crate) const fn new(writers: Arc<Writers>, lane: Lane) -> Self {
+        Self { writers, lane: Some(lane) }
+    }
+
+    /// Takes everything that waits as one group, again and again.
+    pub(crate) async fn run(mut self, queue: Arc<Mutex<Receiver<Vec<Item>>>>) {
+        let mut rest = Vec::new();
+        loop {
+            let mut items = std::mem::take(&mut rest);
+            {
+                let mut queue = queue.lock().await;
+                if items.is_empty() {
+                    match queue.recv().await {
+                        Some(first) => items = first,
+                        None => return,
+                    }
+                }
+                while items.len() < MOST
+                    && let Ok(more) = queue.try_recv()
+                {
+                    items.extend(more);
+                }
+            }
+            if items.len() > MOST {
+                rest = items.split_off(MOST);
+            }
+            self.write(items, Wait::Skip).await;
+        }
+    }
+
+    /// Waits for what others hold: one account's items at a time.
+    pub(crate) async fn wait(mut self) {
+        let patience = self.writers.patience.clone();
+        while let Some((account, items)) = patience.next().await {
+            self.write(items, Wait::Lock).await;
+            patience.done(account);
+        }
+    }
+
+    /// Runs what is a transaction of its own, one after the other.
+    pub(crate) async fn alone(mut self, mut queue: UnboundedReceiver<Solo>) {
+        while let Some(solo) = queue.recv().await {
+            self.solo(solo).await;
+        }
+    }
+
+    /// The lane, connected again where it was cut off.
+    pub(crate) async fn lane(&mut self) -> Result<&mut Lane, Fault> {
+        let closed = self.lane.as_ref().is_none_or(|lane| lane.client.is_closed());
+        if closed {
+            self.lane = None;
+            let opened = Lane::open(self.writers.shared.clone()).await;
+            self.lane = Some(opened.map_err(|fault| Fault::Cut(fault.to_string().into()))?);
+        }
+        self.lane.as_mut().ok_or(Fault::Cut("no connection".into()))
+    }
+
+    /// Nobody knows what the session holds: the next write begins a new one.
+    pub(crate) fn cut(&mut self) {
+        self.lane = None;
+    }
+
+    pub(crate) fn writers(&self) -> &Arc<Writers> {
+        &self.writers
+    }
+
+    /// Writes every item, in one transaction where that goes, and answers it.
+    async fn write(&mut self, items: Vec<Item>, wait: Wait) {
+        let manner = Manner { wait, ..Manner::FIRST };
+        let mut waiting = VecDeque::from([(items, manner, 0)]);
+        while let Some((items, manner, tries)) = waiting.pop_front() {
+            match self.once(&items, &manner).await {
+                Ok(said) => {
+                    let again = self.answer(items, said, wait);
+                    if !again.is_empty() {
+                        waiting.push_front((again, manner, 0));
+                    }
+                }
+                Err(Fault::Cut(what)) => {
+                    self.cut();
+                    let cut = Fault::Cut(what);
+                    items.into_iter().for_each(|item| item.unknown(&cut));
+                }
+                Err(Fault::Believed) if manner.believe => {
+                    waiting.push_front((items, Manner { believe: false, ..manner }, 0));
+                }
+                Err(Fault::Believed) if tries < TRIES => {
+                    waiting.push_front((items, manner, tries.saturating_add(1)));
+                }
+                Err(fault) => self.apart((items, manner), &fault, &mut waiting).await,
+            }
+        }
+    }
+
+    async fn once(&mut self, items: &[Item], manner: &Manner) -> Result<Vec<Said>, Fault> {
+        let writers = self.writers.clone();
+        let lane = self.lane().await?;
+        let begun = writers.clock.ticks();
+        let said = lane.group((&writers.flows, &writers.batches), items, manner).await;
+        let nanos = writers.clock.ticks().saturating_sub(begun);
+        writers.meter.see(Seen::Commit { nanos, units: items.len() });
+        said
+    }
+
+    /// Gives the answers; what is still to be decided comes back, what somebody holds waits.
+    fn answer(&self, items: Vec<Item>, said: Vec<Said>, wait: Wait) -> Vec<Item> {
+        let (mut again, mut locked) = (Vec::new(), Vec::new());
+        for (item, said) in items.into_iter().zip(said) {
+            match (item, said) {
+                (Item::Unit(_, reply), Said::Wrote(wrote)) => reply.give(wrote),
+                (Item::Leg(_, reply), Said::Answer(answer)) => reply.give(answer),
+                (item, Said::Locked) if wait == Wait::Skip => locked.push(item),
+                (item, Said::Locked) => item.unknown(&Fault::Locked),
+                (item, Said::Again) => again.push(item),
+                (item, Said::Wrote(_) | Said::Answer(_)) => {
+                    item.unknown(&Fault::Damaged("an answer of another kind"));
+                }
+            }
+        }
+        self.writers.patience.add(locked);
+        again
+    }
+
+    /// A group that broke, in parts until the culprit is alone.
+    async fn apart(
+        &mut self,
+        (mut items, manner): (Vec<Item>, Manner),
+        fault: &Fault,
+        waiting: &mut VecDeque<(Vec<Item>, Manner, u32)>,
+    ) {
+        if items.len() > 1 {
+            let size = items.len().div_ceil(PARTS);
+            let mut parts = Vec::new();
+            while !items.is_empty() {
+                let rest = items.split_off(if size < items.len() { size } else { items.len() });
+                parts.push(std::mem::replace(&mut items, rest));
+            }
+            for part in parts.into_iter().rev() {
+                waiting.push_front((part, manner.clone(), 0));
+            }
+            return;
+        }
+        let Some(item) = items.pop() else { return };
+        match fault {
+            Fault::Locked if manner.wait == Wait::Skip => self.writers.patience.add(vec![item]),
+            Fault::Refused(why) => self.refused(item, manner, why).await,
+            Fault::Locked
+            | Fault::Believed
+            | Fault::Damaged(_)
+            | Fault::Failed(_)
+            | Fault::Cut(_) => item.unknown(fault),
+        }
+    }
+
+    /// The database refused an item that was alone. It counts where it is one leg that may be
+    /// refused, and it was refused with nothing else in its transaction (`ledgers.md` §1).
+    async fn refused(&mut self, item: Item, manner: Manner, why: &Arc<str>) {
+        let unknown = Fault::Refused(why.clone());
+        let Some(op) = refusable(&item).cloned() else { return item.unknown(&unknown) };
+        if let Item::Unit(..) = &item {
+            let (replies, _nobody) = super::work::replies(1);
+            let trial: Vec<Item> =
+                replies.into_iter().map(|reply| Item::Leg(op.clone(), reply)).collect();
+            let manner = Manner { keep: false, believe: false, ..manner.clone() };
+            let Err(Fault::Refused(_)) = self.once(&trial, &manner).await else {
+                return item.unknown(&unknown);
+            };
+        }
+        let key = op.key;
+        tracing::warn!(transfer = %key.id, leg = key.leg.name(), %why, "the database refused a leg");
+        let manner = Manner { believe: false, refused: Some((key, REFUSED.into())), ..manner };
+        let items = vec![item];
+        match self.once(&items, &manner).await {
+            Ok(said) => match self.reread(key).await {
+                Ok(Some(answer)) => drop(self.answer(items, with(said, &answer), manner.wait)),
+                Ok(None) => items.into_iter().for_each(|item| item.unknown(&unknown)),
+                Err(fault) => items.into_iter().for_each(|item| item.unknown(&fault)),
+            },
+            Err(fault) => {
+                if let Fault::Cut(_) = &fault {
+                    self.cut();
+                }
+                items.into_iter().for_each(|item| item.unknown(&fault));
+            }
+        }
+    }
+
+    /// What is stored under a key, by a statement of its own.
+    async fn reread(&mut self, key: Key) -> Result<Option<Answer>, Fault> {
+        let lane = self.lane().await?;
+        let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger \
+                   FROM operations WHERE req_id = $1 AND ledger = 1 AND leg = $2";
+        let statement = lane.prepared(sql).await?;
+        let id = super::text::uuid(key.id);
+        let row = lane.client.query_opt(&statement, &[&id, &key.leg.name()]).await?;
+        let found = row.map(|row| super::fetch::operation(&row)).transpose()?;
+        Ok(found.map(|(_, operation)| super::decide::answer(&operation)))
+    }
+}
+
+/// The code of a refusal that a constraint or a trigger of the database raised (SQLSTATE 23514).
+const REFUSED: &str = "CHECK_VIOLATION";
+
+/// The one leg of an item that may be refused: alone, or with the row that opens its transfer.
+fn refusable(item: &Item) -> Option<&Op> {
+    let op = match item {
+        Item::Leg(op, _) => op,
+        Item::Unit(unit, _) => opening(unit)?,
+    };
+    op.key.leg.refusable().then_some(op)
+}
+
+fn opening(unit: &Unit) -> Option<&Op> {
+    let then = &unit.then;
+    let fork =
+        then.fork.as_deref().filter(|fork| fork.rejected.is_some() && then.ops.is_empty())?;
+    let opens =
+        then.puts.iter().any(|put| matches!(put, Put::Open(record) if record.id == fork.op.key.id));
+    let receipts = then.puts.iter().any(|put| matches!(put, Put::Receipt { .. }));
+    (opens && !receipts).then_some(&fork.op)
+}
+
+/// The answers with what was read again of the fork, or the leg.
+fn with(said: Vec<Said>, read: &Answer) -> Vec<Said> {
+    let again = |said| match said {
+        Said::Answer(_) => Said::Answer(read.clone()),
+        Said::Wrote(Wrote::Written(written)) => {
+            let fork = written.fork.is_some().then(|| read.clone());
+            Said::Wrote(Wrote::Written(kernel::unit::Written { fork, ..written }))
+        }
+        Said::Wrote(wrote) => Said::Wrote(wrote),
+        Said::Again => Said::Again,
+        Said::Locked => Said::Locked,
+    };
+    said.into_iter().map(again).collect()
+}
