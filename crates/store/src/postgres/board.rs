@@ -105,6 +105,8 @@ pub(crate) struct Flags {
     pub(crate) halted: bool,
     pub(crate) horizon: Option<Id>,
     pub(crate) ledgers: Vec<(LedgerId, Known)>,
+    /// How often the core of a ledger was taken over.
+    pub(crate) epochs: Vec<(LedgerId, u64)>,
     pub(crate) assets: HashSet<AssetId>,
 }
 

@@ -60,7 +60,9 @@ const FLAGS: &str = "SELECT portage_now(), \
     ARRAY(SELECT asset_id FROM assets_tb), \
     ARRAY(SELECT ledger FROM ledgers_tb WHERE current ORDER BY ledger), \
     ARRAY(SELECT identity FROM ledgers_tb WHERE current ORDER BY ledger), \
-    ARRAY(SELECT incarnation FROM ledgers_tb WHERE current ORDER BY ledger)";
+    ARRAY(SELECT incarnation FROM ledgers_tb WHERE current ORDER BY ledger), \
+    ARRAY(SELECT ledger FROM ledger_owners ORDER BY ledger), \
+    ARRAY(SELECT epoch FROM ledger_owners ORDER BY ledger)";
 
 const SEATS: &str = "SELECT t.req_id, t.transfer_id, t.flow, t.state, t.version, t.batch, t.events, \
     t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id) \
@@ -180,10 +182,13 @@ impl Lane {
             incarnation: Incarnation(incarnation.as_u128()),
             highest: 0,
         });
+        let owned: Vec<i16> = row.try_get(9)?;
+        let epochs: Vec<i64> = row.try_get(10)?;
         board.flags = Flags {
             halted: row.try_get(1)?,
             horizon: horizon.map_err(|_| Fault::Damaged("not a horizon"))?,
             ledgers: ledgers.into_iter().map(ledger).zip(who).collect(),
+            epochs: owned.into_iter().map(ledger).zip(epochs.into_iter().map(uint)).collect(),
             assets: assets.into_iter().map(|asset| AssetId(count(asset))).collect(),
         };
         let block: i64 = row.try_get(3)?;

@@ -77,6 +77,7 @@ impl Needs {
                 Guard::DayAmount { count, .. } => self.count(count),
                 Guard::NotHalted
                 | Guard::Incarnation { .. }
+                | Guard::Owner { .. }
                 | Guard::Attempt { .. }
                 | Guard::Resource { .. }
                 | Guard::Inbox { .. }
@@ -117,6 +118,7 @@ impl Needs {
                 | Put::Resource { .. }
                 | Put::Raise { .. }
                 | Put::Adopt { .. }
+                | Put::Own { .. }
                 | Put::Horizon(_)
                 | Put::Case(_)
                 | Put::Close { .. }

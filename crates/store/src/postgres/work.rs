@@ -115,6 +115,7 @@ pub(crate) fn common(unit: &Unit) -> bool {
         | Guard::Transfer { .. }
         | Guard::NotHalted
         | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
         | Guard::DayCount { .. }
         | Guard::DayAmount { .. } => true,
         Guard::Attempt { .. }
@@ -139,6 +140,7 @@ fn plain(then: &Then) -> bool {
         | Put::Resource { .. }
         | Put::Raise { .. }
         | Put::Adopt { .. }
+        | Put::Own { .. }
         | Put::Horizon(_)
         | Put::Case(_)
         | Put::Close { .. }

@@ -38,6 +38,10 @@ impl Board {
                 let who = |known: &Known| (known.identity, known.incarnation);
                 stored.map(|(_, known)| who(known)) == known.as_ref().map(who)
             }
+            Guard::Owner { ledger, epoch } => {
+                let stored = self.flags.epochs.iter().find(|(other, _)| other == ledger);
+                stored.map_or(0, |(_, epoch)| *epoch) == *epoch
+            }
             Guard::DayCount { user, day, most } => {
                 let spent = self.spent((*day, *user, ALL))?;
                 spent.transfers.checked_add(1).is_some_and(|transfers| transfers <= *most)

@@ -154,6 +154,7 @@ impl Board {
                 | Put::Resource { .. }
                 | Put::Raise { .. }
                 | Put::Adopt { .. }
+                | Put::Own { .. }
                 | Put::Horizon(_)
                 | Put::Case(_)
                 | Put::Close { .. }
@@ -241,6 +242,7 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
             | Put::Resource { .. }
             | Put::Raise { .. }
             | Put::Adopt { .. }
+            | Put::Own { .. }
             | Put::Horizon(_)
             | Put::Case(_)
             | Put::Close { .. }

@@ -231,6 +231,12 @@ CREATE TABLE ledgers_tb (
   highest bigint NOT NULL, current boolean NOT NULL, adopted_at bigint NOT NULL,
   PRIMARY KEY (ledger, incarnation)
 );
+-- Whose process holds the core of a ledger that runs in one.
+CREATE TABLE ledger_owners (
+  ledger smallint PRIMARY KEY,
+  -- how often it was taken over: what guards the owner's units
+  epoch bigint NOT NULL, worker bigint NOT NULL, identity uuid NOT NULL
+);
 -- The highest receipt that each lane stored of a ledger.
 CREATE TABLE ledger_lanes (
   ledger smallint NOT NULL, lane int NOT NULL, highest bigint NOT NULL,

@@ -36,6 +36,7 @@ impl Alone<'_> {
             | Guard::Transfer { .. }
             | Guard::NotHalted
             | Guard::Incarnation { .. }
+            | Guard::Owner { .. }
             | Guard::DayCount { .. }
             | Guard::DayAmount { .. } => true,
         })
@@ -65,6 +66,7 @@ impl Alone<'_> {
                 | Guard::Resource { .. }
                 | Guard::NotHalted
                 | Guard::Incarnation { .. }
+                | Guard::Owner { .. }
                 | Guard::DayCount { .. }
                 | Guard::DayAmount { .. }
                 | Guard::Unacted { .. }

@@ -218,6 +218,7 @@ fn turn(unit: &Unit) -> Turn {
                     | Put::Resume { .. }
                     | Put::Horizon(_)
                     | Put::Adopt { .. }
+                    | Put::Own { .. }
                     | Put::Pause { .. }
                     | Put::Unpause(_)
                     | Put::Asset(_)

@@ -1,7 +1,7 @@
 //! Puts that are rare, one statement each.
 
 use super::super::fault::Fault;
-use super::super::text::{int, small, uuid};
+use super::super::text::{self, int, small, uuid};
 use super::Alone;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
@@ -32,6 +32,14 @@ impl Alone<'_> {
                 }
             }
             Put::Adopt { ledger, known } => return self.adopt(*ledger, known).await,
+            Put::Own { ledger, worker, identity } => {
+                let sql = "INSERT INTO ledger_owners (ledger, epoch, worker, identity) \
+                           VALUES ($1, 1, $2, $3) ON CONFLICT (ledger) DO UPDATE SET \
+                           epoch = ledger_owners.epoch + 1, worker = excluded.worker, \
+                           identity = excluded.identity";
+                let (ledger, worker) = (i16::from(ledger.0), text::worker(worker.0));
+                self.execute(sql, &[&ledger, &worker, &Uuid::from_u128(identity.0)]).await?;
+            }
             Put::Horizon(id) => {
                 if self.board.flags.horizon.is_none_or(|horizon| horizon < *id) {
                     self.set("horizon", &id.to_string()).await?;
