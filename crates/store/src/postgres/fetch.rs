@@ -62,7 +62,8 @@ const FLAGS: &str = "SELECT portage_now(), \
     ARRAY(SELECT identity FROM ledgers_tb WHERE current ORDER BY ledger), \
     ARRAY(SELECT incarnation FROM ledgers_tb WHERE current ORDER BY ledger), \
     ARRAY(SELECT ledger FROM ledger_owners ORDER BY ledger), \
-    ARRAY(SELECT epoch FROM ledger_owners ORDER BY ledger)";
+    ARRAY(SELECT epoch FROM ledger_owners ORDER BY ledger), \
+    (pg_current_wal_flush_lsn() - '0/0')::bigint";
 
 const SEATS: &str = "SELECT t.req_id, t.transfer_id, t.flow, t.state, t.version, t.batch, t.events, \
     t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id) \
@@ -182,6 +183,7 @@ impl Lane {
             incarnation: Incarnation(incarnation.as_u128()),
             highest: 0,
         });
+        self.reached(uint(row.try_get(11)?));
         let owned: Vec<i16> = row.try_get(9)?;
         let epochs: Vec<i64> = row.try_get(10)?;
         board.flags = Flags {

@@ -2,13 +2,14 @@
 
 use super::board::Numbers;
 use super::fault::{Fault, whole};
+use super::origin::{Origin, origin};
 use super::session::{Database, connect};
 use super::text::{int, uint};
 use super::{OpenError, Time};
 use kernel::ids::Millis;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio_postgres::{Client, Statement};
 
 /// The advisory lock of lane n is this and n: held for as long as the session lives.
@@ -36,6 +37,12 @@ pub(crate) struct Shared {
     pub(crate) time: Time,
     /// When this process wrote last.
     pub(crate) written: AtomicU64,
+    /// The database that this process works on, once it is connected.
+    pub(crate) origin: OnceLock<Origin>,
+    /// How far its durable log reached when this process looked last.
+    pub(crate) reached: AtomicU64,
+    /// Ends the process: what it knows was never in this database.
+    pub(crate) fatal: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 impl Lane {
@@ -47,6 +54,10 @@ impl Lane {
         let client = connect(&shared.database, "portage: writer", shared.database.lock).await?;
         let unreachable =
             |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
+        if let Err(why) = shared.same(&origin(&client).await.map_err(unreachable)?) {
+            (shared.fatal)(why.clone());
+            return Err(OpenError::Unsafe(why));
+        }
         let mut lane = 0;
         let sql = "SELECT pg_try_advisory_lock($1, $2)";
         loop {
@@ -78,6 +89,11 @@ impl Lane {
     /// Something was written at that time.
     pub(crate) fn written(&self, at: Millis) {
         self.shared.written.fetch_max(at, Ordering::AcqRel);
+    }
+
+    /// The database's durable log reaches so far.
+    pub(crate) fn reached(&self, lsn: u64) {
+        self.shared.reached.fetch_max(lsn, Ordering::AcqRel);
     }
 
     /// When any lane wrote last.

@@ -13,6 +13,7 @@ mod group;
 mod lane;
 mod migrate;
 mod needs;
+mod origin;
 mod outbox;
 mod patience;
 mod people;
@@ -61,6 +62,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Measurements.
     pub meter: Arc<dyn Meter>,
+    /// Ends the process: what it knows was never in the database that it is connected to now.
+    pub fatal: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 /// Why a database cannot be used.

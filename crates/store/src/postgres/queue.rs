@@ -11,8 +11,8 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::unit::{Op, Unit, Wrote};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// How many calls wait for a lane.
@@ -39,6 +39,9 @@ impl Queue {
             database: options.database.clone(),
             time: options.time.clone(),
             written: AtomicU64::new(0),
+            origin: OnceLock::new(),
+            reached: AtomicU64::new(0),
+            fatal: options.fatal.clone(),
         });
         let patience = Arc::new(Patience::default());
         let writers = Arc::new(Writers {

@@ -52,13 +52,18 @@ fn settings(database: &Database, lock: Duration) -> String {
     format!(
         "SET synchronous_commit = on; SET lock_timeout = {}; SET statement_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = \
-         'read committed'; SET plan_cache_mode = force_generic_plan; SET jit = off; \
+         'read committed'; SET jit = off; \
          SET client_min_messages = warning; SET timezone = 'UTC'",
         lock.as_millis(),
         database.statement.as_millis(),
         IDLE.as_millis()
     )
 }
+
+/// What a writer's statements look for has a key and an index, and the rows are few beside the table:
+/// a plan that was made when the table was empty must not read all of it ever after.
+const PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off";
 
 /// One connection of its own, with its settings; it ends when the client is dropped.
 ///
@@ -78,7 +83,10 @@ pub(crate) async fn connect(
             tracing::warn!(%fault, "a connection to the database ended");
         }
     });
-    client.batch_execute(&settings(database, lock)).await.map_err(unreachable)?;
+    client
+        .batch_execute(&format!("{}; {PLANS}", settings(database, lock)))
+        .await
+        .map_err(unreachable)?;
     Ok(client)
 }
 

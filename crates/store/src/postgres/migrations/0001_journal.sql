@@ -9,10 +9,10 @@ CREATE FUNCTION portage_now() RETURNS bigint LANGUAGE sql VOLATILE AS
   $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
 -- Breaks off a write whose statements changed other rows than were asked for.
-CREATE FUNCTION portage_expect(found bigint, asked bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION portage_expect(changed bigint, asked bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF found IS DISTINCT FROM asked THEN
-    RAISE EXCEPTION 'changed % rows of %', found, asked USING ERRCODE = 'PT001';
+  IF changed IS DISTINCT FROM asked THEN
+    RAISE EXCEPTION 'changed % rows of %', changed, asked USING ERRCODE = 'PT001';
   END IF;
 END $$;
 
