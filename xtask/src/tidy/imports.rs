@@ -23,7 +23,7 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 13] = [
+const TABLE: [Row; 14] = [
     Row { name: "kernel",  normal: Only(&["serde", "serde_json", "sha2", "thiserror", "ulid"]),                  dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["ledgers", "rusqlite", "sim", "store", "tempfile", "testbed", "tokio"]) },
@@ -34,8 +34,9 @@ const TABLE: [Row; 13] = [
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "testbed", normal: Only(&["tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
-    Row { name: "server",  normal: AllBut(&["sim", "testbed"]),                                                  dev: AllBut(&[]) },
+    Row { name: "server",  normal: AllBut(&["naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
+    Row { name: "naive",   normal: Only(&["deadpool-postgres", "tokio", "tokio-postgres", "uuid"]),              dev: Only(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
 ];
 

@@ -1,0 +1,85 @@
+//! `cargo xtask bench postgres`: transfers between Funding in PostgreSQL and Spot, beside the saga that
+//! a user would write and the bare statements, on one server in one run.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+mod bare;
+mod load;
+mod peers;
+mod probe;
+mod report;
+mod site;
+
+use clap::Parser;
+use load::Spread;
+use report::{Line, What};
+use site::Site;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What goes wrong ends the benchmark.
+type Outcome<T = ()> = Result<T, String>;
+
+#[derive(Debug, Parser)]
+#[command(about = "Durable transfers on PostgreSQL beside the naive saga and the bare statements")]
+struct Args {
+    /// How many are in flight, one row for each.
+    #[arg(long, value_delimiter = ',', default_value = "1,16,64,256,1024")]
+    levels: Vec<usize>,
+    /// Seconds for each row.
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Users that the money is spread over.
+    #[arg(long, default_value_t = 100_000)]
+    users: u64,
+    /// Where the cluster and the logs are made: on the disk that is to be measured, where an
+    /// unprivileged user may go.
+    #[arg(long, default_value = "/tmp")]
+    dir: PathBuf,
+    /// Who is measured.
+    #[arg(long, value_delimiter = ',', default_value = "naive,bare")]
+    rows: Vec<What>,
+    /// Connections of the naive saga; the best of them counts.
+    #[arg(long, value_delimiter = ',', default_value = "8,16,64")]
+    pools: Vec<usize>,
+    /// A look at whether it runs at all: its figures mean nothing.
+    #[arg(long)]
+    quick: bool,
+}
+
+fn main() -> Outcome {
+    let mut args = Args::parse();
+    if args.quick {
+        (args.levels, args.pools) = (vec![1, 64], vec![16]);
+        (args.seconds, args.users) = (1, 1_000);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|why| why.to_string())?;
+    runtime.block_on(measure(&args))
+}
+
+async fn measure(args: &Args) -> Outcome {
+    let folder = tempfile::tempdir_in(&args.dir);
+    let folder = folder.map_err(|why| format!("{}: {why}", args.dir.display()))?;
+    let sync = probe::fdatasync(folder.path()).map_err(|why| why.to_string())?;
+    println!("fdatasync of 8 KiB here: {} µs (median of 300)", sync.as_micros());
+    let site = Site::start(&args.dir)?;
+    let mut lines = Vec::new();
+    for what in &args.rows {
+        let subject = peers::Subject::open(*what, &site, args, folder.path())?;
+        if lines.is_empty() {
+            println!("{}", site.says(subject.database())?);
+        }
+        for spread in [Spread::Users(args.users), Spread::Hot] {
+            for level in &args.levels {
+                let run = subject.run(&site, spread, *level, Duration::from_secs(args.seconds));
+                lines.push(Line::show(*what, spread, *level, run.await?));
+            }
+        }
+    }
+    report::verdict(&lines);
+    Ok(())
+}
