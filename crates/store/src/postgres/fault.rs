@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     Locked,
     /// A row that we never wrote like this: somebody's SQL spoilt it.
     Damaged(&'static str),
+    /// No room; later there may be.
+    Full,
     /// Any other error: the database says that nothing was written.
     Failed(Arc<str>),
     /// The connection ended, or COMMIT failed: nobody knows.
@@ -32,6 +34,7 @@ impl Fault {
             Self::Refused(what) => Cause::because("STORE_REFUSED", what.clone()),
             Self::Locked => Cause::because("LOCKED", "somebody holds a row that it needs"),
             Self::Damaged(what) => Cause::because("STORE_DAMAGED", *what),
+            Self::Full => Cause::of("DISK_FULL"),
             Self::Failed(what) => Cause::because("STORE_FAILED", what.clone()),
             Self::Cut(what) => Cause::because("STORE_CUT", what.clone()),
         }
@@ -62,6 +65,8 @@ impl From<tokio_postgres::Error> for Fault {
             Self::Locked
         } else if *code == SqlState::UNIQUE_VIOLATION || code.code() == OTHER_ROWS {
             Self::Believed
+        } else if *code == SqlState::DISK_FULL {
+            Self::Full
         } else if ends_session(code) {
             Self::Cut(text)
         } else {

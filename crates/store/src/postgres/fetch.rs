@@ -36,10 +36,19 @@ pub(crate) struct Turn {
 
 impl Turn {
     fn begin(self) -> String {
-        let shared = if self.alone { "" } else { "_shared" };
-        let deeds = format!("; SELECT pg_advisory_xact_lock({DEEDS})");
-        let deeds = if self.deeds { deeds.as_str() } else { "" };
-        format!("BEGIN; SELECT pg_advisory_xact_lock{shared}({STANDING}){deeds}")
+        let mut sql = "BEGIN".to_owned();
+        if self.alone {
+            // whoever comes later waits behind this one: not for long, if somebody stands still
+            sql += &format!(
+                "; SET LOCAL lock_timeout = 100; SELECT pg_advisory_xact_lock({STANDING})"
+            );
+        } else {
+            sql += &format!("; SELECT pg_advisory_xact_lock_shared({STANDING})");
+        }
+        if self.deeds {
+            sql += &format!("; SELECT pg_advisory_xact_lock({DEEDS})");
+        }
+        sql
     }
 }
 

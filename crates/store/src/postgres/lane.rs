@@ -10,6 +10,7 @@ use kernel::ids::Millis;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio_postgres::{Client, Statement};
 
 /// The advisory lock of lane n is this and n: held for as long as the session lives.
@@ -46,12 +47,12 @@ pub(crate) struct Shared {
 }
 
 impl Lane {
-    /// Connects, and takes the first lane that nobody holds.
+    /// Connects, and takes the first lane that nobody holds; `lock`: the longest wait for a row.
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(crate) async fn open(shared: Arc<Shared>) -> Result<Self, OpenError> {
-        let client = connect(&shared.database, "portage: writer", shared.database.lock).await?;
+    pub(crate) async fn open(shared: Arc<Shared>, lock: Duration) -> Result<Self, OpenError> {
+        let client = connect(&shared.database, "portage: writer", lock).await?;
         let unreachable =
             |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
         if let Err(why) = shared.same(&origin(&client).await.map_err(unreachable)?) {

@@ -1,7 +1,7 @@
 //! Where a process hands over what is to be written.
 
 use super::batches::Batches;
-use super::lane::{Lane, Shared};
+use super::lane::Shared;
 use super::patience::Patience;
 use super::text;
 use super::work::{Item, Reply, Solo, Told, common, replies};
@@ -13,10 +13,14 @@ use kernel::ports::Fut;
 use kernel::unit::{Op, Unit, Wrote};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// How many calls wait for a lane.
 const WAITING: usize = 4_096;
+/// The longest that a lane waits for what it cannot leave out (a client's key that somebody is just
+/// writing): its neighbours wait with it.
+const BRIEF: Duration = Duration::from_millis(100);
 /// Connections that wait for what others hold.
 const PATIENT: usize = 2;
 
@@ -55,17 +59,19 @@ impl Queue {
         let (common, waiting) = mpsc::channel(WAITING);
         let (alone, solos) = mpsc::unbounded_channel();
         let waiting = Arc::new(Mutex::new(waiting));
+        let lock = options.database.lock;
+        let brief = if lock < BRIEF { lock } else { BRIEF };
         for _ in 0..options.database.writers {
-            let lane = Lane::open(shared.clone()).await?;
-            tokio::spawn(Hand::new(writers.clone(), lane).run(waiting.clone()));
+            let hand = Hand::open(writers.clone(), brief).await?;
+            tokio::spawn(hand.run(waiting.clone()));
         }
         for _ in 0..PATIENT {
-            let lane = Lane::open(shared.clone()).await?;
-            tokio::spawn(Hand::new(writers.clone(), lane).wait());
+            tokio::spawn(Hand::open(writers.clone(), lock).await?.wait());
         }
-        let lane = Lane::open(shared.clone()).await?;
-        shared.written.fetch_max(lane.latest().await?, Ordering::AcqRel);
-        tokio::spawn(Hand::new(writers, lane).alone(solos));
+        let mut hand = Hand::open(writers, lock).await?;
+        let latest = hand.latest().await?;
+        shared.written.fetch_max(latest, Ordering::AcqRel);
+        tokio::spawn(hand.alone(solos));
         Ok(Self { common, alone, shared, patience })
     }
 

@@ -67,9 +67,10 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// Nobody knows.
+    /// Nobody knows; or there was no room, and nothing is written.
     pub(crate) fn unknown(self, fault: &Fault) {
         match self {
+            Self::Unit(_, reply) if matches!(fault, Fault::Full) => reply.give(Wrote::Full),
             Self::Unit(_, reply) => reply.give(Wrote::Unknown(fault.cause())),
             Self::Leg(_, reply) => reply.give(Answer::Unknown(fault.cause())),
         }

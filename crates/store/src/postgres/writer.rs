@@ -1,6 +1,7 @@
 //! The lanes of this process at work: who takes which items, and what is done about a group that
 //! cannot be written as a whole.
 
+use super::OpenError;
 use super::batches::Batches;
 use super::fault::Fault;
 use super::fetch::Wait;
@@ -15,6 +16,7 @@ use kernel::table::Flows;
 use kernel::unit::{Key, Op, Put, Unit, Wrote};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Mutex, mpsc::Receiver, mpsc::UnboundedReceiver};
 
 /// The most items of one group: as many numbers as one block has (`transfer_blocks`).
@@ -38,11 +40,18 @@ pub(crate) struct Writers {
 pub(crate) struct Hand {
     writers: Arc<Writers>,
     lane: Option<Lane>,
+    /// The longest wait for a row.
+    lock: Duration,
 }
 
 impl Hand {
-    pub(crate) const fn new(writers: Arc<Writers>, lane: Lane) -> Self {
-        Self { writers, lane: Some(lane) }
+    /// Opens its lane.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn open(writers: Arc<Writers>, lock: Duration) -> Result<Self, OpenError> {
+        let lane = Lane::open(writers.shared.clone(), lock).await?;
+        Ok(Self { writers, lane: Some(lane), lock })
     }
 
     /// Takes everything that waits as one group, again and again.
@@ -92,10 +101,21 @@ impl Hand {
         let closed = self.lane.as_ref().is_none_or(|lane| lane.client.is_closed());
         if closed {
             self.lane = None;
-            let opened = Lane::open(self.writers.shared.clone()).await;
+            let opened = Lane::open(self.writers.shared.clone(), self.lock).await;
             self.lane = Some(opened.map_err(|fault| Fault::Cut(fault.to_string().into()))?);
         }
         self.lane.as_mut().ok_or(Fault::Cut("no connection".into()))
+    }
+
+    /// When any lane wrote last.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn latest(&mut self) -> Result<kernel::ids::Millis, OpenError> {
+        match &self.lane {
+            Some(lane) => lane.latest().await,
+            None => Ok(0),
+        }
     }
 
     /// Nobody knows what the session holds: the next write begins a new one.
@@ -171,7 +191,11 @@ impl Hand {
         fault: &Fault,
         waiting: &mut VecDeque<(Vec<Item>, Manner, u32)>,
     ) {
-        if items.len() > 1 {
+        if matches!(fault, Fault::Locked) && manner.wait == Wait::Lock {
+            // they all waited for one account's rows: whoever asked comes again
+            return items.into_iter().for_each(|item| item.unknown(fault));
+        }
+        if items.len() > 1 && !matches!(fault, Fault::Full) {
             let size = items.len().div_ceil(PARTS);
             let mut parts = Vec::new();
             while !items.is_empty() {
@@ -183,15 +207,16 @@ impl Hand {
             }
             return;
         }
-        let Some(item) = items.pop() else { return };
-        match fault {
-            Fault::Locked if manner.wait == Wait::Skip => self.writers.patience.add(vec![item]),
-            Fault::Refused(why) => self.refused(item, manner, why).await,
-            Fault::Locked
-            | Fault::Believed
-            | Fault::Damaged(_)
-            | Fault::Failed(_)
-            | Fault::Cut(_) => item.unknown(fault),
+        for item in items {
+            match fault {
+                Fault::Locked => self.writers.patience.add(vec![item]),
+                Fault::Refused(why) => self.refused(item, manner.clone(), why).await,
+                Fault::Believed
+                | Fault::Damaged(_)
+                | Fault::Full
+                | Fault::Failed(_)
+                | Fault::Cut(_) => item.unknown(fault),
+            }
         }
     }
 

@@ -12,7 +12,8 @@ const TOLD: &str = "webhooks";
 
 impl Alone<'_> {
     /// Writes a seal. The one before it is there, none of its number, and no lane is covered beyond
-    /// what it wrote: this transaction is alone, so nothing lower comes later.
+    /// what it wrote: a lane writes one row after the other, so nothing lower comes later, however
+    /// long a COMMIT is held back.
     pub(super) async fn seal(&self, seal: &Seal) -> Result<End<Result<(), Cause>>, Fault> {
         let sql = "SELECT coalesce(max(seal), 0) FROM audit_seals";
         let last: i64 = self.row(sql, &[]).await?.ok_or(Fault::Damaged("no seal"))?.try_get(0)?;

@@ -17,11 +17,14 @@ use super::flush::Statements;
 use super::lane::Lane;
 use super::needs::Needs;
 use super::text::int;
-use super::work::{Solo, Told};
+use super::work::{Solo, Told, Try};
 use super::writer::Hand;
 use kernel::answer::{Answer, Cause};
+use kernel::audit::seal::Seal;
+use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::table::Flows;
-use kernel::unit::{Put, Then, Unit, Wrote};
+use kernel::unit::{Key, Put, Then, Unit, Wrote};
+use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -33,84 +36,109 @@ pub(crate) struct Alone<'l> {
     board: Board,
 }
 
+/// What a transaction is filled by; it may be asked again.
+trait Fill: Sync {
+    /// Its answer.
+    type Said: Send;
+    fn fill(
+        &self,
+        alone: &mut Alone<'_>,
+    ) -> impl Future<Output = Result<End<Self::Said>, Fault>> + Send;
+}
+
+/// From now on webhooks are posted.
+struct Telling;
+
 /// What a transaction came to: kept, or taken back because of this.
 enum End<T> {
     Keep(T),
     Drop(T),
 }
 
+/// The first wait before a transaction is tried again; it doubles.
+const PAUSE: Duration = Duration::from_millis(20);
+/// So often is it tried: for some five seconds, after which a session that stands still is ended.
+const TRIES: u32 = 12;
+
 impl Hand {
     /// Runs it and answers.
     pub(crate) async fn solo(&mut self, solo: Solo) {
+        let (none, plain) = (Needs::default(), Turn::default());
         match solo {
             Solo::Unit(unit, reply) => {
-                let turn = turn(&unit);
                 let mut needs = Needs::default();
                 needs.unit(&unit, false);
                 needs.seats.append(&mut needs.fresh);
-                let mut done =
-                    self.transaction(&needs, turn, async |alone| alone.unit(&unit).await).await;
-                if let Err(Fault::Believed | Fault::Locked) = &done {
-                    done =
-                        self.transaction(&needs, turn, async |alone| alone.unit(&unit).await).await;
-                }
-                reply.give(done.unwrap_or_else(|fault| Wrote::Unknown(fault.cause())));
+                let done = self.insist(&needs, turn(&unit), &*unit);
+                reply.give(done.await.unwrap_or_else(|fault| match fault {
+                    Fault::Full => Wrote::Full,
+                    fault => Wrote::Unknown(fault.cause()),
+                }));
             }
             Solo::Fence(key, told) => {
                 let needs = Needs { legs: [key.id].into(), ..Needs::default() };
-                let done =
-                    self.transaction(&needs, Turn::default(), async |alone| alone.fence(key).await);
+                let done = self.insist(&needs, plain, &key);
                 tell(told, done.await.map(Ok));
             }
             Solo::Status(change, told) => {
-                let none = Needs::default();
-                let done = self
-                    .transaction(&none, Turn::default(), async |alone| alone.status(&change).await);
+                let done = self.insist(&none, plain, &change);
                 tell(told, done.await);
             }
             Solo::External(movement, told) => {
                 let purses = [(movement.user, movement.asset)].into();
                 let needs = Needs { purses, ..Needs::default() };
                 let turn = Turn { alone: false, deeds: true };
-                let done =
-                    self.transaction(&needs, turn, async |alone| alone.external(&movement).await);
+                let done = self.insist(&needs, turn, &movement);
                 tell(told, done.await.map(Ok));
             }
             Solo::Seal(seal, told) => {
-                let turn = Turn { alone: true, deeds: false };
-                let none = Needs::default();
-                let done = self.transaction(&none, turn, async |alone| alone.seal(&seal).await);
+                let done = self.insist(&none, plain, &seal);
                 tell(told, done.await);
             }
             Solo::Delivered(tried, told) => {
-                let none = Needs::default();
-                let done = self
-                    .transaction(&none, Turn::default(), async |alone| alone.tried(&tried).await);
+                let done = self.insist(&none, plain, &tried);
                 tell(told, done.await.map(Ok));
             }
             Solo::Telling(told) => {
-                let none = Needs::default();
-                let done =
-                    self.transaction(&none, Turn::default(), async |alone| alone.telling().await);
+                let done = self.insist(&none, plain, &Telling);
                 tell(told, done.await.map(Ok));
             }
         }
     }
 
-    /// One transaction; its answer counts, it is durable.
-    async fn transaction<T>(
+    /// Tries again where others were in the way and nothing was written.
+    async fn insist<F: Fill>(
         &mut self,
         needs: &Needs,
         turn: Turn,
-        fill: impl AsyncFnOnce(&mut Alone<'_>) -> Result<End<T>, Fault>,
-    ) -> Result<T, Fault> {
+        fill: &F,
+    ) -> Result<F::Said, Fault> {
+        let (mut tries, mut pause) = (1, PAUSE);
+        loop {
+            match self.transaction(needs, turn, fill).await {
+                Err(Fault::Believed | Fault::Locked) if tries < TRIES => {}
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            tries += 1;
+            pause = if pause < PAUSE * 32 { pause * 2 } else { pause };
+        }
+    }
+
+    /// One transaction; its answer counts, it is durable.
+    async fn transaction<F: Fill>(
+        &mut self,
+        needs: &Needs,
+        turn: Turn,
+        fill: &F,
+    ) -> Result<F::Said, Fault> {
         let writers = self.writers().clone();
         let lane = self.lane().await?;
         let filled = match lane.fetch(&writers.flows, needs, (Wait::Lock, turn)).await {
             Ok(board) => {
                 let worker = writers.batches.worker();
                 let mut alone = Alone { lane, flows: &writers.flows, worker, board };
-                match fill(&mut alone).await {
+                match fill.fill(&mut alone).await {
                     Ok(End::Keep(said)) => {
                         let flows = &writers.flows;
                         let (all, ended) =
@@ -174,14 +202,19 @@ impl Alone<'_> {
     fn at(&self) -> i64 {
         int(self.board.at)
     }
+}
 
-    async fn unit(&mut self, unit: &Unit) -> Result<End<Wrote>, Fault> {
+impl Fill for Unit {
+    type Said = Wrote;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Wrote>, Fault> {
+        let unit = self;
         for guard in &unit.guards {
-            if !self.holds(guard).await? {
+            if !alone.holds(guard).await? {
                 return Ok(End::Drop(Wrote::Lost(guard.clone())));
             }
         }
-        let wrote = match self.board.unit(self.flows, unit) {
+        let wrote = match alone.board.unit(alone.flows, unit) {
             Ok(wrote) => wrote,
             Err(Stop::Fault(fault)) => return Err(fault),
             Err(Stop::Locked | Stop::Again) => return Err(Fault::Locked),
@@ -194,13 +227,61 @@ impl Alone<'_> {
         });
         for then in std::iter::once(&unit.then).chain(chosen) {
             for put in &then.puts {
-                if let Some(no) = self.put(put).await? {
+                if let Some(no) = alone.put(put).await? {
                     return Ok(End::Drop(no));
                 }
             }
         }
-        self.mark(&unit.guards).await?;
+        alone.mark(&unit.guards).await?;
         Ok(End::Keep(wrote))
+    }
+}
+
+impl Fill for Key {
+    type Said = Stored;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Stored>, Fault> {
+        alone.fence(*self).await
+    }
+}
+
+impl Fill for StatusChange {
+    type Said = Result<bool, Cause>;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Self::Said>, Fault> {
+        alone.status(self).await
+    }
+}
+
+impl Fill for External {
+    type Said = Moved;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Moved>, Fault> {
+        alone.external(self).await
+    }
+}
+
+impl Fill for Seal {
+    type Said = Result<(), Cause>;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Self::Said>, Fault> {
+        alone.seal(self).await
+    }
+}
+
+impl Fill for Try {
+    type Said = ();
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<()>, Fault> {
+        alone.tried(self).await
+    }
+}
+
+impl Fill for Telling {
+    type Said = ();
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<()>, Fault> {
+        alone.telling().await
     }
 }
 
