@@ -78,6 +78,8 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         meter,
         settings,
         worker: WorkerId(rng.next()),
+        cores: Vec::new(),
+        retire: Arc::new(|_| ()),
     };
     let engine = Engine::start(parts).await.map_err(|e| e.to_string())?;
     let ours = Ours { engine, store, clock, rng, syncs, tasks };

@@ -124,6 +124,18 @@ impl Engine {
                     Why::Moves | Why::Later | Why::Freed => rest.moved.push(kept.record),
                 }
             }
+            Wrote::Lost(Guard::Owner { .. }) => {
+                self.retired();
+                match kept.why {
+                    Why::Opens(order) | Why::Parks(order) => {
+                        order.answer(Opening::Unknown(Cause::of("RETIRED")));
+                    }
+                    // whoever owns the core now goes on with it
+                    Why::Answered(_) | Why::Moves | Why::Later | Why::Freed => {
+                        self.release(kept.record.id);
+                    }
+                }
+            }
             Wrote::Lost(guard) => match kept.why {
                 // an id that exists or lies below the horizon: another one
                 Why::Opens(order) if matches!(guard, Guard::Fresh(_)) => {
@@ -250,8 +262,8 @@ impl Engine {
         let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
         for id in std::mem::take(&mut rest.lost) {
             match found(id) {
-                // whoever moved it may have died since: a keyed call may be made twice
-                Some(record) => rest.moved.push(record),
+                // where nobody else could have: a person did, and it goes on here
+                Some(record) => rest.moved.extend(self.let_go(record)),
                 None => {
                     self.release(id);
                 }

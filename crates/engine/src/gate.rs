@@ -7,11 +7,12 @@
 use crate::plan::Reach;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::people::Scope;
+use kernel::ports::clock::Clock;
 use kernel::ports::journal::Standing;
 use kernel::ports::ledger::Known;
 use kernel::record::{Account, Party, Record, System, Terms};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -98,16 +99,60 @@ pub(crate) struct Followed {
     pub lifted: bool,
 }
 
+/// A lease that never ends.
+const FOR_EVER: u64 = u64::MAX;
+
 /// The gate.
-#[derive(Debug, Default)]
 pub(crate) struct Gate {
     flags: Mutex<Flags>,
     changed: Notify,
     /// Something stands: whoever is in a hurry looks no further where nothing does.
     stops: AtomicBool,
+    clock: Arc<dyn Clock>,
+    /// Until when, by the clock's ticks, this worker is surely alive in the eyes of the others.
+    leased: AtomicU64,
+    /// Another process took over what runs in this one.
+    retired: AtomicBool,
 }
 
 impl Gate {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            flags: Mutex::default(),
+            changed: Notify::new(),
+            stops: AtomicBool::new(false),
+            clock,
+            leased: AtomicU64::new(FOR_EVER),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// The lease lasts until then, by the clock's ticks.
+    pub(crate) fn leased(&self, until: u64) {
+        let stale = self.stale();
+        self.leased.store(until, Ordering::SeqCst);
+        if stale {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// True where the others may take this worker for dead, and a HALT for obeyed: it makes no call
+    /// before it has renewed its lease.
+    fn stale(&self) -> bool {
+        let until = self.leased.load(Ordering::SeqCst);
+        self.retired() || (until != FOR_EVER && self.clock.ticks() >= until)
+    }
+
+    /// No call is begun any more, for good. True for the first to say so.
+    pub(crate) fn retire(&self) -> bool {
+        !self.retired.swap(true, Ordering::SeqCst)
+    }
+
+    /// True where no call is begun any more.
+    pub(crate) fn retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
     fn flags(&self) -> MutexGuard<'_, Flags> {
         self.flags.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -246,7 +291,7 @@ impl Gate {
     pub(crate) fn call(&self, flow: FlowId, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
         let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Ledger(ledger));
-        if flags.halted.is_some() || stands {
+        if flags.halted.is_some() || stands || self.stale() {
             return None;
         }
         flags.desks.get(&ledger).filter(|desk| desk.adopted).map(|desk| desk.known)
@@ -256,7 +301,7 @@ impl Gate {
     /// of the ledger allows it, whatever else stands.
     pub(crate) fn fence(&self, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
-        if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) {
+        if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) || self.stale() {
             return None;
         }
         flags.desks.get(&ledger).filter(|desk| desk.adopted).map(|desk| desk.known)

@@ -39,6 +39,7 @@ impl Engine {
                 self.parts.clock.sleep(1).await;
                 continue;
             };
+            self.lease.hear(&standing);
             self.know(&standing);
             if followed.resumed {
                 self.resumed();

@@ -31,6 +31,16 @@ impl Held {
         true
     }
 
+    /// It is in this process's hands.
+    pub(crate) fn has(&self, id: Id) -> bool {
+        self.held().contains_key(&id)
+    }
+
+    /// A newer record was left for whoever has this one in hand.
+    pub(crate) fn has_left(&self, id: Id) -> bool {
+        self.held().get(&id).is_some_and(Option::is_some)
+    }
+
     /// Takes back what was left.
     fn recall(&self, id: Id) {
         let mut held = self.held();
@@ -59,6 +69,8 @@ impl Engine {
             return false;
         }
         held.insert(id, None);
+        drop(held);
+        self.overtaken.forget(id);
         true
     }
 
@@ -94,6 +106,10 @@ impl Engine {
     /// Goes on with records that were written past whoever carries their transfers: those that wait
     /// here are replaced, and one in a hand finds the newer record when it comes back.
     pub(crate) async fn hand_over(self: &Arc<Self>, records: Vec<Record>) {
+        if !self.parts.settings.workers {
+            // they were freed, for the workers of other processes
+            return;
+        }
         let (here, mut ready): (Vec<Record>, Vec<Record>) =
             records.into_iter().partition(|record| self.held.leave(record));
         ready.retain(|record| self.hold(record.id));

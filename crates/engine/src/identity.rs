@@ -225,7 +225,8 @@ impl Engine {
         let mut puts = vec![Put::Adopt { ledger, known: actual }];
         let receipts = operations.into_iter().filter(|o| o.outcome != Outcome::Fenced);
         puts.extend(receipts.map(|operation| Put::Receipt { ledger, operation }));
-        let guards = vec![Guard::Incarnation { ledger, known: stored }];
+        let mut guards = vec![Guard::Incarnation { ledger, known: stored }];
+        guards.extend(self.plan.owner(ledger));
         let unit = Unit::guarded(guards, puts);
         match self.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
@@ -237,6 +238,10 @@ impl Engine {
                 ledger.name()
             )),
             Some(Wrote::Unknown(cause)) => Found::Later(cause),
+            Some(Wrote::Lost(Guard::Owner { .. })) => {
+                self.retired();
+                Found::Later(Cause::of("RETIRED"))
+            }
             Some(Wrote::Lost(_)) => Found::Later(Cause::of("ADOPTED_BY_ANOTHER")),
             Some(Wrote::Full) | None => Found::Later(Cause::of("FULL")),
         }

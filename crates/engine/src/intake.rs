@@ -194,6 +194,11 @@ impl Engine {
 
     /// No room in the ring: the transfer is opened where it begins and left to the scanner.
     async fn park(self: &Arc<Self>, record: Record, order: Order) {
+        self.commit(vec![self.parked(record, order)]).await;
+    }
+
+    /// Opens a transfer where it begins, for whichever worker asks the journal first.
+    fn parked(&self, record: Record, order: Order) -> Job {
         let mut planned =
             self.plan.open(&record, Reach::NoClaim, &Facts::new(), order.quota.as_ref());
         planned.leads.straight.due_at = Some(self.parts.journal.now());
@@ -203,7 +208,7 @@ impl Engine {
             error: None,
             hold: Hold::Free,
         });
-        self.commit(vec![Job::new(record, planned, Why::Parks(order))]).await;
+        Job::new(record, planned, Why::Parks(order))
     }
 
     /// Takes batches out of the ring and opens them.
@@ -215,6 +220,9 @@ impl Engine {
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.parts.meter.see(Seen::Queue { station: "intake", items: orders.len() });
             let open = |(record, order): (Record, Order)| {
+                if !self.parts.settings.workers {
+                    return self.parked(record, order);
+                }
                 let reach = self.reach(&record);
                 let planned = self.plan.open(&record, reach, &facts, order.quota.as_ref());
                 Job::new(record, planned, Why::Opens(order))

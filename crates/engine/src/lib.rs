@@ -16,8 +16,11 @@ mod held;
 mod identity;
 mod intake;
 mod late;
+mod lease;
 mod limits;
 mod order;
+mod overtaken;
+mod owner;
 mod pauses;
 mod plan;
 #[cfg(test)]
@@ -47,8 +50,10 @@ use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
 use kernel::retry::Backoff;
 use kernel::table::Flows;
+use lease::Lease;
 use limits::Paces;
 use order::Order;
+use overtaken::Overtaken;
 use plan::{Desk, Plan, Reach};
 use pulse::Pulses;
 use station::{Place, Station};
@@ -89,6 +94,11 @@ pub struct Settings {
     pub limits: Limits,
     /// Verdicts and the resume from HALT take effect when another person approves.
     pub four_eyes: bool,
+    /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
+    /// and whoever waits is told what those made of them.
+    pub workers: bool,
+    /// How long this worker's lease outlives its last renewal, where others share the journal.
+    pub lease_ms: Millis,
 }
 
 /// When a case opens; defaults are those of `spec/storage.md`.
@@ -152,6 +162,8 @@ impl Default for Settings {
             alerts: Alerts::default(),
             limits: Limits::default(),
             four_eyes: true,
+            workers: true,
+            lease_ms: 60_000,
         }
     }
 }
@@ -182,8 +194,14 @@ pub struct Parts {
     pub meter: Arc<dyn Meter>,
     /// Settings.
     pub settings: Settings,
-    /// This run of this process.
+    /// This run of this process, drawn at its start and never again. A store that is shared was
+    /// opened with the same one.
     pub worker: WorkerId,
+    /// The ledgers whose cores run inside this process, where others could open theirs over the same
+    /// journal: it takes them over at its start, or refuses to.
+    pub cores: Vec<LedgerId>,
+    /// Ends the process: another one took over a core that runs in it.
+    pub retire: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 /// A transfer that was opened, now or before.
@@ -220,6 +238,8 @@ pub struct Engine {
     /// Those of them that stand while others of their station go on.
     aside: Mutex<BTreeMap<Id, Record>>,
     wire: Wire,
+    lease: Lease,
+    overtaken: Overtaken,
     /// The last id that was minted.
     last: Mutex<Id>,
     /// So many transfers are open, as far as this process saw.
@@ -246,9 +266,14 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
-    /// its asset.
+    /// its asset; `OWNED` where another core than ours is at work, and nothing was touched.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
+        let begun = parts.clock.ticks();
+        let length = parts.settings.lease_ms;
+        let leased = parts.journal.alive(parts.worker, length, None).await?;
+        let lease = Lease::new(leased.ends);
         let standing = parts.journal.standing().await?;
+        let epochs = owner::taken_over(&parts, &standing).await?;
         limits::sound(&parts.settings.limits, &standing.assets)?;
         let counts = parts.journal.counts().await?;
         let cases = parts.journal.open_cases().await?;
@@ -258,6 +283,7 @@ impl Engine {
                 enlisted: enlist.is_some(),
                 holds: enlist.is_some_and(kernel::ports::ledger::Enlist::holds),
                 reversible: !parts.settings.irreversible.contains(&ledger.id()),
+                epoch: epochs.get(&ledger.id()).copied(),
             };
             (ledger.id(), desk)
         };
@@ -266,13 +292,15 @@ impl Engine {
         let (intake, orders) = mpsc::channel(parts.settings.ring);
         let engine = Arc::new(Self {
             plan,
-            gate: Gate::default(),
+            gate: Gate::new(parts.clock.clone()),
             intake,
             stations: Mutex::default(),
             waiting: Waiting::default(),
             held: Held::default(),
             aside: Mutex::default(),
             wire: Wire::default(),
+            lease,
+            overtaken: Overtaken::default(),
             last: Mutex::default(),
             open: AtomicU64::new(counts.iter().map(|count| count.transfers).sum()),
             full: AtomicBool::new(false),
@@ -287,7 +315,11 @@ impl Engine {
             checker: tokio::sync::Mutex::default(),
             parts,
         });
+        if leased.ends {
+            engine.leased(begun);
+        }
         engine.gate.follow(engine.gate.epoch(), &standing);
+        engine.lease.hear(&standing);
         engine.know(&standing);
         if let Some(reason) = &standing.halted {
             tracing::error!(%reason, "HALT stands until persons resume");
@@ -311,12 +343,17 @@ impl Engine {
         for ledger in self.outside() {
             spawn.spawn(Background::Pulse.task(), Box::pin(self.clone().run_pulse(ledger)));
         }
+        if self.lease.ends() {
+            spawn.spawn(Background::Lease.task(), Box::pin(self.clone().run_lease()));
+        }
         spawn.spawn(Background::Watch.task(), Box::pin(self.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.clone().run_waker()));
         spawn.spawn(Background::Intake.task(), Box::pin(self.clone().run_intake(orders)));
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
-        spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));
+        if self.parts.settings.workers {
+            spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));
+        }
     }
 
     /// A transfer with its history.
@@ -400,7 +437,8 @@ impl Engine {
     }
 
     /// Takes nothing new in, and returns when what is in this process's hands has ended, or stands
-    /// still, or after `most` milliseconds. Whatever is left goes on at the next start.
+    /// still, or after `most` milliseconds. Whatever is left goes on at the next start, or at another
+    /// worker at once.
     pub async fn drain(&self, most: Millis) {
         self.gate.drain();
         let (mut left, step) = (most, 20);
@@ -408,6 +446,7 @@ impl Engine {
             self.parts.clock.sleep(step).await;
             left = left.saturating_sub(step);
         }
+        self.leave().await;
     }
 
     /// How far a unit of this record may go in one write.

@@ -39,6 +39,8 @@ pub(crate) struct Desk {
     pub holds: bool,
     /// It can give back what it withdrew.
     pub reversible: bool,
+    /// Its core runs in this process, which took it over so often.
+    pub epoch: Option<u64>,
 }
 
 /// What a unit leads to: straight on, or by the answer of its fork.
@@ -71,11 +73,13 @@ struct Way {
     moves: bool,
     /// The refusal that is put with the head.
     error: Option<Evidence>,
+    /// Who must own the cores that it claims at, or stores a receipt of.
+    owners: Vec<Guard>,
 }
 
 impl Way {
     fn from(head: Head) -> Self {
-        Self { head, then: Then::default(), moves: false, error: None }
+        Self { head, then: Then::default(), moves: false, error: None, owners: Vec::new() }
     }
 }
 
@@ -108,6 +112,11 @@ impl Plan {
 
     fn desk(&self, ledger: LedgerId) -> Option<Desk> {
         self.desks.get(&ledger).copied()
+    }
+
+    /// What guards claims at a ledger and its receipts, where its core runs in this process.
+    pub(crate) fn owner(&self, ledger: LedgerId) -> Option<Guard> {
+        self.desk(ledger)?.epoch.map(|epoch| Guard::Owner { ledger, epoch })
     }
 
     pub(crate) fn enlisted(&self, ledger: LedgerId) -> bool {
@@ -155,7 +164,8 @@ impl Plan {
         let mut opened = record.clone();
         opened.head = way.head;
         way.then.puts.insert(0, Put::Open(opened));
-        let mut guards = vec![Guard::NotHalted, Guard::Fresh(record.id)];
+        let mut guards = way.owners;
+        guards.extend([Guard::NotHalted, Guard::Fresh(record.id)]);
         if let Some(binding) = &record.terms.binding {
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
             guards.push(Guard::Unbound { flow: record.flow, scope, key });
@@ -195,7 +205,10 @@ impl Plan {
         } else {
             self.go(record, &mut way, (via, to), None);
         }
-        self.receipt(record, answer, &mut way.then);
+        if let Some((ledger, operation)) = self.operation(record, answer) {
+            way.owners.extend(self.owner(ledger));
+            way.then.puts.push(Put::Receipt { ledger, operation });
+        }
         Some(self.sealed(record, way, reach, facts))
     }
 
@@ -282,12 +295,6 @@ impl Plan {
             && self.desk(source).is_some_and(|desk| !desk.reversible)
     }
 
-    /// The answer of a ledger outside the journal's database, as a row.
-    fn receipt(&self, record: &Record, answer: &Answer, then: &mut Then) {
-        let found = self.operation(record, answer);
-        then.puts.extend(found.map(|(ledger, operation)| Put::Receipt { ledger, operation }));
-    }
-
     /// What a ledger outside the journal's database says that it holds, by its answer to a record's
     /// call.
     pub(crate) fn operation(
@@ -325,7 +332,8 @@ impl Plan {
                 keep(&mut then.puts, &error);
             }
         }
-        let mut guards = vec![stands_at(record)];
+        let mut guards = way.owners;
+        guards.push(stands_at(record));
         if way.moves {
             guards.push(Guard::NotHalted);
         }
@@ -347,6 +355,8 @@ impl Plan {
             match table.step(way.head.state) {
                 Step::Claim { to } if reach != Reach::NoClaim && !table.sends(to) => {
                     way.moves = true;
+                    let called = table.makes(to).and_then(|act| self.ledger_of(record, act));
+                    way.owners.extend(called.and_then(|ledger| self.owner(ledger)));
                     self.go(record, way, (Via::Claim, to), None);
                 }
                 Step::Decide { rule, yes, no } => {
@@ -396,8 +406,10 @@ impl Plan {
             on.then.puts.push(put(record, on.head, None));
             on
         };
-        let done = side(Via::Done, done);
-        let rejected = rejected.map(|to| side(Via::Rejected, to));
+        let mut done = side(Via::Done, done);
+        way.owners.append(&mut done.owners);
+        let mut rejected = rejected.map(|to| side(Via::Rejected, to));
+        rejected.iter_mut().for_each(|other| way.owners.append(&mut other.owners));
         let heads = (Some(done.head), rejected.as_ref().map(|way| way.head));
         way.then.fork = Some(Box::new(Fork {
             ledger,

@@ -10,8 +10,8 @@ use kernel::unit::{Guard, Hold, Put, Then};
 use std::sync::Arc;
 
 fn plan(reversible: bool) -> Plan {
-    let funding = Desk { enlisted: true, holds: true, reversible };
-    let spot = Desk { enlisted: false, holds: false, reversible };
+    let funding = Desk { enlisted: true, holds: true, reversible, epoch: None };
+    let spot = Desk { enlisted: false, holds: false, reversible, epoch: None };
     let desks = [(LedgerId::FUNDING, funding), (LedgerId::SPOT, spot)].into();
     Plan { flows: Arc::new(flows::registry()), desks }
 }

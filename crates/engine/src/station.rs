@@ -150,7 +150,7 @@ impl Engine {
                     self.parts.clock.sleep(self.parts.settings.backoff.base).await;
                 }
                 Some(now) => {
-                    let freed = self.advance(vec![now]);
+                    let freed = self.advance(self.let_go(now).into_iter().collect());
                     return self.commit(freed).await;
                 }
                 None => {

@@ -25,6 +25,8 @@ pub enum Background {
     Pulse,
     /// Tells callers of ends that another worker brought about. Without it they wait in vain.
     Waker,
+    /// Renews this worker's lease. Without it others take over what it holds.
+    Lease,
     /// Does what a person asked for, whether or not the person waits for it.
     Deed,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
@@ -45,6 +47,7 @@ impl Background {
             Self::Watch => ("watch", Fate::EndsProcess),
             Self::Pulse => ("pulse", Fate::EndsProcess),
             Self::Waker => ("waker", Fate::EndsProcess),
+            Self::Lease => ("lease", Fate::EndsProcess),
             Self::Deed => ("deed", Fate::EndsWhenDone),
             Self::Horizon => ("horizon", Fate::EndsProcess),
         };

@@ -42,15 +42,17 @@ impl Waiting {
         self.bell.notify_one();
     }
 
-    /// Those whose transfer somebody has waited for since then or longer, at most so many; nothing
-    /// where nobody waits at all.
-    pub(crate) fn patient(&self, since: u64, most: usize) -> Option<Vec<Id>> {
+    /// Those whose transfer somebody has waited for since then or longer, or that is elsewhere, at
+    /// most so many; nothing where nobody waits at all.
+    fn asked(&self, since: u64, elsewhere: impl Fn(Id) -> bool, most: usize) -> Option<Vec<Id>> {
         let ears = self.ears();
         if ears.is_empty() {
             return None;
         }
-        let long = ears.iter().filter(|(_, waiting)| waiting.since <= since);
-        Some(long.map(|(id, _)| *id).take(most).collect())
+        let listens = |waiting: &Ears| waiting.ears.iter().any(|ear| !ear.is_closed());
+        let due = |id: Id, waiting: &Ears| waiting.since <= since || elsewhere(id);
+        let asked = ears.iter().filter(|(id, waiting)| due(**id, waiting) && listens(waiting));
+        Some(asked.map(|(id, _)| *id).take(most).collect())
     }
 
     /// Waits until somebody came since the last time.
@@ -76,19 +78,21 @@ impl Waiting {
     }
 }
 
-/// Whoever has waited for so long may wait for a transfer that another worker ended, in nanoseconds.
+/// Whoever has waited for so long for a transfer in our hands may wait for one that another worker
+/// ended, in nanoseconds. For one that is in no hands of ours the journal is asked at once.
 const LONG: u64 = 100_000_000;
-/// How often the journal is asked for those, in milliseconds.
-const ASK: u64 = 50;
-/// So many transfers are asked for at once.
-const AT_ONCE: usize = 1_000;
+/// How often the journal is asked for all of those, in milliseconds (`design.md` §4).
+const ASK: u64 = 20;
+/// So many transfers are asked for in one statement.
+const AT_ONCE: usize = 10_000;
 
 impl Engine {
     /// Tells callers of the ends that this process did not see.
     pub(crate) async fn run_waker(self: Arc<Self>) {
         loop {
             let long = self.parts.clock.ticks().saturating_sub(LONG);
-            let Some(ids) = self.waiting.patient(long, AT_ONCE) else {
+            let elsewhere = |id| !self.held.has(id);
+            let Some(ids) = self.waiting.asked(long, elsewhere, AT_ONCE) else {
                 self.waiting.come().await;
                 continue;
             };

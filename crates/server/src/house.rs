@@ -2,7 +2,7 @@
 
 use crate::auth::key;
 use crate::backup::{Desk, Source};
-use crate::cli::exit::{Exit, Fault};
+use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
 use crate::metrics::Metrics;
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
@@ -124,6 +124,9 @@ impl House {
             meter,
             settings: config.engine_settings(),
             worker: WorkerId(self.rng.next()),
+            // the folder's lock says whose they are
+            cores: Vec::new(),
+            retire: exit::fatal(Exit::TempFail),
         };
         let failed = |cause: Cause| {
             let exit = if cause.class == "BAD_LIMIT" { Exit::Config } else { Exit::Io };

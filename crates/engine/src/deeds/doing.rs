@@ -88,6 +88,10 @@ impl Engine {
             Some(Wrote::Lost(Guard::Pending(_))) => {
                 Err(Objection::NotPossible("somebody has just decided".to_owned()).into())
             }
+            Some(Wrote::Lost(Guard::Owner { .. })) => {
+                self.retired();
+                Err(Cause::of("RETIRED").into())
+            }
             Some(Wrote::Lost(guard)) => Ok(Err(guard)),
             Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
             Some(Wrote::Unknown(cause)) => self.after_all(doing, cause).await,

@@ -121,9 +121,12 @@ impl Engine {
         Ok((outcome, at))
     }
 
-    /// Whether everything ended that had begun; waited for as long as for an opening.
+    /// Whether everything ended that had begun, at every live worker; waited for as long as for an opening.
     pub(super) async fn wire_is_quiet(&self) -> bool {
-        let quiet = self.wire.quiet(self.wire.mark());
+        let quiet = async {
+            self.wire.quiet(self.wire.mark()).await;
+            self.others_obey().await;
+        };
         let patience = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
         match race(quiet, patience).await {
             First::Left(()) => true,

@@ -65,13 +65,28 @@ impl Engine {
     ) -> Result<(Outcome, Millis), Stop> {
         let (mut record, outcome, at) = self
             .touched(doing, id, outcome, |record| {
-                let head = now(record.head);
-                vec![Put::Head { id, head, error: None, hold: Hold::Mine }]
+                let mut put =
+                    Put::Head { id, head: now(record.head), error: None, hold: Hold::Mine };
+                self.for_others(record, &mut put);
+                vec![put]
             })
             .await?;
         record.head = now(record.head);
         self.hand_over(vec![record]).await;
         Ok((outcome, at))
+    }
+
+    /// Where no workers run here, those of other processes go on with what was written.
+    pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
+        if self.parts.settings.workers {
+            return;
+        }
+        if let Put::Head { head, hold, .. } = put
+            && !self.plan.table(record.flow).ends(head.state)
+        {
+            head.due_at = Some(self.parts.journal.now());
+            *hold = Hold::Free;
+        }
     }
 
     pub(super) async fn hasten(

@@ -203,6 +203,8 @@ impl House {
             meter: self.gauges.clone(),
             settings: self.settings.clone(),
             worker: WorkerId(Chance.next()),
+            cores: Vec::new(),
+            retire: Arc::new(|what| panic!("{what}")),
         });
         engine.await.expect("the engine starts")
     }

@@ -19,6 +19,7 @@ mod locks;
 mod machine;
 mod pauses;
 mod reopened;
+mod roles;
 mod seen;
 mod tamper;
 mod verdicts;

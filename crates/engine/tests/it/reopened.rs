@@ -145,6 +145,8 @@ async fn whoever_notices_leads_to_adoption() {
     for hour in 1..3_u64 {
         let before = house.known().await.expect("it is known").incarnation;
         house.reopen_spot().await;
+        // whoever asks whether it answers has asked since, and does not call it silent for hours
+        tokio::time::sleep(Duration::from_millis(100)).await;
         // the horizon's task is the only one that calls now
         house.clock.forward(hour * 7_200_000);
         for _ in 0..400 {

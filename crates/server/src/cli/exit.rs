@@ -1,6 +1,8 @@
 //! Exit codes of sysexits, and the fault that carries one.
 
+use crate::ports::Fatal;
 use client::Error;
+use std::sync::Arc;
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,14 @@ impl Exit {
             Self::Config => 78,
         }
     }
+}
+
+/// Ends the process on the spot: nothing may be answered after it.
+pub(crate) fn fatal(exit: Exit) -> Fatal {
+    Arc::new(move |what| {
+        tracing::error!("{what}; ending: what was acknowledged is durable");
+        std::process::exit(exit.code());
+    })
 }
 
 /// Why a command failed.

@@ -1,6 +1,6 @@
 //! `portage serve`: opens the folder, starts the engine, answers until it is told to stop.
 
-use super::exit::{Exit, Fault};
+use super::exit::{Exit, Fault, fatal};
 use super::{Global, show};
 use crate::auth::keys::{Keys, Rhythm};
 use crate::auth::source::Source;
@@ -14,7 +14,7 @@ use crate::http::{self, App};
 use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
 use crate::outward;
-use crate::ports::{Fatal, Tasks};
+use crate::ports::Tasks;
 use crate::shutdown::Signals;
 use crate::telemetry;
 use crate::webhooks::WEBHOOKS;
@@ -70,14 +70,6 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let served = runtime.block_on(serve(&config));
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
-}
-
-/// Ends the process on the spot: nothing may be answered after it.
-pub(super) fn fatal(exit: Exit) -> Fatal {
-    Arc::new(move |what| {
-        tracing::error!("{what}; ending: what was acknowledged is durable");
-        std::process::exit(exit.code());
-    })
 }
 
 async fn serve(config: &Config) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! `portage spot serve`: the Spot core of a folder as a ledger of its own, for servers elsewhere.
 
-use super::exit::{Exit, Fault};
-use super::serve::{CERTIFICATE, GRACE, bound, fatal};
+use super::exit::{Exit, Fault, fatal};
+use super::serve::{CERTIFICATE, GRACE, bound};
 use super::{Global, show};
 use crate::auth::key;
 use crate::config::Config;

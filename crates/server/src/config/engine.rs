@@ -7,6 +7,8 @@ section! {
     Engine {
         /// Places in the ring before each station.
         ring: usize = 10_000,
+        /// Transfers are carried in this process. Off: it opens them for the workers of others.
+        workers: bool = true,
         /// How often due rows are looked for.
         scan_interval_ms: u64 = 1_000,
         /// How long a worker's hold on a row outlives its last renewal, by the journal's clock.

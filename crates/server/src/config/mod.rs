@@ -137,6 +137,8 @@ impl Config {
                 warn_per_minute: self.limits.warn_per_minute,
             },
             four_eyes: self.ops.four_eyes,
+            workers: self.engine.workers,
+            lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
         }
     }
 }

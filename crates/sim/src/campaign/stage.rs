@@ -202,6 +202,7 @@ impl Stage {
 
     fn parts(&self, journal: Arc<dyn Journal>) -> Parts {
         let (sim, trace) = (self.sim.clone(), self.trace.clone());
+        let crash = sim.crash();
         let spoiling = Spoiling {
             inner: journal,
             weather: self.writes.clone(),
@@ -226,6 +227,8 @@ impl Stage {
             meter: Arc::new(NoMeter),
             settings: self.settings.clone(),
             worker: WorkerId(self.lives),
+            cores: Vec::new(),
+            retire: Arc::new(move |what| crash(&what)),
         }
     }
 }

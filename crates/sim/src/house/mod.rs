@@ -110,6 +110,7 @@ impl House {
         let (opened, spot) = self.sim.block_on(begin)?.map_err(refused)?;
         let ledgers = vec![opened.funding.clone(), spot];
         self.lead(&ledgers);
+        let crash = self.sim.crash();
         let parts = Parts {
             flows: self.flows.clone(),
             journal: opened.journal.clone(),
@@ -120,6 +121,8 @@ impl House {
             meter: Arc::new(NoMeter),
             settings: self.settings.clone(),
             worker: WorkerId(self.lives),
+            cores: Vec::new(),
+            retire: Arc::new(move |what| crash(&what)),
         };
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(Process { engine, opened, ledgers })

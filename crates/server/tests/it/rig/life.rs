@@ -153,6 +153,8 @@ impl Machine {
                 ..Settings::default()
             },
             worker: WorkerId(worker + 1),
+            cores: Vec::new(),
+            retire: Arc::new(|what| panic!("{what}")),
         }
     }
 

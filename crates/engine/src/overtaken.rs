@@ -1,0 +1,87 @@
+//! Transfers that another worker moved while they were in this one's hands: they are let go without a
+//! word, and looked after from afar.
+//!
+//! The journal brings what a dead worker held. But a unit of our own, of which nobody heard, may have
+//! been the one that moved them: then the journal takes them for ours. So what stands still for
+//! longer than any lease lasts is taken up again.
+
+use crate::Engine;
+use kernel::answer::Cause;
+use kernel::ids::{Id, Millis};
+use kernel::record::Record;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Nanoseconds of a millisecond.
+const NANOS: u64 = 1_000_000;
+/// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
+const LONGER: Millis = 5_000;
+/// More are carried on here, as if nobody had moved them.
+const MOST: usize = 100_000;
+/// So many are read at once.
+const PAGE: usize = 1_000;
+
+/// Each with the version that it was seen with, and since when, by the clock's ticks.
+#[derive(Debug, Default)]
+pub(crate) struct Overtaken(Mutex<BTreeMap<Id, (u32, u64)>>);
+
+impl Overtaken {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (u32, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is in this worker's hands again.
+    pub(crate) fn forget(&self, id: Id) {
+        self.all().remove(&id);
+    }
+}
+
+impl Engine {
+    /// A record that another worker may have moved, as it stands now; some where it goes on here.
+    pub(crate) fn let_go(&self, record: Record) -> Option<Record> {
+        let left = self.held.has_left(record.id);
+        if !self.lease.ends() || left || self.overtaken.all().len() >= MOST {
+            return Some(record);
+        }
+        if self.plan.table(record.flow).ends(record.head.state) {
+            // whoever moved it there has counted its end
+            self.closed(record.id);
+            self.waiting.tell(record);
+            return None;
+        }
+        let seen = (record.head.version, self.parts.clock.ticks());
+        self.overtaken.all().insert(record.id, seen);
+        self.release(record.id);
+        None
+    }
+
+    /// Looks at all of them; those that nobody moved for long go on here.
+    pub(crate) async fn look_at_overtaken(self: &Arc<Self>) -> Result<(), Cause> {
+        let ids: Vec<Id> = self.overtaken.all().keys().copied().collect();
+        let long = self.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(NANOS);
+        for page in ids.chunks(PAGE) {
+            let found = self.parts.journal.get(page.to_vec()).await?;
+            let now = self.parts.clock.ticks();
+            let mut back = Vec::new();
+            for record in found {
+                if self.plan.table(record.flow).ends(record.head.state) {
+                    self.overtaken.forget(record.id);
+                    self.waiting.tell(record);
+                    continue;
+                }
+                let mut all = self.overtaken.all();
+                let Some((version, since)) = all.get_mut(&record.id) else { continue };
+                if *version != record.head.version {
+                    (*version, *since) = (record.head.version, now);
+                } else if now.saturating_sub(*since) > long {
+                    all.remove(&record.id);
+                    back.push(record);
+                }
+            }
+            if !back.is_empty() {
+                self.hand_over(back).await;
+            }
+        }
+        Ok(())
+    }
+}

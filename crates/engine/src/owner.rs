@@ -1,0 +1,90 @@
+//! The owner of a core that runs inside this process (`ledgers.md` §2): an epoch, raised at its
+//! start, guards every unit that claims at the core or stores a receipt of it.
+
+use crate::{Engine, Parts};
+use kernel::answer::Cause;
+use kernel::ids::LedgerId;
+use kernel::ports::journal::Standing;
+use kernel::ports::ledger::{Heard, Identity};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::BTreeMap;
+
+/// The epoch of who owns nothing: no unit that claims at the core is written.
+const NEVER: u64 = 1 << 62;
+/// So often a start looks again at who owns the core, where others take it at the same moment.
+const TRIES: usize = 100;
+
+/// Takes over the cores of this process, each with its epoch.
+///
+/// # Errors
+/// `OWNED`: another one is at work. Otherwise the cause for which nobody knows.
+pub(crate) async fn taken_over(
+    parts: &Parts,
+    standing: &Standing,
+) -> Result<BTreeMap<LedgerId, u64>, Cause> {
+    let mut epochs = BTreeMap::new();
+    for ledger in &parts.cores {
+        let found = parts.ledgers.iter().find(|port| port.id() == *ledger);
+        let port = found.ok_or(Cause::of("NO_LEDGER"))?;
+        let identity = match port.hello().await {
+            Heard::Said(known, ()) | Heard::Wrong(known) => known.identity,
+            Heard::Nothing(cause) => return Err(cause),
+        };
+        epochs.insert(*ledger, take_over(parts, standing.clone(), *ledger, identity).await?);
+    }
+    Ok(epochs)
+}
+
+async fn take_over(
+    parts: &Parts,
+    mut standing: Standing,
+    ledger: LedgerId,
+    identity: Identity,
+) -> Result<u64, Cause> {
+    for _ in 0..TRIES {
+        let owner = standing.owners.iter().find(|owner| owner.ledger == ledger);
+        if let Some(owner) = owner
+            && owner.worker == parts.worker
+            && owner.identity == identity
+        {
+            return Ok(owner.epoch);
+        }
+        if owner.is_some_and(|owner| owner.identity != identity && owner.lives) {
+            let why = format!("another process owns the {} core of this journal", ledger.name());
+            return Err(Cause::because("OWNED", why));
+        }
+        let adopted = standing.ledgers.iter().find(|(known, _)| *known == ledger);
+        if adopted.is_some_and(|(_, known)| known.identity != identity) {
+            // nobody lives who owns the right one: whoever looks at its identity halts
+            return Ok(NEVER);
+        }
+        let epoch = owner.map_or(0, |owner| owner.epoch);
+        let guard = Guard::Owner { ledger, epoch };
+        let own = Put::Own { ledger, worker: parts.worker, identity };
+        let wrote = parts.journal.write(vec![Unit::guarded(vec![guard], vec![own])]).await;
+        match wrote.first() {
+            Some(Wrote::Written(_)) => {
+                let epoch = epoch.saturating_add(1);
+                tracing::info!(ledger = ledger.name(), epoch, "the core is ours");
+                return Ok(epoch);
+            }
+            Some(Wrote::Lost(_) | Wrote::Unknown(_)) => {}
+            Some(Wrote::Full) | None => return Err(Cause::of("FULL")),
+        }
+        parts.clock.sleep(parts.settings.backoff.base).await;
+        standing = parts.journal.standing().await?;
+    }
+    Err(Cause::of("OWNER_UNCLEAR"))
+}
+
+impl Engine {
+    /// Another process took over a core of this one: nothing is begun here any more, and the process
+    /// ends.
+    pub(crate) fn retired(&self) {
+        if self.gate.retire() {
+            (self.parts.retire)(
+                "another process took over a core that runs in this one".to_owned(),
+            );
+        }
+    }
+}
