@@ -7,6 +7,9 @@ use tokio_postgres::error::SqlState;
 /// Our own code: a statement of ours changed other rows than were asked for.
 const OTHER_ROWS: &str = "PT001";
 
+/// What somebody asked for is taken: to look again changes nothing.
+const SYMBOL: &str = "assets_tb_symbol_key";
+
 /// Why a transaction did not happen, or why nobody knows whether it did.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
@@ -41,6 +44,12 @@ impl Fault {
     }
 }
 
+impl From<Fault> for Cause {
+    fn from(fault: Fault) -> Self {
+        fault.cause()
+    }
+}
+
 /// The error with its SQLSTATE and what the database says beside it, on one line.
 pub(crate) fn whole(error: &tokio_postgres::Error) -> Arc<str> {
     let text = match error.as_db_error() {
@@ -58,7 +67,8 @@ impl From<tokio_postgres::Error> for Fault {
     fn from(error: tokio_postgres::Error) -> Self {
         let text = whole(&error);
         let Some(code) = error.code() else { return Self::Cut(text) };
-        if *code == SqlState::CHECK_VIOLATION {
+        let constraint = error.as_db_error().and_then(|db| db.constraint());
+        if *code == SqlState::CHECK_VIOLATION || constraint == Some(SYMBOL) {
             Self::Refused(text)
         } else if *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::T_R_DEADLOCK_DETECTED
         {

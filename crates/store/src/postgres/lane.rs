@@ -17,7 +17,6 @@ use tokio_postgres::{Client, Statement};
 const LANE: i32 = 0x506f_7274;
 
 /// See the module.
-#[expect(missing_debug_implementations, reason = "a connection has none")]
 pub(crate) struct Lane {
     pub(crate) client: Client,
     pub(crate) lane: i32,
@@ -32,7 +31,6 @@ pub(crate) struct Lane {
 }
 
 /// What every lane of a process needs.
-#[expect(missing_debug_implementations, reason = "ports have none")]
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) time: Time,

@@ -3,8 +3,11 @@
 use super::OpenError;
 use super::fault::whole;
 use super::session::{Database, connect};
+use super::text::small;
+use kernel::money::Asset;
 use sha2::{Digest, Sha256};
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 /// One step from a shape of the tables to the next.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +85,9 @@ async fn run(client: &Client, step: &Migration) -> Result<(), tokio_postgres::Er
     let done = async {
         client.batch_execute(begin).await?;
         client.batch_execute(step.sql).await?;
+        if step.number == 1 {
+            fresh(client).await?;
+        }
         let note = "INSERT INTO portage_migrations (number, name, checksum) VALUES ($1, $2, $3)";
         client.execute(note, &[&step.number, &step.name, &step.checksum()]).await?;
         client.batch_execute("COMMIT").await
@@ -92,6 +98,23 @@ async fn run(client: &Client, step: &Migration) -> Result<(), tokio_postgres::Er
         let _over = client.batch_execute("ROLLBACK").await;
     }
     done
+}
+
+/// What a fresh store knows: who it is, drawn once, and the first assets.
+async fn fresh(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let identity = "INSERT INTO service_state VALUES \
+                    ('identity', replace(gen_random_uuid()::text, '-', ''), 1, 0)";
+    client.batch_execute(identity).await?;
+    let sql = "INSERT INTO assets_tb VALUES ($1, $2, $3, $4, $5, ($6::text)::numeric, NULL, NULL)";
+    for asset in Asset::fresh() {
+        let (id, precision) = (small(asset.id.0), i16::from(asset.precision));
+        let (status, min) = (asset.status.name(), asset.min.0.to_string());
+        let symbol: &str = &asset.symbol;
+        let row: [&(dyn ToSql + Sync); 6] =
+            [&id, &symbol, &precision, &status, &asset.transferable, &min];
+        client.execute(sql, &row).await?;
+    }
+    Ok(())
 }
 
 async fn looked(client: &Client) -> Result<State, tokio_postgres::Error> {

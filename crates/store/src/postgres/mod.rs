@@ -3,36 +3,51 @@
 //! Each process writes through a few connections, its *lanes*, each taking everything that waits as
 //! one transaction; readers have connections of their own.
 
+mod ask;
+mod attempts;
+mod audit;
 mod batches;
 mod board;
 mod decide;
+mod deeds;
+mod due;
 mod fault;
 mod fetch;
 mod flush;
+mod funding;
 mod group;
+mod journal;
 mod lane;
 mod migrate;
 mod needs;
+mod office;
 mod origin;
 mod outbox;
 mod patience;
 mod people;
 mod queue;
+mod read;
 mod rows;
+mod safe;
 mod session;
+mod snapshot;
 mod solo;
+mod standing;
+mod sums;
 mod text;
+mod watch;
 mod work;
+mod workers;
 mod writer;
 
+pub use funding::Funding;
+pub use journal::Postgres;
 pub use migrate::{Migration, State, migrate, state};
+pub use safe::check;
 pub use session::Database;
 
-use fault::Fault;
-use kernel::answer::Cause;
-use kernel::ids::{Millis, WorkerId};
+use kernel::ids::WorkerId;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::Identity;
 use kernel::ports::meter::Meter;
 use kernel::table::Flows;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::work::Item;
 use kernel::ids::{AssetId, FlowId, Id, UserId};
 use kernel::people::{Count, Day};
-use kernel::record::Account;
+use kernel::record::{Account, Record};
 use kernel::unit::{Guard, Op, Put, Then, Unit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,6 +35,17 @@ pub(crate) struct Needs {
     pub(crate) opens: u64,
 }
 
+/// What a unit opens.
+fn opened(unit: &Unit) -> Vec<&Record> {
+    let fork = unit.then.fork.as_deref();
+    let more = fork.into_iter().flat_map(|fork| std::iter::once(&fork.done).chain(&fork.rejected));
+    let thens = std::iter::once(&unit.then).chain(more);
+    thens
+        .flat_map(|then| &then.puts)
+        .filter_map(|put| if let Put::Open(record) = put { Some(record) } else { None })
+        .collect()
+}
+
 impl Needs {
     /// What these items name. `believe`: a transfer that is opened is taken for new, its key for
     /// unbound; writing it finds out.
@@ -50,7 +61,6 @@ impl Needs {
             let fresh = std::mem::take(&mut needs.fresh);
             needs.seats.retain(|id| !fresh.contains(id));
             needs.legs.retain(|id| !fresh.contains(id));
-            needs.keys.clear();
             needs.fresh = fresh;
         } else {
             needs.seats.append(&mut needs.fresh);
@@ -60,16 +70,25 @@ impl Needs {
 
     /// What one unit names.
     pub(crate) fn unit(&mut self, unit: &Unit, believe: bool) {
+        let opens = opened(unit);
         for guard in &unit.guards {
             match guard {
-                Guard::Fresh(id) => {
+                Guard::Fresh(id) if opens.iter().any(|record| record.id == *id) => {
                     self.fresh.insert(*id);
                 }
-                Guard::Transfer { id, .. } => {
+                Guard::Fresh(id) | Guard::Transfer { id, .. } => {
                     self.seats.insert(*id);
                 }
                 Guard::Unbound { flow, scope, key } => {
-                    self.keys.insert((*flow, scope.clone(), key.clone()));
+                    let binds = |record: &&Record| {
+                        let of = record.terms.binding.as_ref();
+                        record.flow == *flow
+                            && of.is_some_and(|b| (&b.scope, &b.key) == (scope, key))
+                    };
+                    // writing what binds it finds out
+                    if !believe || !opens.iter().any(binds) {
+                        self.keys.insert((*flow, scope.clone(), key.clone()));
+                    }
                 }
                 Guard::DayCount { user, day, .. } => {
                     self.days.insert((*day, *user, ALL));

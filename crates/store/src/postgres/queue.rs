@@ -80,26 +80,37 @@ impl Queue {
         self.shared.written.load(Ordering::Acquire)
     }
 
-    /// Writes units; one answer each, in order.
+    /// Writes units; one answer each, in order. One with something rare in it comes after those
+    /// before it in this call, and before those behind it.
     pub(crate) async fn units(&self, units: Vec<Unit>) -> Vec<Wrote> {
+        let mut wrote = Vec::with_capacity(units.len());
+        let mut together = Vec::with_capacity(units.len());
+        for unit in units {
+            if common(&unit) {
+                together.push(unit);
+                continue;
+            }
+            wrote.extend(self.together(std::mem::take(&mut together)).await);
+            let (reply, answers) = replies(1);
+            let boxed = std::iter::once(Box::new(unit));
+            for (unit, reply) in boxed.zip(reply) {
+                self.solo(Solo::Unit(unit, reply));
+            }
+            wrote.extend(answered(answers, 1).await);
+        }
+        wrote.extend(self.together(together).await);
+        wrote
+    }
+
+    async fn together(&self, units: Vec<Unit>) -> Vec<Wrote> {
         let asked = units.len();
         if asked == 0 {
             return Vec::new();
         }
         let (replies, answers) = replies(asked);
-        let mut together = Vec::with_capacity(units.len());
-        for (unit, reply) in units.into_iter().zip(replies) {
-            if common(&unit) {
-                together.push(Item::Unit(Box::new(unit), reply));
-            } else {
-                // those that came before it in this call are decided before it
-                self.hand(std::mem::take(&mut together)).await;
-                self.solo(Solo::Unit(Box::new(unit), reply));
-            }
-        }
-        self.hand(together).await;
-        let closed = || Wrote::Unknown(Cause::of("STORE_CLOSED"));
-        told(answers, asked).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
+        let item = |(unit, reply): (Unit, Reply<Wrote>)| Item::Unit(Box::new(unit), reply);
+        self.hand(units.into_iter().zip(replies).map(item).collect()).await;
+        answered(answers, asked).await
     }
 
     /// Legs at Funding, each by itself.
@@ -148,6 +159,11 @@ impl Drop for Queue {
             self.patience.close();
         }
     }
+}
+
+async fn answered(answers: oneshot::Receiver<Vec<Option<Wrote>>>, units: usize) -> Vec<Wrote> {
+    let closed = || Wrote::Unknown(Cause::of("STORE_CLOSED"));
+    told(answers, units).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
 }
 
 /// One answer for each item, whatever became of those who should have given it.

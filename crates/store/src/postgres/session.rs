@@ -5,7 +5,8 @@ use super::fault::whole;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use rustls::ClientConfig;
 use std::time::Duration;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How the database is reached and how long anything may take there.
@@ -65,6 +66,23 @@ fn settings(database: &Database, lock: Duration) -> String {
 const PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off";
 
+/// True where TLS is not even tried: nobody asks for it, or a socket has no name to believe.
+fn plain(config: &Config) -> bool {
+    config.get_ssl_mode() == SslMode::Disable
+        || config.get_hostaddrs().is_empty()
+            && config.get_hosts().iter().all(|host| match host {
+                Host::Tcp(_) => false,
+                Host::Unix(_) => true,
+            })
+}
+
+/// Carries what a connection says until it ends.
+async fn carried(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+    if let Err(fault) = connection.await {
+        tracing::warn!(%fault, "a connection to the database ended");
+    }
+}
+
 /// One connection of its own, with its settings; it ends when the client is dropped.
 ///
 /// # Errors
@@ -76,36 +94,97 @@ pub(crate) async fn connect(
 ) -> Result<Client, OpenError> {
     let unreachable = |fault| OpenError::Unreachable(whole(&fault).to_string());
     let config = config(database, name).map_err(OpenError::Settings)?;
-    let tls = MakeRustlsConnect::new(database.tls.clone());
-    let (client, connection) = config.connect(tls).await.map_err(unreachable)?;
-    tokio::spawn(async move {
-        if let Err(fault) = connection.await {
-            tracing::warn!(%fault, "a connection to the database ended");
-        }
-    });
-    client
-        .batch_execute(&format!("{}; {PLANS}", settings(database, lock)))
-        .await
-        .map_err(unreachable)?;
+    let client = if plain(&config) {
+        let (client, connection) = config.connect(NoTls).await.map_err(unreachable)?;
+        tokio::spawn(carried(connection));
+        client
+    } else {
+        let tls = MakeRustlsConnect::new(database.tls.clone());
+        let (client, connection) = config.connect(tls).await.map_err(unreachable)?;
+        tokio::spawn(carried(connection));
+        client
+    };
+    let set = format!("{}; {PLANS}", settings(database, lock));
+    client.batch_execute(&set).await.map_err(unreachable)?;
     Ok(client)
 }
 
-/// Connections that only read.
+/// What the connections of a pool are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// What an index answers.
+    Questions,
+    /// What people look for, which may read many rows.
+    Searches,
+    /// What reads everything as of one instant.
+    Instants,
+    /// Who holds what. These write.
+    Leases,
+}
+
+/// The longest statement of one that reads everything: sums over all operations.
+const WHOLE: Duration = Duration::from_secs(600);
+
+impl Use {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Questions => "portage: questions",
+            Self::Searches => "portage: searches",
+            Self::Instants => "portage: instants",
+            Self::Leases => "portage: leases",
+        }
+    }
+
+    /// So many connections at most.
+    const fn size(self, database: &Database) -> usize {
+        match self {
+            Self::Questions => database.readers,
+            Self::Searches | Self::Leases => 2,
+            Self::Instants => 4,
+        }
+    }
+
+    /// What its sessions have beside what all have. A statement is planned once, maybe while its
+    /// tables are empty, and then an index looks dearer than it will be: only what reads everything
+    /// anyway may read a table from end to end.
+    fn settings(self) -> String {
+        match self {
+            Self::Questions | Self::Searches => {
+                "SET default_transaction_read_only = on; SET enable_seqscan = off; \
+                 SET plan_cache_mode = force_generic_plan"
+                    .to_owned()
+            }
+            Self::Instants => format!(
+                "SET default_transaction_read_only = on; SET statement_timeout = {}",
+                WHOLE.as_millis()
+            ),
+            Self::Leases => {
+                "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan".to_owned()
+            }
+        }
+    }
+}
+
+/// Connections that are shared.
 ///
 /// # Errors
 /// The URL, or a limit, is none.
-pub(crate) fn pool(database: &Database) -> Result<Pool, String> {
-    let config = config(database, "portage: questions")?;
-    let tls = MakeRustlsConnect::new(database.tls.clone());
+pub(crate) fn pool(database: &Database, what: Use) -> Result<Pool, String> {
+    let config = config(database, what.name())?;
     let kept = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let set =
-        format!("{}; SET default_transaction_read_only = on", settings(database, database.lock));
+    let set = format!("{}; {}", settings(database, database.lock), what.settings());
     let ready = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
         let set = set.clone();
         Box::pin(async move { client.batch_execute(&set).await.map_err(HookError::Backend) })
     });
-    Pool::builder(Manager::from_config(config, tls, kept))
-        .max_size(database.readers)
+    let manager = if plain(&config) {
+        Manager::from_config(config, NoTls, kept)
+    } else {
+        let tls = MakeRustlsConnect::new(database.tls.clone());
+        Manager::from_config(config, tls, kept)
+    };
+    Pool::builder(manager)
+        .max_size(what.size(database))
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(database.statement))
         .create_timeout(Some(database.connect))

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use kernel::answer::Evidence;
-use kernel::ids::{Id, Millis, UserId};
+use kernel::ids::{Id, Millis, UserId, WorkerId};
 use kernel::money::Amount;
 use kernel::people::{About, Stand};
 use kernel::ports::ledger::AccountStatus;
@@ -33,9 +33,19 @@ pub(crate) fn count(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
 
+/// A limit.
+pub(crate) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
 /// A worker's number, which has 64 bits, by the same bits.
 pub(crate) const fn worker(number: u64) -> i64 {
     i64::from_be_bytes(number.to_be_bytes())
+}
+
+/// The way back.
+pub(crate) const fn read_worker(number: i64) -> WorkerId {
+    WorkerId(u64::from_be_bytes(number.to_be_bytes()))
 }
 
 /// A transfer's id as a column takes it.

@@ -1,4 +1,4 @@
-//! The embedded store, held to the suites of all journals and ledgers, and its own promises.
+//! The stores, held to the suites of all journals and ledgers, and their own promises.
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod audit;
@@ -10,6 +10,7 @@ mod limits;
 mod operator;
 mod owner;
 mod people;
+mod postgres;
 mod search;
 mod site;
 mod suites;

@@ -28,7 +28,11 @@ impl Board {
                 !below && self.standing(*id)?.is_none()
             }
             Guard::Unbound { flow, scope, key } => {
-                !self.bound.contains(&(*flow, scope.clone(), key.clone()))
+                let bound = (*flow, scope.clone(), key.clone());
+                if self.changes.bound.contains(&bound) {
+                    return Err(Stop::Again);
+                }
+                !self.bound.contains(&bound)
             }
             Guard::Transfer { id, state, version } => self.standing(*id)?.is_some_and(|row| {
                 row.version == *version && row.code == flows.table(row.flow).state(*state).code

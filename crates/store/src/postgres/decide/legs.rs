@@ -51,13 +51,9 @@ impl Board {
 
     /// A leg by itself: the plain path.
     pub(crate) fn leg(&mut self, op: &Op) -> Result<Answer, Stop> {
-        if self.changes.touched.contains(&op.key.id) {
-            return Err(Stop::Again);
-        }
         let mut undo = Undo::default();
         match self.decide(op, &mut undo) {
             Ok(answer) => {
-                self.changes.touched.insert(op.key.id);
                 self.keep(undo);
                 Ok(answer)
             }

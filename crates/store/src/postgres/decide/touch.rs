@@ -84,7 +84,7 @@ impl Board {
                     serial = Some(self.opened(flows, record, (head, error), touch.events)?);
                 }
                 (None, Some(was)) => {
-                    let change = (touch.id, was, touch.head, touch.error);
+                    let change = (was, touch.head, touch.error);
                     self.changed(flows, change, touch.events)?;
                 }
                 (None, None) => {}
@@ -124,7 +124,7 @@ impl Board {
     fn changed(
         &mut self,
         flows: &Flows,
-        (id, was, head, error): (Id, Standing, Option<(Head, Hold)>, Option<Evidence>),
+        (was, head, error): (Standing, Option<(Head, Hold)>, Option<Evidence>),
         events: Vec<(Option<u8>, u8, Entry)>,
     ) -> Result<(), Stop> {
         let added = self.added(flows, events, (was.transfer, was.flow), (was.events, was.chain))?;
@@ -135,7 +135,7 @@ impl Board {
             self.ended(was.flow, table.state(head.state).code);
         }
         if head.is_some() || !added.text.is_empty() {
-            self.changes.changed.push(Changed { id, was, head, error, added, ends });
+            self.changes.changed.push(Changed { was, head, error, added, ends });
         }
         Ok(())
     }

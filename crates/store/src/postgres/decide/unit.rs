@@ -262,5 +262,20 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
         puts.chain(then.events.iter().map(|event| event.id))
             .chain(then.ops.iter().map(|(_, op)| op.key.id))
     });
-    puts.chain(fork.map(|fork| fork.op.key.id))
+    let guards = unit.guards.iter().filter_map(|guard| match guard {
+        Guard::Fresh(id) | Guard::Transfer { id, .. } => Some(*id),
+        Guard::Unbound { .. }
+        | Guard::NotHalted
+        | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
+        | Guard::DayCount { .. }
+        | Guard::DayAmount { .. }
+        | Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::AtMost { .. }
+        | Guard::Unacted { .. }
+        | Guard::Pending(_) => None,
+    });
+    guards.chain(puts).chain(fork.map(|fork| fork.op.key.id))
 }

@@ -67,6 +67,21 @@ CREATE TABLE transfers (
   -- entries as JSON arrays, joined by commas; appended to, never rewritten
   history text NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+-- The least number from which on all were opened at or after a moment, but for writes that were under
+-- way at once.
+CREATE FUNCTION portage_first_at(moment bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  low bigint := 0; high bigint; middle bigint; number bigint; created bigint;
+BEGIN
+  SELECT coalesce(max(transfer_id), 0) + 1 INTO high FROM transfers;
+  WHILE low < high LOOP
+    middle := low + (high - low) / 2;
+    SELECT transfer_id, created_at INTO number, created FROM transfers
+      WHERE transfer_id >= middle ORDER BY transfer_id LIMIT 1;
+    IF number IS NULL OR created >= moment THEN high := middle; ELSE low := number + 1; END IF;
+  END LOOP;
+  RETURN low;
+END $$;
 -- A user's list, newest first. It names nothing that an update changes.
 CREATE INDEX transfers_user ON transfers (user_id, transfer_id);
 -- A service's list: what a principal made for others. A user's own transfers cost nothing here.
@@ -87,16 +102,21 @@ CREATE TABLE ended (
   lane int NOT NULL, flow text NOT NULL, state smallint NOT NULL, transfers bigint NOT NULL,
   PRIMARY KEY (lane, flow, state)
 ) WITH (fillfactor = 50);
--- What was not finished at once, from the first wait to its end. Leased: its worker is alive.
+-- What was not finished at once, from the first wait to its end. Leased: its worker is alive; without
+-- a time that worker carries it on right now.
 CREATE TABLE due (
   transfer_id bigint PRIMARY KEY, due_at bigint, leased_by bigint,
-  -- its owner died holding it
+  -- its owner died holding it, and nobody was given it since
   orphan boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70);
 CREATE INDEX due_at ON due (due_at);
 -- Who is at work, by this database's clock.
 CREATE TABLE workers (
   worker bigint PRIMARY KEY, started_at bigint NOT NULL, leased_until bigint NOT NULL,
+  -- how long a lease lasts: one that ends later than that from now was given by a wrong clock
+  length bigint NOT NULL,
+  -- when it ended by itself, in order
+  left_at bigint,
   -- the version of HALT that it has seen: no effect begins there any more
   seen_halt bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);

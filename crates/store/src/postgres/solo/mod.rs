@@ -8,9 +8,10 @@ mod guards;
 mod people;
 mod puts;
 
-pub(crate) use deeds::Deeds;
+pub(crate) use funding::{BOOKED, booked, word};
 
 use super::board::{Board, Stop};
+use super::deeds::Deeds;
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
 use super::flush::Statements;
@@ -32,7 +33,6 @@ use tokio_postgres::types::ToSql;
 pub(crate) struct Alone<'l> {
     lane: &'l mut Lane,
     flows: &'l Flows,
-    worker: i64,
     board: Board,
 }
 
@@ -137,7 +137,7 @@ impl Hand {
         let filled = match lane.fetch(&writers.flows, needs, (Wait::Lock, turn)).await {
             Ok(board) => {
                 let worker = writers.batches.worker();
-                let mut alone = Alone { lane, flows: &writers.flows, worker, board };
+                let mut alone = Alone { lane, flows: &writers.flows, board };
                 match fill.fill(&mut alone).await {
                     Ok(End::Keep(said)) => {
                         let flows = &writers.flows;

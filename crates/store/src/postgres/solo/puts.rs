@@ -51,6 +51,8 @@ impl Alone<'_> {
             Put::Halt { reason } => {
                 if !self.board.flags.halted {
                     self.board.flags.halted = true;
+                    // counted by its version, which a resume does not take away
+                    self.set("halts", "").await?;
                     self.set("halted", reason).await?;
                 }
             }

@@ -1,0 +1,78 @@
+//! Attempts on chains, as they are read.
+
+use super::ask::rows;
+use super::fault::Fault;
+use super::read;
+use super::text::{self, count, uint};
+use deadpool_postgres::Client;
+use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
+use kernel::ids::{ChainId, Id};
+use kernel::record::Record;
+use kernel::table::Flows;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// Attempts whose time has come, with their members as they stand.
+pub(super) async fn due(
+    db: &Client,
+    flows: &Flows,
+    now: Option<i64>,
+    limit: usize,
+) -> Result<Vec<Attempt>, Fault> {
+    let sql = "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
+               FROM attempts WHERE due_at <= (SELECT coalesce($1::bigint, portage_now())) LIMIT $2";
+    let mut due = Vec::new();
+    for row in rows(db, sql, &[&now, &text::most(limit)]).await? {
+        let members: Vec<Uuid> = row.try_get(7)?;
+        let ids: Vec<Id> = members.into_iter().map(text::id).collect();
+        let members = read::get(db, flows, &ids).await?;
+        due.push(attempt(db, flows, &row, in_order(&ids, members)).await?);
+    }
+    Ok(due)
+}
+
+fn in_order(ids: &[Id], mut members: Vec<Record>) -> Vec<Record> {
+    members.sort_by_key(|record| ids.iter().position(|id| *id == record.id));
+    members
+}
+
+async fn attempt(
+    db: &Client,
+    flows: &Flows,
+    row: &Row,
+    members: Vec<Record>,
+) -> Result<Attempt, Fault> {
+    let uuid: Uuid = row.try_get(0)?;
+    let flow = flows.named(row.try_get(3)?).ok_or(Fault::Damaged("not a flow of ours"))?;
+    let state = flows.table(flow).coded(row.try_get(4)?);
+    let chain = u8::try_from(row.try_get::<_, i16>(2)?);
+    Ok(Attempt {
+        id: AttemptId(uuid.as_u128()),
+        chain: ChainId(chain.map_err(|_| Fault::Damaged("not a chain"))?),
+        flow,
+        state: state.ok_or(Fault::Damaged("not a state of the flow"))?,
+        version: count(row.try_get(1)?),
+        lane: row.try_get::<_, &str>(5)?.into(),
+        lock: uint(row.try_get(6)?),
+        members: members.into(),
+        forms: forms(db, uuid).await?,
+        due_at: row.try_get::<_, Option<i64>>(8)?.map(uint),
+    })
+}
+
+async fn forms(db: &Client, attempt: Uuid) -> Result<Vec<Form>, Fault> {
+    let sql = "SELECT purpose, hash, bytes, repeatable, expires FROM attempt_forms \
+               WHERE attempt_id = $1 ORDER BY n";
+    let form = |row: &Row| {
+        let purpose: &str = row.try_get(0)?;
+        let hash: &[u8] = row.try_get(1)?;
+        Ok(Form {
+            purpose: if purpose == "PAY" { Purpose::Pay } else { Purpose::Void },
+            hash: hash.try_into().map_err(|_| Fault::Damaged("not a hash"))?,
+            bytes: row.try_get::<_, Vec<u8>>(2)?.into(),
+            repeatable: row.try_get(3)?,
+            expires: uint(row.try_get(4)?),
+        })
+    };
+    rows(db, sql, &[&attempt]).await?.iter().map(form).collect()
+}

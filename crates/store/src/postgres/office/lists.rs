@@ -1,0 +1,132 @@
+//! Cases, approvals, actions, legs and counts, as people list them.
+
+use super::super::ask::{one, rows};
+use super::super::fault::Fault;
+use super::super::fetch::operation;
+use super::super::people::{self, maybe, words};
+use super::super::sums::COLUMNS;
+use super::super::text::{self, uint};
+use super::read;
+use deadpool_postgres::Client;
+use kernel::ids::{Id, LedgerId};
+use kernel::people::{About, Acted, Approval, Note, Stand};
+use kernel::ports::office::{CaseRow, NoteRow, Stat};
+use kernel::table::Flows;
+use kernel::unit::Operation;
+use tokio_postgres::Row;
+
+/// What each ledger answered for a transfer.
+pub(super) async fn legs(db: &Client, id: Id) -> Result<Vec<(LedgerId, Operation)>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM operations WHERE req_id = $1 ORDER BY ledger, seq");
+    rows(db, &sql, &[&text::uuid(id)]).await?.iter().map(operation).collect()
+}
+
+/// The columns of a case as `c`, in the order of [`case_row`].
+pub(super) const CASE: &str = "c.case_id, c.kind, c.severity, c.subject, c.facts, c.opened_at, \
+    c.closed_by, c.closed_at, (SELECT n.text FROM case_notes n WHERE n.case_id = c.case_id \
+    AND n.kind = 'ASSIGNED' ORDER BY n.note_id DESC LIMIT 1)";
+
+/// Reads a case.
+pub(super) fn case_row(row: &Row) -> Result<CaseRow, Fault> {
+    let fact = maybe(row, 6)?;
+    let when: Option<i64> = row.try_get(7)?;
+    Ok(CaseRow {
+        number: uint(row.try_get(0)?),
+        kind: words(row, 1)?,
+        severity: text::read_severity(row.try_get(2)?)?,
+        about: text::read_about(row.try_get(3)?)?,
+        facts: words(row, 4)?,
+        opened_at: uint(row.try_get(5)?),
+        closed: fact.zip(when.map(uint)),
+        assigned: maybe(row, 8)?,
+    })
+}
+
+pub(super) async fn cases(
+    db: &Client,
+    open: Option<bool>,
+    about: Option<About>,
+    (before, limit): (i64, i64),
+) -> Result<Vec<CaseRow>, Fault> {
+    let stands = match open {
+        Some(true) => "c.closed_at IS NULL",
+        Some(false) => "c.closed_at IS NOT NULL",
+        None => "true",
+    };
+    // said in the text, so that the index of subjects serves it
+    let whose = if about.is_some() { "c.subject = $2" } else { "$2::text IS NULL" };
+    let sql = format!(
+        "SELECT {CASE} FROM cases c WHERE c.case_id < $1 AND {whose} AND {stands} \
+         ORDER BY c.case_id DESC LIMIT $3"
+    );
+    let about = about.map(|about| about.to_string());
+    rows(db, &sql, &[&before, &about, &limit]).await?.iter().map(case_row).collect()
+}
+
+/// A case with its notes, oldest first.
+pub(super) async fn case(
+    db: &Client,
+    number: i64,
+) -> Result<Option<(CaseRow, Vec<NoteRow>)>, Fault> {
+    let sql = format!("SELECT {CASE} FROM cases c WHERE c.case_id = $1");
+    let Some(row) = one(db, &sql, &[&number]).await? else { return Ok(None) };
+    let sql = "SELECT at, caller, kind, text FROM case_notes WHERE case_id = $1 ORDER BY note_id";
+    let read = |row: &Row| {
+        let text = words(row, 3)?;
+        let note = match row.try_get(2)? {
+            "ASSIGNED" => Note::Assigned(text),
+            "COMMENT" => Note::Comment(text),
+            _ => return Err(Fault::Damaged("not a note")),
+        };
+        Ok(NoteRow { at: uint(row.try_get(0)?), caller: words(row, 1)?, note })
+    };
+    let notes = rows(db, sql, &[&number]).await?.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Some((case_row(&row)?, notes)))
+}
+
+pub(super) async fn approvals(
+    db: &Client,
+    stand: Option<Stand>,
+    before: Option<Id>,
+    limit: i64,
+) -> Result<Vec<Approval>, Fault> {
+    let sql = format!(
+        "SELECT {} FROM approvals WHERE ($1::uuid IS NULL OR approval_id < $1) \
+         AND ($2::text IS NULL OR status = $2) ORDER BY approval_id DESC LIMIT $3",
+        people::APPROVAL
+    );
+    let (before, stand) = (before.map(text::uuid), stand.map(Stand::name));
+    rows(db, &sql, &[&before, &stand, &limit]).await?.iter().map(people::proposal).collect()
+}
+
+pub(super) async fn actions(
+    db: &Client,
+    subject: Option<&str>,
+    (before, limit): (i64, i64),
+) -> Result<Vec<Acted>, Fault> {
+    let whose = if subject.is_some() { "subject = $2" } else { "$2::text IS NULL" };
+    let sql = format!(
+        "SELECT {} FROM operator_actions WHERE action_id < $1 AND {whose} \
+         ORDER BY action_id DESC LIMIT $3",
+        people::ACTED
+    );
+    rows(db, &sql, &[&before, &subject, &limit]).await?.iter().map(people::action).collect()
+}
+
+/// How many transfers stand where: open ones are counted, ended ones were when they ended; all of
+/// one instant.
+pub(super) async fn stats(db: &Client, flows: &Flows) -> Result<Vec<Stat>, Fault> {
+    let sql = format!(
+        "({}) UNION ALL SELECT flow, state, sum(transfers)::bigint, NULL FROM ended \
+         GROUP BY flow, state",
+        read::counting(flows)
+    );
+    let mut stats = Vec::new();
+    for row in rows(db, &sql, &[]).await? {
+        let (flow, state) = read::stands(flows, &row)?;
+        let oldest = row.try_get::<_, Option<i64>>(3)?.map(uint);
+        stats.push(Stat { flow, state, transfers: uint(row.try_get(2)?), oldest });
+    }
+    stats.sort_by_key(|stat| (stat.flow, stat.state));
+    Ok(stats)
+}

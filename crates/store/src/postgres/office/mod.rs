@@ -1,0 +1,96 @@
+//! Searches and lists for people. What may read many transfers has connections of its own: no
+//! transfer waits for it, and no webhook.
+
+mod deliveries;
+mod lists;
+mod search;
+
+use super::ask::Desk;
+use super::{read, text};
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, Millis, Serial};
+use kernel::people::{About, Acted, Approval, Stand};
+use kernel::ports::office::{CaseFile, CaseRow, Delivery, Search, Stat};
+use kernel::record::Record;
+use kernel::unit::Operation;
+
+/// The most rows that one list gives, whatever is asked.
+const MOST: usize = 1_000;
+
+/// A limit as the database takes it.
+fn at_most(limit: usize) -> i64 {
+    i64::try_from(if limit < MOST { limit } else { MOST }).unwrap_or(0)
+}
+
+/// A number that a list begins below.
+fn below(before: Option<u64>) -> i64 {
+    before.map_or(i64::MAX, text::int)
+}
+
+impl Desk {
+    pub(crate) async fn transfers(&self, search: &Search) -> Result<Vec<Record>, Cause> {
+        if search.state.is_some() && search.flow.is_none() {
+            return Err(Cause::because("BAD_SEARCH", "a state without a flow"));
+        }
+        Ok(search::transfers(&self.search().await?, &self.flows, search).await?)
+    }
+
+    pub(crate) async fn numbered(&self, serial: Serial) -> Result<Option<Record>, Cause> {
+        Ok(read::by_number(&self.question().await?, &self.flows, serial).await?)
+    }
+
+    pub(crate) async fn legs(&self, id: Id) -> Result<Vec<(LedgerId, Operation)>, Cause> {
+        Ok(lists::legs(&self.question().await?, id).await?)
+    }
+
+    pub(crate) async fn cases(
+        &self,
+        open: Option<bool>,
+        about: Option<About>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<CaseRow>, Cause> {
+        let page = (below(before), at_most(limit));
+        Ok(lists::cases(&self.question().await?, open, about, page).await?)
+    }
+
+    pub(crate) async fn case(&self, number: u64) -> Result<Option<CaseFile>, Cause> {
+        Ok(lists::case(&self.question().await?, text::int(number)).await?)
+    }
+
+    pub(crate) async fn approvals(
+        &self,
+        stand: Option<Stand>,
+        before: Option<Id>,
+        limit: usize,
+    ) -> Result<Vec<Approval>, Cause> {
+        Ok(lists::approvals(&self.question().await?, stand, before, at_most(limit)).await?)
+    }
+
+    pub(crate) async fn actions(
+        &self,
+        subject: Option<&str>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Acted>, Cause> {
+        let page = (below(before), at_most(limit));
+        Ok(lists::actions(&self.question().await?, subject, page).await?)
+    }
+
+    pub(crate) async fn stats(&self) -> Result<Vec<Stat>, Cause> {
+        Ok(lists::stats(&self.search().await?, &self.flows).await?)
+    }
+
+    pub(crate) async fn deliveries(
+        &self,
+        longest: Millis,
+        limit: usize,
+    ) -> Result<Vec<Delivery>, Cause> {
+        let page = (self.hand(), longest, at_most(limit));
+        Ok(deliveries::due(&self.question().await?, page).await?)
+    }
+
+    pub(crate) async fn undelivered(&self) -> Result<(u64, Option<Millis>), Cause> {
+        Ok(deliveries::undelivered(&self.question().await?).await?)
+    }
+}

@@ -1,0 +1,100 @@
+//! One instant of the store, as the conservation check reads it.
+
+use super::ask::{Desk, Instant, rows};
+use super::fault::Fault;
+use super::fetch::operation;
+use super::rows::party;
+use super::sums;
+use super::text::{self, int, uint};
+use deadpool_postgres::Client;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, Id, LedgerId, Serial};
+use kernel::ports::Fut;
+use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::ledger::Totals;
+use kernel::table::Flows;
+use kernel::unit::{Key, Operation};
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+impl Desk {
+    pub(crate) async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Cause> {
+        Ok(Box::new(self.instant().await?))
+    }
+}
+
+impl Snapshot for Instant {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        Box::pin(async move {
+            if ledger != LedgerId::FUNDING {
+                return Err(Cause::of("NOT_ENLISTED"));
+            }
+            Ok(sums::books(self.db()?).await?)
+        })
+    }
+
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        Box::pin(async move { Ok(sums::sums(self.db()?, ledger, upto).await?) })
+    }
+
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        Box::pin(async move {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM transfers WHERE transfer_id > $1 \
+                 ORDER BY transfer_id LIMIT $2"
+            );
+            let db = self.db()?;
+            let found = rows(db, &sql, &[&int(after.0), &text::most(limit)]).await?;
+            Ok(completed(db, &self.flows, &found).await?)
+        })
+    }
+
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        Box::pin(async move {
+            let ids: Vec<Uuid> = keys.iter().map(|key| text::uuid(key.id)).collect();
+            let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ANY($1)");
+            let db = self.db()?;
+            let found = rows(db, &sql, &[&ids]).await?;
+            Ok(completed(db, &self.flows, &found).await?)
+        })
+    }
+}
+
+const COLUMNS: &str = "flow, state, transfer_id, req_id, source_type, source_account, \
+    target_type, target_account, asset_id, amount::text";
+
+fn line(flows: &Flows, row: &Row) -> Result<Line, Fault> {
+    let (flow, state) = super::read::stands(flows, row)?;
+    Ok(Line {
+        serial: Serial(uint(row.try_get(2)?)),
+        id: text::id(row.try_get(3)?),
+        flow,
+        state,
+        source: party(row, 4)?,
+        target: party(row, 6)?,
+        asset: AssetId(text::count(row.try_get(8)?)),
+        amount: text::read_amount(row.try_get(9)?)?,
+        operations: Vec::new(),
+    })
+}
+
+/// The lines with their operations.
+async fn completed(db: &Client, flows: &Flows, found: &[Row]) -> Result<Vec<Line>, Fault> {
+    let mut lines = found.iter().map(|row| line(flows, row)).collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<Uuid> = lines.iter().map(|line| text::uuid(line.id)).collect();
+    let sql = format!("SELECT {} FROM operations WHERE req_id = ANY($1)", sums::COLUMNS);
+    let mut operations: BTreeMap<Id, Vec<(LedgerId, Operation)>> = BTreeMap::new();
+    for row in rows(db, &sql, &[&ids]).await? {
+        let (ledger, operation) = operation(&row)?;
+        operations.entry(operation.op.key.id).or_default().push((ledger, operation));
+    }
+    for line in &mut lines {
+        line.operations = operations.remove(&line.id).unwrap_or_default();
+    }
+    Ok(lines)
+}

@@ -1,0 +1,39 @@
+//! The journal's time without asking for it each time: the database's at one moment, and what the
+//! machine's own clock counted since.
+
+use super::Time;
+use super::text::uint;
+use kernel::ids::Millis;
+use kernel::ports::clock::Clock;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// See the module.
+pub(crate) struct Watch {
+    time: Time,
+    clock: Arc<dyn Clock>,
+    /// The database's time, and the machine's count then, in nanoseconds.
+    set: Mutex<(Millis, u64)>,
+}
+
+impl Watch {
+    pub(crate) fn new(time: Time, clock: Arc<dyn Clock>) -> Self {
+        Self { time, clock, set: Mutex::new((0, 0)) }
+    }
+
+    /// The database said that it is so late.
+    pub(crate) fn set(&self, now: i64) {
+        let ticks = self.clock.ticks();
+        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = (uint(now), ticks);
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Millis {
+        match &self.time {
+            Time::Database => {
+                let (at, since) = *self.set.lock().unwrap_or_else(PoisonError::into_inner);
+                at.saturating_add(self.clock.ticks().saturating_sub(since) / 1_000_000)
+            }
+            Time::Hand(clock) => clock.now(),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The store on a real PostgreSQL: the suites of all journals and ledgers, and its own promises.
+
+mod site;
+mod suites;

@@ -1,0 +1,73 @@
+//! A database with a store in it, opened as often as a test wants.
+
+use kernel::ids::{AssetId, UserId, WorkerId};
+use kernel::money::Amount;
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::{Direction, External, Moved, World};
+use kernel::ports::meter::NoMeter;
+use kernel::table::Flows;
+use rustls::{ClientConfig, RootCertStore};
+use sim::suite::HandClock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use store::postgres::{Database, Options, Postgres, Time};
+use testbed::Server;
+
+/// A fresh database on the server that the tests were given.
+pub(crate) fn database() -> testbed::Database {
+    Server::given().and_then(|server| server.database()).expect("a database")
+}
+
+/// How it is reached: short waits.
+pub(crate) fn reached(url: &str) -> Database {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    Database {
+        url: url.to_owned(),
+        password: None,
+        tls,
+        readers: 4,
+        writers: 2,
+        connect: Duration::from_secs(10),
+        lock: Duration::from_secs(3),
+        statement: Duration::from_secs(20),
+        lease: Duration::from_secs(2),
+    }
+}
+
+/// Opens a store as a process that never was before.
+pub(crate) async fn open(url: &str, clock: HandClock, flows: Arc<Flows>) -> Arc<Postgres> {
+    static WORKERS: AtomicU64 = AtomicU64::new(1);
+    let clock: Arc<dyn Clock> = Arc::new(clock);
+    let worker = WorkerId(WORKERS.fetch_add(1, Ordering::Relaxed));
+    let options = Options {
+        database: reached(url),
+        flows,
+        worker,
+        time: Time::Hand(clock.clone()),
+        clock,
+        meter: Arc::new(NoMeter),
+        fatal: Arc::new(|what| panic!("the store gave up: {what}")),
+    };
+    Postgres::open(options).await.expect("a store")
+}
+
+/// Gives a user external money.
+pub(crate) async fn fund(store: &Postgres, user: u64, asset: AssetId, amount: Amount) {
+    let movement = External {
+        direction: Direction::In,
+        reference: format!("fund-{user}-{asset}").into(),
+        user: UserId(user),
+        asset,
+        amount,
+        reason: "a test".into(),
+        caller: "a test".into(),
+    };
+    let moved = store.funding().external(movement).await;
+    assert!(matches!(moved, Ok(Moved::Done { replayed: false, .. })), "{moved:?}");
+}

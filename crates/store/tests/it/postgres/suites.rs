@@ -1,0 +1,46 @@
+//! The contract suites over the store on PostgreSQL.
+
+use super::site::{database, fund, open};
+use kernel::ports::ledger::Ledger;
+use kernel::table::Flows;
+use sim::suite::HandClock;
+use sim::suite::journal::Opened;
+use sim::suite::ledger::Profile;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_on_postgresql_is_a_journal() {
+    Box::pin(sim::suite::journal::run(|clock: HandClock, flows: Arc<Flows>| {
+        let database = Arc::new(database());
+        let site: sim::suite::journal::Site = Box::new(move || {
+            let (database, clock, flows) = (database.clone(), clock.clone(), flows.clone());
+            Box::pin(async move {
+                let store = open(database.url(), clock, flows).await;
+                Opened { funding: store.funding(), world: store.funding(), journal: store }
+            })
+        });
+        site
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn funding_on_postgresql_is_a_ledger() {
+    // the databases go away with the test
+    let kept = Mutex::new(Vec::new());
+    sim::suite::ledger::run(Profile::FUNDING, |holdings| {
+        let database = database();
+        let url = database.url().to_owned();
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(database);
+        Box::pin(async move {
+            let clock = HandClock::at(1_700_000_000_000);
+            let store = open(&url, clock, Arc::new(flows::registry())).await;
+            for (asset, amount) in holdings {
+                fund(&store, 1, asset, amount).await;
+            }
+            let ledger: Arc<dyn Ledger> = store.funding();
+            ledger
+        })
+    })
+    .await;
+}
