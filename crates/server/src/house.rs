@@ -6,6 +6,7 @@ use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
 use crate::metrics::Metrics;
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use crate::stores::{self, Store};
 use crate::webhooks::{self, Webhooks};
 use engine::audit::Sealer;
 use engine::{Engine, Parts};
@@ -13,9 +14,7 @@ use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
 use kernel::ids::{AssetId, LedgerId, WorkerId};
 use kernel::people::About;
-use kernel::ports::audit::Audit;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::{Meter, NoMeter};
 use kernel::table::Flows;
@@ -32,14 +31,17 @@ use store::embedded::{Embedded, Options};
 
 /// The Spot core's folder inside the data folder.
 pub(crate) const SPOT: &str = "spot";
+/// What a second process that shares a journal may do.
+const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
+    serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
 /// Who holds the folder, for people: pid and address.
 const OWNER: &str = "owner";
 
 /// Everything that a data folder holds, opened.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct House {
-    /// The journal.
-    pub store: Arc<Embedded>,
+    /// The journal, with whatever else is kept in it.
+    pub store: Arc<dyn Store>,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
     /// Every ledger.
@@ -52,10 +54,61 @@ pub struct House {
     pub clock: Arc<dyn Clock>,
     /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
+    worker: WorkerId,
+    /// The store, where it is in the folder.
+    embedded: Option<Arc<Embedded>>,
     dir: PathBuf,
 }
 
+/// What there is before any store.
+struct Ground {
+    flows: Arc<Flows>,
+    clock: Arc<dyn Clock>,
+    rng: Arc<dyn Rng>,
+    worker: WorkerId,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let rng: Arc<dyn Rng> = Arc::new(SystemRng::default());
+        let worker = WorkerId(rng.next());
+        let clock = Arc::new(SystemClock::default());
+        Self { flows: Arc::new(flows::registry()), clock, rng, worker }
+    }
+}
+
 impl House {
+    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; 69: PostgreSQL does not answer; 78: it keeps no promise of ours; 65: its
+    /// tables are not this release's.
+    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+        let dir = &config.data.dir;
+        if !config.database.is_set() {
+            return Self::open(dir, &config.ledgers, meter, fatal).await;
+        }
+        if dir.join(store::embedded::FILE).is_file() {
+            let what = format!(
+                "{}: there is a store in this folder, and database.url names another: money would \
+                 seem to be gone. Unset database.url, or name another data.dir",
+                dir.display()
+            );
+            return Err(Fault::new(Exit::Config, what));
+        }
+        made(dir)?;
+        let ground = Ground::new();
+        let needs = stores::Needs {
+            flows: Arc::clone(&ground.flows),
+            clock: Arc::clone(&ground.clock),
+            meter,
+            worker: ground.worker,
+            fatal: Arc::clone(&fatal),
+        };
+        let store = stores::postgres(config, needs).await?;
+        Self::furnished(ground, (store, None), (dir, &config.ledgers), fatal).await
+    }
+
     /// Opens the folder, or makes a new one. It is locked until the process ends.
     ///
     /// # Errors
@@ -69,18 +122,28 @@ impl House {
         fatal: Fatal,
     ) -> Result<Self, Fault> {
         made(dir)?;
-        let flows = Arc::new(flows::registry());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let rng: Arc<dyn Rng> = Arc::new(SystemRng::default());
+        let ground = Ground::new();
         let options = Options {
             dir: dir.to_owned(),
-            flows: Arc::clone(&flows),
-            clock: Arc::clone(&clock),
+            flows: Arc::clone(&ground.flows),
+            clock: Arc::clone(&ground.clock),
             meter,
             fatal: Arc::clone(&fatal),
             max_bytes: None,
         };
         let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
+        let embedded = Some(Arc::clone(&store));
+        Self::furnished(ground, (store, embedded), (dir, settings), fatal).await
+    }
+
+    /// The ledgers beside an open store.
+    async fn furnished(
+        ground: Ground,
+        (store, embedded): (Arc<dyn Store>, Option<Arc<Embedded>>),
+        (dir, settings): (&Path, &Ledgers),
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
+        let Ground { flows, clock, rng, worker } = ground;
         let standing = store.standing().await.map_err(|cause| {
             Fault::new(Exit::Io, format!("{}: the journal does not answer: {cause}", dir.display()))
         })?;
@@ -92,7 +155,7 @@ impl House {
             let assets = standing.assets.iter().map(|asset| asset.id).collect();
             let (spot, torn) = spot(dir, assets, acknowledged, &*rng, fatal).await?;
             if let Some(torn) = torn {
-                report(&store, &torn).await;
+                report(&*store, &torn).await;
             }
             ledgers.push(spot.clone());
             own = Some(spot);
@@ -101,7 +164,8 @@ impl House {
         let symbols = Symbols::of(assets);
         ledgers.extend(remote(settings, &symbols)?);
         let dir = dir.to_owned();
-        Ok(Self { store, spot: own, ledgers, symbols, flows, clock, rng, dir })
+        let spot = own;
+        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, embedded, dir })
     }
 
     /// Starts the engine in it.
@@ -123,16 +187,35 @@ impl House {
             spawn: Arc::new(tasks.clone()),
             meter,
             settings: config.engine_settings(),
-            worker: WorkerId(self.rng.next()),
-            // the folder's lock says whose they are
-            cores: Vec::new(),
+            worker: self.worker,
+            cores: self.cores(),
             retire: exit::fatal(Exit::TempFail),
         };
         let failed = |cause: Cause| {
-            let exit = if cause.class == "BAD_LIMIT" { Exit::Config } else { Exit::Io };
-            Fault::new(exit, format!("the engine cannot start: {cause}"))
+            let config = matches!(cause.class, "BAD_LIMIT" | "OWNED");
+            let hint = if cause.class == "OWNED" { ALONE } else { "" };
+            let exit = if config { Exit::Config } else { Exit::Io };
+            Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
         };
         Engine::start(parts).await.map_err(failed)
+    }
+
+    /// The cores in this process that another one could open over the same journal. In a folder its
+    /// lock says whose they are.
+    fn cores(&self) -> Vec<LedgerId> {
+        let shared = self.embedded.is_none() && self.spot.is_some();
+        shared.then_some(LedgerId::SPOT).into_iter().collect()
+    }
+
+    /// Leaves the store as one file, where it is in the folder.
+    ///
+    /// # Errors
+    /// The disk's; the next start does it then.
+    pub async fn rest(&self) -> io::Result<()> {
+        match &self.embedded {
+            Some(store) => store.rest().await,
+            None => Ok(()),
+        }
     }
 
     /// What seals the audit in it, with the configured key or the one in the folder.
@@ -184,7 +267,7 @@ impl House {
 
     /// What a backup is made of.
     pub fn source(&self) -> Source {
-        let (store, spot) = (self.store.clone(), self.spot.clone());
+        let (store, spot) = (self.embedded.clone(), self.spot.clone());
         Source { store, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
     }
 
@@ -278,7 +361,7 @@ pub(crate) async fn spot(
 }
 
 /// A batch that was cut off in the middle was never acknowledged: dropped, and told.
-async fn report(store: &Embedded, torn: &TornTail) {
+async fn report(store: &dyn Store, torn: &TornTail) {
     let facts = format!("the Spot log ended in the middle of a batch, which was dropped: {torn:?}");
     tracing::warn!("{facts}");
     let case = Case {

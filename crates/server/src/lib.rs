@@ -13,5 +13,6 @@ pub mod outward;
 pub mod ports;
 pub mod shutdown;
 pub mod spot;
+pub mod stores;
 pub mod telemetry;
 pub mod webhooks;

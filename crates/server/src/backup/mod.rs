@@ -38,7 +38,8 @@ const KIND: &str = "RESTORED";
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Source {
     /// The journal.
-    pub store: Arc<Embedded>,
+    /// `None`: it is in PostgreSQL, whose own tools copy it.
+    pub store: Option<Arc<Embedded>>,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
     /// The data folder.
@@ -53,6 +54,12 @@ pub enum Error {
     /// Something has that name already.
     #[error("{0}: is there already")]
     Exists(PathBuf),
+    /// The journal is not in the folder.
+    #[error(
+        "the journal is in PostgreSQL: copy it with `pg_basebackup` or its archive of the log, and \
+         the Spot folder after it"
+    )]
+    Elsewhere,
     /// No room on the disk.
     #[error("no room for the backup: {0}")]
     Full(io::Error),
@@ -119,8 +126,8 @@ impl Source {
     }
 
     async fn into(&self, aside: &Path, most: Option<u64>) -> Result<(Manifest, u64), Error> {
-        let store = Error::at(&self.dir);
-        let copying = self.store.copying().map_err(store)?;
+        let Some(store) = &self.store else { return Err(Error::Elsewhere) };
+        let copying = store.copying().map_err(Error::at(&self.dir))?;
         let instant = self.instant(copying).await.map_err(Error::at(&self.dir))?;
         let Instant { copying, spot, stood_still_us } = instant;
         let (aside, source) = (aside.to_owned(), self.dir.clone());

@@ -6,11 +6,13 @@ use super::{Global, show, wait};
 use crate::auth::{Scope, key};
 use crate::config::Config;
 use crate::house;
-use crate::http::audit;
+use crate::http::audit as http;
+use crate::stores;
 use client::types::AuditProof;
 use engine::audit::{kept, prove};
 use kernel::audit::seal::SealKey;
 use kernel::ports::audit::Audit;
+use std::sync::Arc;
 
 /// Prove that the audit was not changed.
 #[derive(Debug, clap::Subcommand)]
@@ -48,7 +50,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
     let config = global.settings()?;
     let dir = &config.data.dir;
     let proof = wait(async {
-        if dir.join(store::embedded::FILE).is_file() {
+        if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
             match opened(&config, args).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => {}
@@ -74,15 +76,19 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
 /// The journal alone is opened: nothing is carried on.
 async fn opened(config: &Config, args: &Verify) -> Result<AuditProof, Fault> {
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
-    let store = house::journal(&config.data.dir)?;
+    let audit: Arc<dyn Audit> = if config.database.is_set() {
+        stores::journal(config).await?
+    } else {
+        house::journal(&config.data.dir)?
+    };
     let key = match config.audit.mac_secret.reveal() {
         "" => key::read(&config.data.dir, key::AUDIT)?,
         secret => secret.as_bytes().to_vec(),
     };
-    let mut trail = store.trail().await.map_err(failed)?;
+    let mut trail = audit.trail().await.map_err(failed)?;
     let kept = args.seal.as_deref().and_then(kept);
     let found = prove(&mut *trail, SealKey::new(&key), kept).await.map_err(failed)?;
-    let value = serde_json::to_value(audit::proof(&found)).and_then(serde_json::from_value);
+    let value = serde_json::to_value(http::proof(&found)).and_then(serde_json::from_value);
     value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
 }
 

@@ -53,6 +53,7 @@ pub(super) struct RestoreArgs {
 fn fault(error: Error) -> Fault {
     let exit = match &error {
         Error::Exists(_) => Exit::CantCreate,
+        Error::Elsewhere => Exit::Config,
         Error::Full(_) => Exit::TempFail,
         Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::InvalidData => Exit::Data,
         Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::NotFound => Exit::NoInput,
@@ -71,6 +72,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     }
     let config = global.settings()?;
     let data = &config.data.dir;
+    if config.database.is_set() {
+        return Err(fault(Error::Elsewhere));
+    }
     if !data.join(store::embedded::FILE).is_file() && !args.remote.has_url() {
         return Err(Fault::new(Exit::NoInput, format!("{}: no store here", data.display())));
     }
@@ -96,7 +100,7 @@ async fn opened(config: &Config, to: &Path) -> Result<(Manifest, u64), Fault> {
     });
     let house = House::open(&config.data.dir, &config.ledgers, Arc::new(NoMeter), fatal).await?;
     let made = house.source().back_up(to, None).await.map_err(fault)?;
-    if let Err(fault) = house.store.rest().await {
+    if let Err(fault) = house.rest().await {
         tracing::debug!(%fault, "the write-ahead log stays");
     }
     Ok((made.manifest, made.stood_still_us))

@@ -4,7 +4,7 @@ use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
-use crate::config::{Config, Data, Ledgers};
+use crate::config::Config;
 use crate::house::House;
 use crate::http::ops;
 use crate::layers::Origin;
@@ -12,9 +12,7 @@ use crate::ports::Fatal;
 use crate::telemetry;
 use client::types::Proof;
 use engine::conservation::Checker;
-use kernel::ports::journal::Journal;
 use kernel::ports::meter::NoMeter;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Prove that nothing was lost.
@@ -34,14 +32,15 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let layers = global.layers()?;
     // it is the proof that a person wants to read
     let quiet = *layers.origin("log.level") == Origin::Default;
-    let Config { data: Data { dir }, mut log, ledgers, .. } = layers.config;
+    let mut config = layers.config;
     if quiet {
-        "warn".clone_into(&mut log.level);
+        "warn".clone_into(&mut config.log.level);
     }
-    telemetry::start(&log);
+    telemetry::start(&config.log);
+    let dir = &config.data.dir;
     wait(async {
-        let here = if dir.join(store::embedded::FILE).is_file() {
-            match opened(&dir, &ledgers).await {
+        let here = if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
+            match opened(&config).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => None,
                 other => Some(other?),
@@ -63,12 +62,12 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 }
 
 /// One round on the folder itself. The engine is not started: nothing is carried on.
-async fn opened(dir: &Path, ledgers: &Ledgers) -> Result<Proof, Fault> {
+async fn opened(config: &Config) -> Result<Proof, Fault> {
     let fatal: Fatal = Arc::new(|what| {
         show::complain(&what);
         std::process::exit(Exit::Io.code());
     });
-    let house = House::open(dir, ledgers, Arc::new(NoMeter), fatal).await?;
+    let house = House::of(config, Arc::new(NoMeter), fatal).await?;
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
     let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
     let mut report = round.map_err(failed)?;

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod external;
+mod migrate;
 mod ops;
 mod remote;
 mod serve;
@@ -91,6 +92,8 @@ enum Command {
     Backup(backup::Args),
     /// Make a data folder of a backup.
     Restore(backup::RestoreArgs),
+    /// Make the tables in PostgreSQL what this release needs.
+    Migrate(migrate::Args),
     /// Print the effective settings, or look one file over.
     Config(config::Args),
 }
@@ -134,6 +137,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),
         Command::Restore(args) => backup::restore(global, args),
+        Command::Migrate(args) => migrate::run(global, args),
         Command::Config(args) => config::run(global, args),
     }
 }

@@ -80,8 +80,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let address = listener.local_addr()?;
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
-    let house =
-        House::open(&config.data.dir, &config.ledgers, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let house = House::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
     let keys = keys(config, &house.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
     if let Some(webhooks) = house.webhooks(config, &metrics).await? {
@@ -130,7 +129,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");
     }
-    if let Err(fault) = house.store.rest().await {
+    if let Err(fault) = house.rest().await {
         tracing::warn!(%fault, "the write-ahead log stays; the next start takes it in");
     }
     tracing::info!("drained");

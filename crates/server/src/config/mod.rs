@@ -6,6 +6,7 @@ mod auth;
 mod backup;
 mod conservation;
 mod data;
+mod database;
 mod engine;
 mod ledgers;
 mod limits;
@@ -25,6 +26,7 @@ pub use self::auth::Auth;
 pub use self::backup::Backup;
 pub use self::conservation::Conservation;
 pub use self::data::Data;
+pub use self::database::Database;
 pub use self::engine::Engine;
 pub use self::ledgers::{Form, Kind, Ledger, Ledgers};
 pub use self::limits::Limits;
@@ -45,6 +47,8 @@ section! {
     Config {
         /// Where everything is stored.
         data: Data = Data::default(),
+        /// PostgreSQL (15 and later) as the journal and the Funding ledger, for any number of processes.
+        database: Database = Database::default(),
         /// The door.
         server: Server = Server::default(),
         /// Who may come in.
@@ -97,6 +101,7 @@ impl Config {
     /// What the settings' types cannot say, where it does not hold.
     pub fn broken(&self) -> Vec<Broken> {
         let mut rules = Rules::default();
+        self.database.rules(&mut rules);
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);

@@ -81,6 +81,9 @@ pub(super) async fn create(
         Err(Error::Full(_)) => {
             Err(Refusal::because(Code::Overloaded, "There is no room for a backup; none was made"))
         }
+        Err(fault @ Error::Elsewhere) => {
+            Err(Refusal::because(Code::SystemError, format!("No backup was made: {fault}")))
+        }
         // the path and the system's words are in the log
         Err(Error::Io(..)) => {
             Err(Refusal::because(Code::SystemError, "No backup was made; the log says why"))

@@ -9,16 +9,18 @@ use std::net::SocketAddr;
 const PREFIX: &str = "PORTAGE_";
 
 /// Other names: what is set, under which path.
-const ALIASES: [(&str, &str); 2] =
-    [("PORTAGE_LOG", "log.level"), ("PORTAGE_LOG_FORMAT", "log.format")];
+const ALIASES: [(&str, &str); 3] = [
+    ("DATABASE_URL", "database.url"),
+    ("PORTAGE_LOG", "log.level"),
+    ("PORTAGE_LOG_FORMAT", "log.format"),
+];
 
 /// The port of `server.listen`.
 const PORT: &str = "SERVER_PORT";
 
 /// Whoever sets these wants the money kept somewhere else than this release keeps it: going on
 /// would quietly open another, empty store.
-const REFUSED: [(&str, &str); 3] =
-    [("DATABASE_URL", "PostgreSQL"), ("REDIS_URL", "Redis"), ("KAFKA_BROKERS", "Kafka")];
+const REFUSED: [(&str, &str); 2] = [("REDIS_URL", "Redis"), ("KAFKA_BROKERS", "Kafka")];
 
 /// Names of flows that this release does not have.
 const IDLE: [&str; 7] = [
@@ -47,8 +49,7 @@ pub(super) fn read(env: &Env, keys: &[Key], tree: &mut Tree) -> Result<(), Error
     for (name, what) in REFUSED {
         if find(env, name).is_some() {
             return Err(Error::Bad(format!(
-                "{name}: this release does not use {what}, it keeps everything in data.dir; \
-                 unset {name} to run that way"
+                "{name}: this release does not use {what}; unset {name} to run without it"
             )));
         }
     }
@@ -105,7 +106,9 @@ fn port(env: &Env, tree: &mut Tree) -> Result<(), Error> {
 
 /// True for a variable that any of this looks at.
 pub fn ours(name: &str) -> bool {
-    name.starts_with(PREFIX) || name == PORT || REFUSED.iter().any(|(refused, _)| *refused == name)
+    let alias = ALIASES.iter().any(|(alias, _)| *alias == name);
+    let refused = REFUSED.iter().any(|(refused, _)| *refused == name);
+    name.starts_with(PREFIX) || name == PORT || alias || refused
 }
 
 /// Variables that are set and that this release does not look at.

@@ -265,7 +265,12 @@ mod tests {
         assert_eq!(layers.config.log.format, crate::config::Format::Json);
         let found = fault("", &[("PORTAGE_LOG", "info"), ("PORTAGE_LOG__LEVEL", "debug")]);
         assert!(found.contains("PORTAGE_LOG and PORTAGE_LOG__LEVEL"), "{found}");
-        for name in ["DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS"] {
+        let layers = with("", &[("DATABASE_URL", "postgres://me:secret@x/y")]).unwrap();
+        assert_eq!(layers.config.database.url.reveal(), "postgres://me:secret@x/y");
+        assert!(!format!("{:?}", layers.config).contains("secret@"), "it is shown to nobody");
+        let found = fault("", &[("DATABASE_URL", "a"), ("PORTAGE_DATABASE__URL", "b")]);
+        assert!(found.contains("DATABASE_URL and PORTAGE_DATABASE__URL"), "{found}");
+        for name in ["REDIS_URL", "KAFKA_BROKERS"] {
             let found = fault("", &[(name, "x://y")]);
             assert!(found.starts_with(&format!("{name}: this release does not")), "{found}");
             assert!(with("", &[(name, "")]).is_ok(), "set to nothing is not set");

@@ -109,7 +109,7 @@ fn exit_codes_say_what_was_wrong() {
     assert!(why.contains("portage.toml:2: server.listn"), "{why}");
     assert_eq!(exit_of(dir, &["config", "--check", "portage.toml"]), 78);
     std::fs::remove_file(dir.join("portage.toml")).expect("it goes");
-    let out = portage(dir).arg("config").env("DATABASE_URL", "postgres://x").output();
+    let out = portage(dir).arg("config").env("REDIS_URL", "redis://x").output();
     assert_eq!(out.expect("it runs").status.code(), Some(78), "another store was meant");
     std::fs::write(dir.join("file"), "").expect("a file");
     assert_eq!(exit_of(dir, &["serve", "--listen", "127.0.0.1:0", "--data-dir", "file/x"]), 73);

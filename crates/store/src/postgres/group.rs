@@ -92,6 +92,8 @@ impl Lane {
         }
         if board.untouched() {
             self.rollback().await?;
+            // a unit that does nothing was told this time: the next one is not told an earlier one
+            self.written(board.at);
             return Ok(said);
         }
         let (mut all, ended) = Statements::of(self, flows, &mut board, batches.worker());
