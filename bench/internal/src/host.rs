@@ -90,7 +90,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let (audit, journal) = (ours.store.clone(), ours.store.clone());
     let sealer = Sealer::new(audit, journal, ours.clock.clone(), SealKey::new(&KEY), 3_600_000);
     let (store, clock) = (ours.store.clone(), ours.clock.clone());
-    let source = Source { store, spot: None, dir: dir.to_owned(), clock };
+    let source = Source { store: Some(store), spot: None, dir: dir.to_owned(), clock };
     let app = App {
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         world: ours.store.funding(),
