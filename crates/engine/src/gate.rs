@@ -138,7 +138,7 @@ impl Gate {
 
     /// True where the others may take this worker for dead, and a HALT for obeyed: it makes no call
     /// before it has renewed its lease.
-    fn stale(&self) -> bool {
+    pub(crate) fn stale(&self) -> bool {
         let until = self.leased.load(Ordering::SeqCst);
         self.retired() || (until != FOR_EVER && self.clock.ticks() >= until)
     }

@@ -7,6 +7,7 @@ use crate::Engine;
 use crate::race::{First, race};
 use kernel::ids::Millis;
 use kernel::ports::journal::Standing;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
@@ -62,7 +63,7 @@ impl Engine {
     }
 
     /// Renews it three times before it can run out.
-    pub(crate) async fn run_lease(self: std::sync::Arc<Self>) {
+    pub(crate) async fn run_lease(self: Arc<Self>) {
         let every = self.parts.settings.lease_ms / 3;
         let mut wait = every;
         loop {
@@ -74,10 +75,12 @@ impl Engine {
             let stopped = self.lease.stopped();
             match self.parts.journal.alive(worker, length, stopped).await {
                 Ok(lease) => {
-                    if lease.lost {
+                    if lease.lost || self.gate.stale() {
                         tracing::warn!(
                             "the lease had run out: others may have gone on with what was held here"
                         );
+                        // a HALT that did not wait for this worker is heard of before its next call
+                        self.catch_up().await;
                     }
                     self.lease.told.fetch_max(stopped.unwrap_or(0), Ordering::SeqCst);
                     self.leased(asked);
@@ -90,6 +93,14 @@ impl Engine {
                     self.parts.clock.sleep(self.parts.settings.backoff.base).await;
                 }
             }
+        }
+    }
+
+    /// Reads the flags, until the journal answers.
+    async fn catch_up(self: &Arc<Self>) {
+        while let Err(cause) = self.refresh().await {
+            tracing::error!(%cause, "the flags cannot be read");
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
         }
     }
 

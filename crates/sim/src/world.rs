@@ -43,14 +43,28 @@ struct Inner {
     chance: SplitMix,
     next: u64,
     ready: BTreeSet<u64>,
-    tasks: BTreeMap<u64, (Task, Fut<'static, ()>)>,
+    tasks: BTreeMap<u64, Running>,
+    /// Processes that stand still while time goes on for the others.
+    paused: BTreeSet<u64>,
+    /// Processes that died while others live, and why.
+    fallen: BTreeMap<u64, Arc<str>>,
     sleepers: BTreeMap<(Millis, u64), Waker>,
     dead: Option<Arc<str>>,
 }
 
+/// A task of one process.
+struct Running {
+    task: Task,
+    future: Fut<'static, ()>,
+    process: u64,
+}
+
 /// The simulated process and its time. A handle: clones are the same one.
+///
+/// Several processes may share one time: [`Sim::process`] gives each a handle of its own, through
+/// which it starts tasks and dies alone. The process 0 is the world around them.
 #[derive(Clone)]
-pub struct Sim(Arc<Mutex<Inner>>);
+pub struct Sim(Arc<Mutex<Inner>>, u64);
 
 impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,20 +77,63 @@ impl fmt::Debug for Sim {
     }
 }
 
+impl Inner {
+    /// Whether this task may be polled.
+    fn runs(&self, id: u64) -> bool {
+        self.paused.is_empty()
+            || self.tasks.get(&id).is_none_or(|task| !self.paused.contains(&task.process))
+    }
+
+    fn runnable(&self) -> usize {
+        if self.paused.is_empty() {
+            return self.ready.len();
+        }
+        self.ready.iter().filter(|id| self.runs(**id)).count()
+    }
+}
+
 impl Sim {
     /// A process that has not begun.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(Inner {
-            now: DAWN,
-            skew: 0,
-            schedule: SplitMix(seed),
-            chance: SplitMix(seed ^ 0xD1B5_4A32_D192_ED03),
-            next: 0,
-            ready: BTreeSet::new(),
-            tasks: BTreeMap::new(),
-            sleepers: BTreeMap::new(),
-            dead: None,
-        })))
+        Self(
+            Arc::new(Mutex::new(Inner {
+                now: DAWN,
+                skew: 0,
+                schedule: SplitMix(seed),
+                chance: SplitMix(seed ^ 0xD1B5_4A32_D192_ED03),
+                next: 0,
+                ready: BTreeSet::new(),
+                tasks: BTreeMap::new(),
+                paused: BTreeSet::new(),
+                fallen: BTreeMap::new(),
+                sleepers: BTreeMap::new(),
+                dead: None,
+            })),
+            0,
+        )
+    }
+
+    /// A process among others, by a number above 0 that is never used again.
+    #[must_use]
+    pub fn process(&self, number: u64) -> Self {
+        Self(self.0.clone(), number)
+    }
+
+    /// This process stands still, and goes on as if nothing had been when it is resumed. Its time
+    /// passes.
+    pub fn pause(&self) {
+        let mut inner = self.inner();
+        inner.paused.insert(self.1);
+    }
+
+    /// It goes on.
+    pub fn resume(&self) {
+        self.inner().paused.remove(&self.1);
+    }
+
+    /// Why this process died while others live.
+    pub fn fallen(&self) -> Option<Arc<str>> {
+        self.inner().fallen.get(&self.1).cloned()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -103,7 +160,12 @@ impl Sim {
     /// Ends the process at the next point where a task waits. Tasks go without a word, as in a
     /// real crash; [`Sim::revive`] begins the next process.
     pub fn kill(&self, why: &str) {
-        self.inner().dead.get_or_insert_with(|| why.into());
+        let mut inner = self.inner();
+        if self.1 == 0 {
+            inner.dead.get_or_insert_with(|| why.into());
+        } else {
+            inner.fallen.entry(self.1).or_insert_with(|| why.into());
+        }
     }
 
     /// Kills, for ports that die by plan.
@@ -133,7 +195,9 @@ impl Sim {
         loop {
             while let Some(id) = self.pick() {
                 self.poll(id);
+                self.bury_fallen();
             }
+            self.bury_fallen();
             let mut inner = self.inner();
             if let Some(why) = inner.dead.clone() {
                 drop(inner);
@@ -187,13 +251,16 @@ impl Sim {
             if let Some(stop) = stop {
                 return Err(stop);
             }
+            if let Some(why) = self.fallen() {
+                return Err(Stop::Dead(why));
+            }
         }
     }
 
     /// Runs what is ready, then lets time pass to the next sleeper. Some where there is no next.
     fn step(&self) -> Option<Stop> {
         let next = self.inner().sleepers.first_key_value().map(|((at, _), _)| *at);
-        let ready = !self.inner().ready.is_empty();
+        let ready = self.inner().runnable() > 0;
         let until = match next {
             Some(at) if !ready => at,
             Some(_) | None => self.time(),
@@ -208,29 +275,48 @@ impl Sim {
     /// The next task to poll; none where nothing is ready or the process is dead.
     fn pick(&self) -> Option<u64> {
         let mut inner = self.inner();
-        let ready = u64::try_from(inner.ready.len()).unwrap_or(u64::MAX);
+        let ready = u64::try_from(inner.runnable()).unwrap_or(u64::MAX);
         if ready == 0 || inner.dead.is_some() {
             return None;
         }
         let at = usize::try_from(inner.schedule.next() % ready).unwrap_or(0);
-        let id = inner.ready.iter().nth(at).copied()?;
+        let id = inner.ready.iter().filter(|id| inner.runs(**id)).nth(at).copied()?;
         inner.ready.remove(&id);
         Some(id)
     }
 
     fn poll(&self, id: u64) {
-        let Some((task, mut future)) = self.inner().tasks.remove(&id) else { return };
+        let Some(running) = self.inner().tasks.remove(&id) else { return };
+        let Running { task, mut future, process } = running;
         let waker = Waker::from(Arc::new(Bell { sim: self.clone(), id }));
         let mut cx = Context::from_waker(&waker);
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut cx))) {
             Ok(Poll::Pending) => {
-                self.inner().tasks.insert(id, (task, future));
+                self.inner().tasks.insert(id, Running { task, future, process });
             }
             Ok(Poll::Ready(())) => {}
             Err(panic) if task.fate == Fate::EndsProcess => {
-                self.kill(&format!("{} panicked: {}", task.name, said(&*panic)));
+                let why = format!("{} panicked: {}", task.name, said(&*panic));
+                self.process(process).kill(&why);
             }
             Err(_) => {}
+        }
+    }
+
+    /// Drops what processes had that died while others live.
+    fn bury_fallen(&self) {
+        loop {
+            let mut inner = self.inner();
+            if inner.fallen.is_empty() {
+                return;
+            }
+            let Inner { tasks, fallen, .. } = &mut *inner;
+            let theirs = tasks.iter().find(|(_, task)| fallen.contains_key(&task.process));
+            let Some(id) = theirs.map(|(id, _)| *id) else { return };
+            let task = inner.tasks.remove(&id);
+            inner.ready.remove(&id);
+            drop(inner);
+            drop(task);
         }
     }
 
@@ -241,6 +327,7 @@ impl Sim {
             let tasks = std::mem::take(&mut inner.tasks);
             let sleepers = std::mem::take(&mut inner.sleepers);
             inner.ready.clear();
+            inner.paused.clear();
             drop(inner);
             if tasks.is_empty() && sleepers.is_empty() {
                 return;
@@ -262,13 +349,13 @@ const fn later(a: Millis, b: Millis) -> Millis {
 impl Spawn for Sim {
     fn spawn(&self, task: Task, future: Fut<'static, ()>) {
         let mut inner = self.inner();
-        if inner.dead.is_some() {
+        if inner.dead.is_some() || inner.fallen.contains_key(&self.1) {
             drop(inner);
             return;
         }
         let id = inner.next;
         inner.next += 1;
-        inner.tasks.insert(id, (task, future));
+        inner.tasks.insert(id, Running { task, future, process: self.1 });
         inner.ready.insert(id);
     }
 }

@@ -124,6 +124,15 @@ async fn within<T>(sim: &Sim, ms: Millis, future: impl Future<Output = T>) -> Op
     .await
 }
 
+/// Where a client asks next.
+pub(super) type Doors = Arc<dyn Fn() -> Process + Send + Sync>;
+
+/// The one door there is.
+pub(super) fn one(process: &Process) -> Doors {
+    let process = process.clone();
+    Arc::new(move || process.clone())
+}
+
 impl Crowd {
     /// A crowd that has asked for nothing yet.
     pub(super) fn new(stage: &Stage) -> Self {
@@ -160,17 +169,17 @@ impl Crowd {
         held(&self.asks).iter().all(|ask| ask.stand == Stand::Over)
     }
 
-    /// Sets the clients to work with a process; those whose last one died ask again.
-    pub(super) fn ask(&self, process: &Process) {
+    /// Sets the clients to work with processes; those whose last one died ask again.
+    pub(super) fn ask(&self, doors: &Doors) {
         for ask in held(&self.asks).iter_mut().filter(|ask| ask.stand == Stand::InHand) {
             ask.stand = Stand::Waits;
             ask.unclear = true;
         }
         for _ in 0..self.clients {
-            let (crowd, process) = (self.clone(), process.clone());
+            let (crowd, doors) = (self.clone(), doors.clone());
             self.sim.start(async move {
                 while let Some(n) = crowd.next() {
-                    crowd.serve(&process, n).await;
+                    crowd.serve(&doors, n).await;
                     let think = crowd.below(crowd.knob(Knob::Think) + 1);
                     crowd.sim.sleep(think).await;
                 }
@@ -196,11 +205,11 @@ impl Crowd {
     }
 
     /// One request to its end, or until the client goes away.
-    async fn serve(&self, process: &Process, n: usize) {
+    async fn serve(&self, doors: &Doors, n: usize) {
         let Some(ask) = self.get(n) else { return };
         if self.often(Knob::Leaves) {
             self.change(n, |ask| ask.stand = Stand::Over);
-            let asked = self.build.create(process.engine.clone(), self.flow, ask.terms);
+            let asked = self.build.create(doors().engine, self.flow, ask.terms);
             let wait = self.below(60);
             within(&self.sim, wait, asked).await;
             return;
@@ -209,29 +218,29 @@ impl Crowd {
             self.change(n, |ask| ask.unclear = true);
             let mut other = ask.clone();
             other.terms.amount = Amount(other.terms.amount.0 + 1);
-            self.beside(process, other);
+            self.beside(doors, other);
         }
         if self.often(Knob::Repeats) {
             self.change(n, |ask| ask.unclear = true);
-            self.beside(process, ask.clone());
+            self.beside(doors, ask.clone());
         }
-        while !self.once(process, n).await {
+        while !self.once(doors, n).await {
             self.sim.sleep(50 + self.below(400)).await;
         }
         self.change(n, |ask| ask.stand = Stand::Over);
         if self.often(Knob::Again) {
             let wait = self.below(60_000);
-            let (crowd, process) = (self.clone(), process.clone());
+            let (crowd, doors) = (self.clone(), doors.clone());
             self.sim.start(async move {
                 crowd.sim.sleep(wait).await;
-                crowd.beside(&process, ask);
+                crowd.beside(&doors, ask);
             });
         }
     }
 
     /// A request that nobody repeats.
-    fn beside(&self, process: &Process, ask: Ask) {
-        let (crowd, engine) = (self.clone(), process.engine.clone());
+    fn beside(&self, doors: &Doors, ask: Ask) {
+        let (crowd, engine) = (self.clone(), doors().engine);
         self.sim.start(async move {
             let floor = crowd.witness.floor(&ask.key);
             let came = crowd.build.create(engine, crowd.flow, ask.terms.clone()).await;
@@ -248,14 +257,15 @@ impl Crowd {
     }
 
     /// Asks once; true where there is nothing left to ask.
-    async fn once(&self, process: &Process, n: usize) -> bool {
+    async fn once(&self, doors: &Doors, n: usize) -> bool {
         let Some(ask) = self.get(n) else { return true };
         let floor = self.witness.floor(&ask.key);
-        let asked = self.build.create(process.engine.clone(), self.flow, ask.terms.clone());
+        let engine = doors().engine;
+        let asked = self.build.create(engine.clone(), self.flow, ask.terms.clone());
         match asked.await {
             Ok(Accepted { record, .. }) => {
                 self.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
-                process.engine.flows().table(self.flow).ends(record.head.state)
+                engine.flows().table(self.flow).ends(record.head.state)
             }
             Err(Refused::Code(Code::Overloaded | Code::Halted)) => false,
             Err(Refused::Code(_)) => {

@@ -10,6 +10,7 @@
 //! [`Options`] are the same run, to the last call.
 
 mod bent;
+mod crew;
 mod crowd;
 mod desk;
 mod door;
@@ -32,7 +33,7 @@ pub use bent::Bent;
 pub use options::{Knob, Options};
 pub use phases::run;
 pub use program::{Make, Program, Say, main};
-pub use search::first;
+pub use search::{first, played};
 pub use shrink::shrunk;
 pub use tally::{Counts, Tally};
 pub use trace::{Reader, Trace};

@@ -1,7 +1,8 @@
 //! A run: calm weather to begin with, then everything that can go wrong, then nothing, and all must
 //! end.
 
-use super::crowd::{ASSETS, Crowd, GIVEN, terms};
+use super::crew::crew;
+use super::crowd::{ASSETS, Crowd, GIVEN, one, terms};
 use super::desk::Desk;
 use super::folder::{self, Copy, Wrong};
 use super::stage::{Process, Stage};
@@ -31,6 +32,9 @@ type Ended = Result<(), String>;
 
 /// Plays a run to its end.
 pub fn run(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> Verdict {
+    if options.get(Knob::Workers) > 1 {
+        return crew(options, build, reader);
+    }
     let trace = Trace::new(reader);
     let Some(stage) = Stage::new(options, build, trace.clone()) else {
         let broken = Some("there is no such flow".to_owned());
@@ -60,6 +64,37 @@ pub fn run(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> 
     verdict
 }
 
+/// Every user has money at both ends.
+pub(super) fn prepare(stage: &Stage, process: Process) -> Result<Process, String> {
+    let (flow, users) = (stage.flow, stage.options.some(Knob::Users));
+    let build = stage.build.clone();
+    let (engine, world) = (process.engine.clone(), process.world.clone());
+    let prepares = async move {
+        for user in (1..=users).map(UserId) {
+            for asset in ASSETS {
+                let movement = External {
+                    direction: Direction::In,
+                    reference: format!("start {user} {asset}").into(),
+                    user,
+                    asset,
+                    amount: Amount(GIVEN),
+                    reason: "start".into(),
+                    caller: "crowd|1".into(),
+                };
+                world.external(movement).await.map_err(|cause| cause.to_string())?;
+                let ends = (LedgerId::FUNDING, LedgerId::SPOT);
+                let terms = terms(&format!("start {user} {asset}"), user, ends, (asset, GIVEN / 2));
+                build.create(engine.clone(), flow, terms).await.map_err(|r| format!("{r:?}"))?;
+            }
+        }
+        Ok::<_, String>(())
+    };
+    match stage.sim.block_on(prepares) {
+        Ok(prepared) => prepared.map(|()| process),
+        Err(stop) => Err(format!("it cannot begin: {stop:?}")),
+    }
+}
+
 struct Run {
     stage: Stage,
     crowd: Crowd,
@@ -70,7 +105,7 @@ struct Run {
 impl Run {
     fn play(&mut self) -> Ended {
         let process = self.begin()?;
-        let process = self.prepare(process)?;
+        let process = prepare(&self.stage, process)?;
         let process = self.safety(process)?;
         self.liveness(process)
     }
@@ -101,41 +136,6 @@ impl Run {
             Stop::Dead(why) => Err(why.to_string()),
             Stop::Idle => Err("nothing happens any more".to_owned()),
             Stop::Time => Err("it does not end".to_owned()),
-        }
-    }
-
-    /// Every user has money at both ends.
-    fn prepare(&mut self, process: Process) -> Result<Process, String> {
-        let (flow, users) = (self.stage.flow, self.stage.options.some(Knob::Users));
-        let build = self.stage.build.clone();
-        let (engine, world) = (process.engine.clone(), process.world.clone());
-        let prepares = async move {
-            for user in (1..=users).map(UserId) {
-                for asset in ASSETS {
-                    let movement = External {
-                        direction: Direction::In,
-                        reference: format!("start {user} {asset}").into(),
-                        user,
-                        asset,
-                        amount: Amount(GIVEN),
-                        reason: "start".into(),
-                        caller: "crowd|1".into(),
-                    };
-                    world.external(movement).await.map_err(|cause| cause.to_string())?;
-                    let ends = (LedgerId::FUNDING, LedgerId::SPOT);
-                    let terms =
-                        terms(&format!("start {user} {asset}"), user, ends, (asset, GIVEN / 2));
-                    build
-                        .create(engine.clone(), flow, terms)
-                        .await
-                        .map_err(|r| format!("{r:?}"))?;
-                }
-            }
-            Ok::<_, String>(())
-        };
-        match self.stage.sim.block_on(prepares) {
-            Ok(prepared) => prepared.map(|()| process),
-            Err(stop) => Err(format!("it cannot begin: {stop:?}")),
         }
     }
 
@@ -176,7 +176,7 @@ impl Run {
 
     /// Clients, people and fate are set to work with a process.
     fn people(&self, process: &Process) {
-        self.crowd.ask(process);
+        self.crowd.ask(&one(process));
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.work(process.clone()));
         fate::loose(&self.stage, self.life);
@@ -205,7 +205,7 @@ impl Run {
         self.stage.calm(true);
         for _ in 0..2 {
             let process = self.begin()?;
-            self.crowd.ask(&process);
+            self.crowd.ask(&one(&process));
             match self.stage.sim.run_for(STOPPED) {
                 Stop::Dead(why) => return Err(why.to_string()),
                 Stop::Time | Stop::Idle => {}
@@ -233,7 +233,7 @@ impl Run {
 
     /// Nothing goes wrong any more, and all must end.
     fn liveness(&mut self, process: Process) -> Ended {
-        self.crowd.ask(&process);
+        self.crowd.ask(&one(&process));
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.clear_up(process.engine.clone()));
         self.wait(LIVENESS, Self::all_over).map_err(|why| self.left(&why))?;

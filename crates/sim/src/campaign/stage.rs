@@ -11,7 +11,7 @@ use super::{Build, Knob, Options};
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::Place;
 use crate::shell::Shell;
-use crate::world::{Sim, SplitMix, Stop};
+use crate::world::{Crash, Sim, SplitMix, Stop};
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::ids::{FlowId, LedgerId, WorkerId};
@@ -49,8 +49,8 @@ pub(super) struct Stage {
     writes: Weather<Spoilt>,
     troubles: Weather<Trouble>,
     questions: Weather<()>,
-    settings: Settings,
-    lives: u64,
+    pub settings: Settings,
+    pub lives: u64,
 }
 
 /// The engine's settings of a run.
@@ -109,9 +109,7 @@ impl Stage {
 
     /// The weather is calm from now on, or is what the options say.
     pub(super) fn calm(&self, calm: bool) {
-        self.troubles.calm(calm);
-        self.writes.calm(calm);
-        self.questions.calm(calm);
+        self.calm_ways(calm);
         let rate = |knob| if calm { 0 } else { self.options.get(knob) };
         let crash = rate(Knob::DiskCrash);
         self.disk.weather(vec![
@@ -125,6 +123,13 @@ impl Stage {
             self.sim.skew(0);
             self.ways.iter().for_each(|way| way.silence(false));
         }
+    }
+
+    /// The same for what goes wrong on the ways and with writes alone.
+    pub(super) fn calm_ways(&self, calm: bool) {
+        self.troubles.calm(calm);
+        self.writes.calm(calm);
+        self.questions.calm(calm);
     }
 
     /// Whatever a process leaves when it ends.
@@ -165,7 +170,7 @@ impl Stage {
         let world: Arc<dyn World> = funding.clone();
         let funding = door(self.build.far(funding), self.witness.clone());
         self.lead(&[funding, spot.clone()]);
-        let parts = self.parts(journal);
+        let parts = self.parts((&self.sim, &self.ways), journal, self.settings.clone());
         let engine = self.sim.block_on(Engine::start(parts))?;
         let engine = engine.map_err(|cause: Cause| Self::refused(&cause.to_string()))?;
         self.ways.iter().for_each(Way::deliver);
@@ -180,18 +185,23 @@ impl Stage {
         Stop::Dead(format!("refused to start: {why}").into())
     }
 
+    /// What the ways of a process are made of that dies like this.
+    pub(super) fn kit(&self, crash: Crash) -> Kit {
+        Kit {
+            sim: self.sim.clone(),
+            crash,
+            tally: self.tally.clone(),
+            witness: self.witness.clone(),
+            delay: self.options.get(Knob::Delay),
+            troubles: self.troubles.clone(),
+            questions: self.questions.clone(),
+        }
+    }
+
     /// The ways lead to these ledgers from now on.
     fn lead(&mut self, ledgers: &[Arc<dyn Ledger>]) {
         if self.ways.is_empty() {
-            let kit = Kit {
-                sim: self.sim.clone(),
-                crash: self.sim.crash(),
-                tally: self.tally.clone(),
-                witness: self.witness.clone(),
-                delay: self.options.get(Knob::Delay),
-                troubles: self.troubles.clone(),
-                questions: self.questions.clone(),
-            };
+            let kit = self.kit(self.sim.crash());
             let way = |ledger: &Arc<dyn Ledger>| Arc::new(Way::new(&**ledger, kit.clone()));
             self.ways = ledgers.iter().map(way).collect();
         }
@@ -200,8 +210,14 @@ impl Stage {
         }
     }
 
-    fn parts(&self, journal: Arc<dyn Journal>) -> Parts {
-        let (sim, trace) = (self.sim.clone(), self.trace.clone());
+    /// What a process is made of.
+    pub(super) fn parts(
+        &self,
+        (sim, ways): (&Sim, &[Arc<Way>]),
+        journal: Arc<dyn Journal>,
+        settings: Settings,
+    ) -> Parts {
+        let trace = self.trace.clone();
         let crash = sim.crash();
         let spoiling = Spoiling {
             inner: journal,
@@ -220,12 +236,12 @@ impl Stage {
         Parts {
             flows: self.flows.clone(),
             journal: Arc::new(Shell(journal)),
-            ledgers: self.ways.iter().map(ledger).collect(),
+            ledgers: ways.iter().map(ledger).collect(),
             clock: Arc::new(TracedClock { sim: sim.clone(), trace: trace.clone() }),
             rng: Arc::new(TracedClock { sim: sim.clone(), trace }),
             spawn: Arc::new(sim.clone()),
             meter: Arc::new(NoMeter),
-            settings: self.settings.clone(),
+            settings,
             worker: WorkerId(self.lives),
             cores: Vec::new(),
             retire: Arc::new(move |what| crash(&what)),

@@ -17,7 +17,6 @@ pub use observe::{Durable, Observer};
 
 use crate::chronicle::{Chronicle, Happening, about};
 use crate::world::{Crash, breath, die};
-use hands::Hands;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
@@ -65,9 +64,20 @@ impl Place {
 
     /// One process over the data. The one before must be gone.
     pub fn open(&self, clock: Arc<dyn Clock>, crash: Crash) -> Arc<SimJournal> {
-        Arc::make_mut(&mut *self.lock()).alive.clear();
-        let hands = Mutex::new(Hands::after_a_crash(&self.now()));
-        Arc::new(SimJournal { place: self.clone(), clock, crash, hands })
+        let worker = {
+            let mut state = self.lock();
+            let state = Arc::make_mut(&mut *state);
+            state.lives += 1;
+            let worker = WorkerId(u64::MAX - state.lives);
+            state.hands.owned(worker);
+            worker
+        };
+        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: true })
+    }
+
+    /// One of several processes over the data.
+    pub fn join(&self, clock: Arc<dyn Clock>, crash: Crash, worker: WorkerId) -> Arc<SimJournal> {
+        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
@@ -105,7 +115,10 @@ pub struct SimJournal {
     place: Place,
     clock: Arc<dyn Clock>,
     crash: Crash,
-    hands: Mutex<Hands>,
+    /// Whose process it is.
+    worker: WorkerId,
+    /// The data has no other process.
+    sole: bool,
 }
 
 impl fmt::Debug for SimJournal {
@@ -120,8 +133,16 @@ impl SimJournal {
         Arc::new(SimFunding::new(self.clone()))
     }
 
-    fn hands(&self) -> MutexGuard<'_, Hands> {
-        self.hands.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Changes who holds what, beside every write.
+    fn change<T>(&self, change: impl FnOnce(&mut State, Millis) -> T) -> T {
+        let mut state = self.place.lock();
+        let now = later(self.clock.now(), state.last);
+        change(Arc::make_mut(&mut *state), now)
+    }
+
+    /// In a journal of one owner there is one worker, whatever it is called.
+    const fn who(&self, worker: WorkerId) -> WorkerId {
+        if self.sole { self.worker } else { worker }
     }
 
     /// One durable write about these transfers, at the mercy of the plan. Other tasks run before it
@@ -129,7 +150,7 @@ impl SimJournal {
     async fn commit<T>(
         &self,
         about: Vec<Id>,
-        act: impl FnOnce(&mut State, &mut Hands, Millis) -> T,
+        act: impl FnOnce(&mut State, WorkerId, Millis) -> T,
     ) -> Result<T, Refusal> {
         breath().await;
         let (n, fault) = self.place.faults.begin();
@@ -145,7 +166,7 @@ impl SimJournal {
             let at = later(self.clock.now(), state.last);
             let state = Arc::make_mut(&mut *state);
             state.last = at;
-            let value = act(state, &mut self.hands(), at);
+            let value = act(state, self.worker, at);
             let touched = std::mem::take(&mut state.touched);
             if let Some(observer) = &self.place.observer {
                 observer.wrote(&Durable::new(state, &touched));
@@ -175,9 +196,9 @@ impl Journal for SimJournal {
         Box::pin(async move {
             let (asked, chronicle) = (units.len(), &self.place.chronicle);
             let told = if chronicle.listens() { about(&units) } else { Vec::new() };
-            let wrote = self.commit(told.clone(), |state, hands, at| {
+            let wrote = self.commit(told.clone(), |state, worker, at| {
                 let lengths: Vec<_> = told.iter().map(|id| state.entries(*id).len()).collect();
-                let wrote = state.group(hands, units, at);
+                let wrote = state.group(worker, units, at);
                 for (id, length) in told.iter().zip(lengths) {
                     chronicle.took(*id, state.entries(*id).get(length..).unwrap_or_default());
                 }
@@ -217,26 +238,36 @@ impl Journal for SimJournal {
         Box::pin(async move { Ok(self.place.now().history.get(&id).cloned().unwrap_or_default()) })
     }
 
-    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
-            let (state, now) = (self.place.now(), self.now());
-            Ok(self.hands().due(&state, now, limit))
+            let worker = self.who(worker);
+            Ok(self.change(|state, now| state.due(worker, now, limit)))
         })
     }
 
-    fn alive(&self, worker: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> {
-        Arc::make_mut(&mut *self.place.lock()).alive.insert(worker);
-        Box::pin(std::future::ready(Ok(Lease { lost: false, ends: false })))
+    fn alive(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        Box::pin(async move {
+            if !self.sole {
+                breath().await;
+            }
+            Ok(self.change(|state, now| state.hands.renewed(worker, (length, stopped), now)))
+        })
     }
 
     fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
-        Arc::make_mut(&mut *self.place.lock()).alive.remove(&worker);
+        self.change(|state, _| state.hands.leaves(worker));
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn moving(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        let now = self.now();
+        Box::pin(std::future::ready(Ok(self.place.now().moving(worker, now))))
     }
 
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
@@ -275,7 +306,7 @@ impl Journal for SimJournal {
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        Box::pin(async move { Ok(self.place.now().standing()) })
+        Box::pin(async move { Ok(self.place.now().standing(self.now())) })
     }
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {

@@ -9,7 +9,7 @@ use kernel::ports::ledger::{Heard, Known, Ledger, Stored};
 use kernel::unit::{Op, Outcome};
 use ledgers::OpenError;
 use ledgers::spot::Spot;
-use sim::campaign::{Build, Core, Knob, Options, Verdict, run};
+use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run};
 use sim::disk::SimDisk;
 use sim::shell::{LedgerShell, Shell};
 use sim::world::Sim;
@@ -58,6 +58,21 @@ fn a_seed_is_a_run_to_the_last_answer() {
 fn a_hundred_seeds_are_a_hundred_runs() {
     let hashes: BTreeSet<u64> = (0..100).map(|seed| short(seed).hash).collect();
     assert_eq!(hashes.len(), 100);
+}
+
+/// Turns red where what a worker that died or stood still had in its hands is lost, or done twice.
+#[test]
+fn several_workers_on_one_journal_do_no_harm() {
+    let mut all = Counts::default();
+    for seed in 0..16 {
+        let options = Options::drawn(seed).with(Knob::Workers, 2 + seed % 3);
+        let options = options.with(Knob::Transfers, 60);
+        let verdict = run(&options, Arc::new(Real), None);
+        assert_eq!(verdict.broken, None, "{}", options.replay());
+        all.add(&verdict.counts);
+    }
+    let still = all.faults.get("stands still").copied().unwrap_or_default();
+    assert!(still > 20 && all.all_crashes() > 20, "{all:?}");
 }
 
 /// A build with a lie around its ledgers.

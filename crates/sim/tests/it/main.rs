@@ -9,11 +9,17 @@ mod found;
 #[cfg(test)]
 mod internal;
 #[cfg(test)]
+mod many;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod outside;
 #[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod real;
+#[cfg(test)]
+mod stands;
 #[cfg(test)]
 mod suite_journal;
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl Witness {
 
     /// The engine was answered these, in order: it has to write down what is done.
     pub fn heard(&self, ops: &[Op], answers: &[Answer]) {
-        if ops.len() != answers.len() {
+        if ops.len() != answers.len() || self.inner().several {
             return;
         }
         let done = ops.iter().zip(answers).filter(|(_, answer)| matches!(answer, Answer::Done(_)));

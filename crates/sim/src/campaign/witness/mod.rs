@@ -77,6 +77,8 @@ struct Inner {
     fences: BTreeSet<Id>,
     /// What the engine was told that is done, and has not written down yet.
     heard: BTreeMap<Id, Leg>,
+    /// Several workers share the journal: what one was told another may not know.
+    several: bool,
     halts: Halts,
     /// Spot is not what the journal knows, and its highest operation stays this.
     barred: Option<u64>,
@@ -118,6 +120,7 @@ impl Witness {
             keys: BTreeMap::new(),
             fences: BTreeSet::new(),
             heard: BTreeMap::new(),
+            several: false,
             halts: Halts::Never,
             barred: None,
             cases: 0,
@@ -130,6 +133,11 @@ impl Witness {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Several workers share the journal from now on.
+    pub fn several(&self) {
+        self.inner().several = true;
     }
 
     /// Looks at something; what is wrong about it ends the run.

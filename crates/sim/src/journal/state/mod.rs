@@ -4,13 +4,14 @@ mod people;
 mod put;
 mod unit;
 
+use super::hands::Hands;
 use crate::books::Books;
 use crate::suite::ledger::Profile;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::people::{Day, Spent};
-use kernel::ports::journal::{Count, Linked, Owner, Standing};
+use kernel::ports::journal::{Count, Due, Linked, Owner, Standing};
 use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::Record;
 use kernel::table::Flows;
@@ -40,8 +41,10 @@ pub(super) struct State {
     /// So many HALTs there were.
     halts: u64,
     owners: BTreeMap<LedgerId, Owner>,
-    /// The workers that have a lease.
-    pub alive: BTreeSet<WorkerId>,
+    /// So often a process opened it for itself.
+    pub lives: u64,
+    /// Who holds what.
+    pub hands: Hands,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -74,7 +77,8 @@ impl State {
             halted: None,
             halts: 0,
             owners: BTreeMap::new(),
-            alive: BTreeSet::new(),
+            lives: 0,
+            hands: Hands::default(),
             counters: BTreeMap::new(),
             resources: BTreeMap::new(),
             attempts: BTreeMap::new(),
@@ -107,7 +111,7 @@ impl State {
         counts.into_values().collect()
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self, now: Millis) -> Standing {
         Standing {
             halted: self.halted.clone(),
             paused: self.people.paused.clone(),
@@ -117,12 +121,28 @@ impl State {
             ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
             horizon: self.horizon,
             halts: self.halts,
-            owners: self.owners.values().map(|owner| self.seen(*owner)).collect(),
+            owners: self.owners.values().map(|owner| self.seen(*owner, now)).collect(),
         }
     }
 
-    fn seen(&self, owner: Owner) -> Owner {
-        Owner { lives: self.alive.contains(&owner.worker), ..owner }
+    fn seen(&self, owner: Owner, now: Millis) -> Owner {
+        Owner { lives: self.hands.lives(owner.worker, now), ..owner }
+    }
+
+    /// What a worker may take.
+    pub(super) fn due(&mut self, worker: WorkerId, now: Millis, limit: usize) -> Vec<Due> {
+        let mut hands = std::mem::take(&mut self.hands);
+        let due = hands.due(self, worker, now, limit);
+        self.hands = hands;
+        due
+    }
+
+    /// Live workers but this one that do not obey the HALT that stands.
+    pub(super) fn moving(&self, worker: WorkerId, now: Millis) -> Vec<WorkerId> {
+        match self.halted {
+            Some(_) => self.hands.moving(worker, self.halts, now),
+            None => Vec::new(),
+        }
     }
 
     /// The kinds of the cases that were opened, in order.

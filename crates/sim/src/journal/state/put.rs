@@ -2,10 +2,9 @@
 
 use super::people::Said;
 use super::{BindingKey, State};
-use crate::journal::hands::Hands;
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
-use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial};
+use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
 use kernel::ports::journal::Owner;
 use kernel::ports::ledger::Known;
 use kernel::record::{Head, Record};
@@ -86,14 +85,14 @@ impl State {
 
     pub(super) fn put(
         &mut self,
-        hands: &mut Hands,
+        worker: WorkerId,
         digest: &mut UnitDigest,
         put: Put,
         at: Millis,
     ) -> Option<Serial> {
         match put {
-            Put::Open(record) => return Some(self.insert(record, at)),
-            Put::Head { id, head, error, hold } => self.head(hands, (id, head, hold), error, at),
+            Put::Open(record) => return Some(self.insert(worker, record, at)),
+            Put::Head { id, head, error, hold } => self.head(worker, (id, head, hold), error, at),
             Put::Receipt { ledger, operation } => {
                 if let Some((known, _)) = self.ledgers.get_mut(&ledger) {
                     known.highest = higher(known.highest, operation.seq);
@@ -165,7 +164,7 @@ impl State {
         self.resources.insert(name, (version + 1, value));
     }
 
-    fn insert(&mut self, record: Record, at: Millis) -> Serial {
+    fn insert(&mut self, worker: WorkerId, record: Record, at: Millis) -> Serial {
         let last = self.by_serial.last_key_value().map_or(0, |(serial, _)| serial.0);
         let (id, serial) = (record.id, Serial(last + 1));
         self.touched.push(id);
@@ -174,6 +173,7 @@ impl State {
         }
         self.by_serial.insert(serial, id);
         self.open.insert(id);
+        self.hands.moved(worker, id, None, Hold::Mine);
         let record = Record { serial: Some(serial), created_at: at, updated_at: at, ..record };
         self.transfers.insert(id, record);
         serial
@@ -181,7 +181,7 @@ impl State {
 
     fn head(
         &mut self,
-        hands: &mut Hands,
+        worker: WorkerId,
         (id, head, hold): (Id, Head, Hold),
         error: Option<Evidence>,
         at: Millis,
@@ -194,14 +194,14 @@ impl State {
         if self.flows.table(record.flow).ends(head.state) {
             self.open.remove(&id);
             self.due.remove(&id);
-            hands.ended(id);
+            self.hands.ended(id);
             return;
         }
         match head.due_at {
             Some(due) => self.due.insert(id, due),
             None => self.due.remove(&id),
         };
-        hands.timed(id, head.due_at, hold);
+        self.hands.moved(worker, id, head.due_at, hold);
     }
 
     /// Adds an event to its chain; its hash.

@@ -2,10 +2,9 @@
 
 use super::State;
 use crate::books::Before;
-use crate::journal::hands::Hands;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::audit::UnitDigest;
-use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
 use kernel::people::Count;
 use kernel::ports::ledger::Known;
 use kernel::unit::{Fork, Guard, Op, Put, Then, Unit, Written, Wrote};
@@ -21,12 +20,13 @@ impl State {
     /// A group: each unit for itself, in order.
     pub(in crate::journal) fn group(
         &mut self,
-        hands: &mut Hands,
+        worker: WorkerId,
         units: Vec<Unit>,
         at: Millis,
     ) -> Vec<Wrote> {
         let mut digest = UnitDigest::default();
-        let wrote = units.into_iter().map(|unit| self.unit(hands, &mut digest, unit, at)).collect();
+        let wrote =
+            units.into_iter().map(|unit| self.unit(worker, &mut digest, unit, at)).collect();
         if digest.count > 0 {
             let n = u64::try_from(self.audit.len()).unwrap_or(u64::MAX);
             self.audited.0 += u64::from(digest.count);
@@ -35,13 +35,7 @@ impl State {
         wrote
     }
 
-    fn unit(
-        &mut self,
-        hands: &mut Hands,
-        digest: &mut UnitDigest,
-        unit: Unit,
-        at: Millis,
-    ) -> Wrote {
+    fn unit(&mut self, worker: WorkerId, digest: &mut UnitDigest, unit: Unit, at: Millis) -> Wrote {
         if let Some(guard) = unit.guards.iter().find(|guard| !self.holds(guard)) {
             return Wrote::Lost(guard.clone());
         }
@@ -66,7 +60,7 @@ impl State {
         let mut serial = None;
         for part in parts {
             for put in part.puts {
-                serial = self.put(hands, digest, put, at).or(serial);
+                serial = self.put(worker, digest, put, at).or(serial);
             }
             for event in part.events {
                 digest.push(self.event(event, at));

@@ -44,3 +44,16 @@ pub const FOUND: &[Found] = &[
     found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (7, "which nobody approved")),
     found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (10, "is put off as if nobody knew")),
 ];
+
+/// Those that only show where several workers share the journal: the seeds are of runs with three.
+#[rustfmt::skip]
+pub const MANY: &[Found] = &[
+    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (0, "went from version")),
+    found("nobody-inherits", "nobody goes on with what a dead worker held", (0, "it does not end")),
+    found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (0, "and nobody refused it")),
+];
+
+/// Every one of them.
+pub fn all() -> impl Iterator<Item = &'static Found> {
+    FOUND.iter().chain(MANY)
+}

@@ -5,11 +5,12 @@ mod again;
 mod answers;
 mod cores;
 mod found;
+mod leases;
 mod people;
 mod results;
 mod units;
 
-pub use found::{FOUND, Found};
+pub use found::{FOUND, Found, MANY, all};
 
 use crate::shell::LedgerShell;
 use crate::world::Sim;
@@ -72,6 +73,9 @@ impl Lie {
             "syncs-lie" => Self { syncs_lie: true, ..Self::default() },
             "second-core" => Self { two_cores: true, ..Self::default() },
             "empty-folder" => cores::opens_anything(),
+            "version-forgotten" => leases::version_forgotten(),
+            "nobody-inherits" => leases::nobody_inherits(),
+            "lost-lease-is-refusal" => leases::lost_is_refused(),
             _ => return None,
         })
     }

@@ -1,0 +1,162 @@
+//! A core that runs inside a process has one owner: whoever had it before writes nothing of it any
+//! more, and whoever has another one is refused.
+
+use crate::many::{Bend, Member, Town, plain};
+use crate::outside::spot;
+use kernel::answer::Answer;
+use kernel::ids::{LedgerId, WorkerId};
+use kernel::ports::Fut;
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::journal::{Journal, Owner};
+use kernel::ports::ledger::{Heard, Known, Ledger};
+use kernel::unit::{Guard, Op, Unit, Wrote};
+use sim::disk::SimDisk;
+use sim::shell::{JournalShell, LedgerShell, Shell};
+use sim::world::Sim;
+use std::sync::Arc;
+
+/// A core that takes its time before and after each batch.
+struct Slow {
+    inner: Arc<dyn Ledger>,
+    sim: Sim,
+}
+
+impl LedgerShell for Slow {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async move {
+            self.sim.sleep(Rng::next(&self.sim) % 20).await;
+            let heard = self.inner.execute(known, ops).await;
+            self.sim.sleep(Rng::next(&self.sim) % 20).await;
+            heard
+        })
+    }
+}
+
+/// A process with the core of this disk inside it.
+fn join(town: &Town, number: u64, disk: &SimDisk, bend: Bend) -> Result<Member, String> {
+    let me = town.sim.process(number);
+    let opened = me.block_on(spot(me.clone(), disk.clone(), 0));
+    let inner: Arc<dyn Ledger> = opened.map_err(|stop| format!("{stop:?}"))?;
+    let slow = Arc::new(Shell(Slow { inner, sim: me }));
+    town.join(number, (slow, vec![LedgerId::SPOT]), bend)
+}
+
+fn owners(town: &Town, member: &Member) -> Vec<Owner> {
+    let engine = member.engine.clone();
+    let standing = async move { engine.journal().standing().await };
+    town.sim.block_on(standing).expect("it lives").expect("it answers").owners
+}
+
+/// An owner stands still with work in its hands, a copy of its folder is taken over elsewhere, and it
+/// goes on as if nothing had been. What is wrong at the end.
+fn overtaken(seed: u64, bend: Bend) -> Result<(), String> {
+    let town = Town::new(seed);
+    let disk = SimDisk::new(seed, town.sim.crash());
+    let first = join(&town, 1, &disk, bend)?;
+    town.fund(&first);
+    town.ask(&first, 0..20);
+    town.passes(1 + seed % 25);
+    first.sim.pause();
+    let second = join(&town, 2, &disk.copy(seed), plain)?;
+    let epochs: Vec<_> = owners(&town, &second).iter().map(|o| (o.epoch, o.worker)).collect();
+    assert_eq!(epochs, [(2, WorkerId(2))]);
+    town.passes(30_000);
+    assert_eq!(town.open(&second), [], "what the first held is carried on");
+    first.sim.resume();
+    town.ask(&first, 20..30);
+    town.passes(30_000);
+    town.ask(&second, 0..30);
+    town.passes(30_000);
+    let faults = town.faults(&second);
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    assert_eq!(town.open(&second), []);
+    match first.sim.fallen() {
+        Some(why) if why.contains("took over") => Ok(()),
+        other => Err(format!("the former owner goes on: {other:?}")),
+    }
+}
+
+#[test]
+fn a_former_owner_writes_nothing_and_ends() {
+    for seed in 0..30 {
+        assert_eq!(overtaken(seed, plain), Ok(()), "seed {seed}");
+    }
+}
+
+/// Writes although another process owns the core.
+struct NoEpoch(Arc<dyn Journal>);
+
+impl JournalShell for NoEpoch {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for unit in &mut units {
+            let takes =
+                unit.then.puts.iter().any(|put| matches!(put, kernel::unit::Put::Own { .. }));
+            unit.guards.retain(|guard| takes || !matches!(guard, Guard::Owner { .. }));
+        }
+        self.0.write(units)
+    }
+}
+
+#[test]
+fn an_epoch_that_is_not_checked_is_noticed() {
+    let found = (0..30).find_map(|seed| {
+        overtaken(seed, |inner| Arc::new(Shell(NoEpoch(inner)))).err().map(|why| (seed, why))
+    });
+    let (seed, why) = found.expect("within 30 seeds");
+    assert!(why.contains("conservation"), "seed {seed}: {why}");
+}
+
+#[test]
+fn another_core_is_refused_while_the_owner_lives_and_halts_when_nobody_does() {
+    for seed in 0..10 {
+        let town = Town::new(seed);
+        let disk = |n| SimDisk::new(n, town.sim.crash());
+        let first = join(&town, 1, &disk(1), plain).expect("it starts");
+        town.fund(&first);
+        town.ask(&first, 0..4);
+        town.passes(5_000);
+        let before = owners(&town, &first);
+        let refused = join(&town, 2, &disk(2), plain).err().expect("it is refused");
+        assert!(refused.contains("OWNED"), "{refused}");
+        assert_eq!(owners(&town, &first), before, "it touched something");
+        assert_eq!(town.faults(&first), [""; 0]);
+        first.sim.kill("crashed: killed");
+        // its lease runs out
+        town.passes(10_000);
+        let third = join(&town, 3, &disk(3), plain).expect("it starts, and halts");
+        let why = third.engine.halted().expect("it is halted");
+        assert!(why.contains("SPOT is another ledger"), "{why}");
+        let epochs: Vec<_> = owners(&town, &third).iter().map(|owner| owner.epoch).collect();
+        assert_eq!(epochs, [1]);
+    }
+}
+
+#[test]
+fn the_same_core_is_taken_over_at_once() {
+    for seed in 0..10 {
+        let town = Town::new(seed);
+        let disk = SimDisk::new(seed, town.sim.crash());
+        let first = join(&town, 1, &disk, plain).expect("it starts");
+        town.fund(&first);
+        town.ask(&first, 0..20);
+        town.passes(1 + seed);
+        first.sim.kill("crashed: killed");
+        town.passes(1);
+        disk.power_cut();
+        let second = join(&town, 2, &disk, plain).expect("it starts at once");
+        assert_eq!(second.engine.halted(), None);
+        assert_eq!(owners(&town, &second).iter().map(|o| o.epoch).collect::<Vec<_>>(), [2]);
+        town.ask(&second, 0..20);
+        town.passes(30_000);
+        assert_eq!(town.open(&second), []);
+        assert_eq!(town.faults(&second), [""; 0]);
+    }
+}
