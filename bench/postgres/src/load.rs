@@ -9,6 +9,9 @@ use std::time::Duration;
 /// What every transfer moves.
 pub(crate) const AMOUNT: i64 = 1_000;
 
+/// What every account holds at first.
+pub(crate) const FUNDED: u64 = 1_000_000_000_000;
+
 /// Whose money moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {

@@ -4,7 +4,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod bare;
+mod http;
 mod load;
+mod ours;
 mod peers;
 mod probe;
 mod report;
@@ -12,6 +14,7 @@ mod site;
 
 use clap::Parser;
 use load::Spread;
+use peers::Subject;
 use report::{Line, What};
 use site::Site;
 use std::path::PathBuf;
@@ -37,14 +40,30 @@ struct Args {
     #[arg(long, default_value = "/tmp")]
     dir: PathBuf,
     /// Who is measured.
-    #[arg(long, value_delimiter = ',', default_value = "naive,bare")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "naive,bare,ours,bare-http,ours-http,bare-batch,ours-batch"
+    )]
     rows: Vec<What>,
     /// Connections of the naive saga; the best of them counts.
     #[arg(long, value_delimiter = ',', default_value = "8,16,64")]
     pools: Vec<usize>,
+    /// Says after each row which statements cost most, and what the store's writers did.
+    #[arg(long)]
+    profile: bool,
     /// A look at whether it runs at all: its figures mean nothing.
     #[arg(long)]
     quick: bool,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Role {
+    /// A server for the benchmark; not for people.
+    #[command(hide = true)]
+    Host { host: http::Host, url: String, folder: PathBuf },
 }
 
 fn main() -> Outcome {
@@ -58,7 +77,10 @@ fn main() -> Outcome {
         .enable_all()
         .build()
         .map_err(|why| why.to_string())?;
-    runtime.block_on(measure(&args))
+    match &args.role {
+        Some(Role::Host { host, url, folder }) => runtime.block_on(http::serve(*host, url, folder)),
+        None => runtime.block_on(measure(&args)),
+    }
 }
 
 async fn measure(args: &Args) -> Outcome {
@@ -66,17 +88,21 @@ async fn measure(args: &Args) -> Outcome {
     let folder = folder.map_err(|why| format!("{}: {why}", args.dir.display()))?;
     let sync = probe::fdatasync(folder.path()).map_err(|why| why.to_string())?;
     println!("fdatasync of 8 KiB here: {} µs (median of 300)", sync.as_micros());
-    let site = Site::start(&args.dir)?;
+    let site = Site::start(&args.dir, args.profile)?;
     let mut lines = Vec::new();
     for what in &args.rows {
-        let subject = peers::Subject::open(*what, &site, args, folder.path())?;
+        let subject = Subject::open(*what, &site, args, folder.path()).await?;
         if lines.is_empty() {
             println!("{}", site.says(subject.database())?);
         }
         for spread in [Spread::Users(args.users), Spread::Hot] {
             for level in &args.levels {
+                site.forget(subject.database())?;
                 let run = subject.run(&site, spread, *level, Duration::from_secs(args.seconds));
                 lines.push(Line::show(*what, spread, *level, run.await?));
+                if args.profile {
+                    println!("{}\n{}", subject.says(), site.statements(subject.database())?);
+                }
             }
         }
     }

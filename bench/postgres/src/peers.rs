@@ -1,10 +1,12 @@
 //! Each subject on a database of its own: opened, driven, and its money counted afterwards.
 
 use crate::bare::{self, Bare};
-use crate::load::{AMOUNT, Spread, drive};
+use crate::http::{Child, Host};
+use crate::load::{AMOUNT, FUNDED, Spread, drive};
+use crate::ours::{self, Ours};
 use crate::probe::Run;
 use crate::report::What;
-use crate::site::Site;
+use crate::site::{Counters, Site};
 use crate::{Args, Outcome};
 use naive::{Naive, Wal};
 use std::path::Path;
@@ -13,42 +15,82 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use testbed::Database;
 
-/// What every account holds at first.
-const FUNDED: u64 = 1_000_000_000_000;
-
 /// Who is measured, with what it has written so far.
 pub(crate) struct Subject {
-    what: What,
+    who: Who,
     database: Database,
-    wal: Wal,
     pools: Vec<usize>,
     keys: Arc<AtomicU64>,
 }
 
+enum Who {
+    Naive(Wal),
+    Bare(Wal),
+    Ours(Ours),
+    /// Behind a door; in batches.
+    Http(Child, Host, bool),
+}
+
+/// How a row is made.
+#[derive(Clone, Copy)]
+struct Row {
+    spread: Spread,
+    level: usize,
+    pool: usize,
+    time: Duration,
+}
+
+/// What was counted before, what was timed, what was counted after.
+type Timed = (Counters, (Vec<u32>, Duration), Counters);
+
 impl Subject {
     /// Makes its tables and gives every user money.
-    pub(crate) fn open(what: What, site: &Site, args: &Args, folder: &Path) -> Outcome<Self> {
-        let (schema, fund) = match what {
-            What::Naive => (
-                naive::SCHEMA,
-                "INSERT INTO balances_tb (user_id, asset_id, account_type, available) SELECT n, 3, 'FUNDING',",
-            ),
-            What::Bare => (bare::SCHEMA, "INSERT INTO balances SELECT n,"),
-        };
-        let rest = match what {
-            What::Naive => "",
-            What::Bare => ", 0, 0, 0",
-        };
-        let database = site.database(schema)?;
-        database
-            .sql(&format!("{fund} {FUNDED}{rest} FROM generate_series(1, {}) n", args.users))?;
+    pub(crate) async fn open(what: What, site: &Site, args: &Args, folder: &Path) -> Outcome<Self> {
+        let database = site.database()?;
+        let users = args.users;
+        let file = folder.join(format!("{}.log", what.name()));
+        let own = folder.join(what.name());
+        std::fs::create_dir_all(&own).map_err(|why| why.to_string())?;
+        match what.host() {
+            None => {
+                database.sql(naive::SCHEMA)?;
+                database.sql(&format!(
+                    "INSERT INTO balances_tb (user_id, asset_id, account_type, available)
+                     SELECT n, 3, 'FUNDING', {FUNDED} FROM generate_series(1, {users}) n"
+                ))?;
+            }
+            Some(Host::Bare) => {
+                database.sql(bare::SCHEMA)?;
+                database.sql(&format!(
+                    "INSERT INTO balances SELECT n, {FUNDED}, 0, 0, 0 FROM generate_series(1, {users}) n"
+                ))?;
+            }
+            Some(Host::Ours) => ours::prepare(&database, users).await?,
+        }
         database.sql("VACUUM ANALYZE")?;
-        let wal = Wal::open(&folder.join(format!("{}.log", what.name())))?;
-        Ok(Self { what, database, wal, pools: args.pools.clone(), keys: Arc::default() })
+        let child = |host| Child::start(host, database.url(), &own);
+        let who = match what {
+            What::Naive => Who::Naive(Wal::open(&file)?),
+            What::Bare => Who::Bare(Wal::open(&file)?),
+            What::Ours => Who::Ours(Ours::open(database.url(), &own).await?),
+            What::BareHttp => Who::Http(child(Host::Bare)?, Host::Bare, false),
+            What::OursHttp => Who::Http(child(Host::Ours)?, Host::Ours, false),
+            What::BareBatch => Who::Http(child(Host::Bare)?, Host::Bare, true),
+            What::OursBatch => Who::Http(child(Host::Ours)?, Host::Ours, true),
+        };
+        Ok(Self { who, database, pools: args.pools.clone(), keys: Arc::default() })
     }
 
     pub(crate) fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// What it knows of itself since it was asked last.
+    pub(crate) fn says(&self) -> String {
+        match &self.who {
+            Who::Naive(_) | Who::Bare(_) | Who::Http(..) => String::new(),
+            Who::Ours(ours) => ours.commits.says(),
+        }
     }
 
     /// One row: so many in flight for a time. Of several pools the best counts.
@@ -59,9 +101,9 @@ impl Subject {
         level: usize,
         time: Duration,
     ) -> Outcome<Run> {
-        let pools = match self.what {
-            What::Naive => self.pools.as_slice(),
-            What::Bare => &[2],
+        let pools = match &self.who {
+            Who::Naive(_) => self.pools.as_slice(),
+            Who::Bare(_) | Who::Ours(_) | Who::Http(..) => &[0],
         };
         let mut best: Option<Run> = None;
         for pool in pools {
@@ -69,7 +111,7 @@ impl Subject {
             if *pool > level && best.is_some() {
                 continue;
             }
-            let run = self.once(site, spread, (level, *pool), time).await?;
+            let run = self.once(site, Row { spread, level, pool: *pool, time }).await?;
             self.conserved()?;
             if best.as_ref().is_none_or(|best| run.rate() > best.rate()) {
                 best = Some(run);
@@ -78,63 +120,112 @@ impl Subject {
         best.ok_or_else(|| "no pool".to_owned())
     }
 
-    async fn once(
-        &self,
-        site: &Site,
-        spread: Spread,
-        (level, pool): (usize, usize),
-        time: Duration,
-    ) -> Outcome<Run> {
+    async fn once(&self, site: &Site, row: Row) -> Outcome<Run> {
         self.database.sql("CHECKPOINT")?;
-        let syncs = site.counters(&self.database)?.syncs;
-        let (before, took, after) = match self.what {
-            What::Naive => {
-                let naive = Naive::open(self.database.url(), pool, self.wal.clone()).await?;
-                let before = site.counters(&self.database)?;
+        let syncs = site.counters(&self.database, &self.process())?.syncs;
+        let Row { spread, level, pool, .. } = row;
+        let (before, (micros, took), after) = match &self.who {
+            Who::Naive(wal) => {
+                let naive = Naive::open(self.database.url(), pool, wal.clone()).await?;
                 let call = move |n| {
                     let naive = naive.clone();
                     async move { naive.transfer(n, spread.user(n), AMOUNT).await }
                 };
-                let took = drive(level, time, &self.keys, call).await?;
-                (before, took, site.counters(&self.database)?)
+                self.timed(site, row, call).await?
             }
-            What::Bare => {
-                let bare = Bare::open(self.database.url(), &self.wal, level).await?;
-                let before = site.counters(&self.database)?;
+            Who::Bare(wal) => {
+                let bare = Bare::open(self.database.url(), wal, level).await?;
                 let call = move |n| {
                     let bare = bare.clone();
                     async move { bare.transfer(n, spread.user(n), AMOUNT).await }
                 };
-                let took = drive(level, time, &self.keys, call).await?;
-                (before, took, site.counters(&self.database)?)
+                self.timed(site, row, call).await?
+            }
+            Who::Ours(ours) => {
+                let ours = ours.clone();
+                let call = move |n| {
+                    let ours = ours.clone();
+                    async move { ours.transfer(n, spread.user(n)).await }
+                };
+                let timed = self.timed(site, row, call.clone()).await?;
+                // sessions that live on report what they synced with a write that comes a second later
+                tokio::time::sleep(Duration::from_millis(1_100)).await;
+                let few = Row { level: 1, time: Duration::from_millis(20), ..row };
+                self.timed(site, few, call).await?;
+                timed
+            }
+            Who::Http(child, _, batches) => {
+                let process = self.process();
+                let before = site.counters(&self.database, &process)?;
+                let took = child.run(*batches, (spread, level), row.time).await?;
+                let after = site.counters(&self.database, &process)?;
+                tokio::time::sleep(Duration::from_millis(1_100)).await;
+                child.run(*batches, (spread, 1), Duration::from_millis(20)).await?;
+                (before, took, after)
             }
         };
         let mut cost = after.since(before);
-        // sessions report what they synced when they end
+        // and others with their end
         tokio::time::sleep(Duration::from_millis(300)).await;
-        cost.syncs = site.counters(&self.database)?.syncs.saturating_sub(syncs);
-        let (micros, took) = took;
+        cost.syncs = site.counters(&self.database, &self.process())?.syncs.saturating_sub(syncs);
         Ok(Run::new(micros, took, cost))
+    }
+
+    async fn timed<F, T>(&self, site: &Site, row: Row, call: F) -> Outcome<Timed>
+    where
+        F: Fn(u64) -> T + Clone + Send + 'static,
+        T: Future<Output = Outcome> + Send,
+    {
+        let before = site.counters(&self.database, &self.process())?;
+        let took = drive(row.level, row.time, &self.keys, call).await?;
+        Ok((before, took, site.counters(&self.database, &self.process())?))
+    }
+
+    /// The process that does the work.
+    fn process(&self) -> String {
+        match &self.who {
+            Who::Naive(_) | Who::Bare(_) | Who::Ours(_) => "self".to_owned(),
+            Who::Http(child, ..) => child.pid().to_string(),
+        }
     }
 
     /// No money came or went, and nothing is left half done.
     fn conserved(&self) -> Outcome {
-        let sql = match self.what {
-            What::Naive => format!(
-                "SELECT (SELECT sum(available) FROM balances_tb) + (SELECT coalesce(sum(amount), 0)
-                 FROM transfers_tb WHERE state = 40) - (SELECT count(*) * {FUNDED} FROM balances_tb)
-                 = 0 AND NOT EXISTS (SELECT FROM transfers_tb WHERE state <> 40)"
-            ),
-            What::Bare => format!(
-                "SELECT (SELECT sum(available) FROM balances) + (SELECT coalesce(sum(amount), 0)
-                 FROM clearing) - (SELECT count(*) * {FUNDED} FROM balances) = 0
-                 AND (SELECT sum(frozen) FROM balances) = 0 AND (SELECT sum(amount) FROM transfers)
-                 = (SELECT sum(amount) FROM clearing)"
-            ),
+        let halted = match &self.who {
+            Who::Ours(ours) => ours.halted(),
+            Who::Naive(_) | Who::Bare(_) | Who::Http(..) => None,
+        };
+        if let Some(why) = halted {
+            return Err(format!("VOID: the checker has halted: {why}"));
+        }
+        let sql = match &self.who {
+            Who::Naive(_) => naive_books(),
+            Who::Bare(_) | Who::Http(_, Host::Bare, _) => bare_books(),
+            Who::Ours(_) | Who::Http(_, Host::Ours, _) => OUR_BOOKS.to_owned(),
         };
         match self.database.sql(&sql)?.as_str() {
             "t" => Ok(()),
-            _ => Err(format!("VOID: the money of {} does not add up", self.what.name())),
+            _ => Err("VOID: the money does not add up".to_owned()),
         }
     }
+}
+
+const OUR_BOOKS: &str = "SELECT (SELECT sum(available + frozen) FROM balances_tb)
+    + (SELECT sum(amount) FROM books) = 0 AND (SELECT sum(frozen) FROM balances_tb) = 0
+    AND NOT EXISTS (SELECT FROM transfers WHERE state <> 40)";
+
+fn naive_books() -> String {
+    format!(
+        "SELECT (SELECT sum(available) FROM balances_tb) + (SELECT coalesce(sum(amount), 0)
+         FROM transfers_tb WHERE state = 40) - (SELECT count(*) * {FUNDED} FROM balances_tb) = 0
+         AND NOT EXISTS (SELECT FROM transfers_tb WHERE state <> 40)"
+    )
+}
+
+fn bare_books() -> String {
+    format!(
+        "SELECT (SELECT sum(available) FROM balances) + (SELECT coalesce(sum(amount), 0) FROM clearing)
+         - (SELECT count(*) * {FUNDED} FROM balances) = 0 AND (SELECT sum(frozen) FROM balances) = 0
+         AND (SELECT sum(amount) FROM transfers) = (SELECT sum(amount) FROM clearing)"
+    )
 }

@@ -20,13 +20,8 @@ fn ticks<'a>(fields: impl Iterator<Item = &'a str>) -> Duration {
     Duration::from_millis(fields.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
-/// This process's user and system time.
-pub(crate) fn own_cpu() -> Duration {
-    cpu("self")
-}
-
-/// The same of any process; nothing where it is gone.
-pub(crate) fn cpu(process: &str) -> Duration {
+/// A process's user and system time; nothing where it is gone.
+pub(crate) fn cpu_of(process: &str) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     ticks(after.split_whitespace().skip(11).take(2))
@@ -81,7 +76,7 @@ impl Run {
         self.each(self.cost.cpu.as_secs_f64() * 1e6)
     }
 
-    /// Ours, the load's with it.
+    /// Of the process that asks it; in process with the load's.
     pub(crate) fn own_micros(&self) -> f64 {
         self.each(self.cost.own.as_secs_f64() * 1e6)
     }
@@ -96,7 +91,7 @@ impl Run {
 
     /// How many cores others kept busy meanwhile.
     pub(crate) fn others(&self) -> f64 {
-        let ours = self.cost.cpu + self.cost.own;
+        let ours = self.cost.cpu + self.cost.own + self.cost.load;
         self.cost.machine.saturating_sub(ours).as_secs_f64() / self.took.as_secs_f64()
     }
 }
