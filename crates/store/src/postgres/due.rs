@@ -23,8 +23,10 @@ use std::sync::PoisonError;
 const LATE: Millis = 5_000;
 /// So many of what is due are weighed against each other.
 const WEIGHED: i64 = 50_000;
-/// So many batches of the dead are taken over with one statement: up to 1 024 transfers each.
-const TAKEN: i64 = 64;
+/// So many batches of the dead are taken over with one statement, up to 1 024 transfers each, and with
+/// so many statements in one call.
+const TAKEN: i64 = 128;
+const TAKES: usize = 8;
 /// So many batches, and about so many transfers in them, are looked at for their end at once.
 const SWEPT: (i64, i64) = (4_096, 200_000);
 /// Each so many calls one sweeps: batches that the process that opened them forgot.
@@ -81,24 +83,27 @@ async fn lease(
     found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// Takes over batches whose worker is gone: what is open in them comes as a row in `due`.
-async fn adopt(db: &Client, flows: &Flows, now: Option<i64>, own: i64) -> Result<(), Fault> {
+/// Takes over batches whose worker is gone: what is open in them comes as a row in `due`. Gives back
+/// how many there were.
+async fn adopt(db: &Client, flows: &Flows, now: Option<i64>, own: i64) -> Result<i64, Fault> {
     let sql = format!(
         "WITH {MOMENT}, dead AS (SELECT b.batch, b.hi, EXISTS (SELECT FROM workers w \
              WHERE w.worker = b.worker AND w.left_at IS NOT NULL) AS went FROM open_batches b \
            WHERE b.worker <> $2 AND NOT EXISTS (SELECT FROM workers w, moment m \
              WHERE w.worker = b.worker AND {LIVES}) \
            ORDER BY b.batch LIMIT {TAKEN} FOR UPDATE OF b SKIP LOCKED), \
-         taken AS (UPDATE open_batches b SET worker = $2 FROM dead WHERE b.batch = dead.batch) \
-         INSERT INTO due (transfer_id, due_at, orphan) \
-         SELECT t.transfer_id, CASE WHEN dead.went THEN m.now END, NOT dead.went \
-         FROM dead JOIN transfers t ON t.transfer_id BETWEEN dead.batch AND dead.hi, moment m \
-         WHERE NOT ({}) ON CONFLICT DO NOTHING",
+         taken AS (UPDATE open_batches b SET worker = $2 FROM dead WHERE b.batch = dead.batch), \
+         open AS (INSERT INTO due (transfer_id, due_at, orphan) \
+           SELECT t.transfer_id, CASE WHEN dead.went THEN m.now END, NOT dead.went \
+           FROM dead JOIN transfers t ON t.transfer_id BETWEEN dead.batch AND dead.hi, moment m \
+           WHERE NOT ({}) ON CONFLICT DO NOTHING) \
+         SELECT count(*) FROM dead",
         ended(flows)
     );
-    let statement = db.prepare_cached(&sql).await?;
-    db.execute(&statement, &[&now, &own]).await?;
-    Ok(())
+    match one(db, &sql, &[&now, &own]).await? {
+        Some(row) => Ok(row.try_get(0)?),
+        None => Ok(0),
+    }
 }
 
 /// Forgets batches above a number whose transfers have all ended; gives back the last one it looked
@@ -140,7 +145,11 @@ impl Desk {
         let now = self.hand();
         let own = text::worker(self.worker.0);
         self.clean(&db).await?;
-        adopt(&db, &self.flows, now, own).await?;
+        for _ in 0..TAKES {
+            if adopt(&db, &self.flows, now, own).await? < TAKEN {
+                break;
+            }
+        }
         if self.doubted() {
             // whoever has one of them in hand still is not given it twice by the engine
             let sql = "UPDATE due SET due_at = 0 WHERE leased_by = $1 AND due_at IS NULL";
@@ -182,13 +191,13 @@ impl Desk {
         Ok(open.into_iter().map(due).collect())
     }
 
-    /// Forgets what has ended, a bounded part of it, once in a while.
+    /// Forgets what has ended, a bounded part of it, once in a while; page by page until the end.
     async fn clean(&self, db: &Client) -> Result<(), Fault> {
         let (calls, above) = self.given(|given| {
             given.calls = given.calls.wrapping_add(1);
             (given.calls, given.swept)
         });
-        if calls % SWEEPS == 1 {
+        if calls % SWEEPS == 1 || above > 0 {
             let swept = sweep(db, &self.flows, above).await?;
             self.given(|given| given.swept = swept);
         }

@@ -2,6 +2,7 @@
 //! posts.
 
 mod framing;
+mod postgres;
 mod receiver;
 mod secrets;
 mod slow;

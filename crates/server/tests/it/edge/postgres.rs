@@ -1,0 +1,126 @@
+//! The binary on a real PostgreSQL: its tables, a kill, a second process, and what it refuses.
+
+use super::{Served, portage};
+use std::process::Output;
+use testbed::{Options, Server};
+
+const URL: &str = "DATABASE_URL";
+
+fn fresh() -> testbed::Database {
+    Server::given().and_then(|server| server.database()).expect("a database")
+}
+
+/// How a command ended, and what it said.
+fn said(out: &Output) -> (Option<i32>, String) {
+    let text = [&out.stdout[..], &out.stderr[..]].concat();
+    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A command beside no server.
+fn ran(url: &str, words: &[&str]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let settings = [(URL.to_owned(), url.to_owned())];
+    said(&portage(dir.path(), &settings).args(words).output().expect("it runs"))
+}
+
+const DEPOSIT: [&str; 9] =
+    ["deposit", "--user", "4001", "--asset", "USDT", "--amount", "1000", "--ref", "first"];
+
+fn transfer(served: &Served, amount: &str) -> String {
+    let words = ["transfer", "create", "--user", "4001", "--from", "FUNDING", "--to", "SPOT"];
+    let out = served.run(&[&words[..], &["--asset", "USDT", "--amount", amount]].concat());
+    let (code, text) = said(&out);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("COMMITTED"), "{text}");
+    text
+}
+
+/// Turns red where a start forgets what PostgreSQL holds, or opens a store of its own beside it.
+#[test]
+fn it_serves_from_postgresql_across_a_kill() {
+    let database = fresh();
+    let mut served = Served::start(&[(URL, database.url())]);
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "{text}");
+    transfer(&served, "250");
+    served.again(|_| ());
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "its repeat: {text}");
+    transfer(&served, "50");
+    let rows = database.sql("SELECT count(*) FROM transfers_tb WHERE state = 40").expect("rows");
+    assert_eq!(rows, "2");
+    let sums = "SELECT available, frozen FROM balances_tb WHERE user_id = 4001";
+    assert_eq!(database.sql(sums).expect("a balance"), "700000000|0");
+    let (code, text) = said(&served.run(&["check"]));
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = said(&served.run(&["audit", "verify"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!served.dir.path().join("data/portage.db").exists(), "a store of its own");
+    let log = served.log();
+    assert!(!log.contains(database.url()), "the URL is shown");
+}
+
+/// Turns red where two processes hold a Spot core each over one journal.
+#[test]
+fn a_second_core_is_refused() {
+    let database = fresh();
+    let served = Served::start(&[(URL, database.url())]);
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "{text}");
+    transfer(&served, "1");
+    let (code, text) = ran(database.url(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("portage spot serve"), "{text}");
+    transfer(&served, "2");
+}
+
+/// Turns red where migrations run unasked, or `--check` changes anything.
+#[test]
+fn migrations_run_when_they_are_asked_for() {
+    let database = fresh();
+    let url = database.url();
+    let (code, text) = ran(url, &["migrate", "--check"]);
+    assert_eq!(code, Some(65), "{text}");
+    assert!(text.contains("no tables yet"), "{text}");
+    let (code, text) = ran(url, &["migrate"]);
+    assert_eq!((code, text.contains("ran 1 journal")), (Some(0), true), "{text}");
+    for words in [&["migrate"][..], &["migrate", "--check"]] {
+        let (code, text) = ran(url, words);
+        assert_eq!((code, text.trim()), (Some(0), "nothing to do"));
+    }
+    // a release behind this one: it is told what to do, and does nothing by itself
+    database.sql("DELETE FROM portage_migrations").expect("as if it had not run");
+    let (code, text) = ran(url, &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!((code, text.contains("portage migrate")), (Some(65), true), "{text}");
+    database.sql("INSERT INTO portage_migrations VALUES (999, 'later', '')").expect("a row");
+    let (code, text) = ran(url, &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!((code, text.contains("newer release")), (Some(65), true), "{text}");
+    let (code, text) = ran("", &["migrate"]);
+    assert_eq!((code, text.contains("database.url is not set")), (Some(78), true), "{text}");
+}
+
+/// Turns red where a server is taken that loses what it acknowledged.
+#[test]
+fn a_server_that_forgets_is_refused() {
+    for setting in ["fsync", "full_page_writes"] {
+        let settings = vec![(setting.to_owned(), "off".to_owned())];
+        let server = Server::with(&Options { settings, ..Options::default() }).expect("a server");
+        for words in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+            let (code, text) = ran(server.url(), words);
+            assert_eq!(code, Some(78), "{text}");
+            assert!(text.contains(&format!("Set `{setting} = on`")), "{text}");
+        }
+    }
+}
+
+/// Turns red where a store in the folder is left behind for an empty database.
+#[test]
+fn a_folder_with_a_store_is_not_left_behind() {
+    let served = Served::start(&[]);
+    let dir = served.dir.path();
+    let database = fresh();
+    let settings = [(URL.to_owned(), database.url().to_owned())];
+    let out = portage(dir, &settings).args(["serve", "--listen", "127.0.0.1:0"]).output();
+    let (code, text) = said(&out.expect("it runs"));
+    assert_eq!((code, text.contains("Unset database.url")), (Some(78), true), "{text}");
+}
