@@ -4,11 +4,11 @@ use crate::{Outcome, run, tree};
 
 /// Seeds that found something once, each with a word why.
 const KEPT: &str = "crates/sim/seeds.txt";
-/// How long the tests play, in seconds.
-const SECONDS: &str = "60";
-/// The first of the others. Always the same ones: a new seed that finds something takes minutes to
-/// shrink, which is a campaign's work and not that of every change.
-const FROM: &str = "5000";
+/// How long the tests play, in seconds, slow runs and all.
+const SECONDS: &str = "120";
+
+/// The first of the others where nobody knows of which commit this is.
+const FIXED: u64 = 5_000;
 
 /// Passes a call on to the campaign, built as a release.
 pub(crate) fn run(args: &[String]) -> Outcome {
@@ -17,9 +17,36 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     run::must(cargo)
 }
 
-/// The kept seeds, then others, with the program that was built with the tests.
+/// The kept seeds, then new ones, with the program that was built with the tests.
 pub(crate) fn after_tests() -> Outcome {
+    // a tree without its history has none of its own
+    let from = run::output(head()).and_then(|commit| from(&commit)).unwrap_or(FIXED).to_string();
+    println!("the kept seeds, then those from {from} on");
     let mut sim = run::program(tree::target().join("debug/examples/sim"));
-    sim.args(["--kept", KEPT, "--seconds", SECONDS, "--from", FROM]);
+    sim.args(["--kept", KEPT, "--seconds", SECONDS, "--from", &from]);
     run::must(sim)
+}
+
+fn head() -> std::process::Command {
+    let mut git = run::program("git");
+    git.args(["rev-parse", "HEAD"]);
+    git
+}
+
+/// Each commit has seeds of its own, a million apart, and the same ones wherever it is built.
+fn from(commit: &str) -> Outcome<u64> {
+    let begin = commit.trim().get(..8).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    begin.map(|n| n * 1_000_000).ok_or_else(|| format!("no commit: {commit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from;
+
+    #[test]
+    fn a_commit_has_seeds_of_its_own() {
+        assert_eq!(from("00000001aa\n"), Ok(1_000_000));
+        assert_eq!(from("ffffffff00"), Ok(0xffff_ffff * 1_000_000));
+        assert!(from("HEAD is nothing").is_err() && from("").is_err());
+    }
 }

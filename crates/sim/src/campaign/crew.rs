@@ -26,6 +26,13 @@ const LIVENESS: Millis = 1_200_000;
 /// How often fate looks at the workers.
 const STEP: Millis = 100;
 
+/// Nobody waits for the end of this run any more.
+const CUT: &str = "cut off";
+
+fn still_patient(patient: &dyn Fn() -> bool) -> Ended {
+    if patient() { Ok(()) } else { Err(CUT.to_owned()) }
+}
+
 /// What ends a run before its time.
 type Ended = Result<(), String>;
 
@@ -47,10 +54,17 @@ struct Crew {
 }
 
 /// Plays a run with several workers to its end.
-pub(super) fn crew(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> Verdict {
+pub(super) fn crew(
+    options: &Options,
+    build: Arc<dyn Build>,
+    reader: Option<Reader>,
+    patient: &dyn Fn() -> bool,
+) -> Verdict {
     let trace = Trace::new(reader);
-    let nothing =
-        |why: String| Verdict { hash: 0, counts: super::Counts::default(), broken: Some(why) };
+    let nothing = |why: String| {
+        let counts = super::Counts::default();
+        Verdict { hash: 0, counts, broken: Some(why), cut: false }
+    };
     let options = &options.clone().with(Knob::Irreversible, 0).with(Knob::Folder, 0);
     let Some(stage) = Stage::new(options, build, trace.clone()) else {
         return nothing("there is no such flow".to_owned());
@@ -59,9 +73,10 @@ pub(super) fn crew(options: &Options, build: Arc<dyn Build>, reader: Option<Read
         Ok(crew) => crew,
         Err(why) => return nothing(why),
     };
-    let ended = crew.play();
+    let ended = crew.play(patient);
+    let cut = ended == Err(CUT.to_owned());
     let stage = &crew.stage;
-    let broken = stage.witness.broken().or_else(|| ended.err());
+    let broken = stage.witness.broken().or_else(|| ended.err().filter(|_| !cut));
     let (transfers, _) = stage.witness.transfers();
     stage.tally.change(|counts| {
         counts.runs = 1;
@@ -70,7 +85,7 @@ pub(super) fn crew(options: &Options, build: Arc<dyn Build>, reader: Option<Read
         counts.virtual_ms = stage.sim.time().saturating_sub(DAWN);
         counts.ends = stage.witness.ends();
     });
-    let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken };
+    let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken, cut };
     held(&crew.members).clear();
     crew.stage.sim.revive();
     verdict
@@ -140,7 +155,7 @@ impl Crew {
         })
     }
 
-    fn play(&mut self) -> Ended {
+    fn play(&mut self, patient: &dyn Fn() -> bool) -> Ended {
         self.join()?;
         let first = held(&self.members).first().map(|member| member.process.clone());
         let first = prepare(&self.stage, first.ok_or("nobody works")?)?;
@@ -149,6 +164,7 @@ impl Crew {
         crowd.ask(&self.doors(&first));
         let end = self.stage.sim.time().saturating_add(SAFETY);
         while !crowd.over() && self.stage.sim.time() < end {
+            still_patient(patient)?;
             self.goes_on(STEP)?;
             self.fate()?;
         }
@@ -156,6 +172,7 @@ impl Crew {
         held(&self.members).iter().for_each(|member| member.sim.resume());
         let end = self.stage.sim.time().saturating_add(LIVENESS);
         while self.stage.witness.transfers().1 > 0 || !crowd.over() {
+            still_patient(patient)?;
             if self.stage.sim.time() >= end {
                 let open: Vec<_> = self.stage.witness.open().into_iter().take(5).collect();
                 return Err(format!(

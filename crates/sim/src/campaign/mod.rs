@@ -31,7 +31,7 @@ mod witness;
 
 pub use bent::Bent;
 pub use options::{Knob, Options};
-pub use phases::run;
+pub use phases::{run, within};
 pub use program::{Make, Program, Say, main};
 pub use search::{first, played};
 pub use shrink::shrunk;
@@ -128,4 +128,6 @@ pub struct Verdict {
     pub counts: Counts,
     /// The first thing that was wrong.
     pub broken: Option<String>,
+    /// It was cut off before its end.
+    pub cut: bool,
 }

@@ -15,6 +15,7 @@ use kernel::ids::{LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Direction, External};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// How long things may go wrong, in virtual time.
@@ -32,18 +33,30 @@ type Ended = Result<(), String>;
 
 /// Plays a run to its end.
 pub fn run(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> Verdict {
+    within(options, build, reader, &|| true)
+}
+
+/// Plays a run for as long as somebody is patient; what is cut off before its end is not judged,
+/// but for what was wrong until then.
+pub fn within(
+    options: &Options,
+    build: Arc<dyn Build>,
+    reader: Option<Reader>,
+    patient: &dyn Fn() -> bool,
+) -> Verdict {
     if options.get(Knob::Workers) > 1 {
-        return crew(options, build, reader);
+        return crew(options, build, reader, patient);
     }
     let trace = Trace::new(reader);
     let Some(stage) = Stage::new(options, build, trace.clone()) else {
         let broken = Some("there is no such flow".to_owned());
-        return Verdict { hash: 0, counts: super::Counts::default(), broken };
+        return Verdict { hash: 0, counts: super::Counts::default(), broken, cut: false };
     };
-    let mut run = Run { crowd: Crowd::new(&stage), stage, life: 0, copy: None };
+    let crowd = Crowd::new(&stage);
+    let mut run = Run { crowd, stage, life: 0, copy: None, patient, cut: Cell::new(false) };
     let ended = run.play();
-    let stage = &run.stage;
-    let broken = stage.witness.broken().or_else(|| ended.err());
+    let (stage, cut) = (&run.stage, run.cut.get());
+    let broken = stage.witness.broken().or_else(|| ended.err().filter(|_| !cut));
     let (transfers, _) = stage.witness.transfers();
     stage.tally.change(|counts| {
         counts.runs = 1;
@@ -59,7 +72,7 @@ pub fn run(options: &Options, build: Arc<dyn Build>, reader: Option<Reader>) -> 
     if let Some(broken) = &broken {
         trace.remark(stage.sim.time(), format_args!("BROKEN: {broken}"));
     }
-    let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken };
+    let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken, cut };
     stage.sim.revive();
     verdict
 }
@@ -95,14 +108,23 @@ pub(super) fn prepare(stage: &Stage, process: Process) -> Result<Process, String
     }
 }
 
-struct Run {
+struct Run<'a> {
     stage: Stage,
     crowd: Crowd,
     life: u64,
     copy: Option<Copy>,
+    patient: &'a dyn Fn() -> bool,
+    cut: Cell<bool>,
 }
 
-impl Run {
+impl Run<'_> {
+    /// Nobody waits for the end of this run any more.
+    fn is_cut(&self) -> bool {
+        let cut = self.cut.get() || !(self.patient)();
+        self.cut.set(cut);
+        cut
+    }
+
     fn play(&mut self) -> Ended {
         let process = self.begin()?;
         let process = prepare(&self.stage, process)?;
@@ -184,6 +206,9 @@ impl Run {
 
     fn until(&mut self, end: Millis, copy_at: &mut Millis) -> Result<(), Stop> {
         loop {
+            if self.is_cut() {
+                return Err(Stop::Dead("cut off".into()));
+            }
             match self.stage.sim.run_for(200) {
                 Stop::Dead(why) => return Err(Stop::Dead(why)),
                 Stop::Time | Stop::Idle => {}
@@ -251,6 +276,9 @@ impl Run {
     fn wait(&self, most: Millis, holds: impl Fn(&Self) -> bool) -> Ended {
         let end = self.stage.sim.time().saturating_add(most);
         while !holds(self) {
+            if self.is_cut() {
+                return Err("cut off".to_owned());
+            }
             if self.stage.sim.time() >= end {
                 return Err("it does not end".to_owned());
             }

@@ -2,7 +2,7 @@
 
 use super::bent::Bent;
 use super::search::{names, search};
-use super::{Build, Counts, Options, run, shrunk};
+use super::{Build, Counts, Options, run, shrunk, within};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZero;
@@ -16,6 +16,9 @@ const FAULTS_OF_TEN: u64 = 3;
 const FOR_A_CRASH: u64 = 200;
 /// A campaign that is judged by its rates has at least so many transfers.
 const JUDGED: u64 = 2_000;
+
+/// How long a failing run is made smaller where the campaign itself ends by the clock.
+const SHRINKING: Duration = Duration::from_secs(120);
 
 /// Makes what is tried; once for each run.
 pub type Make = Arc<dyn Fn() -> Arc<dyn Build> + Send + Sync>;
@@ -140,9 +143,14 @@ struct Shared {
     stop: AtomicBool,
     counts: Mutex<Counts>,
     failed: Mutex<Option<Options>>,
+    /// When it is over, where it ends by the clock.
+    end: Option<Instant>,
+    /// The runs that were not at their end then.
+    cut: Mutex<Vec<u64>>,
 }
 
-/// Runs on all cores until the time is over or something is wrong.
+/// Runs on all cores until the time is over or something is wrong. A run that is slower than that
+/// is cut off and named: slowness is no finding.
 fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = program.threads.unwrap_or(cores);
@@ -153,11 +161,13 @@ fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
         stop: AtomicBool::new(false),
         counts: Mutex::default(),
         failed: Mutex::default(),
+        end: (seconds > 0).then(|| begun + Duration::from_secs(seconds)),
+        cut: Mutex::default(),
     };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(seed) = shared.next_seed(program, seconds, begun) {
+                while let Some(seed) = shared.next_seed(program) {
                     shared.play(&Options::drawn(seed), make);
                 }
             });
@@ -168,8 +178,13 @@ fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
     let failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
     say(&told(&counts));
     say(&pace(&counts, took, threads));
+    let cut = shared.cut.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if !cut.is_empty() {
+        say(&format!("  not at their end when the time was over: {cut:?}"));
+    }
     if let Some(options) = failed {
-        return report(&options, make, say);
+        let end = (seconds > 0).then(|| now() + SHRINKING);
+        return report(&options, make, say, &|| end.is_none_or(|end| now() < end));
     }
     let complaints = sober(&counts);
     complaints.iter().for_each(|complaint| say(complaint));
@@ -177,22 +192,28 @@ fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
 }
 
 impl Shared {
-    fn next_seed(&self, program: &Program, seconds: u64, begun: Instant) -> Option<u64> {
+    fn late(&self) -> bool {
+        self.end.is_some_and(|end| now() >= end)
+    }
+
+    fn next_seed(&self, program: &Program) -> Option<u64> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(kept) = usize::try_from(n).ok().and_then(|n| program.kept.get(n)) {
             return (!self.stop.load(Ordering::Relaxed)).then_some(*kept);
         }
         let n = n - u64::try_from(program.kept.len()).unwrap_or(0);
-        let late = seconds > 0 && now().duration_since(begun) >= Duration::from_secs(seconds);
         let enough = n >= program.runs && program.runs > 0;
-        let idle = seconds == 0 && program.runs == 0;
-        let over = late || enough || idle || self.stop.load(Ordering::Relaxed);
+        let idle = self.end.is_none() && program.runs == 0;
+        let over = self.late() || enough || idle || self.stop.load(Ordering::Relaxed);
         (!over).then(|| program.from + n)
     }
 
     fn play(&self, options: &Options, make: &Make) {
-        let verdict = run(options, make(), None);
+        let verdict = within(options, make(), None, &|| !self.late());
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict.counts);
+        if verdict.cut {
+            self.cut.lock().unwrap_or_else(PoisonError::into_inner).push(options.seed);
+        }
         if verdict.broken.is_some() {
             self.stop.store(true, Ordering::Relaxed);
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,11 +226,11 @@ impl Shared {
 }
 
 /// The failing run, and a small one that fails too.
-fn report(options: &Options, make: &Make, say: &Say) -> bool {
+fn report(options: &Options, make: &Make, say: &Say, patient: &dyn Fn() -> bool) -> bool {
     let verdict = run(options, make(), None);
     let broken = verdict.broken.unwrap_or_else(|| "not again".to_owned());
     say(&format!("BROKEN: {broken}\n  replay: {}", options.replay()));
-    let (small, verdict) = shrunk(options, &|| make());
+    let (small, verdict) = shrunk(options, &|| make(), patient);
     let broken = verdict.broken.unwrap_or_default();
     say(&format!("  shrunk: {small}\n  which is: {broken}\n  replay: {} --trace", small.replay()));
     false

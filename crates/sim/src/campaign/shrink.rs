@@ -1,14 +1,18 @@
 //! Making a failing run small: kinds of trouble are turned off and numbers halved for as long as it
-//! still fails.
+//! still fails, and somebody has the patience.
 
-use super::{Build, Knob, Options, Verdict, run};
+use super::{Build, Knob, Options, Verdict, run, within};
 use std::sync::Arc;
 
 /// Most runs that are spent on it.
 const TRIES: u32 = 400;
 
 /// The smallest failing run that was found, with what is wrong in it.
-pub fn shrunk(options: &Options, build: &dyn Fn() -> Arc<dyn Build>) -> (Options, Verdict) {
+pub fn shrunk(
+    options: &Options,
+    build: &dyn Fn() -> Arc<dyn Build>,
+    patient: &dyn Fn() -> bool,
+) -> (Options, Verdict) {
     let mut best = (options.clone(), run(options, build(), None));
     let mut tries = 0;
     loop {
@@ -16,11 +20,11 @@ pub fn shrunk(options: &Options, build: &dyn Fn() -> Arc<dyn Build>) -> (Options
         for knob in Knob::ALL {
             for value in smaller(*knob, best.0.get(*knob)) {
                 tries += 1;
-                if tries > TRIES {
+                if tries > TRIES || !patient() {
                     return best;
                 }
                 let smaller = best.0.clone().with(*knob, value);
-                let verdict = run(&smaller, build(), None);
+                let verdict = within(&smaller, build(), None, patient);
                 if verdict.broken.is_some() {
                     best = (smaller, verdict);
                     break;

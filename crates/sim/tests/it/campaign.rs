@@ -9,7 +9,7 @@ use kernel::ports::ledger::{Heard, Known, Ledger, Stored};
 use kernel::unit::{Op, Outcome};
 use ledgers::OpenError;
 use ledgers::spot::Spot;
-use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run};
+use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run, within};
 use sim::disk::SimDisk;
 use sim::shell::{LedgerShell, Shell};
 use sim::world::Sim;
@@ -152,4 +152,23 @@ fn wrong_builds_are_found() {
         let (seed, broken) = found(lie);
         assert!(broken.contains(says), "seed {seed}: {broken}");
     }
+}
+
+/// Slowness is no finding: a run is cut off where it is, and not judged.
+#[test]
+fn a_run_that_nobody_waits_for_is_cut_off() {
+    let asked = std::cell::Cell::new(0);
+    let patient = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 20
+    };
+    let verdict = within(&Options::drawn(1), Arc::new(Real), None, &patient);
+    assert!(verdict.cut && verdict.broken.is_none(), "{verdict:?}");
+    let whole = run(&Options::drawn(1), Arc::new(Real), None);
+    assert!(!whole.cut && whole.counts.calls > verdict.counts.calls);
+    // what was wrong until then is a finding all the same
+    let (seed, _) = found(Lie::NoIdempotency);
+    let build = Arc::new(Lying(Lie::NoIdempotency));
+    let verdict = within(&Options::drawn(seed), build, None, &|| true);
+    assert!(verdict.broken.is_some() && !verdict.cut);
 }
