@@ -7,6 +7,7 @@
 
 mod attack;
 mod bench;
+mod campaign;
 mod crash;
 mod lint;
 mod postgres;
@@ -70,6 +71,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// What takes too long for every change: `cargo xtask campaign fuzz`, `… mutants`.
+    #[command(subcommand)]
+    Campaign(campaign::Campaign),
     /// Show that a test can fail: run it against the build that is wrong on purpose.
     Proof {
         #[command(subcommand)]
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
         Task::Sim { args } => sim::run(&args),
         Task::Attack { args } => attack::run(&args),
         Task::Crash { args } => crash::run(&args),
+        Task::Campaign(campaign) => campaign::run(&campaign),
         Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
     };
     match outcome {

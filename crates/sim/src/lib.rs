@@ -6,6 +6,7 @@ pub mod books;
 pub mod campaign;
 pub mod chronicle;
 pub mod disk;
+pub mod fuzz;
 pub mod generic;
 pub mod house;
 pub mod journal;

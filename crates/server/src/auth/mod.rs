@@ -8,6 +8,8 @@ pub mod token;
 pub mod verify;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 #[path = "../../tests/keys/mod.rs"]
 mod keys_for_tests;
 #[cfg(test)]

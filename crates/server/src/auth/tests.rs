@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const KEY: &[u8] = b"a key of exactly thirty-two byte";
+pub(super) const KEY: &[u8] = b"a key of exactly thirty-two byte";
 
 fn now() -> u64 {
     SystemClock::default().now() / 1000
@@ -24,7 +24,7 @@ fn verifier() -> Verifier {
 }
 
 /// Good claims, with some of them replaced (`null`: left out).
-fn claims(changes: Value) -> Value {
+pub(super) fn claims(changes: Value) -> Value {
     let now = now();
     let mut claims = json!({
         "iss": "portage", "aud": "portage", "sub": "4001", "scope": "transfers:create ops:read x",
@@ -37,7 +37,7 @@ fn claims(changes: Value) -> Value {
     claims
 }
 
-fn signed_text(header: &str, claims: &str, key: &[u8]) -> String {
+pub(super) fn signed_text(header: &str, claims: &str, key: &[u8]) -> String {
     let message = format!("{}.{}", base64url(header.as_bytes()), base64url(claims.as_bytes()));
     let signature = jsonwebtoken::crypto::sign(
         message.as_bytes(),
@@ -61,7 +61,7 @@ fn base64url(bytes: &[u8]) -> String {
     text
 }
 
-const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
+pub(super) const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
 fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, No> {
     verifier().look(&signed_text(header, &claims.to_string(), KEY))

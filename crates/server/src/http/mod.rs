@@ -15,6 +15,8 @@ pub mod dry;
 pub mod error;
 mod finish;
 pub mod form;
+#[cfg(test)]
+mod fuzz;
 pub mod list;
 pub mod machine;
 mod made;

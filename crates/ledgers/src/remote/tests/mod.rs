@@ -2,6 +2,7 @@
 
 mod chance;
 mod full;
+mod fuzz;
 mod simple;
 
 use super::Symbols;

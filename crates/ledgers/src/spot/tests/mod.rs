@@ -1,5 +1,6 @@
 //! The core alone: its rules, that a replay is what ran, and that its memory is bounded.
 
+mod fuzz;
 mod memory;
 mod replay;
 mod rules;
