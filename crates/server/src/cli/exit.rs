@@ -63,12 +63,14 @@ pub struct Fault {
     pub exit: Exit,
     /// For a person, on stderr.
     pub sentence: String,
+    /// It may have been done all the same.
+    pub unclear: bool,
 }
 
 impl Fault {
     /// A fault.
     pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
-        Self { exit, sentence: sentence.into() }
+        Self { exit, sentence: sentence.into(), unclear: false }
     }
 }
 
@@ -89,7 +91,7 @@ impl From<Error> for Fault {
             Error::Unreachable(_) => Exit::Unavailable,
             Error::Unfit(_) => Exit::Usage,
         };
-        Self { exit, sentence }
+        Self { exit, sentence, unclear: matches!(error, Error::Unknown(_)) }
     }
 }
 

@@ -6,13 +6,13 @@ use crate::auth::Scope;
 use crate::config::Config;
 use crate::house;
 use client::Client;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which server, with which token.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Remote {
-    /// The server's address; without it the one that holds the data folder, or the listen address of
-    /// the settings.
+    /// The server's address; without it the one that holds the data folder, or, where --data-dir names
+    /// none, the listen address of the settings.
     #[arg(long, env = "PORTAGE_URL", value_name = "URL")]
     url: Option<String>,
     /// The token; without it one is minted with the key in the data folder.
@@ -54,10 +54,12 @@ impl Remote {
     ) -> Result<Client, Fault> {
         let config = global.settings()?;
         let served = || house::owner(&config.data.dir).filter(|owner| owner.lives());
-        let url = match (&self.url, served()) {
-            (Some(url), _) => url.clone(),
-            (None, Some(owner)) => owner.url,
-            (None, None) => config.server.url(config.server.listen),
+        let url = match (&self.url, served(), &global.data_dir) {
+            (Some(url), ..) => url.clone(),
+            (None, Some(owner), _) => owner.url,
+            // whoever names a folder means its server, and no other that happens to listen
+            (None, None, Some(dir)) => return Err(unserved(dir)),
+            (None, None, None) => config.server.url(config.server.listen),
         };
         let token = match &self.token {
             Some(token) => token.clone(),
@@ -73,6 +75,19 @@ impl Remote {
             None => Ok(Client::new(&url, &token)?),
         }
     }
+}
+
+/// Nobody serves the folder that was named.
+fn unserved(dir: &Path) -> Fault {
+    let shown = dir.display();
+    let (exit, what) = if dir.is_dir() {
+        let start = format!("start it with `portage serve --data-dir {shown}`");
+        (Exit::Unavailable, format!("nobody serves this folder; {start}"))
+    } else {
+        (Exit::NoInput, "there is no such folder".to_owned())
+    };
+    let sentence = format!("nothing was sent: {shown}: {what}, or name a server with --url");
+    Fault::new(exit, sentence)
 }
 
 /// Long enough for one command.

@@ -15,6 +15,10 @@ const ALIASES: [(&str, &str); 3] = [
     ("PORTAGE_LOG_FORMAT", "log.format"),
 ];
 
+/// What begins so and is for others to read: the command line, and this repository's tests.
+const OTHERS: [&str; 5] =
+    ["PORTAGE_URL", "PORTAGE_TOKEN", "PORTAGE_CA", "PORTAGE_TEST_", "PORTAGE_WRONG_BUILD"];
+
 /// The port of `server.listen`.
 const PORT: &str = "SERVER_PORT";
 
@@ -40,11 +44,11 @@ fn find<'a>(env: &'a Env, name: &str) -> Option<&'a str> {
     found.filter(|value| !value.is_empty())
 }
 
-/// Lays the variables over the tree. Names without `__` are not settings: orchestrators set such
-/// for services of our name (`PORTAGE_PORT`), and the command line has two of its own.
+/// Lays the variables over the tree. Names without `__` are not settings: a few have readers of their
+/// own, orchestrators set some for services of our name, and any other is somebody's mistake.
 ///
 /// # Errors
-/// A variable that this release cannot obey; two that contradict each other.
+/// A variable that this release cannot obey, or that is no setting; two that contradict each other.
 pub(super) fn read(env: &Env, keys: &[Key], tree: &mut Tree) -> Result<(), Error> {
     for (name, what) in REFUSED {
         if find(env, name).is_some() {
@@ -59,6 +63,8 @@ pub(super) fn read(env: &Env, keys: &[Key], tree: &mut Tree) -> Result<(), Error
             let path = path(keys, parts);
             let value = value(tree::key(keys, &path), text);
             tree.set(&path, value, Origin::Variable(name.clone()));
+        } else if !known(name, text) {
+            return Err(stray(name, keys));
         }
     }
     for (alias, path) in ALIASES {
@@ -73,6 +79,32 @@ pub(super) fn read(env: &Env, keys: &[Key], tree: &mut Tree) -> Result<(), Error
         }
     }
     port(env, tree)
+}
+
+/// Whether somebody reads a name without `__`, or an orchestrator made it for a service: Kubernetes
+/// has `PORTAGE_SERVICE_HOST`, `PORTAGE_PORT=tcp://…`, `PORTAGE_PORT_80_TCP_ADDR` and their like.
+fn known(name: &str, text: &str) -> bool {
+    let made = ["_SERVICE_HOST", "_SERVICE_PORT", "_TCP", "_UDP", "_SCTP"];
+    text.is_empty()
+        || OTHERS.iter().any(|other| name.starts_with(other))
+        || ALIASES.iter().any(|(alias, _)| *alias == name)
+        || made.iter().any(|part| name.contains(part))
+        || (name.ends_with("_PORT") && text.contains("://"))
+}
+
+/// A name that is no setting, with the one that may be meant.
+fn stray(name: &str, keys: &[Key]) -> Error {
+    let leaf = |key: &Key| key.inner.is_empty();
+    let (plain, tables): (Vec<&Key>, Vec<&Key>) = keys.iter().partition(|key| leaf(key));
+    let below = tables.iter().flat_map(|table| {
+        table.inner.iter().filter(|key| leaf(key)).map(|key| format!("{}.{}", table.name, key.name))
+    });
+    let paths = plain.iter().map(|key| key.name.to_owned()).chain(below);
+    let meant = paths.map(|path| variable(&path)).find(|own| own.replace("__", "_") == name);
+    let meant = meant.map(|own| format!("; {own} is one")).unwrap_or_default();
+    Error::Bad(format!(
+        "{name}: no such setting{meant}. A variable is PORTAGE_<SECTION>__<KEY>, with two underscores"
+    ))
 }
 
 fn contradiction(one: &str, other: &str) -> Error {

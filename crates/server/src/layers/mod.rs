@@ -198,6 +198,32 @@ mod tests {
         assert!(found.starts_with("PORTAGE_ENGINE__RINK: no such setting"), "{found}");
     }
 
+    /// Turns red where a name without two underscores is passed over in silence.
+    #[test]
+    fn a_variable_that_is_no_setting_is_refused() {
+        let found = fault("", &[("PORTAGE_DATA_DIR", "/var/lib/portage")]);
+        assert!(
+            found.starts_with("PORTAGE_DATA_DIR: no such setting; PORTAGE_DATA__DIR"),
+            "{found}"
+        );
+        let found = fault("", &[("PORTAGE_LISTEN", "x")]);
+        assert!(found.starts_with("PORTAGE_LISTEN: no such setting. A variable is"), "{found}");
+        let others = [
+            ("PORTAGE_URL", "http://x"),
+            ("PORTAGE_TOKEN", "x"),
+            ("PORTAGE_CA", "x"),
+            ("PORTAGE_PORT", "tcp://10.0.0.1:80"),
+            ("PORTAGE_PORT_80_TCP", "tcp://10.0.0.1:80"),
+            ("PORTAGE_PORT_80_TCP_ADDR", "10.0.0.1"),
+            ("PORTAGE_SERVICE_HOST", "10.0.0.1"),
+            ("PORTAGE_API_SERVICE_PORT_HTTP", "80"),
+            ("PORTAGE_API_PORT", "tcp://10.0.0.1:80"),
+            ("PORTAGE_NOTHING", ""),
+            ("PORTAGES", "x"),
+        ];
+        assert!(with("", &others).is_ok());
+    }
+
     #[test]
     fn every_unknown_key_is_named_in_one_go() {
         let text = "a = 1\n[engine]\nx = 1\nlimits.y = 2\n[limits.daily_amount]\nUSDT = \"1\"\n";

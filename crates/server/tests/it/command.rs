@@ -269,6 +269,29 @@ fn code_of_taken(dir: &Path, address: &str) -> i32 {
     exit_of(dir, &["serve", "--listen", address, "--data-dir", "other"])
 }
 
+/// Turns red where a folder that nobody serves falls back to the address of the settings, which may
+/// be another server's: `--data-dir` with a typo would move its money.
+#[test]
+fn whoever_names_a_folder_speaks_to_no_other_server() {
+    let (here, there) = (folder(), folder());
+    let server = Served::start(there.path());
+    let listen = server.url.trim_start_matches("http://");
+    let settings = format!("[server]\nlisten = \"{listen}\"\n");
+    std::fs::write(here.path().join("portage.toml"), settings).expect("settings");
+    std::fs::create_dir(here.path().join("empty")).expect("a folder");
+    let ask = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portage"));
+        command.current_dir(here.path()).env_clear().args(words);
+        let out = command.args(["account", "list", "--token", "x"]).output().expect("it runs");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    assert_eq!(ask(&[]).0, Some(77), "the settings' server, which does not know the token");
+    let (code, why) = ask(&["--data-dir", "typo"]);
+    assert!(code == Some(66) && why.contains("typo: there is no such folder"), "{code:?} {why}");
+    let (code, why) = ask(&["--data-dir", "empty"]);
+    assert!(code == Some(69) && why.contains("empty: nobody serves this folder"), "{code:?} {why}");
+}
+
 #[test]
 fn the_demo_holds() {
     let dir = folder();

@@ -180,14 +180,10 @@ fn where_nothing_listens_it_says_what_to_start() {
     desk.server.signal("KILL");
     desk.server.ended();
     // the note of one that was killed stays behind, and does not count
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = free.local_addr().expect("an address").to_string();
-    drop(free);
-    let file = desk.dir.path().join("portage.toml");
-    std::fs::write(&file, format!("[server]\nlisten = \"{address}\"\n")).expect("a file");
     let said = desk.creates(&["--amount", "5"]);
     assert_eq!(said.code, 69, "{said:?}");
-    assert!(said.err.contains("portage serve") && said.err.contains(&address), "{said:?}");
+    let start = said.err.contains("portage serve --data-dir");
+    assert!(start && said.err.contains("nobody serves this folder"), "{said:?}");
     assert_eq!(exit_of(desk.dir.path(), &["transfer", "list", "--user", "7"]), 69);
 }
 

@@ -200,17 +200,39 @@ pub(in crate::cli) struct Comment {
     desk: Desk,
 }
 
-/// One action: asked, and what it came to.
+/// One action under its key: asked, and what it came to.
 async fn act(
     global: &Global,
-    (desk, key): (&Desk, Option<&String>),
+    why: &Why,
+    scope: Scope,
+    what: (Method, &str),
+    body: Option<Value>,
+) -> Result<(), Fault> {
+    let key = why.key.clone().unwrap_or_else(client::fresh_cid);
+    let acted = note(global, (&why.desk, &key), scope, what, body).await;
+    acted.map_err(|fault| repeatable(fault, &key))
+}
+
+/// An unclear outcome is cleared up by the same again, which takes the key of this time.
+fn repeatable(fault: Fault, key: &str) -> Fault {
+    if !fault.unclear {
+        return fault;
+    }
+    let sentence =
+        format!("{}; repeat it with --key {key}: it is never done twice", fault.sentence);
+    Fault { sentence, ..fault }
+}
+
+/// One action, asked, and what it came to.
+async fn note(
+    global: &Global,
+    (desk, key): (&Desk, &str),
     scope: Scope,
     (method, path): (Method, &str),
     body: Option<Value>,
 ) -> Result<(), Fault> {
-    let key = key.cloned().unwrap_or_else(client::fresh_cid);
     let client = desk.client(global, scope)?;
-    let acted = client.act(method, path, body.as_ref(), &key).await?;
+    let acted = client.act(method, path, body.as_ref(), key).await?;
     if desk.json {
         return show::json(&acted);
     }
@@ -228,8 +250,7 @@ fn set(body: &mut Value, name: &str, value: Value) {
 
 async fn post(global: &Global, why: &Why, path: &str, mut body: Value) -> Result<(), Fault> {
     set(&mut body, "reason", json!(why.reason));
-    let who = (&why.desk, why.key.as_ref());
-    act(global, who, Scope::OpsAct, (Method::POST, path), Some(body)).await
+    act(global, why, Scope::OpsAct, (Method::POST, path), Some(body)).await
 }
 
 pub(super) async fn steer(global: &Global, args: &Steer, action: &str) -> Result<(), Fault> {
@@ -250,8 +271,7 @@ pub(super) async fn resolve(global: &Global, args: &Resolve) -> Result<(), Fault
 pub(super) async fn decide(global: &Global, args: &Decide, decision: &str) -> Result<(), Fault> {
     let path = format!("/ops/approvals/{}/{decision}", escaped(&args.id));
     let body = Some(json!({ "reason": args.why.reason }));
-    let who = (&args.why.desk, args.why.key.as_ref());
-    act(global, who, Scope::OpsApprove, (Method::POST, &path), body).await
+    act(global, &args.why, Scope::OpsApprove, (Method::POST, &path), body).await
 }
 
 pub(super) async fn halt(global: &Global, args: &Halt) -> Result<(), Fault> {
@@ -273,8 +293,7 @@ pub(super) async fn pause(global: &Global, args: &NewPause) -> Result<(), Fault>
 
 pub(super) async fn unpause(global: &Global, args: &Unpause) -> Result<(), Fault> {
     let path = format!("/ops/pauses/{}?reason={}", args.id, escaped(&args.why.reason));
-    let who = (&args.why.desk, args.why.key.as_ref());
-    act(global, who, Scope::OpsAct, (Method::DELETE, &path), None).await
+    act(global, &args.why, Scope::OpsAct, (Method::DELETE, &path), None).await
 }
 
 pub(super) async fn account(global: &Global, args: &Account) -> Result<(), Fault> {
@@ -310,18 +329,36 @@ pub(super) async fn set_asset(global: &Global, args: &SetAsset) -> Result<(), Fa
     }
     let path = format!("/ops/assets/{}", escaped(&args.symbol));
     set(&mut body, "reason", json!(args.why.reason));
-    let who = (&args.why.desk, args.why.key.as_ref());
-    act(global, who, Scope::OpsAct, (Method::PATCH, &path), Some(body)).await
+    act(global, &args.why, Scope::OpsAct, (Method::PATCH, &path), Some(body)).await
 }
 
 pub(super) async fn assign(global: &Global, args: &Assign) -> Result<(), Fault> {
     let path = format!("/cases/{}/assign", args.id);
     let body = Some(json!({ "to": args.to }));
-    act(global, (&args.desk, None), Scope::OpsAct, (Method::POST, &path), body).await
+    let key = client::fresh_cid();
+    note(global, (&args.desk, &key), Scope::OpsAct, (Method::POST, &path), body).await
 }
 
 pub(super) async fn comment(global: &Global, args: &Comment) -> Result<(), Fault> {
     let path = format!("/cases/{}/comment", args.id);
     let body = Some(json!({ "text": args.text }));
-    act(global, (&args.desk, None), Scope::OpsAct, (Method::POST, &path), body).await
+    let key = client::fresh_cid();
+    note(global, (&args.desk, &key), Scope::OpsAct, (Method::POST, &path), body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, repeatable};
+    use client::Error;
+
+    /// Turns red where an action whose outcome is unknown keeps the key to itself.
+    #[test]
+    fn what_is_unclear_can_be_repeated_under_its_key() {
+        let unclear = repeatable(Error::Unknown("it broke off".to_owned()).into(), "k-1");
+        assert!(unclear.sentence.contains("it broke off; repeat it with --key k-1"), "{unclear}");
+        let unsent = repeatable(Error::Unreachable("refused".to_owned()).into(), "k-1");
+        assert!(unsent.sentence.starts_with("nothing was sent"), "{unsent}");
+        assert!(!unsent.sentence.contains("k-1"), "{unsent}");
+        let _: Fault = unsent;
+    }
 }
