@@ -10,6 +10,9 @@ use std::process::{Child, Command, Stdio};
 /// Signs the tokens of a server of our own.
 pub const SECRET: &str = "a key for the attacks alone, of 32 bytes and more";
 
+/// Where nobody listens.
+const SILENT: &str = "http://127.0.0.1:9";
+
 /// The process, its folder and its log.
 #[derive(Debug)]
 pub struct Own {
@@ -48,6 +51,12 @@ impl Own {
             .env("PORTAGE_AUTH__HS256_SECRET", SECRET)
             .env("PORTAGE_SERVER__HEADER_TIMEOUT_MS", "2000")
             .env("PORTAGE_SERVER__BODY_TIMEOUT_MS", "2000")
+            // a ledger that is silent: transfers to it stand. It is of the simple form, of which a case
+            // tells, and without which a resume can be proven
+            .env("PORTAGE_LEDGERS__FUTURE__KIND", "remote")
+            .env("PORTAGE_LEDGERS__FUTURE__FORM", "simple")
+            .env("PORTAGE_LEDGERS__FUTURE__URL", SILENT)
+            .env("PORTAGE_LEDGERS__FUTURE__TOKEN", "a-token-for-nobody-at-all-of-32-bytes")
             .arg("--data-dir")
             .arg(below.join("data"))
             .args(["serve", "--listen", "127.0.0.1:0"])

@@ -5,7 +5,7 @@ use crate::operations::{TABLE, Who};
 use crate::report::Part;
 use crate::target::{Request, Target};
 use crate::tokens::{Role, Tokens};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +21,8 @@ const RUNS: [(Role, &[Who]); 4] = [
 /// A description cannot say what money allows (a balance, an asset that exists, one key spelled
 /// twice), so a request that fits it may be refused with 400 or 422.
 const LEFT_OUT: &str = "positive_data_acceptance";
+/// What makes the things that a request must name; read by schemathesis itself.
+const HOOKS: &str = include_str!("schema_hooks.py");
 /// An operation that was well answered less often is named.
 const OFTEN: u64 = 50;
 
@@ -63,11 +65,15 @@ pub fn run(program: &Path, below: &Path, target: &Target, tokens: &Tokens) -> Ou
     let page = tokens.of(Role::Watcher).iter().fold(page, |page, token| page.token(token));
     let page = target.ask(&page)?.json();
     let mut well: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let hooks = below.join("schemathesis-hooks.py");
+    std::fs::write(&hooks, HOOKS).map_err(|fault| format!("{}: {fault}", hooks.display()))?;
+    let seeds = seeds(target, tokens).to_string();
     for (role, whose) in RUNS {
         let Some(token) = tokens.of(role) else { continue };
         let report = below.join(format!("schemathesis-{}.ndjson", role.name()));
         let mut command = Command::new(program);
         command.current_dir(below);
+        command.env("SCHEMATHESIS_HOOKS", &hooks).env("ATTACK_SEEDS", &seeds);
         command.arg("run").arg(format!("http://{}/openapi.json", target.address));
         command.arg("--header").arg(format!("Authorization: Bearer {token}"));
         command.args([
@@ -96,6 +102,14 @@ pub fn run(program: &Path, below: &Path, target: &Target, tokens: &Tokens) -> Ou
     }
     reached(&well, tokens, &mut part);
     Ok(part)
+}
+
+/// Where the hooks ask, and with which tokens.
+fn seeds(target: &Target, tokens: &Tokens) -> Value {
+    let of = |role: Role| tokens.of(role).map(|token| (role.name().to_owned(), token.into()));
+    let all: serde_json::Map<String, Value> =
+        Role::ALL.into_iter().filter_map(|(role, ..)| of(role)).collect();
+    json!({ "url": format!("http://{}", target.address), "tokens": all })
 }
 
 /// From the first failure on.
