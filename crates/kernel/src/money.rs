@@ -208,7 +208,7 @@ impl Asset {
 
 #[cfg(test)]
 mod tests {
-    use super::{Amount, Asset, Code};
+    use super::{Amount, Asset, AssetStatus, Code};
 
     fn read(precision: u8, text: &str) -> Result<u128, Code> {
         Asset::plain(9, "X", precision).amount(text).map(|a| a.0)
@@ -261,5 +261,62 @@ mod tests {
         assert_eq!(asset.limits(Amount(20)), Ok(()));
         assert_eq!(asset.limits(Amount(21)), Err(Code::AmountTooLarge));
         assert_eq!(asset.limits(Amount(u128::MAX)), Err(Code::Overflow));
+    }
+
+    #[test]
+    fn sums_and_differences_end_at_the_bounds() {
+        let (one, most) = (Amount(1), Amount(u128::MAX));
+        assert_eq!(Amount(2).plus(Amount(3)), Some(Amount(5)));
+        assert_eq!((most.plus(one), most.plus(Amount::ZERO)), (None, Some(most)));
+        assert_eq!(Amount(5).minus(Amount(3)), Some(Amount(2)));
+        assert_eq!((one.minus(one), one.minus(Amount(2))), (Some(Amount::ZERO), None));
+        assert_eq!(Amount(7).signed(), Some(7));
+        assert_eq!(Amount(1 << 127).signed(), None);
+        assert_eq!(
+            (format!("{}", Amount(40)), format!("{:?}", Amount(40))),
+            ("40".into(), "40".into())
+        );
+    }
+
+    #[test]
+    fn the_highest_amount_is_taken_and_the_next_is_not() {
+        for (precision, most) in [(9, u128::from(u64::MAX / 2)), (10, 1 << 120), (24, 1 << 120)] {
+            let asset = Asset::plain(1, "X", precision);
+            assert_eq!(asset.ceiling(), Amount(most));
+            assert_eq!(asset.limits(Amount(most)), Ok(()));
+            assert_eq!(asset.limits(Amount(most + 1)), Err(Code::Overflow));
+            assert_eq!(asset.amount(&Amount(most).decimal(precision)), Ok(Amount(most)));
+            assert_eq!(asset.amount(&Amount(most + 1).decimal(precision)), Err(Code::Overflow));
+        }
+        // zeros count as digits, and 39 of them are no more than an amount has
+        assert_eq!(read(0, &format!("{}7", "0".repeat(38))), Ok(7));
+        assert_eq!(read(0, &format!("{}7", "0".repeat(39))), Err(Code::Overflow));
+        assert_eq!(read(2, "1.x"), Err(Code::InvalidAmount));
+        assert_eq!(read(2, "x.1"), Err(Code::InvalidAmount));
+    }
+
+    #[test]
+    fn an_asset_is_usable_where_it_is_active_and_may_move() {
+        let mut asset = Asset::plain(7, "X", 2);
+        assert_eq!((asset.id.0, &*asset.symbol, asset.precision), (7, "X", 2));
+        assert_eq!((asset.min, asset.max, asset.daily), (Amount(1), None, None));
+        assert_eq!(asset.usable(), Ok(()));
+        asset.transferable = false;
+        assert_eq!(asset.usable(), Err(Code::TransferNotAllowed));
+        for status in [AssetStatus::Suspended, AssetStatus::Delisted] {
+            assert_eq!(Asset { status, ..asset.clone() }.usable(), Err(Code::AssetSuspended));
+        }
+        for (status, name) in [
+            (AssetStatus::Active, "ACTIVE"),
+            (AssetStatus::Suspended, "SUSPENDED"),
+            (AssetStatus::Delisted, "DELISTED"),
+        ] {
+            assert_eq!((status.name(), AssetStatus::parse(name)), (name, Some(status)));
+        }
+        assert_eq!(AssetStatus::parse("active"), None);
+        let fresh: Vec<_> =
+            Asset::fresh().into_iter().map(|a| (a.id.0, a.symbol, a.precision)).collect();
+        let stored = [(1, "BTC", 8), (2, "ETH", 8), (3, "USDT", 6), (4, "USDC", 6), (5, "USD", 2)];
+        assert_eq!(fresh, stored.map(|(id, symbol, places)| (id, symbol.to_owned(), places)));
     }
 }
