@@ -33,14 +33,17 @@ pub(super) fn copied(stage: &Stage) -> Option<Copy> {
 
 /// Spoils the folder between two processes. Some where the next one must not touch what it finds.
 pub(super) fn spoil(stage: &mut Stage, copy: Option<&Copy>) -> Option<Wrong> {
-    let now = stage.witness.cursor(LedgerId::SPOT);
+    let standing = stage.place.standing();
+    let spot = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+    let known = spot.map_or(0, |(_, known)| known.highest);
     let right = stage.disk.clone();
     match (stage.options.get(Knob::Folder), copy) {
         (1, _) => {
             stage.disk = SimDisk::new(Rng::next(&stage.sim), stage.sim.crash());
         }
-        // a copy that knows all is the ledger itself
-        (2 | 3, Some(copy)) if copy.cursor < now => stage.disk = copy.disk.clone(),
+        // a copy that knows all that the journal knows is the ledger itself: what is not in it was
+        // answered to nobody who kept it, and is asked for again
+        (2 | 3, Some(copy)) if copy.cursor < known => stage.disk = copy.disk.clone(),
         _ => return None,
     }
     stage.witness.bar(Some(0));

@@ -89,6 +89,11 @@ impl Place {
         self.lock().clone()
     }
 
+    /// What stands: flags, assets, what is known of the ledgers.
+    pub fn standing(&self) -> Standing {
+        self.now().standing()
+    }
+
     /// Every transfer's history as words, for comparing runs: id, then each entry's word.
     pub fn traces(&self) -> Vec<(Id, Vec<String>)> {
         let state = self.now();
