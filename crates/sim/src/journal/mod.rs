@@ -91,7 +91,7 @@ impl Place {
 
     /// What stands: flags, assets, what is known of the ledgers.
     pub fn standing(&self) -> Standing {
-        self.now().standing()
+        self.now().standing(0)
     }
 
     /// Every transfer's history as words, for comparing runs: id, then each entry's word.
