@@ -6,7 +6,7 @@ use super::session::{self, Use};
 use super::text::int;
 use super::watch::Watch;
 use super::{OpenError, Options, Time};
-use deadpool_postgres::{Client, Object, Pool};
+use deadpool_postgres::{Client, Object, Pool, PoolError};
 use kernel::answer::Cause;
 use kernel::ids::WorkerId;
 use kernel::ports::ledger::Identity;
@@ -100,8 +100,11 @@ impl Desk {
 
 async fn taken(pool: &Pool) -> Result<Client, Cause> {
     pool.get().await.map_err(|fault| match fault {
-        deadpool_postgres::PoolError::Backend(fault) => Cause::because("STORE_CUT", whole(&fault)),
-        other => Cause::because("STORE_BUSY", other.to_string()),
+        PoolError::Backend(fault) => Cause::because("STORE_CUT", whole(&fault)),
+        other @ (PoolError::Timeout(_)
+        | PoolError::Closed
+        | PoolError::NoRuntimeSpecified
+        | PoolError::PostCreateHook(_)) => Cause::because("STORE_BUSY", other.to_string()),
     })
 }
 

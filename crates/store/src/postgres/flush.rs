@@ -141,8 +141,13 @@ const UNIT: &str =
 const LANE: &str = "WITH done AS (UPDATE lanes SET n = $2, at = $3, seq = $4 \
     WHERE lane = $1 AND n = $5 RETURNING 1) SELECT portage_expect((SELECT count(*) FROM done), 1)";
 
+/// A parameter that outlives its statement.
+fn boxed(value: impl ToSql + Sync + Send + 'static) -> Box<dyn ToSql + Sync + Send> {
+    Box::new(value)
+}
+
 macro_rules! params {
-    ($($value:expr),* $(,)?) => { vec![$(Box::new($value) as Box<dyn ToSql + Sync + Send>),*] };
+    ($($value:expr),* $(,)?) => { vec![$(boxed($value)),*] };
 }
 
 /// One value of each row.

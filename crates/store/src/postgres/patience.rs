@@ -107,7 +107,7 @@ impl State {
 
 fn account(item: &Item) -> Account {
     let needs = Needs::of(std::iter::once(item), false);
-    let transfer = needs.seats.first().or(needs.legs.first()).copied().unwrap_or_default();
+    let transfer = needs.seats.first().or_else(|| needs.legs.first()).copied().unwrap_or_default();
     match needs.purses.first() {
         Some((user, asset)) => Account::Purse(*user, *asset),
         None => Account::Transfer(transfer),

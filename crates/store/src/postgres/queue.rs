@@ -3,6 +3,7 @@
 use super::batches::Batches;
 use super::lane::Shared;
 use super::patience::Patience;
+use super::session::beside;
 use super::text;
 use super::work::{Item, Reply, Solo, Told, common, replies};
 use super::writer::{Hand, Writers};
@@ -63,15 +64,15 @@ impl Queue {
         let brief = if lock < BRIEF { lock } else { BRIEF };
         for _ in 0..options.database.writers {
             let hand = Hand::open(writers.clone(), brief).await?;
-            tokio::spawn(hand.run(waiting.clone()));
+            beside(hand.run(waiting.clone()));
         }
         for _ in 0..PATIENT {
-            tokio::spawn(Hand::open(writers.clone(), lock).await?.wait());
+            beside(Hand::open(writers.clone(), lock).await?.wait());
         }
         let mut hand = Hand::open(writers, lock).await?;
         let latest = hand.latest().await?;
         shared.written.fetch_max(latest, Ordering::AcqRel);
-        tokio::spawn(hand.alone(solos));
+        beside(hand.alone(solos));
         Ok(Self { common, alone, shared, patience })
     }
 

@@ -76,6 +76,15 @@ fn plain(config: &Config) -> bool {
             })
 }
 
+/// Runs what carries a connection, or writes on one, until the store is dropped.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a connection is the store's own, as its threads are"
+)]
+pub(crate) fn beside(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
+}
+
 /// Carries what a connection says until it ends.
 async fn carried(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
     if let Err(fault) = connection.await {
@@ -96,12 +105,12 @@ pub(crate) async fn connect(
     let config = config(database, name).map_err(OpenError::Settings)?;
     let client = if plain(&config) {
         let (client, connection) = config.connect(NoTls).await.map_err(unreachable)?;
-        tokio::spawn(carried(connection));
+        beside(carried(connection));
         client
     } else {
         let tls = MakeRustlsConnect::new(database.tls.clone());
         let (client, connection) = config.connect(tls).await.map_err(unreachable)?;
-        tokio::spawn(carried(connection));
+        beside(carried(connection));
         client
     };
     let set = format!("{}; {PLANS}", settings(database, lock));

@@ -104,7 +104,7 @@ impl Hand {
             let opened = Lane::open(self.writers.shared.clone(), self.lock).await;
             self.lane = Some(opened.map_err(|fault| Fault::Cut(fault.to_string().into()))?);
         }
-        self.lane.as_mut().ok_or(Fault::Cut("no connection".into()))
+        self.lane.as_mut().ok_or_else(|| Fault::Cut("no connection".into()))
     }
 
     /// When any lane wrote last.

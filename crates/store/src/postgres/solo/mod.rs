@@ -72,7 +72,12 @@ impl Hand {
                 let done = self.insist(&needs, turn(&unit), &*unit);
                 reply.give(done.await.unwrap_or_else(|fault| match fault {
                     Fault::Full => Wrote::Full,
-                    fault => Wrote::Unknown(fault.cause()),
+                    fault @ (Fault::Believed
+                    | Fault::Refused(_)
+                    | Fault::Locked
+                    | Fault::Damaged(_)
+                    | Fault::Failed(_)
+                    | Fault::Cut(_)) => Wrote::Unknown(fault.cause()),
                 }));
             }
             Solo::Fence(key, told) => {
