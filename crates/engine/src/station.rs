@@ -142,8 +142,8 @@ impl Engine {
                 return self.work(station, vec![Record { head, ..record }]).await;
             }
             match self.read(vec![record.id]).await.pop() {
-                // written after all
-                Some(now) if now.head.version == head.version => {
+                // written after all, and not by somebody who took it elsewhere meanwhile
+                Some(now) if now.head == head => {
                     return self.work(station, vec![now]).await;
                 }
                 Some(now) if now.head.version == record.head.version => {
@@ -163,6 +163,16 @@ impl Engine {
 
     /// Calls for a batch and writes what came of it.
     async fn work(self: &Arc<Self>, station: &Station, records: Vec<Record>) {
+        // whatever brought a record here: its call is made at the ledger of its own state, or not
+        let (records, astray): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(|record| record.head.state == station.place.state);
+        if !astray.is_empty() {
+            let freed = self.advance(astray);
+            Box::pin(self.commit(freed)).await;
+        }
+        if records.is_empty() {
+            return;
+        }
         let enlisted = station.place.ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
         let fused = self.parts.settings.fuse;
         let jobs = match station.place.ledger {
