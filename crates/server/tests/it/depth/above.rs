@@ -8,7 +8,6 @@ use axum::http::{Request, header};
 use engine::Refused;
 use kernel::ids::{AssetId, ChainId, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
 use kernel::record::{Account, Binding, Party, System, Terms};
 use kernel::unit::{Put, Unit};
 use serde_json::{Value, json};

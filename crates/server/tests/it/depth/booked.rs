@@ -5,7 +5,7 @@ use super::Wrong;
 use super::house::{Bare, UNIT, USDT, USER};
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
-use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, World};
+use kernel::ports::ledger::{AccountStatus, Direction, External, Moved};
 use serde_json::json;
 
 impl Wrong {

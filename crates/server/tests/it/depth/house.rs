@@ -4,9 +4,8 @@ use super::Wrong;
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
 use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Heard, Ledger, Moved, StatusChange, Whose, World,
+    AccountStatus, Direction, External, Heard, Ledger, Moved, StatusChange, Whose,
 };
 use kernel::record::Account;
 use kernel::unit::{Key, Op};

@@ -4,8 +4,6 @@ use super::{CREATE, Door, USER, transfer};
 use engine::conservation::Checker;
 use kernel::audit::seal::SealKey;
 use kernel::ids::Id;
-use kernel::ports::audit::Audit;
-use kernel::ports::journal::Journal;
 use kernel::table::Flows;
 use serde_json::json;
 use server::backup::{Error, restored, verified};

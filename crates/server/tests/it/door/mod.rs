@@ -25,7 +25,6 @@ use kernel::answer::Cause;
 use kernel::ids::Serial;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{External, Moved, World};
 use serde_json::{Value, json};
 use server::auth::token::Minted;
