@@ -1,6 +1,7 @@
 //! The command line: what there is, and how each command ends.
 
 mod account;
+mod archive;
 mod audit;
 mod backup;
 mod check;
@@ -16,6 +17,7 @@ mod show;
 mod spot;
 mod token;
 mod transfer;
+mod work;
 
 use crate::config::Config;
 use crate::layers::{self, Flags, Layers};
@@ -94,6 +96,10 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Make the tables in PostgreSQL what this release needs.
     Migrate(migrate::Args),
+    /// Move transfers that ended long ago out of the way.
+    Archive(archive::Args),
+    /// Carry transfers that others open.
+    Work(work::Args),
     /// Print the effective settings, or look one file over.
     Config(config::Args),
 }
@@ -138,6 +144,8 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Backup(args) => backup::run(global, args),
         Command::Restore(args) => backup::restore(global, args),
         Command::Migrate(args) => migrate::run(global, args),
+        Command::Archive(args) => archive::run(global, args),
+        Command::Work(args) => work::run(global, args),
         Command::Config(args) => config::run(global, args),
     }
 }

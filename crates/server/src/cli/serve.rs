@@ -18,7 +18,10 @@ use crate::ports::Tasks;
 use crate::shutdown::Signals;
 use crate::telemetry;
 use crate::webhooks::WEBHOOKS;
+use engine::Engine;
+use engine::audit::Sealer;
 use engine::tasks::Background;
+use kernel::ids::LedgerId;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{Fate, Spawn, Task};
@@ -32,8 +35,13 @@ use tokio::net::TcpListener;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage serve --data-dir ./portage-data --listen 127.0.0.1:3000\n\n\
-    SIGINT or SIGTERM drains and stops; a second one ends at once.")]
+    SIGINT or SIGTERM drains and stops; a second one ends at once.\n\
+    --no-workers opens transfers and leaves them to `portage work`: it needs database.url, and a Spot\n\
+    that is served by itself.")]
 pub(super) struct Args {
+    /// Carry no transfer here; the same as `engine.workers = false`.
+    #[arg(long)]
+    no_workers: bool,
     /// Address and port, over `server.listen`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
@@ -52,24 +60,49 @@ pub(super) const CERTIFICATE: Task = Task { name: "certificate", fate: Fate::End
 const KEYS: Task = Task { name: "keys", fate: Fate::EndsProcess };
 
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
-    let flags = Flags {
-        config: global.config.clone(),
-        data_dir: global.data_dir.clone(),
-        listen: args.listen,
-    };
+    let mut config = loaded(global, args.listen)?;
+    config.engine.workers = config.engine.workers && !args.no_workers;
+    shared(&config, config.engine.workers)?;
+    to_its_end(serve(&config))
+}
+
+/// The settings, with the log begun as they say.
+pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Config, Fault> {
+    let (config, data_dir) = (global.config.clone(), global.data_dir.clone());
+    let flags = Flags { config, data_dir, listen };
     let layers::Layers { config, idle, .. } = layers::load(&flags, std::env::vars())?;
     telemetry::start(&config.log);
     for name in idle {
         tracing::warn!("{name} is set, for a flow that this release does not have");
     }
+    Ok(config)
+}
+
+/// Who shares transfers with other processes shares a database with them, and a Spot that is in
+/// none of them.
+///
+/// # Errors
+/// 78: nobody else could carry what is opened here.
+pub(super) fn shared(config: &Config, alone: bool) -> Result<(), Fault> {
+    let remote = config.ledgers.remote().any(|(id, _)| id == LedgerId::SPOT);
+    if alone || (config.database.is_set() && remote) {
+        return Ok(());
+    }
+    let what = "workers in other processes need database.url, and ledgers.spot.kind = \"remote\" with \
+                a `portage spot serve`: else nobody carries what is opened here";
+    Err(Fault::new(Exit::Config, what))
+}
+
+/// Runs it on a runtime of its own.
+pub(super) fn to_its_end(work: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()
         .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
-    let served = runtime.block_on(serve(&config));
+    let done = runtime.block_on(work);
     runtime.shutdown_timeout(Duration::from_secs(1));
-    served
+    done
 }
 
 async fn serve(config: &Config) -> Result<(), Fault> {
@@ -119,9 +152,15 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let entrance = Entrance::new(listener, &config.server, tls.as_deref());
     let entrance = entrance.counted(Arc::clone(&app.metrics));
     serve::serve(entrance, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
-    app.engine.drain(DRAIN_MS).await;
+    closed(&house, &app.engine, &app.sealer, &tasks).await;
+    Ok(())
+}
+
+/// A clean stop: what is in hand ends, or is anybody's again.
+pub(super) async fn closed(house: &House, engine: &Engine, sealer: &Sealer, tasks: &Tasks) {
+    engine.drain(DRAIN_MS).await;
     tasks.ending();
-    if let Err(cause) = app.sealer.seal().await {
+    if let Err(cause) = sealer.seal().await {
         tracing::warn!(%cause, "the end of the audit is not sealed; the next start seals it");
     }
     if let Some(spot) = &house.spot
@@ -133,7 +172,6 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         tracing::warn!(%fault, "the write-ahead log stays; the next start takes it in");
     }
     tracing::info!("drained");
-    Ok(())
 }
 
 pub(super) async fn bound(address: SocketAddr) -> Result<TcpListener, Fault> {

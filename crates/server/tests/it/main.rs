@@ -11,6 +11,7 @@ mod conclude;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod deploy;
 mod depth;
 #[cfg(test)]
 mod door;

@@ -43,7 +43,7 @@ impl Trail for Instant {
     fn histories(&mut self, above: Serial, limit: usize) -> Fut<'_, Result<Vec<History>, Cause>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT {COLUMNS}, t.events, t.chain, t.history FROM transfers t \
+                "SELECT {COLUMNS}, t.events, t.chain, t.history FROM every_transfer t \
                  WHERE t.transfer_id > $1 ORDER BY t.transfer_id LIMIT $2"
             );
             let found = rows(self.db()?, &sql, &[&int(above.0), &text::most(limit)]).await?;

@@ -46,6 +46,10 @@ impl Postgres {
         Ok(Arc::new(Self { desk, queue, funding }))
     }
 
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
     /// The Funding ledger, which is enlisted in this journal.
     pub fn funding(&self) -> Arc<Funding> {
         self.funding.clone()

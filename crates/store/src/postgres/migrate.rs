@@ -20,8 +20,10 @@ pub struct Migration {
 }
 
 /// Every one, in their order.
-const ALL: &[Migration] =
-    &[Migration { number: 1, name: "journal", sql: include_str!("migrations/0001_journal.sql") }];
+const ALL: &[Migration] = &[
+    Migration { number: 1, name: "journal", sql: include_str!("migrations/0001_journal.sql") },
+    Migration { number: 2, name: "archive", sql: include_str!("migrations/0002_archive.sql") },
+];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take turns.
 const LOCK: i64 = 0x506f_7274_0001;

@@ -3,6 +3,7 @@
 //! Each process writes through a few connections, its *lanes*, each taking everything that waits as
 //! one transaction; readers have connections of their own.
 
+mod archive;
 mod ask;
 mod attempts;
 mod audit;

@@ -46,7 +46,7 @@ pub(super) async fn get(db: &Client, flows: &Flows, ids: &[Id]) -> Result<Vec<Re
         return Ok(Vec::new());
     }
     let ids: Vec<Uuid> = ids.iter().copied().map(text::uuid).collect();
-    let sql = format!("SELECT {COLUMNS} FROM transfers t WHERE t.req_id = ANY($1)");
+    let sql = format!("SELECT {COLUMNS} FROM every_transfer t WHERE t.req_id = ANY($1)");
     records(flows, &rows(db, &sql, &[&ids]).await?)
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn by_number(
     flows: &Flows,
     serial: Serial,
 ) -> Result<Option<Record>, Fault> {
-    let sql = format!("SELECT {COLUMNS} FROM transfers t WHERE t.transfer_id = $1");
+    let sql = format!("SELECT {COLUMNS} FROM every_transfer t WHERE t.transfer_id = $1");
     one(db, &sql, &[&int(serial.0)]).await?.map(|row| record(flows, &row)).transpose()
 }
 
@@ -67,7 +67,7 @@ async fn bound(
     (flow, scope, key): (&str, &str, &str),
 ) -> Result<Option<Record>, Fault> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM keys k JOIN transfers t USING (transfer_id) \
+        "SELECT {COLUMNS} FROM keys k JOIN every_transfer t USING (transfer_id) \
          WHERE k.flow = $1 AND k.scope = $2 AND k.cid = $3"
     );
     one(db, &sql, &[&flow, &scope, &key]).await?.map(|row| record(flows, &row)).transpose()
@@ -78,7 +78,7 @@ async fn history(db: &Client, flows: &Flows, id: Id) -> Result<Vec<Linked>, Faul
     if let Some(deeds) = Deeds::of(id) {
         return Ok(linked(genesis(id), deeds.entries(db).await?));
     }
-    let sql = format!("SELECT {COLUMNS}, t.history FROM transfers t WHERE t.req_id = $1");
+    let sql = format!("SELECT {COLUMNS}, t.history FROM every_transfer t WHERE t.req_id = $1");
     let Some(row) = one(db, &sql, &[&text::uuid(id)]).await? else { return Ok(Vec::new()) };
     Ok(linked(birth(flows, &row)?, entries(row.try_get("history")?)?))
 }

@@ -45,7 +45,7 @@ impl Snapshot for Instant {
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT {COLUMNS} FROM transfers WHERE transfer_id > $1 \
+                "SELECT {COLUMNS} FROM every_transfer WHERE transfer_id > $1 \
                  ORDER BY transfer_id LIMIT $2"
             );
             let db = self.db()?;
@@ -57,7 +57,7 @@ impl Snapshot for Instant {
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
         Box::pin(async move {
             let ids: Vec<Uuid> = keys.iter().map(|key| text::uuid(key.id)).collect();
-            let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ANY($1)");
+            let sql = format!("SELECT {COLUMNS} FROM every_transfer WHERE req_id = ANY($1)");
             let db = self.db()?;
             let found = rows(db, &sql, &[&ids]).await?;
             Ok(completed(db, &self.flows, &found).await?)

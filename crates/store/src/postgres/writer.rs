@@ -269,23 +269,27 @@ impl Hand {
 /// The code of a refusal that a constraint or a trigger of the database raised (SQLSTATE 23514).
 const REFUSED: &str = "CHECK_VIOLATION";
 
-/// The one leg of an item that may be refused: alone, or with the row that opens its transfer.
+/// The one leg of an item that may be refused: alone, or in a unit that may stand for it.
 fn refusable(item: &Item) -> Option<&Op> {
     let op = match item {
         Item::Leg(op, _) => op,
-        Item::Unit(unit, _) => opening(unit)?,
+        Item::Unit(unit, _) => lone(unit)?,
     };
     op.key.leg.refusable().then_some(op)
 }
 
-fn opening(unit: &Unit) -> Option<&Op> {
+/// The leg of a unit that records nothing else: the row that opens its transfer, or the answer to a
+/// call whose claim is durable. A unit with another ledger's answer in it, or a settle, refuses
+/// nothing.
+fn lone(unit: &Unit) -> Option<&Op> {
     let then = &unit.then;
     let fork =
         then.fork.as_deref().filter(|fork| fork.rejected.is_some() && then.ops.is_empty())?;
-    let opens =
-        then.puts.iter().any(|put| matches!(put, Put::Open(record) if record.id == fork.op.key.id));
+    let own = |put: &Put| matches!(put, Put::Open(record) if record.id == fork.op.key.id);
     let receipts = then.puts.iter().any(|put| matches!(put, Put::Receipt { .. }));
-    (opens && !receipts).then_some(&fork.op)
+    let opens = then.puts.iter().any(own) && !receipts;
+    let claimed = then.puts.is_empty() && then.events.is_empty();
+    (opens || claimed).then_some(&fork.op)
 }
 
 /// The answers with what was read again of the fork, or the leg.

@@ -42,7 +42,7 @@ pub(super) async fn transfers(
     // what narrows the most: the batches that are not ended, else an index or the row's number
     let (from, order) = match search.open {
         Some(true) => (OPEN, "b.batch DESC, "),
-        Some(false) | None => ("transfers t", ""),
+        Some(false) | None => ("every_transfer t", ""),
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM {from} WHERE {} ORDER BY {order}t.transfer_id DESC LIMIT {}",

@@ -1,4 +1,5 @@
 //! The store on a real PostgreSQL: the suites of all journals and ledgers, and its own promises.
 
+mod archive;
 mod site;
 mod suites;

@@ -1,0 +1,47 @@
+//! `portage work`: carries transfers that others open, and answers no HTTP.
+
+use super::exit::{Exit, Fault, fatal};
+use super::serve::{closed, loaded, shared, to_its_end};
+use super::{Global, show};
+use crate::config::Config;
+use crate::house::House;
+use crate::metrics::Metrics;
+use crate::ports::Tasks;
+use crate::shutdown::Signals;
+use engine::tasks::Background;
+use kernel::ports::meter::Meter;
+use kernel::ports::spawn::Spawn;
+use std::sync::Arc;
+
+/// Carry transfers, and answer no HTTP.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  DATABASE_URL=postgres://portage@db/portage portage work\n\n\
+    Any number of them share one database, beside `portage serve`. They need database.url, and a Spot\n\
+    that is served by itself (`portage spot serve`). One may be killed at any moment: another takes over\n\
+    what it held once its lease is over (engine.lease_seconds). SIGINT or SIGTERM gives it back at once.")]
+pub(super) struct Args {}
+
+pub(super) fn run(global: &Global, _: &Args) -> Result<(), Fault> {
+    let mut config = loaded(global, None)?;
+    config.engine.workers = true;
+    shared(&config, false)?;
+    to_its_end(work(&config))
+}
+
+async fn work(config: &Config) -> Result<(), Fault> {
+    let mut signals = Signals::take()?;
+    let metrics = Arc::new(Metrics::default());
+    let meter: Arc<dyn Meter> = metrics.clone();
+    let house = House::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let tasks = Tasks::new(fatal(Exit::Software));
+    let engine = house.start(config, meter, &tasks).await?;
+    metrics.know(&engine.assets());
+    let sealer = house.sealer(config).await?;
+    tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
+    show::say("portage works")?;
+    signals.next().await;
+    tracing::info!("draining; a second signal ends at once");
+    crate::ports::beside(signals.end_at_once());
+    closed(&house, &engine, &sealer, &tasks).await;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Archiving beside replays: a key is never forgotten, nor an operation, and an archived transfer
+//! answers as before.
+
+use super::site::{database, fund, open};
+use crate::bed::{Bed, COIN, NOON, id};
+use kernel::ids::Id;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use kernel::record::Binding;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::sync::Arc;
+use store::postgres::Postgres;
+
+/// Transfers, and how often their keys are asked for again.
+const TRANSFERS: u64 = 1_000;
+const REPLAYS: u64 = 100_000;
+
+/// The n-th transfer's key once more, under another id, as a client's repeat makes it.
+fn replay(bed: &Bed, n: u64, try_: u64) -> Unit {
+    let mut unit = bed.opening(TRANSFERS + try_, 1, 1);
+    let mut key: Arc<str> = Arc::from("");
+    for put in &mut unit.then.puts {
+        let Put::Open(record) = put else { continue };
+        let mut terms = (*record.terms).clone();
+        let binding = terms.binding.take().expect("a key");
+        key = Arc::from(format!("key-{n}"));
+        terms.binding = Some(Binding { key: key.clone(), ..binding });
+        record.terms = Arc::new(terms);
+    }
+    for guard in &mut unit.guards {
+        if let Guard::Unbound { key: asked, .. } = guard {
+            *asked = key.clone();
+        }
+    }
+    unit
+}
+
+async fn bound(store: &Postgres, bed: &Bed, n: u64) -> Option<Id> {
+    let flow = bed.flows.named("internal").expect("the flow");
+    let found = store.bound(flow, "suite|1".into(), format!("key-{n}").into()).await;
+    found.expect("an answer").map(|record| record.id)
+}
+
+/// Turns red where the archiver takes a key or an operation along, or where a repeat reads only what
+/// is not archived.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_transfer_is_never_made_again() {
+    let (bed, database) = (Arc::new(Bed::new()), database());
+    let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    fund(&store, 1, COIN, Amount(1_000_000)).await;
+    for n in 0..TRANSFERS {
+        if n % 50 == 0 {
+            bed.clock.set(NOON + n);
+        }
+        let opened = store.write(vec![bed.opening(n, 1, 1)]).await;
+        assert!(matches!(opened.as_slice(), [Wrote::Written(_)]), "{opened:?}");
+        let ended = store.write(vec![bed.ending(n, 1, 1)]).await;
+        assert!(matches!(ended.as_slice(), [Wrote::Written(_)]), "{ended:?}");
+    }
+    let operations = || database.sql("SELECT count(*) FROM operations").expect("a count");
+    let before = operations();
+    let archiver = {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let mut moved = 0;
+            for n in (0..=TRANSFERS).step_by(50) {
+                moved += store.archive(NOON + n).await.expect("it archives");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            moved
+        })
+    };
+    let mut asked = 0;
+    while asked < REPLAYS {
+        let units = (0..1_000).map(|k| replay(&bed, (asked + k * 7) % TRANSFERS, asked + k));
+        for wrote in store.write(units.collect()).await {
+            assert!(matches!(&wrote, Wrote::Lost(Guard::Unbound { .. })), "{wrote:?}");
+        }
+        let one = (asked / 3) % TRANSFERS;
+        assert_eq!(bound(&store, &bed, one).await, Some(id(one)));
+        asked += 1_000;
+    }
+    let moved = archiver.await.expect("the archiver");
+    assert!(moved >= TRANSFERS - 50, "only {moved} were archived");
+    let left = database.sql("SELECT count(*) FROM transfers").expect("a count");
+    assert_eq!(left.trim().parse::<u64>().ok(), Some(TRANSFERS - moved));
+    assert_eq!(operations(), before);
+    for n in [0, 1, TRANSFERS / 2, TRANSFERS - 1] {
+        let found = store.get(vec![id(n)]).await.expect("an answer");
+        assert_eq!(found.iter().map(|record| record.id).collect::<Vec<_>>(), [id(n)]);
+        assert_eq!(store.history(id(n)).await.expect("an answer").len(), 5);
+    }
+}
