@@ -18,6 +18,7 @@ mod load;
 mod locks;
 mod machine;
 mod pauses;
+mod postgres;
 mod reopened;
 mod roles;
 mod seen;

@@ -1,0 +1,9 @@
+//! The engine on a real PostgreSQL, and what may befall one: kills, cut wires, locks, triggers, other
+//! people's connections.
+
+mod commits;
+mod locks;
+mod server;
+mod site;
+mod triggers;
+mod workers;

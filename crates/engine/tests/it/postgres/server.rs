@@ -1,0 +1,98 @@
+//! The server itself: killed in mid-load, its sessions ended, no connection left, and errors that pass.
+
+use super::site::{Site, WAYS, quick};
+use crate::house::FUNDING;
+use std::time::Duration;
+
+/// Turns red where what was acknowledged is missing after a kill, or what was not is made twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgresql_is_killed_in_mid_load() {
+    let mut site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    let first = worker.keyed(FUNDING, 1, "first", 100_000).await;
+    worker.reaches(first, "COMMITTED").await;
+    let mut keys = Vec::new();
+    for round in 0..4 {
+        for n in 0..20 {
+            for from in WAYS {
+                let key = format!("{round}-{n}-{}", from.name());
+                // whatever is not answered is asked again below
+                if let Ok(accepted) = worker.create(from, 1, &key, 3).await {
+                    keys.push((from, key, Some(accepted.record.id)));
+                } else {
+                    keys.push((from, key, None));
+                }
+                if n == 11 {
+                    site.server.kill9().ok();
+                }
+            }
+        }
+        site.server.restart().expect("it comes back");
+    }
+    for (from, key, id) in &keys {
+        let again = worker.keyed(*from, 1, key, 3).await;
+        assert!(id.is_none_or(|id| id == again), "{key} was acknowledged as another transfer");
+    }
+    site.until("SELECT count(*) FROM transfers", &(keys.len() + 1).to_string()).await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}
+
+/// Turns red where an error that passes (40001, 40P01, 57P01, 58030) is taken for a refusal: the
+/// transfer would fail, or be rolled back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_that_pass_refuse_nothing() {
+    let site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
+    worker.reaches(first, "COMMITTED").await;
+    for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
+        site.sql(&format!(
+            "CREATE SEQUENCE times_{n};
+             CREATE FUNCTION hinder_{n}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF NEW.user_id = 1 AND nextval('times_{n}') <= 4 THEN
+                 RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END IF;
+               RETURN NEW; END $$;
+             CREATE TRIGGER hinder_{n} BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION hinder_{n}()"
+        ));
+        for from in WAYS {
+            let id = worker.keyed(from, 1, &format!("{code}-{}", from.name()), 5).await;
+            worker.reaches(id, "COMMITTED").await;
+        }
+        assert_ne!(site.sql(&format!("SELECT last_value FROM times_{n}")), "1", "{code} was met");
+        site.sql(&format!("DROP TRIGGER hinder_{n} ON balances_tb"));
+    }
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}
+
+/// Turns red where a session that the server ends (57P01) strands what it had in hand, or where a
+/// worker does not come back once there is room again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_are_ended_and_then_there_is_no_room() {
+    let site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    let name = site.database.name().to_owned();
+    let end = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE datname = '{name}' AND pid <> pg_backend_pid()"
+    );
+    for n in 0..20 {
+        if n % 5 == 0 {
+            site.sql(&end);
+        }
+        let id = worker.keyed(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
+        worker.reaches(id, "COMMITTED").await;
+    }
+    // nobody but a superuser's psql gets in
+    site.proxy.refuse(true);
+    site.proxy.cut();
+    let asked = worker.create(FUNDING, 1, "no-room", 5).await;
+    assert!(asked.is_err(), "{asked:?}");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    site.proxy.refuse(false);
+    let id = worker.keyed(FUNDING, 1, "no-room", 5).await;
+    worker.reaches(id, "COMMITTED").await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}

@@ -1,0 +1,256 @@
+//! A PostgreSQL of its own, a Spot core in a folder, and as many workers on them as a test wants.
+
+use crate::house::{COIN, FUNDING, GIVEN, SPOT, spot_at, terms};
+use crate::machine::{Chance, HandClock, Tasks};
+use crate::seen::Gauges;
+use crate::way::Way;
+use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
+use kernel::ids::{Id, LedgerId, UserId, WorkerId};
+use kernel::money::Amount;
+use kernel::ports::clock::Rng as _;
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusChange, World as _};
+use kernel::ports::meter::NoMeter;
+use kernel::record::Binding;
+use kernel::retry::Backoff;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::postgres::{self, Options, Postgres, Time};
+use tempfile::TempDir;
+use testbed::{Database, Proxy, Server};
+
+/// The longest wait for a row, as a test can bear it.
+pub(crate) const LOCK: Duration = Duration::from_millis(500);
+
+/// One worker's life.
+pub(crate) struct Worker {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: Arc<Postgres>,
+    tasks: Arc<Tasks>,
+}
+
+impl Worker {
+    /// Ends where it stands, without a word to anybody.
+    pub(crate) async fn kill(self) {
+        self.tasks.kill().await;
+    }
+}
+
+/// See the module.
+pub(crate) struct Site {
+    pub(crate) server: Server,
+    pub(crate) database: Database,
+    pub(crate) proxy: Proxy,
+    pub(crate) way: Arc<Way>,
+    pub(crate) settings: Settings,
+    _dir: TempDir,
+}
+
+/// Quick, and a person is asked soon.
+pub(crate) fn quick(fuse: bool) -> Settings {
+    Settings {
+        sync_timeout_ms: 50,
+        open_timeout_ms: 500,
+        lease_ms: 1_000,
+        scan_interval_ms: 50,
+        backoff: Backoff { base: 10, cap: 100 },
+        fuse,
+        conservation_interval_ms: crate::house::NEVER,
+        alerts: Alerts { after_retries: u32::MAX, ..Alerts::default() },
+        limits: Limits { warn_per_minute: 0, ..Limits::default() },
+        ..Settings::default()
+    }
+}
+
+/// What a store is opened with: through this address.
+fn database(url: String) -> postgres::Database {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("TLS")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    postgres::Database {
+        url,
+        password: None,
+        tls,
+        readers: 4,
+        writers: 2,
+        connect: Duration::from_secs(2),
+        lock: LOCK,
+        statement: Duration::from_secs(5),
+        lease: Duration::from_secs(2),
+    }
+}
+
+impl Site {
+    /// A site with users 1 to 9, who each have [`GIVEN`] at Funding.
+    pub(crate) async fn open(settings: Settings) -> Self {
+        let server = Server::start().expect("a PostgreSQL");
+        let base = server.database().expect("a database");
+        let proxy = Proxy::start(&server.address().expect("an address")).expect("a proxy");
+        let dir = tempfile::tempdir().expect("a folder");
+        let way = Way::to(spot_at(&dir.path().join("spot")).await);
+        let site = Self { server, database: base, proxy, way, settings, _dir: dir };
+        let store = site.store(WorkerId(1)).await;
+        for user in 1..10 {
+            let movement = External {
+                direction: Direction::In,
+                reference: format!("fund-{user}").into(),
+                user: UserId(user),
+                asset: COIN,
+                amount: Amount(GIVEN),
+                reason: "a test".into(),
+                caller: "a test".into(),
+            };
+            let moved = store.funding().external(movement).await;
+            assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+        }
+        site
+    }
+
+    /// A store of its own on the database, through the proxy.
+    async fn store(&self, worker: WorkerId) -> Arc<Postgres> {
+        let url = self.database.through(&self.proxy).expect("an address");
+        let options = Options {
+            database: database(url),
+            flows: Arc::new(flows::registry()),
+            worker,
+            time: Time::Database,
+            clock: Arc::new(HandClock::new()),
+            meter: Arc::new(NoMeter),
+            fatal: Arc::new(|what| panic!("the store gave up: {what}")),
+        };
+        Postgres::open(options).await.expect("the store opens")
+    }
+
+    /// Begins a worker.
+    pub(crate) async fn worker(&self) -> Worker {
+        self.tuned(self.settings.clone()).await
+    }
+
+    /// Begins a worker with other settings.
+    pub(crate) async fn tuned(&self, settings: Settings) -> Worker {
+        let worker = WorkerId(Chance.next());
+        let store = self.store(worker).await;
+        let tasks: Arc<Tasks> = Arc::default();
+        let engine = Engine::start(Parts {
+            flows: Arc::new(flows::registry()),
+            journal: store.clone(),
+            ledgers: vec![store.funding(), self.way.clone()],
+            clock: Arc::new(HandClock::new()),
+            rng: Arc::new(Chance),
+            spawn: tasks.clone(),
+            meter: Arc::new(Gauges::default()),
+            settings,
+            worker,
+            cores: Vec::new(),
+            retire: Arc::new(|what| panic!("{what}")),
+        });
+        Worker { engine: engine.await.expect("the engine starts"), store, tasks }
+    }
+
+    /// Spot refuses what comes to a user from now on.
+    pub(crate) async fn disable_spot(&self, worker: &Worker, user: u64) {
+        let change = StatusChange {
+            user: UserId(user),
+            status: AccountStatus::Disabled,
+            reason: "a test".into(),
+            caller: "a test".into(),
+            key: "disable".into(),
+        };
+        assert_eq!(worker.engine.set_status(SPOT, change).await, Ok(true));
+    }
+
+    /// SQL as an operator runs it, past the proxy.
+    pub(crate) fn sql(&self, text: &str) -> String {
+        self.database.sql(text).expect("SQL").trim().to_owned()
+    }
+
+    /// Kind, severity and openness of every case.
+    pub(crate) fn cases(&self) -> String {
+        self.sql("SELECT kind, severity, status FROM cases ORDER BY case_id")
+    }
+
+    /// Waits until SQL answers this.
+    pub(crate) async fn until(&self, sql: &str, wanted: &str) {
+        let mut seen = String::new();
+        for _ in 0..1_000 {
+            seen = self.sql(sql);
+            if seen == wanted {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{sql}: {seen} instead of {wanted}; cases: {}", self.cases());
+    }
+
+    /// Every transfer has ended, the money adds up by a proof from the beginning, and nobody halted.
+    pub(crate) async fn adds_up(&self, worker: &Worker) {
+        let open = "SELECT count(*) FROM transfers WHERE state NOT IN (40, -10, -30)";
+        self.until(open, "0").await;
+        let report = worker.engine.check_now().await.expect("a proof");
+        assert!(report.ok, "{:?}", report.breaks);
+        assert_eq!(worker.engine.halted(), None);
+        let users = self.sql("SELECT sum(available), sum(frozen) FROM balances_tb");
+        assert!(users.ends_with("|0"), "nothing stays frozen: {users}");
+    }
+}
+
+impl Worker {
+    /// Asks for a transfer under a client's key, again until there is an answer.
+    pub(crate) async fn keyed(&self, from: LedgerId, user: u64, key: &str, amount: u128) -> Id {
+        let mut last = None;
+        for _ in 0..200 {
+            match self.create(from, user, key, amount).await {
+                Ok(accepted) => return accepted.record.id,
+                Err(refused) => last = Some(format!("{refused:?}")),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no answer: {last:?}")
+    }
+
+    /// Asks once.
+    pub(crate) async fn create(
+        &self,
+        from: LedgerId,
+        user: u64,
+        key: &str,
+        amount: u128,
+    ) -> Result<Accepted, Refused> {
+        let mut terms = terms(from, user, amount, COIN);
+        terms.binding = Some(Binding {
+            scope: terms.principal.clone(),
+            key: key.into(),
+            fingerprint: terms.fingerprint(),
+        });
+        let internal = self.engine.flows().named("internal").expect("the flow");
+        self.engine.create(internal, terms).await
+    }
+
+    /// The names of the states of transfers.
+    pub(crate) async fn states(&self, ids: &[Id]) -> BTreeMap<Id, &'static str> {
+        let flows = self.engine.flows();
+        let records = self.store.get(ids.to_vec()).await.expect("the journal answers");
+        let name = |table: kernel::ids::FlowId, state| flows.table(table).state(state).name;
+        records.into_iter().map(|r| (r.id, name(r.flow, r.head.state))).collect()
+    }
+
+    /// Waits until a transfer stands there.
+    pub(crate) async fn reaches(&self, id: Id, state: &str) {
+        let mut seen = BTreeMap::new();
+        for _ in 0..1_000 {
+            seen = self.states(&[id]).await;
+            if seen.get(&id) == Some(&state) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("not {state}: {seen:?}");
+    }
+}
+
+/// Both ways.
+pub(crate) const WAYS: [LedgerId; 2] = [FUNDING, SPOT];

@@ -1,0 +1,113 @@
+//! Triggers of an operator: 23514 refuses one leg that was alone, and nothing else refuses.
+
+use super::site::{Site, quick};
+use crate::house::{FUNDING, SPOT};
+use engine::Alerts;
+
+const REFUSE: &str = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.user_id = 1 AND NEW.available > OLD.available THEN
+      RAISE EXCEPTION 'no money for 1' USING ERRCODE = 'check_violation'; END IF;
+    RETURN NEW; END $$;
+  CREATE TRIGGER refuse BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION refuse()";
+
+/// Turns red where a check violation of a deposit is only tried again, where it is not sticky, or where
+/// it takes neighbours of the batch along.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
+    for fuse in [true, false] {
+        let site = Site::open(quick(fuse)).await;
+        let worker = site.worker().await;
+        for user in 1..4 {
+            let id = worker.keyed(FUNDING, user, "first", 1_000).await;
+            worker.reaches(id, "COMMITTED").await;
+        }
+        site.sql(REFUSE);
+        let mut ids = Vec::new();
+        for n in 0..10 {
+            for user in 1..4 {
+                let id = worker.keyed(SPOT, user, &format!("back-{n}"), 5).await;
+                ids.push((user, id));
+            }
+        }
+        for (user, id) in &ids {
+            worker.reaches(*id, if *user == 1 { "ROLLED_BACK" } else { "COMMITTED" }).await;
+        }
+        site.sql("DROP TRIGGER refuse ON balances_tb");
+        let refused =
+            "SELECT count(*), min(code) FROM operations WHERE ledger = 1 AND result = 'REJECTED'";
+        assert_eq!(site.sql(refused), "10|CHECK_VIOLATION");
+        site.adds_up(&worker).await;
+        worker.kill().await;
+    }
+}
+
+/// Turns red where a withdraw that a trigger refuses is anything but FAILED.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_withdraw_that_a_trigger_refuses_fails() {
+    for fuse in [true, false] {
+        let site = Site::open(quick(fuse)).await;
+        let worker = site.worker().await;
+        site.sql(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF NEW.user_id = 1 AND NEW.available < OLD.available THEN
+                 RAISE EXCEPTION 'not from 1' USING ERRCODE = 'check_violation'; END IF;
+               RETURN NEW; END $$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION refuse()",
+        );
+        let mut ids = Vec::new();
+        for n in 0..5 {
+            for user in 1..4 {
+                let accepted = worker.create(FUNDING, user, &format!("out-{n}"), 5).await;
+                ids.push((user, accepted.expect("it is opened").record.id));
+            }
+        }
+        for (user, id) in &ids {
+            worker.reaches(*id, if *user == 1 { "FAILED" } else { "COMMITTED" }).await;
+        }
+        site.adds_up(&worker).await;
+        worker.kill().await;
+    }
+}
+
+/// Turns red where an I/O error that a trigger raises (58030) compensates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_io_error_never_compensates() {
+    let site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
+    worker.reaches(first, "COMMITTED").await;
+    site.sql(&REFUSE.replace("check_violation", "io_error"));
+    let id = worker.create(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
+    site.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
+    assert_eq!(worker.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
+    site.sql("DROP TRIGGER refuse ON balances_tb");
+    worker.reaches(id, "COMMITTED").await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}
+
+/// Turns red where a refund that a trigger hinders, by the very code that refuses a deposit, is given
+/// up: it stays, a person is asked after three, and it ends once the cause is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_is_hindered_and_ends_later() {
+    let mut settings = quick(true);
+    settings.alerts = Alerts { compensation_failures: 3, ..settings.alerts };
+    let site = Site::open(settings).await;
+    let worker = site.worker().await;
+    // Spot refuses what comes to user 1 from now on
+    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
+    worker.reaches(first, "COMMITTED").await;
+    site.disable_spot(&worker, 1).await;
+    site.sql(REFUSE);
+    let id = worker.create(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;
+    worker.reaches(id, "COMPENSATING").await;
+    site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "1")
+        .await;
+    assert_eq!(worker.states(&[id]).await.get(&id), Some(&"COMPENSATING"));
+    site.sql("DROP TRIGGER refuse ON balances_tb");
+    worker.reaches(id, "ROLLED_BACK").await;
+    site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "0")
+        .await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}

@@ -1,0 +1,65 @@
+//! Many workers on one database: one dies, one is left behind, all write at once.
+
+use super::site::{Site, WAYS, quick};
+use crate::house::FUNDING;
+use crate::way::Mood;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Turns red where two workers execute a transfer twice, or where what a dead one held is stranded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_worker_held_is_ended_by_another() {
+    let site = Site::open(quick(true)).await;
+    let dying = site.worker().await;
+    let first = dying.keyed(FUNDING, 1, "first", 10_000).await;
+    dying.reaches(first, "COMMITTED").await;
+    // Spot executes, and nobody hears of it
+    let late = Arc::new(Semaphore::new(0));
+    site.way.mood(Mood::Late(late.clone()));
+    let mut ids = Vec::new();
+    for n in 0..10 {
+        for from in WAYS {
+            let id = dying.create(from, 1, &format!("held-{n}-{}", from.name()), 5).await;
+            ids.push(id.expect("it is opened").record.id);
+        }
+    }
+    dying.kill().await;
+    site.way.mood(Mood::Fair);
+    let heir = site.worker().await;
+    for id in &ids {
+        heir.reaches(*id, "COMMITTED").await;
+    }
+    late.add_permits(1_000);
+    site.adds_up(&heir).await;
+    heir.kill().await;
+}
+
+/// Turns red where several workers that open, retry and end at once lose or double anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_workers_share_one_database() {
+    let site = Site::open(quick(true)).await;
+    let workers = [site.worker().await, site.worker().await, site.worker().await];
+    for user in 1..10 {
+        let [one, ..] = &workers;
+        let id = one.keyed(FUNDING, user, "first", 10_000).await;
+        one.reaches(id, "COMMITTED").await;
+    }
+    let site = Arc::new(site);
+    let each = workers.iter().enumerate().map(|(w, worker)| async move {
+        for n in 0..40_u64 {
+            for from in WAYS {
+                // the same keys are asked for everywhere
+                let id = worker.keyed(from, 1 + n % 9, &format!("{n}-{}", from.name()), 3).await;
+                worker.reaches(id, "COMMITTED").await;
+            }
+        }
+        w
+    });
+    futures_util::future::join_all(each).await;
+    site.until("SELECT count(*) FROM transfers", "89").await;
+    let [one, two, three] = workers;
+    site.adds_up(&one).await;
+    for worker in [one, two, three] {
+        worker.kill().await;
+    }
+}
