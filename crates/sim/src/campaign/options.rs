@@ -145,8 +145,8 @@ knobs! {
     Deeds = "deeds", calm 0, |d| if d.once_in(1, 3) { 0 } else { within(d, 200, 5_000) };
     /// What becomes of the Spot folder: 1 lost, 2 set back, 3 cloned.
     Folder = "folder", calm 0, |d| if d.once_in(1, 6) { within(d, 1, 3) } else { 0 };
-    /// How many workers share the journal.
-    Workers = "workers", calm 1, |d| if d.once_in(1, 12) { within(d, 2, 4) } else { 1 };
+    /// How many workers share the journal; only where it is asked for.
+    Workers = "workers", calm 1, |_| 1;
 }
 
 /// A run: its seed and its knobs. The seed draws everything that the knobs leave open.
