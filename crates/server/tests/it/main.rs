@@ -12,6 +12,7 @@ mod conclude;
 mod contract;
 #[cfg(test)]
 mod deploy;
+#[cfg(test)]
 mod depth;
 #[cfg(test)]
 mod door;

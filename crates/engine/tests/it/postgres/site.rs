@@ -28,6 +28,7 @@ pub(crate) struct Worker {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<Postgres>,
     tasks: Arc<Tasks>,
+    url: String,
 }
 
 impl Worker {
@@ -148,7 +149,8 @@ impl Site {
             cores: Vec::new(),
             retire: Arc::new(|what| panic!("{what}")),
         });
-        Worker { engine: engine.await.expect("the engine starts"), store, tasks }
+        let url = self.database.url().to_owned();
+        Worker { engine: engine.await.expect("the engine starts"), store, tasks, url }
     }
 
     /// Spot refuses what comes to a user from now on.
@@ -248,7 +250,22 @@ impl Worker {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("not {state}: {seen:?}");
+        panic!("not {state}: {seen:?}\n{}", self.facts());
+    }
+
+    /// Who holds what, for whoever reads why a test failed.
+    fn facts(&self) -> String {
+        let ask = "SELECT 'open', transfer_id, state, version, retry_count, error_class, due_at, updated_at \
+             FROM transfers WHERE state NOT IN (40, -10, -30); \
+             SELECT 'due', d.* FROM due d; SELECT 'batch', b.* FROM open_batches b; \
+             SELECT 'worker', w.*, portage_now() FROM workers w; \
+             SELECT 'case', kind, severity, status, facts FROM cases";
+        let mut psql = std::process::Command::new("psql");
+        let said = psql.args(["-X", "-q", "-A", "-t", "-d", &self.url, "-c", ask]).output();
+        said.map_or_else(
+            |fault| fault.to_string(),
+            |said| String::from_utf8_lossy(&said.stdout).into_owned(),
+        )
     }
 }
 
