@@ -74,7 +74,7 @@ pub(crate) async fn postgres(config: &Config, needs: Needs) -> Result<Arc<Postgr
 /// Opens it to read the journal alone.
 ///
 /// # Errors
-/// As [`postgres`].
+/// As [`postgres()`].
 pub(crate) async fn journal(config: &Config) -> Result<Arc<Postgres>, Fault> {
     let needs = Needs {
         flows: Arc::new(flows::registry()),
