@@ -59,28 +59,27 @@ async fn an_archived_transfer_is_never_made_again() {
     }
     let operations = || database.sql("SELECT count(*) FROM operations").expect("a count");
     let before = operations();
-    let archiver = {
-        let store = store.clone();
-        tokio::spawn(async move {
-            let mut moved = 0;
-            for n in (0..=TRANSFERS).step_by(50) {
-                moved += store.archive(NOON + n).await.expect("it archives");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-            moved
-        })
-    };
-    let mut asked = 0;
-    while asked < REPLAYS {
-        let units = (0..1_000).map(|k| replay(&bed, (asked + k * 7) % TRANSFERS, asked + k));
-        for wrote in store.write(units.collect()).await {
-            assert!(matches!(&wrote, Wrote::Lost(Guard::Unbound { .. })), "{wrote:?}");
+    let archiver = async {
+        let mut moved = 0;
+        for n in (0..=TRANSFERS).step_by(50) {
+            moved += store.archive(NOON + n).await.expect("it archives");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        let one = (asked / 3) % TRANSFERS;
-        assert_eq!(bound(&store, &bed, one).await, Some(id(one)));
-        asked += 1_000;
-    }
-    let moved = archiver.await.expect("the archiver");
+        moved
+    };
+    let repeats = async {
+        let mut asked = 0;
+        while asked < REPLAYS {
+            let units = (0..1_000).map(|k| replay(&bed, (asked + k * 7) % TRANSFERS, asked + k));
+            for wrote in store.write(units.collect()).await {
+                assert!(matches!(&wrote, Wrote::Lost(Guard::Unbound { .. })), "{wrote:?}");
+            }
+            let one = (asked / 3) % TRANSFERS;
+            assert_eq!(bound(&store, &bed, one).await, Some(id(one)));
+            asked += 1_000;
+        }
+    };
+    let (moved, ()) = tokio::join!(archiver, repeats);
     assert!(moved >= TRANSFERS - 50, "only {moved} were archived");
     let left = database.sql("SELECT count(*) FROM transfers").expect("a count");
     assert_eq!(left.trim().parse::<u64>().ok(), Some(TRANSFERS - moved));
