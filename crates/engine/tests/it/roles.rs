@@ -14,6 +14,7 @@ fn state(house: &House, record: &Record) -> &'static str {
 /// Turns red where intake carries what it opens although no worker runs here, and where those who
 /// wait are told only of what this process did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::disallowed_methods, reason = "a client, not a task of the engine")]
 async fn others_carry_what_is_opened_without_workers() {
     for fuse in [true, false] {
         let mut house = House::tuned(fuse, NEVER, |settings| {

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use testbed::{Database, Proxy, Server};
 
 /// The longest wait for a row, as a test can bear it.
-pub(crate) const LOCK: Duration = Duration::from_millis(500);
+const LOCK: Duration = Duration::from_millis(500);
 
 /// One worker's life.
 pub(crate) struct Worker {
