@@ -39,7 +39,13 @@ fn systemd_starts_commands_that_exist() {
 /// The value of an environment line, with what a person fills in filled in.
 fn filled(value: &str) -> String {
     let value = value.trim().trim_matches('"');
-    if value.starts_with("${") { "x".repeat(40) } else { value.to_owned() }
+    if value.starts_with("${JWKS_URL") {
+        "https://login.example.com/jwks.json".to_owned()
+    } else if value.starts_with("${") {
+        "x".repeat(40)
+    } else {
+        value.to_owned()
+    }
 }
 
 #[test]
