@@ -133,10 +133,12 @@ impl Engine {
         if actual.highest < was {
             return Found::Forgot { is: actual.highest, was };
         }
-        if stored.is_some_and(|stored| stored.incarnation == actual.incarnation) {
-            return self.may_be_called(ledger, actual);
-        }
+        // also of an incarnation that is known: the journal may be older than what it did, after a
+        // restore or a failover
+        let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
         match self.matched(port, receipts, actual).await {
+            // whoever waits for one of them asks under its key
+            Ok(_) if known => self.may_be_called(ledger, actual),
             Ok(operations) => self.adopt(ledger, stored, actual, operations).await,
             Err(found) => found,
         }

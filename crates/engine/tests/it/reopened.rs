@@ -226,6 +226,35 @@ async fn a_fresh_journal_takes_no_used_folder() {
     }
 }
 
+/// A journal that was set back while its Spot lived on: clients were told of what it no longer knows,
+/// and a repeated key would pay again. Turns red where an incarnation that is known is called without a
+/// look at what it did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_journal_that_was_set_back_halts() {
+    let mut house = House::open(true, NEVER).await;
+    house.work(1).await;
+    house.stop().await;
+    let old = copied(house.dir.path());
+    house.start().await;
+    let told = house.work(1).await;
+    house.stop().await;
+    for tail in ["", "-wal", "-shm"] {
+        let file = format!("{}{tail}", store::embedded::FILE);
+        drop(std::fs::remove_file(house.dir.path().join(&file)));
+        if old.path().join(&file).exists() {
+            std::fs::copy(old.path().join(&file), house.dir.path().join(&file)).expect("a copy");
+        }
+    }
+    let spot = house.way.spot();
+    let before = books(&spot).await;
+    house.start().await;
+    let reason = house.halted().await;
+    let first = told.first().expect("one of them");
+    assert!(reason.contains("did what no transfer asked for"), "{reason}");
+    assert!(reason.contains(&first.to_string()), "{reason}");
+    assert_eq!(books(&spot).await, before);
+}
+
 /// An operation with the right key and another amount, account or asset, found at a start. Turns
 /// red where `claimed` compares the key alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Carry transfers, and answer no HTTP.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  DATABASE_URL=postgres://portage@db/portage portage work\n\n\
+#[command(after_help = "Example:\n  portage work --config /etc/portage/portage.toml\n\n\
     Any number of them share one database, beside `portage serve`. They need database.url, and a Spot\n\
     that is served by itself (`portage spot serve`). One may be killed at any moment: another takes over\n\
     what it held once its lease is over (engine.lease_seconds). SIGINT or SIGTERM gives it back at once.")]
