@@ -258,7 +258,8 @@ mod tests {
     #[test]
     fn each_kind_of_trouble_is_there_in_some_runs_and_not_in_others() {
         let runs: Vec<_> = (0..200).map(Options::drawn).collect();
-        for knob in Knob::ALL {
+        // several workers come only where they are asked for
+        for knob in Knob::ALL.iter().filter(|knob| **knob != Knob::Workers) {
             let turned = runs.iter().filter(|run| run.get(*knob) != knob.calm()).count();
             assert!(turned > 5, "{knob:?} is drawn {turned} times");
         }
