@@ -20,6 +20,10 @@ use site::Site;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// As the product's binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What goes wrong ends the benchmark.
 type Outcome<T = ()> = Result<T, String>;
 
