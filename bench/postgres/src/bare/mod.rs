@@ -18,7 +18,8 @@ const CLOSE: &str = include_str!("close.sql");
 const LANES: usize = 2;
 /// What the store sets on its own sessions; a batch's plan is the same for every size, and goes by keys.
 const SESSION: &str = "SET synchronous_commit = on; SET plan_cache_mode = force_generic_plan; \
-    SET jit = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+    SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off; \
+    SET enable_mergejoin = off; SET enable_bitmapscan = off";
 
 /// One transfer that a caller waits for.
 struct Item {
