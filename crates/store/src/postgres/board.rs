@@ -139,6 +139,7 @@ pub(crate) struct Opened {
 /// A stored transfer that a write moves, or tells more of.
 #[derive(Debug)]
 pub(crate) struct Changed {
+    pub(crate) id: Id,
     pub(crate) was: Standing,
     pub(crate) head: Option<(Head, Hold)>,
     pub(crate) error: Option<Evidence>,

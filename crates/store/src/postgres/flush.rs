@@ -1,27 +1,20 @@
-//! The second round trip of a write: one statement for each table, with everything in arrays.
+//! The second round trip of a write: one statement with a part for each table, everything in arrays.
 //!
-//! A statement that would change other rows than were decided on raises an error, so that whatever
-//! was sent behind it, COMMIT included, does nothing.
+//! Where a part would change other rows than were decided on the statement raises an error, so that
+//! COMMIT, which was sent behind it, does nothing.
 
-use super::board::{Board, Book, Changed, Moves, Opened, Purse};
-use super::fault::Fault;
+use super::board::{Balance, Board, Book, Changed, Moves, Opened, Purse};
 use super::lane::Lane;
+use super::needs::Spend;
+use super::statement::{Statements, params};
 use super::text::{self, int, small};
-use futures_util::future::join_all;
 use kernel::audit::UnitDigest;
-use kernel::ids::{AssetId, LedgerId};
+use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::people::Spent;
 use kernel::table::Flows;
 use kernel::unit::{Hold, Operation, Outgoing};
 use std::collections::BTreeMap;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
-
-type Params = Vec<Box<dyn ToSql + Sync + Send>>;
-
-/// Statements in the order in which they run.
-#[derive(Default)]
-pub(crate) struct Statements(Vec<(&'static str, Params)>);
 
 /// What becomes of a process's transfers by a write, as far as its batches are concerned.
 #[derive(Debug, Default)]
@@ -53,7 +46,7 @@ const OPEN: &str = "INSERT INTO transfers (transfer_id, req_id, flow, principal,
 const KEYS: &str = "INSERT INTO keys (flow, scope, cid, transfer_id) \
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])";
 
-const MOVE: &str = "WITH done AS (UPDATE transfers t SET state = n.state, version = n.version, \
+const MOVE: &str = "UPDATE transfers t SET state = n.state, version = n.version, \
     error_class = coalesce(n.class, t.error_class), \
     error_message = CASE WHEN n.class IS NULL THEN t.error_message ELSE n.message END, \
     retry_count = n.retries, rejections = n.rejections, alone = n.alone, deaths = n.deaths, \
@@ -63,15 +56,13 @@ const MOVE: &str = "WITH done AS (UPDATE transfers t SET state = n.state, versio
     $9::int[], $10::int[], $11::boolean[], $12::smallint[], $13::bigint[], $14::int[], $15::bytea[], \
     $16::text[]) AS n(transfer_id, was, had, state, version, class, message, retries, rejections, \
     alone, deaths, due_at, events, chain, added) \
-    WHERE t.transfer_id = n.transfer_id AND t.version = n.was AND t.events = n.had RETURNING 1) \
-    SELECT portage_expect((SELECT count(*) FROM done), $17)";
+    WHERE t.transfer_id = n.transfer_id AND t.version = n.was AND t.events = n.had RETURNING 1";
 
-const TELL: &str = "WITH done AS (UPDATE transfers t SET updated_at = $1, events = n.events, \
+const TELL: &str = "UPDATE transfers t SET updated_at = $1, events = n.events, \
     chain = n.chain, history = t.history || ',' || n.added \
     FROM unnest($2::bigint[], $3::int[], $4::int[], $5::bytea[], $6::text[]) \
     AS n(transfer_id, had, events, chain, added) \
-    WHERE t.transfer_id = n.transfer_id AND t.events = n.had RETURNING 1) \
-    SELECT portage_expect((SELECT count(*) FROM done), $7)";
+    WHERE t.transfer_id = n.transfer_id AND t.events = n.had RETURNING 1";
 
 const DUE: &str = "INSERT INTO due (transfer_id, due_at, leased_by) \
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) ON CONFLICT (transfer_id) \
@@ -86,12 +77,11 @@ const OPERATIONS: &str = "INSERT INTO operations \
     $8::int[], $9::text[], $10::text[]) \
     AS n(req_id, ledger, leg, result, code, seq, asset_id, amount, account)";
 
-const PURSES: &str = "WITH done AS (UPDATE balances_tb b SET available = n.available::numeric, \
+const PURSES: &str = "UPDATE balances_tb b SET available = n.available::numeric, \
     frozen = n.frozen::numeric, version = b.version + 1 \
     FROM unnest($1::bigint[], $2::int[], $3::text[], $4::text[]) \
     AS n(user_id, asset_id, available, frozen) WHERE b.user_id = n.user_id \
-    AND b.account_type = 'FUNDING' AND b.asset_id = n.asset_id RETURNING 1) \
-    SELECT portage_expect((SELECT count(*) FROM done), $5)";
+    AND b.account_type = 'FUNDING' AND b.asset_id = n.asset_id RETURNING 1";
 
 const NEW_PURSES: &str = "INSERT INTO balances_tb \
     (user_id, account_type, asset_id, available, frozen, status, version) \
@@ -105,10 +95,10 @@ const BOOKS: &str = "INSERT INTO books (account_type, book, lane, asset_id, amou
     ON CONFLICT (account_type, book, lane, asset_id) \
     DO UPDATE SET amount = books.amount + excluded.amount";
 
-const MOVES: &str = "WITH done AS (UPDATE limits_tb l SET transfers = n.transfers, \
+const MOVES: &str = "UPDATE limits_tb l SET transfers = n.transfers, \
     amount = n.amount::numeric FROM unnest($1::int[], $2::bigint[], $3::int[], $4::bigint[], $5::text[]) \
     AS n(day, user_id, asset_id, transfers, amount) WHERE l.day = n.day AND l.user_id = n.user_id \
-    AND l.asset_id = n.asset_id RETURNING 1) SELECT portage_expect((SELECT count(*) FROM done), $6)";
+    AND l.asset_id = n.asset_id RETURNING 1";
 
 const NEW_MOVES: &str = "INSERT INTO limits_tb (day, user_id, asset_id, transfers, amount) \
     SELECT day, user_id, asset_id, transfers, amount::numeric \
@@ -138,17 +128,8 @@ const SWEPT: &str = "DELETE FROM open_batches WHERE batch IN (SELECT batch FROM 
 const UNIT: &str =
     "INSERT INTO audit_units (lane, n, count, digest, at) VALUES ($1, $2, $3, $4, $5)";
 
-const LANE: &str = "WITH done AS (UPDATE lanes SET n = $2, at = $3, seq = $4 \
-    WHERE lane = $1 AND n = $5 RETURNING 1) SELECT portage_expect((SELECT count(*) FROM done), 1)";
-
-/// A parameter that outlives its statement.
-fn boxed(value: impl ToSql + Sync + Send + 'static) -> Box<dyn ToSql + Sync + Send> {
-    Box::new(value)
-}
-
-macro_rules! params {
-    ($($value:expr),* $(,)?) => { vec![$(boxed($value)),*] };
-}
+const LANE: &str = "UPDATE lanes SET n = $2, at = $3, seq = $4 \
+    WHERE lane = $1 AND n = $5 RETURNING 1";
 
 /// One value of each row.
 fn column<'r, R: 'r, T>(
@@ -159,10 +140,6 @@ fn column<'r, R: 'r, T>(
 }
 
 impl Statements {
-    fn add(&mut self, sql: &'static str, params: Params) {
-        self.0.push((sql, params));
-    }
-
     /// Everything that a board has to be written, and what it means for batches. `worker` carries
     /// what is opened.
     pub(crate) fn of(lane: &Lane, flows: &Flows, board: &mut Board, worker: i64) -> (Self, Ended) {
@@ -280,13 +257,13 @@ impl Statements {
     fn changed(&mut self, flows: &Flows, changed: &[Changed], at: i64) {
         let moved: Vec<_> =
             changed.iter().filter_map(|row| row.head.map(|(head, _)| (row, head))).collect();
-        let asked = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
         let class = |row: &Changed| row.error.as_ref().map(|why| why.code.to_string());
         let words = |row: &Changed| {
             row.error.as_ref().and_then(|why| why.doc.as_deref().map(str::to_owned))
         };
         if !moved.is_empty() {
-            self.add(
+            self.exactly(
+                moved.len(),
                 MOVE,
                 params![
                     at,
@@ -305,13 +282,13 @@ impl Statements {
                     column(&moved, |(row, _)| small(row.added.events)),
                     column(&moved, |(row, _)| row.added.chain.to_vec()),
                     column(&moved, |(row, _)| row.added.text.clone()),
-                    asked(moved.len()),
                 ],
             );
         }
         let told: Vec<_> = changed.iter().filter(|row| row.head.is_none()).collect();
         if !told.is_empty() {
-            self.add(
+            self.exactly(
+                told.len(),
                 TELL,
                 params![
                     at,
@@ -320,7 +297,6 @@ impl Statements {
                     column(&told, |row| small(row.added.events)),
                     column(&told, |row| row.added.chain.to_vec()),
                     column(&told, |row| row.added.text.clone()),
-                    asked(told.len()),
                 ],
             );
         }
@@ -392,22 +368,21 @@ impl Statements {
             .collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, row)| row.stored);
-        for (sql, rows, stored) in [(PURSES, old, true), (NEW_PURSES, new, false)] {
-            if rows.is_empty() {
-                continue;
-            }
-            let mut all = params![
-                column(&rows, |((user, _), _)| int(user.0)),
-                column(&rows, |((_, asset), _)| small(asset.0)),
-                column(&rows, |(_, row)| row.available.0.to_string()),
-                column(&rows, |(_, row)| row.frozen.0.to_string()),
-            ];
-            all.push(if stored {
-                Box::new(i64::try_from(rows.len()).unwrap_or(i64::MAX))
-            } else {
-                Box::new(column(&rows, |(_, row)| row.status.name()))
-            });
-            self.add(sql, all);
+        let sums = |rows: &[((UserId, AssetId), Balance)]| {
+            params![
+                column(rows, |((user, _), _)| int(user.0)),
+                column(rows, |((_, asset), _)| small(asset.0)),
+                column(rows, |(_, row)| row.available.0.to_string()),
+                column(rows, |(_, row)| row.frozen.0.to_string()),
+            ]
+        };
+        if !old.is_empty() {
+            self.exactly(old.len(), PURSES, sums(&old));
+        }
+        if !new.is_empty() {
+            let mut all = sums(&new);
+            all.extend(params![column(&new, |(_, row)| row.status.name())]);
+            self.add(NEW_PURSES, all);
         }
     }
 
@@ -422,22 +397,20 @@ impl Statements {
             .collect();
         rows.sort_unstable_by_key(|(key, ..)| *key);
         let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(.., row)| *row);
-        for (sql, rows, stored) in [(MOVES, old, true), (NEW_MOVES, new, false)] {
-            if rows.is_empty() {
-                continue;
-            }
-            let now = |(_, now, _): &(_, Spent, bool)| *now;
-            let mut all = params![
-                column(&rows, |((day, ..), ..)| small(day.0)),
-                column(&rows, |((_, user, _), ..)| int(user.0)),
-                column(&rows, |((.., asset), ..)| small(asset.0)),
-                column(&rows, |row| int(now(row).transfers)),
-                column(&rows, |row| now(row).amount.0.to_string()),
-            ];
-            if stored {
-                all.push(Box::new(i64::try_from(rows.len()).unwrap_or(i64::MAX)));
-            }
-            self.add(sql, all);
+        let counts = |rows: &[(Spend, Spent, bool)]| {
+            params![
+                column(rows, |((day, ..), ..)| small(day.0)),
+                column(rows, |((_, user, _), ..)| int(user.0)),
+                column(rows, |((.., asset), ..)| small(asset.0)),
+                column(rows, |(_, now, _)| int(now.transfers)),
+                column(rows, |(_, now, _)| now.amount.0.to_string()),
+            ]
+        };
+        if !old.is_empty() {
+            self.exactly(old.len(), MOVES, counts(&old));
+        }
+        if !new.is_empty() {
+            self.add(NEW_MOVES, counts(&new));
         }
     }
 
@@ -476,7 +449,7 @@ impl Statements {
             let digest = digest.finish(number, board.numbers.unit).to_vec();
             self.add(UNIT, params![lane.lane, n, count, digest, at]);
         }
-        self.add(LANE, params![lane.lane, n, at_last, seq, int(lane.n)]);
+        self.exactly(1, LANE, params![lane.lane, n, at_last, seq, int(lane.n)]);
     }
 
     /// Deletes what keeps batches open that have ended.
@@ -484,28 +457,5 @@ impl Statements {
         if !batches.is_empty() {
             self.add(SWEPT, params![batches]);
         }
-    }
-}
-
-impl Lane {
-    /// Sends everything at once, and COMMIT behind it where `commit`. An error of a statement: nothing
-    /// was written. An error of COMMIT: nobody knows.
-    pub(crate) async fn run(&self, all: Statements, commit: bool) -> Result<(), Fault> {
-        let mut ready = Vec::with_capacity(all.0.len());
-        for (sql, params) in all.0 {
-            ready.push((self.prepared(sql).await?, params));
-        }
-        let sent = join_all(ready.iter().map(|(statement, params)| async move {
-            let params: Vec<&(dyn ToSql + Sync)> =
-                params.iter().map(|param| -> &(dyn ToSql + Sync) { &**param }).collect();
-            self.client.execute(statement, &params).await
-        }));
-        let end = async { if commit { self.client.batch_execute("COMMIT").await } else { Ok(()) } };
-        // polled in this order, so COMMIT goes out last
-        let (sent, end) = futures_util::future::join(sent, end).await;
-        for done in sent {
-            done?;
-        }
-        end.map_err(|fault| Fault::Cut(super::fault::whole(&fault)))
     }
 }

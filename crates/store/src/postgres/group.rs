@@ -1,16 +1,17 @@
 //! One group of items as one transaction: read, decide, write.
 
-use super::batches::Batches;
 use super::board::Stop;
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
-use super::flush::Statements;
 use super::lane::Lane;
 use super::needs::Needs;
+use super::recall::Known;
+use super::statement::Statements;
 use super::text::int;
 use super::work::Item;
+use super::writer::Writers;
 use kernel::answer::Answer;
-use kernel::table::Flows;
+use kernel::ids::Id;
 use kernel::unit::{Key, Wrote};
 use std::sync::Arc;
 
@@ -53,12 +54,18 @@ impl Lane {
     /// Nothing of the group was written, or ([`Fault::Cut`]) nobody knows.
     pub(crate) async fn group(
         &mut self,
-        (flows, batches): (&Flows, &Batches),
+        writers: &Writers,
         items: &[Item],
         manner: &Manner,
     ) -> Result<Vec<Said>, Fault> {
-        let needs = Needs::of(items.iter(), manner.believe);
-        match self.tried((flows, batches), items, &needs, manner).await {
+        let mut needs = Needs::of(items.iter(), manner.believe);
+        let known = if manner.believe { writers.recall.take(&mut needs) } else { Vec::new() };
+        let believed: Vec<Id> = known.iter().map(|(id, _)| *id).collect();
+        let tried = self.tried(writers, items, (&needs, known), manner).await;
+        if tried.is_err() {
+            writers.recall.forget(believed.iter().chain(&needs.seats));
+        }
+        match tried {
             Ok(said) => Ok(said),
             Err(fault @ Fault::Cut(_)) => Err(fault),
             Err(fault) => {
@@ -70,12 +77,13 @@ impl Lane {
 
     async fn tried(
         &mut self,
-        (flows, batches): (&Flows, &Batches),
+        Writers { flows, batches, recall, .. }: &Writers,
         items: &[Item],
-        needs: &Needs,
+        (needs, known): (&Needs, Vec<(Id, Known)>),
         manner: &Manner,
     ) -> Result<Vec<Said>, Fault> {
         let mut board = self.fetch(flows, needs, (manner.wait, Turn::default())).await?;
+        let believed = board.believe(known);
         board.refused.clone_from(&manner.refused);
         let mut said = Vec::with_capacity(items.len());
         for item in items {
@@ -90,6 +98,7 @@ impl Lane {
                 Err(Stop::Fault(fault)) => return Err(fault),
             });
         }
+        board.checks(believed)?;
         if board.untouched() {
             self.rollback().await?;
             // a unit that does nothing was told this time: the next one is not told an earlier one
@@ -102,6 +111,7 @@ impl Lane {
         if manner.keep {
             self.wrote(&board);
             batches.count(ended);
+            recall.keep(flows, &mut board);
         } else {
             self.rollback().await?;
         }

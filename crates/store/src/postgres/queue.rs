@@ -2,9 +2,10 @@
 
 use super::batches::Batches;
 use super::lane::Shared;
-use super::patience::Patience;
+use super::recall::Recall;
 use super::session::beside;
 use super::text;
+use super::waiting::Waiting;
 use super::work::{Item, Reply, Solo, Told, common, replies};
 use super::writer::{Hand, Writers};
 use super::{OpenError, Options};
@@ -15,10 +16,8 @@ use kernel::unit::{Op, Unit, Wrote};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
-/// How many calls wait for a lane.
-const WAITING: usize = 4_096;
 /// The longest that a lane waits for what it cannot leave out (a client's key that somebody is just
 /// writing): its neighbours wait with it.
 const BRIEF: Duration = Duration::from_millis(100);
@@ -28,10 +27,18 @@ const PATIENT: usize = 2;
 /// See the module. The lanes end when it is dropped.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    common: mpsc::Sender<Vec<Item>>,
+    common: Arc<Entrance>,
     alone: mpsc::UnboundedSender<Solo>,
     shared: Arc<Shared>,
-    patience: Arc<Patience>,
+}
+
+/// Where items come in. The lanes end when the last clone of the queue is gone.
+struct Entrance(Arc<Waiting>);
+
+impl Drop for Entrance {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 impl Queue {
@@ -48,23 +55,21 @@ impl Queue {
             reached: AtomicU64::new(0),
             fatal: options.fatal.clone(),
         });
-        let patience = Arc::new(Patience::default());
+        let waiting = Arc::new(Waiting::default());
         let writers = Arc::new(Writers {
             shared: shared.clone(),
             flows: options.flows.clone(),
             batches: Arc::new(Batches::of(text::worker(options.worker.0))),
-            patience: patience.clone(),
+            waiting: waiting.clone(),
+            recall: Recall::default(),
             clock: options.clock.clone(),
             meter: options.meter.clone(),
         });
-        let (common, waiting) = mpsc::channel(WAITING);
         let (alone, solos) = mpsc::unbounded_channel();
-        let waiting = Arc::new(Mutex::new(waiting));
         let lock = options.database.lock;
         let brief = if lock < BRIEF { lock } else { BRIEF };
         for _ in 0..options.database.writers {
-            let hand = Hand::open(writers.clone(), brief).await?;
-            beside(hand.run(waiting.clone()));
+            beside(Hand::open(writers.clone(), brief).await?.run());
         }
         for _ in 0..PATIENT {
             beside(Hand::open(writers.clone(), lock).await?.wait());
@@ -73,7 +78,7 @@ impl Queue {
         let latest = hand.latest().await?;
         shared.written.fetch_max(latest, Ordering::AcqRel);
         beside(hand.alone(solos));
-        Ok(Self { common, alone, shared, patience })
+        Ok(Self { common: Arc::new(Entrance(waiting)), alone, shared })
     }
 
     /// When anything was written last, as far as this process knows.
@@ -110,7 +115,7 @@ impl Queue {
         }
         let (replies, answers) = replies(asked);
         let item = |(unit, reply): (Unit, Reply<Wrote>)| Item::Unit(Box::new(unit), reply);
-        self.hand(units.into_iter().zip(replies).map(item).collect()).await;
+        self.common.0.add(units.into_iter().zip(replies).map(item));
         answered(answers, asked).await
     }
 
@@ -121,7 +126,7 @@ impl Queue {
         }
         let (replies, answers) = replies(ops.len());
         let leg = |(op, reply): (&Op, Reply<Answer>)| Item::Leg(op.clone(), reply);
-        self.hand(ops.iter().zip(replies).map(leg).collect()).await;
+        self.common.0.add(ops.iter().zip(replies).map(leg));
         let closed = || Answer::Unknown(Cause::of("STORE_CLOSED"));
         told(answers, ops.len())
             .await
@@ -140,25 +145,9 @@ impl Queue {
         Box::pin(async { answer.await.unwrap_or_else(|_| Err(Cause::of("STORE_CLOSED"))) })
     }
 
-    async fn hand(&self, items: Vec<Item>) {
-        if !items.is_empty() {
-            // lanes that are gone drop the items, whose calls then hear that nobody knows
-            let _gone = self.common.send(items).await;
-        }
-    }
-
     fn solo(&self, solo: Solo) {
-        // as above
+        // a lane that is gone drops it, whose call then hears that nobody knows
         let _gone = self.alone.send(solo);
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // the last of its clones but the lanes' own
-        if Arc::strong_count(&self.patience) <= PATIENT.saturating_add(2) {
-            self.patience.close();
-        }
     }
 }
 

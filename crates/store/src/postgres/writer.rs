@@ -7,7 +7,8 @@ use super::fault::Fault;
 use super::fetch::Wait;
 use super::group::{Manner, Said};
 use super::lane::{Lane, Shared};
-use super::patience::Patience;
+use super::recall::Recall;
+use super::waiting::Waiting;
 use super::work::{Item, Solo};
 use kernel::answer::Answer;
 use kernel::ports::clock::Clock;
@@ -17,10 +18,8 @@ use kernel::unit::{Key, Op, Put, Unit, Wrote};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc::Receiver, mpsc::UnboundedReceiver};
+use tokio::sync::mpsc::UnboundedReceiver;
 
-/// The most items of one group: as many numbers as one block has (`transfer_blocks`).
-const MOST: usize = 1_024;
 /// A group that breaks is taken apart into so many.
 const PARTS: usize = 8;
 /// A group that others come across is tried so often before it is taken apart.
@@ -31,7 +30,8 @@ pub(crate) struct Writers {
     pub(crate) shared: Arc<Shared>,
     pub(crate) flows: Arc<Flows>,
     pub(crate) batches: Arc<Batches>,
-    pub(crate) patience: Arc<Patience>,
+    pub(crate) waiting: Arc<Waiting>,
+    pub(crate) recall: Recall,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meter: Arc<dyn Meter>,
 }
@@ -54,38 +54,21 @@ impl Hand {
         Ok(Self { writers, lane: Some(lane), lock })
     }
 
-    /// Takes everything that waits as one group, again and again.
-    pub(crate) async fn run(mut self, queue: Arc<Mutex<Receiver<Vec<Item>>>>) {
-        let mut rest = Vec::new();
-        loop {
-            let mut items = std::mem::take(&mut rest);
-            {
-                let mut queue = queue.lock().await;
-                if items.is_empty() {
-                    match queue.recv().await {
-                        Some(first) => items = first,
-                        None => return,
-                    }
-                }
-                while items.len() < MOST
-                    && let Ok(more) = queue.try_recv()
-                {
-                    items.extend(more);
-                }
-            }
-            if items.len() > MOST {
-                rest = items.split_off(MOST);
-            }
-            self.write(items, Wait::Skip).await;
+    /// Takes everything that may be written as one group, again and again.
+    pub(crate) async fn run(mut self) {
+        let waiting = self.writers.waiting.clone();
+        while let Some(group) = waiting.group().await {
+            self.write(group.items, Wait::Skip).await;
+            waiting.written(group.accounts);
         }
     }
 
     /// Waits for what others hold: one account's items at a time.
     pub(crate) async fn wait(mut self) {
-        let patience = self.writers.patience.clone();
-        while let Some((account, items)) = patience.next().await {
+        let waiting = self.writers.waiting.clone();
+        while let Some((account, items)) = waiting.turn().await {
             self.write(items, Wait::Lock).await;
-            patience.done(account);
+            waiting.over(account);
         }
     }
 
@@ -129,7 +112,7 @@ impl Hand {
 
     /// Writes every item, in one transaction where that goes, and answers it.
     async fn write(&mut self, items: Vec<Item>, wait: Wait) {
-        let manner = Manner { wait, ..Manner::FIRST };
+        let manner = Manner { wait, believe: wait == Wait::Skip, ..Manner::FIRST };
         let mut waiting = VecDeque::from([(items, manner, 0)]);
         while let Some((items, manner, tries)) = waiting.pop_front() {
             match self.once(&items, &manner).await {
@@ -144,7 +127,8 @@ impl Hand {
                     let cut = Fault::Cut(what);
                     items.into_iter().for_each(|item| item.unknown(&cut));
                 }
-                Err(Fault::Believed) if manner.believe => {
+                // a belief may also have walked into a row that reading would have left out
+                Err(Fault::Believed | Fault::Locked) if manner.believe => {
                     waiting.push_front((items, Manner { believe: false, ..manner }, 0));
                 }
                 Err(Fault::Believed) if tries < TRIES => {
@@ -159,7 +143,7 @@ impl Hand {
         let writers = self.writers.clone();
         let lane = self.lane().await?;
         let begun = writers.clock.ticks();
-        let said = lane.group((&writers.flows, &writers.batches), items, manner).await;
+        let said = lane.group(&writers, items, manner).await;
         let nanos = writers.clock.ticks().saturating_sub(begun);
         writers.meter.see(Seen::Commit { nanos, units: items.len() });
         said
@@ -180,7 +164,7 @@ impl Hand {
                 }
             }
         }
-        self.writers.patience.add(locked);
+        self.writers.waiting.locked(locked);
         again
     }
 
@@ -209,7 +193,7 @@ impl Hand {
         }
         for item in items {
             match fault {
-                Fault::Locked => self.writers.patience.add(vec![item]),
+                Fault::Locked => self.writers.waiting.locked(vec![item]),
                 Fault::Refused(why) => self.refused(item, manner.clone(), why).await,
                 Fault::Believed
                 | Fault::Damaged(_)

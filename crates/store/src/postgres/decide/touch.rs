@@ -85,7 +85,7 @@ impl Board {
                 }
                 (None, Some(was)) => {
                     let change = (was, touch.head, touch.error);
-                    self.changed(flows, change, touch.events)?;
+                    self.changed(flows, touch.id, change, touch.events)?;
                 }
                 (None, None) => {}
             }
@@ -124,6 +124,7 @@ impl Board {
     fn changed(
         &mut self,
         flows: &Flows,
+        id: Id,
         (was, head, error): (Standing, Option<(Head, Hold)>, Option<Evidence>),
         events: Vec<(Option<u8>, u8, Entry)>,
     ) -> Result<(), Stop> {
@@ -135,7 +136,7 @@ impl Board {
             self.ended(was.flow, table.state(head.state).code);
         }
         if head.is_some() || !added.text.is_empty() {
-            self.changes.changed.push(Changed { was, head, error, added, ends });
+            self.changes.changed.push(Changed { id, was, head, error, added, ends });
         }
         Ok(())
     }
