@@ -289,6 +289,38 @@ pub enum Put {
     ForgetDays(Day),
 }
 
+impl Put {
+    /// The transfer whose rows it writes.
+    pub const fn transfer(&self) -> Option<Id> {
+        match self {
+            Self::Open(record) => Some(record.id),
+            Self::Head { id, .. } => Some(*id),
+            Self::Receipt { operation, .. } => Some(operation.op.key.id),
+            Self::Attempt(_)
+            | Self::Form(..)
+            | Self::Resource { .. }
+            | Self::Raise { .. }
+            | Self::Adopt { .. }
+            | Self::Own { .. }
+            | Self::Horizon(_)
+            | Self::Case(_)
+            | Self::Close { .. }
+            | Self::Note { .. }
+            | Self::Halt { .. }
+            | Self::Resume { .. }
+            | Self::Pause { .. }
+            | Self::Unpause(_)
+            | Self::Action(_)
+            | Self::Propose(_)
+            | Self::Decide { .. }
+            | Self::Asset(_)
+            | Self::Count(_)
+            | Self::Uncount(_)
+            | Self::ForgetDays(_) => None,
+        }
+    }
+}
+
 /// How much a case matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -368,6 +400,11 @@ impl Unit {
     pub fn guarded(guards: Vec<Guard>, puts: Vec<Put>) -> Self {
         Self { guards, then: Then { puts, ..Then::default() } }
     }
+
+    /// Everything that it may write: its own part, then both ways of its fork.
+    pub fn thens(&self) -> impl Iterator<Item = &Then> {
+        std::iter::once(&self.then).chain(self.then.fork.iter().flat_map(|fork| fork.ways()))
+    }
 }
 
 /// What is written; ends in at most one operation whose stored answer chooses how it goes on.
@@ -400,6 +437,22 @@ pub struct Fork {
     /// what only the answer knows: each [`Put::Head`] without an error gets the refusal's evidence,
     /// and the first event without a detail gets its code.
     pub rejected: Option<Then>,
+}
+
+impl Fork {
+    /// Both continuations.
+    pub fn ways(&self) -> impl Iterator<Item = &Then> {
+        std::iter::once(&self.done).chain(&self.rejected)
+    }
+
+    /// The continuation that an answer chooses, where the fork spells it.
+    pub fn chosen(&self, answer: &Answer) -> Option<&Then> {
+        match answer {
+            Answer::Done(_) => Some(&self.done),
+            Answer::Rejected(..) => self.rejected.as_ref(),
+            Answer::Dead(_) | Answer::Unknown(_) => None,
+        }
+    }
 }
 
 /// What is known of a unit that was written.

@@ -97,32 +97,7 @@ pub(crate) fn about(units: &[Unit]) -> Vec<Id> {
     let mut all: Vec<Id> = Vec::new();
     for unit in units {
         all.extend(unit.then.events.iter().map(|event| event.id));
-        all.extend(unit.then.puts.iter().filter_map(|put| match put {
-            Put::Open(record) => Some(record.id),
-            Put::Head { id, .. } => Some(*id),
-            Put::Receipt { operation, .. } => Some(operation.op.key.id),
-            Put::Attempt(_)
-            | Put::Form(..)
-            | Put::Resource { .. }
-            | Put::Raise { .. }
-            | Put::Adopt { .. }
-            | Put::Own { .. }
-            | Put::Horizon(_)
-            | Put::Case(_)
-            | Put::Close { .. }
-            | Put::Note { .. }
-            | Put::Halt { .. }
-            | Put::Resume { .. }
-            | Put::Pause { .. }
-            | Put::Unpause(_)
-            | Put::Action(_)
-            | Put::Propose(_)
-            | Put::Decide { .. }
-            | Put::Asset(_)
-            | Put::Count(_)
-            | Put::Uncount(_)
-            | Put::ForgetDays(_) => None,
-        }));
+        all.extend(unit.then.puts.iter().filter_map(Put::transfer));
         all.extend(unit.then.fork.iter().map(|fork| fork.op.key.id));
     }
     all.sort_unstable();

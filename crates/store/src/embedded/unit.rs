@@ -29,7 +29,7 @@ impl Group<'_> {
                 return Ok(Wrote::Unknown(cause));
             }
         };
-        let chosen = decided.as_ref().and_then(|(fork, answer)| chosen(fork, answer));
+        let chosen = decided.as_ref().and_then(|(fork, answer)| fork.chosen(answer));
         let mut said = Said::default();
         let mut no = self.taken(&unit.then, &marks)?;
         if no.is_none() {
@@ -75,7 +75,7 @@ impl Group<'_> {
             return Ok(Err(Cause::of("NOT_ENLISTED")));
         }
         let answer = self.decide(&fork.op, new, undo)?;
-        let Some(on) = chosen(fork, &answer) else {
+        let Some(on) = fork.chosen(&answer) else {
             return Ok(Err(match answer {
                 Answer::Unknown(cause) => cause,
                 Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
@@ -200,15 +200,6 @@ impl Group<'_> {
             touches.event(event, detail);
         }
         Ok(None)
-    }
-}
-
-/// The continuation that an answer chooses.
-fn chosen<'u>(fork: &'u Fork, answer: &Answer) -> Option<&'u Then> {
-    match answer {
-        Answer::Done(_) => Some(&fork.done),
-        Answer::Rejected(..) => fork.rejected.as_ref(),
-        Answer::Dead(_) | Answer::Unknown(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which rows a group of items names: what is read, and locked, before anything is decided.
 
-use super::work::Item;
+use super::work::{Common, Item};
 use kernel::ids::{AssetId, FlowId, Id, UserId};
 use kernel::people::{Count, Day};
 use kernel::record::{Account, Record};
@@ -37,10 +37,7 @@ pub(crate) struct Needs {
 
 /// What a unit opens.
 fn opened(unit: &Unit) -> Vec<&Record> {
-    let fork = unit.then.fork.as_deref();
-    let more = fork.into_iter().flat_map(|fork| std::iter::once(&fork.done).chain(&fork.rejected));
-    let thens = std::iter::once(&unit.then).chain(more);
-    thens
+    unit.thens()
         .flat_map(|then| &then.puts)
         .filter_map(|put| if let Put::Open(record) = put { Some(record) } else { None })
         .collect()
@@ -105,19 +102,16 @@ impl Needs {
                 | Guard::Pending(_) => {}
             }
         }
-        self.then(&unit.then, believe);
+        unit.thens().for_each(|then| self.then(then, believe));
         if let Some(fork) = &unit.then.fork {
             self.op(&fork.op);
-            for then in std::iter::once(&fork.done).chain(&fork.rejected) {
-                self.then(then, believe);
-            }
         }
     }
 
     fn then(&mut self, then: &Then, believe: bool) {
-        for put in &then.puts {
+        for put in then.puts.iter().filter_map(Common::of) {
             match put {
-                Put::Open(record) => {
+                Common::Open(record) => {
                     self.opens = self.opens.saturating_add(1);
                     self.fresh.insert(record.id);
                     if let (Some(binding), false) = (&record.terms.binding, believe) {
@@ -125,32 +119,13 @@ impl Needs {
                         self.keys.insert(bound);
                     }
                 }
-                Put::Head { id, .. } => {
-                    self.seats.insert(*id);
+                Common::Head(id) => {
+                    self.seats.insert(id);
                 }
-                Put::Receipt { operation, .. } => {
+                Common::Receipt(operation) => {
                     self.legs.insert(operation.op.key.id);
                 }
-                Put::Count(count) | Put::Uncount(count) => self.count(count),
-                Put::Attempt(_)
-                | Put::Form(..)
-                | Put::Resource { .. }
-                | Put::Raise { .. }
-                | Put::Adopt { .. }
-                | Put::Own { .. }
-                | Put::Horizon(_)
-                | Put::Case(_)
-                | Put::Close { .. }
-                | Put::Note { .. }
-                | Put::Halt { .. }
-                | Put::Resume { .. }
-                | Put::Pause { .. }
-                | Put::Unpause(_)
-                | Put::Action(_)
-                | Put::Propose(_)
-                | Put::Decide { .. }
-                | Put::Asset(_)
-                | Put::ForgetDays(_) => {}
+                Common::Count(count) => self.count(count),
             }
         }
         self.seats.extend(then.events.iter().map(|event| event.id));

@@ -4,10 +4,12 @@
 use super::fault::Fault;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
+use kernel::people::Count;
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::ports::office::Tells;
-use kernel::unit::{Guard, Key, Op, Put, Then, Unit, Wrote};
+use kernel::record::Record;
+use kernel::unit::{Guard, Key, Op, Operation, Put, Unit, Wrote};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
@@ -126,34 +128,45 @@ pub(crate) fn common(unit: &Unit) -> bool {
         | Guard::Unacted { .. }
         | Guard::Pending(_) => false,
     });
-    let forks = unit.then.fork.as_deref();
-    let more = forks.map_or([None, None], |fork| [Some(&fork.done), fork.rejected.as_ref()]);
-    guards && std::iter::once(&unit.then).chain(more.into_iter().flatten()).all(plain)
+    guards && unit.thens().flat_map(|then| &then.puts).all(|put| Common::of(put).is_some())
 }
 
-fn plain(then: &Then) -> bool {
-    then.puts.iter().all(|put| match put {
-        Put::Open(_) | Put::Head { .. } | Put::Receipt { .. } | Put::Count(_) | Put::Uncount(_) => {
-            true
+/// The puts of which units that are decided together are made.
+#[derive(Debug)]
+pub(crate) enum Common<'u> {
+    Open(&'u Record),
+    Head(Id),
+    Receipt(&'u Operation),
+    Count(&'u Count),
+}
+
+impl<'u> Common<'u> {
+    /// `None` for what is rare: a transaction of its own.
+    pub(crate) const fn of(put: &'u Put) -> Option<Self> {
+        match put {
+            Put::Open(record) => Some(Self::Open(record)),
+            Put::Head { id, .. } => Some(Self::Head(*id)),
+            Put::Receipt { operation, .. } => Some(Self::Receipt(operation)),
+            Put::Count(count) | Put::Uncount(count) => Some(Self::Count(count)),
+            Put::Attempt(_)
+            | Put::Form(..)
+            | Put::Resource { .. }
+            | Put::Raise { .. }
+            | Put::Adopt { .. }
+            | Put::Own { .. }
+            | Put::Horizon(_)
+            | Put::Case(_)
+            | Put::Close { .. }
+            | Put::Note { .. }
+            | Put::Halt { .. }
+            | Put::Resume { .. }
+            | Put::Pause { .. }
+            | Put::Unpause(_)
+            | Put::Action(_)
+            | Put::Propose(_)
+            | Put::Decide { .. }
+            | Put::Asset(_)
+            | Put::ForgetDays(_) => None,
         }
-        Put::Attempt(_)
-        | Put::Form(..)
-        | Put::Resource { .. }
-        | Put::Raise { .. }
-        | Put::Adopt { .. }
-        | Put::Own { .. }
-        | Put::Horizon(_)
-        | Put::Case(_)
-        | Put::Close { .. }
-        | Put::Note { .. }
-        | Put::Halt { .. }
-        | Put::Resume { .. }
-        | Put::Pause { .. }
-        | Put::Unpause(_)
-        | Put::Action(_)
-        | Put::Propose(_)
-        | Put::Decide { .. }
-        | Put::Asset(_)
-        | Put::ForgetDays(_) => false,
-    })
+    }
 }

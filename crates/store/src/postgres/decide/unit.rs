@@ -44,7 +44,7 @@ impl Board {
             Ok(decided) => decided,
             Err(cause) => return Ok(Wrote::Unknown(cause)),
         };
-        let chosen = decided.as_ref().and_then(|(fork, answer)| chosen(fork, answer));
+        let chosen = decided.as_ref().and_then(|(fork, answer)| fork.chosen(answer));
         let refusal = match decided.as_ref() {
             Some((_, Answer::Rejected(why, _))) => Some(why),
             Some((_, Answer::Done(_) | Answer::Dead(_) | Answer::Unknown(_))) | None => None,
@@ -75,7 +75,7 @@ impl Board {
             return Ok(Err(Cause::of("NOT_ENLISTED")));
         }
         let answer = self.decide(&fork.op, undo)?;
-        let Some(on) = chosen(fork, &answer) else {
+        let Some(on) = fork.chosen(&answer) else {
             return Ok(Err(match answer {
                 Answer::Unknown(cause) => cause,
                 Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
@@ -218,49 +218,12 @@ impl Board {
     }
 }
 
-/// The continuation that an answer chooses.
-fn chosen<'u>(fork: &'u Fork, answer: &Answer) -> Option<&'u Then> {
-    match answer {
-        Answer::Done(_) => Some(&fork.done),
-        Answer::Rejected(..) => fork.rejected.as_ref(),
-        Answer::Dead(_) | Answer::Unknown(_) => None,
-    }
-}
-
 /// Every transfer that a unit names.
 fn named(unit: &Unit) -> impl Iterator<Item = Id> {
-    let fork = unit.then.fork.as_deref();
-    let more = fork.into_iter().flat_map(|fork| std::iter::once(&fork.done).chain(&fork.rejected));
-    let thens = std::iter::once(&unit.then).chain(more);
-    let puts = thens.flat_map(|then| {
-        let puts = then.puts.iter().filter_map(|put| match put {
-            Put::Open(record) => Some(record.id),
-            Put::Head { id, .. } => Some(*id),
-            Put::Receipt { operation, .. } => Some(operation.op.key.id),
-            Put::Attempt(_)
-            | Put::Form(..)
-            | Put::Resource { .. }
-            | Put::Raise { .. }
-            | Put::Adopt { .. }
-            | Put::Own { .. }
-            | Put::Horizon(_)
-            | Put::Case(_)
-            | Put::Close { .. }
-            | Put::Note { .. }
-            | Put::Halt { .. }
-            | Put::Resume { .. }
-            | Put::Pause { .. }
-            | Put::Unpause(_)
-            | Put::Action(_)
-            | Put::Propose(_)
-            | Put::Decide { .. }
-            | Put::Asset(_)
-            | Put::Count(_)
-            | Put::Uncount(_)
-            | Put::ForgetDays(_) => None,
-        });
-        puts.chain(then.events.iter().map(|event| event.id))
-            .chain(then.ops.iter().map(|(_, op)| op.key.id))
+    let thens = unit.thens().flat_map(|then| {
+        let events = then.events.iter().map(|event| event.id);
+        let ops = then.ops.iter().map(|(_, op)| op.key.id);
+        then.puts.iter().filter_map(Put::transfer).chain(events).chain(ops)
     });
     let guards = unit.guards.iter().filter_map(|guard| match guard {
         Guard::Fresh(id) | Guard::Transfer { id, .. } => Some(*id),
@@ -277,5 +240,5 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
         | Guard::Unacted { .. }
         | Guard::Pending(_) => None,
     });
-    guards.chain(puts).chain(fork.map(|fork| fork.op.key.id))
+    guards.chain(thens).chain(unit.then.fork.iter().map(|fork| fork.op.key.id))
 }

@@ -225,11 +225,8 @@ impl Fill for Unit {
             Err(Stop::Locked | Stop::Again) => return Err(Fault::Locked),
         };
         let Wrote::Written(written) = &wrote else { return Ok(End::Drop(wrote)) };
-        let chosen = unit.then.fork.as_deref().and_then(|fork| match &written.fork {
-            Some(Answer::Done(_)) => Some(&fork.done),
-            Some(Answer::Rejected(..)) => fork.rejected.as_ref(),
-            Some(Answer::Dead(_) | Answer::Unknown(_)) | None => None,
-        });
+        let fork = unit.then.fork.as_deref().zip(written.fork.as_ref());
+        let chosen = fork.and_then(|(fork, answer)| fork.chosen(answer));
         for then in std::iter::once(&unit.then).chain(chosen) {
             for put in &then.puts {
                 if let Some(no) = alone.put(put).await? {
@@ -292,10 +289,7 @@ impl Fill for Telling {
 
 /// What a unit must hold from its beginning.
 fn turn(unit: &Unit) -> Turn {
-    let fork = unit.then.fork.as_deref();
-    let more = fork.into_iter().flat_map(|fork| std::iter::once(&fork.done).chain(&fork.rejected));
-    let thens: Vec<&Then> = std::iter::once(&unit.then).chain(more).collect();
-    let puts = || thens.iter().flat_map(|then| &then.puts);
+    let puts = || unit.thens().flat_map(|then| &then.puts);
     Turn {
         alone: puts().any(|put| {
             matches!(
