@@ -2,3 +2,7 @@
 
 pub mod embedded;
 pub mod postgres;
+
+mod deeds;
+mod outbox;
+mod text;

@@ -1,7 +1,7 @@
 //! Attempts on chains, as rows.
 
 use super::group::Group;
-use super::text::{self, int, uint};
+use super::text::{self, int, most, uint};
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::{ChainId, Millis};
 use kernel::table::Flows;
@@ -77,9 +77,8 @@ pub(super) fn due(
 ) -> rusqlite::Result<Vec<Attempt>> {
     let sql = "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
                FROM attempts WHERE due_at <= ? LIMIT ?";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut ask = db.prepare_cached(sql)?;
-    ask.query_map(params![int(now), limit], |row| attempt(db, flows, row))?.collect()
+    ask.query_map(params![int(now), most(limit)], |row| attempt(db, flows, row))?.collect()
 }
 
 fn attempt(db: &Connection, flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Attempt> {

@@ -1,13 +1,14 @@
 //! The audit as it is read for its proof and its seals: a read transaction of its own.
 
 use super::Embedded;
-use super::deeds::Deeds;
+use super::deeds;
 use super::lane::LANE;
 use super::read;
 use super::rows;
-use super::text::{self, int, uint};
+use super::text::{self, int, most, uint};
 use super::thread::Readers;
 use super::work::{Ask, Work};
+use crate::deeds::Deeds;
 use kernel::answer::Cause;
 use kernel::audit::proof::{Chain, End, Stored};
 use kernel::audit::seal::Seal;
@@ -61,12 +62,12 @@ impl Trail for Instant {
         above: u64,
         limit: usize,
     ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>> {
-        let Some(deeds) = Deeds::of(chain) else {
+        let Some(chain) = Deeds::of(chain) else {
             return Box::pin(async { Err(Cause::of("NO_SUCH_CHAIN")) });
         };
         self.reader.ask(move |db| {
-            let sql = deeds.sql("WHERE {number} > ? ORDER BY {number} LIMIT ?");
-            many(db, &sql, params![int(above), most(limit)], |row| deeds.read(row))
+            let sql = deeds::sql(chain, "WHERE {number} > ? ORDER BY {number} LIMIT ?");
+            many(db, &sql, params![int(above), most(limit)], |row| deeds::read(chain, row))
         })
     }
 
@@ -140,10 +141,6 @@ impl Trail for Instant {
 }
 
 pub(super) const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM audit_seals";
-
-fn most(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
-}
 
 fn many<T>(
     db: &Connection,

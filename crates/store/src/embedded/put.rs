@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::owner;
 use super::text::int;
-use kernel::audit::{Entry, genesis, link};
+use crate::outbox::message_id;
 use kernel::ids::LedgerId;
 use kernel::money::Amount;
 use kernel::ports::ledger::Known;
@@ -97,20 +97,9 @@ impl Group<'_> {
                      (id, req_id, n, topic, partition_key, type, payload, headers, created_at) \
                    VALUES (?1, ?2, ?3, ?4, ?2, ?4, '{}', '{}', ?5) \
                    ON CONFLICT (req_id, type, n) DO NOTHING";
-        let (id, req_id) = (message_id(message), message.id.to_string());
+        let (id, req_id) = (message_id(message).to_string(), message.id.to_string());
         let row = params![id, req_id, message.n, message.topic, int(self.at)];
         self.db.prepare_cached(sql)?.execute(row)?;
         Ok(())
     }
-}
-
-/// The UUID (of the kind that each application makes its own way) of a message: whoever computes it
-/// again from transfer, type and n finds the same.
-fn message_id(message: &Outgoing) -> String {
-    let (event, at) = (message.topic.to_owned(), 0);
-    let (from, to, caller, detail) = (None, 0, None, None);
-    let entry = Entry { seq: message.n, at, from, to, event, caller, detail };
-    let hash = kernel::audit::hex(&link(genesis(message.id), &entry));
-    let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
-    format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }

@@ -1,11 +1,12 @@
 //! Questions to the store.
 
-use super::deeds::Deeds;
+use super::deeds;
 use super::lane::LANE;
 use super::owner;
 use super::people;
 use super::rows;
 use super::text::{self, int, uint};
+use crate::deeds::Deeds;
 use kernel::audit::proof::Stored;
 use kernel::audit::{Entry, Hash, genesis};
 use kernel::ids::{Id, LedgerId, Millis, UserId};
@@ -57,8 +58,8 @@ type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>,
 
 /// A history with its hash chain: a transfer's, or that of deeds.
 pub(super) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Linked>> {
-    if let Some(deeds) = Deeds::of(id) {
-        return Ok(linked(genesis(id), deeds.entries(db)?));
+    if let Some(chain) = Deeds::of(id) {
+        return Ok(linked(genesis(id), deeds::entries(chain, db)?));
     }
     let sql = format!("SELECT {}, history FROM transfers WHERE req_id = ?", rows::COLUMNS);
     let read =

@@ -1,7 +1,7 @@
 //! Sums over stored rows, added up here since SQL knows no such large numbers.
 
 use super::funding::{COLUMNS, operation};
-use super::text::{self, int};
+use super::text::{self, int, most};
 use kernel::ids::{AssetId, LedgerId};
 use kernel::life::Leg;
 use kernel::ports::journal::Sums;
@@ -95,10 +95,9 @@ pub(super) fn operations(
     let sql = format!(
         "SELECT {COLUMNS} FROM operations WHERE ledger = ? AND seq > ? ORDER BY seq LIMIT ?"
     );
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut ask = db.prepare_cached(&sql)?;
     let mut found: Vec<_> = ask
-        .query_map(params![ledger.0, int(after), limit], operation)?
+        .query_map(params![ledger.0, int(after), most(limit)], operation)?
         .collect::<rusqlite::Result<_>>()?;
     for operation in &mut found {
         if operation.outcome == Outcome::Fenced {

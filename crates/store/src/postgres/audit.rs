@@ -1,11 +1,12 @@
 //! The audit as it is read for its proof and its seals: one instant of it.
 
 use super::ask::{Desk, Instant, rows};
-use super::deeds::Deeds;
+use super::deeds;
 use super::fault::Fault;
 use super::read;
 use super::rows::COLUMNS;
 use super::text::{self, count, int, uint};
+use crate::deeds::Deeds;
 use kernel::answer::Cause;
 use kernel::audit::proof::{Chain, End, Stored};
 use kernel::audit::seal::Seal;
@@ -35,8 +36,8 @@ impl Trail for Instant {
         limit: usize,
     ) -> Fut<'_, Result<Vec<(u64, Stored)>, Cause>> {
         Box::pin(async move {
-            let deeds = Deeds::of(chain).ok_or_else(|| Cause::of("NO_SUCH_CHAIN"))?;
-            Ok(deeds.places(self.db()?, above, limit).await?)
+            let chain = Deeds::of(chain).ok_or_else(|| Cause::of("NO_SUCH_CHAIN"))?;
+            Ok(deeds::places(chain, self.db()?, above, limit).await?)
         })
     }
 

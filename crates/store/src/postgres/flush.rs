@@ -14,7 +14,6 @@ use kernel::people::Spent;
 use kernel::table::Flows;
 use kernel::unit::{Hold, Operation, Outgoing};
 use std::collections::BTreeMap;
-use uuid::Uuid;
 
 /// What becomes of a process's transfers by a write, as far as its batches are concerned.
 #[derive(Debug, Default)]
@@ -418,7 +417,7 @@ impl Statements {
         if rows.is_empty() {
             return;
         }
-        let id = column(rows, |message| Uuid::from_u128(super::outbox::message_id(message)));
+        let id = column(rows, crate::outbox::message_id);
         let transfer = column(rows, |message| text::uuid(message.id));
         let n = column(rows, |message| small(message.n));
         let (topic, key) =

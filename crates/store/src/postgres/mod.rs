@@ -23,7 +23,6 @@ mod migrate;
 mod needs;
 mod office;
 mod origin;
-mod outbox;
 mod people;
 mod queue;
 mod read;

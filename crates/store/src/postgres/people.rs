@@ -4,41 +4,10 @@ use super::ask::{one, rows};
 use super::fault::Fault;
 use super::text::{self, uint};
 use deadpool_postgres::Client;
-use kernel::ids::{AssetId, ChainId, Id, LedgerId, UserId};
-use kernel::people::{Acted, Approval, OpenCase, Scope};
-use kernel::table::Flows;
+use kernel::ids::Id;
+use kernel::people::{Acted, Approval, OpenCase};
 use std::sync::Arc;
 use tokio_postgres::Row;
-
-/// What a pause stops, as it is stored beside the scope's kind.
-pub(crate) fn subject(flows: &Flows, scope: Scope) -> String {
-    match scope {
-        Scope::Flow(flow) => flows.table(flow).flow.to_owned(),
-        Scope::Ledger(ledger) => ledger.to_string(),
-        Scope::Chain(chain) => chain.to_string(),
-        Scope::Asset(asset) => asset.to_string(),
-        Scope::Account(user, ledger) => format!("{user}/{ledger}"),
-        Scope::Transfer(id) => id.to_string(),
-    }
-}
-
-/// The way back; `None` for a flow that this build does not know.
-pub(crate) fn scope(flows: &Flows, kind: &str, subject: &str) -> Result<Option<Scope>, Fault> {
-    let number = |text: &str| text.parse().ok();
-    let scope = match kind {
-        "flow" => return Ok(flows.named(subject).map(Scope::Flow)),
-        "ledger" => number(subject).map(|n| Scope::Ledger(LedgerId(n))),
-        "chain" => number(subject).map(|n| Scope::Chain(ChainId(n))),
-        "asset" => subject.parse().ok().map(|n| Scope::Asset(AssetId(n))),
-        "account" => subject.split_once('/').and_then(|(user, ledger)| {
-            let user = UserId(user.parse().ok()?);
-            Some(Scope::Account(user, LedgerId(number(ledger)?)))
-        }),
-        "transfer" => subject.parse().ok().map(Scope::Transfer),
-        _ => None,
-    };
-    scope.map(Some).ok_or(Fault::Damaged("not a scope"))
-}
 
 pub(super) fn words(row: &Row, column: usize) -> Result<Arc<str>, Fault> {
     Ok(row.try_get::<_, &str>(column)?.into())

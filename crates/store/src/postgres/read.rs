@@ -1,11 +1,12 @@
 //! What the journal is asked.
 
 use super::ask::{Desk, one, rows};
-use super::deeds::Deeds;
+use super::deeds;
 use super::fault::Fault;
 use super::people;
 use super::rows::{COLUMNS, record};
 use super::text::{self, int, small, uint};
+use crate::deeds::Deeds;
 use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::audit::proof::Stored;
@@ -75,8 +76,8 @@ async fn bound(
 
 /// A history with its hash chain: a transfer's, or that of deeds.
 async fn history(db: &Client, flows: &Flows, id: Id) -> Result<Vec<Linked>, Fault> {
-    if let Some(deeds) = Deeds::of(id) {
-        return Ok(linked(genesis(id), deeds.entries(db).await?));
+    if let Some(chain) = Deeds::of(id) {
+        return Ok(linked(genesis(id), deeds::entries(chain, db).await?));
     }
     let sql = format!("SELECT {COLUMNS}, t.history FROM every_transfer t WHERE t.req_id = $1");
     let Some(row) = one(db, &sql, &[&text::uuid(id)]).await? else { return Ok(Vec::new()) };

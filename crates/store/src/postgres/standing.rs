@@ -2,7 +2,6 @@
 
 use super::ask::{Desk, rows};
 use super::fault::Fault;
-use super::people;
 use super::text;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId};
@@ -120,7 +119,7 @@ impl Found {
 
 /// A pause, but for flows that this build does not know.
 fn paused(flows: &Flows, fields: &Fields) -> Result<Option<Paused>, Fault> {
-    let Some(scope) = people::scope(flows, fields.text(1)?, fields.text(2)?)? else {
+    let Some(scope) = text::scope(flows, fields.text(1)?, fields.text(2)?)? else {
         return Ok(None);
     };
     Ok(Some(Paused {

@@ -1,7 +1,7 @@
 //! Funding as a [`Ledger`] of its own: the plain path, operators, and the world.
 
 use super::super::sums;
-use super::super::text::{self, int, uint};
+use super::super::text::{self, int, most, uint};
 use super::super::thread::Readers;
 use super::super::work::{Ask, Work};
 use kernel::answer::{Answer, Cause};
@@ -136,10 +136,7 @@ impl Ledger for Funding {
         self.read(move |db| {
             let (low, high, limit) = match whose {
                 Whose::User(user) => (int(user.0), int(user.0), i64::MAX),
-                Whose::After(user, limit) => {
-                    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                    (int(user).saturating_add(1), i64::MAX, limit)
-                }
+                Whose::After(user, limit) => (int(user).saturating_add(1), i64::MAX, most(limit)),
             };
             let sql = "SELECT user_id, asset_id, available, frozen, status FROM balances_tb \
                        WHERE account_type = 'FUNDING' AND user_id BETWEEN ? AND ? \

@@ -1,20 +1,13 @@
 //! External money in and out of Funding accounts.
 
-use super::super::deeds::Deeds;
 use super::super::group::Group;
 use super::super::text::{self, int, uint};
 use super::books::{Balance, Book, Undo};
+use crate::deeds::Deeds;
 use kernel::code::Code;
 use kernel::ids::{AssetId, UserId};
 use kernel::ports::ledger::{Direction, External, Moved};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-
-const fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::In => "IN",
-        Direction::Out => "OUT",
-    }
-}
 
 /// Books one movement, once for each (direction, reference).
 pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Result<Moved> {
@@ -60,7 +53,7 @@ pub(crate) fn book(group: &mut Group<'_>, movement: &External) -> rusqlite::Resu
                amount, available, reason, caller, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     group.db.prepare_cached(sql)?.execute(params![
         int(group.lane.seq),
-        word(movement.direction),
+        text::direction(movement.direction),
         &*movement.reference,
         int(user.0),
         asset.0,
@@ -98,6 +91,6 @@ pub(super) fn stored(db: &Connection, movement: &External) -> rusqlite::Result<O
             replayed: true,
         })
     };
-    let key = params![word(movement.direction), &*movement.reference];
+    let key = params![text::direction(movement.direction), &*movement.reference];
     db.prepare_cached(sql)?.query_row(key, read).optional()
 }

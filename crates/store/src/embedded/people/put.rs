@@ -1,9 +1,8 @@
 //! What people are asked, decide and do, as rows: cases, pauses, actions, approvals, assets.
 
-use super::super::deeds::Deeds;
 use super::super::group::Group;
-use super::super::text::{self, int};
-use super::subject;
+use super::super::text::{self, int, subject};
+use crate::deeds::Deeds;
 use kernel::ids::Id;
 use kernel::money::Asset;
 use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};

@@ -1,7 +1,6 @@
 //! What the journal is asked about people's doings.
 
-use super::super::text::{self, uint};
-use super::scope;
+use super::super::text::{self, scope, uint};
 use kernel::ids::Id;
 use kernel::people::{Accepted, Acted, Approval, OpenCase, Paused};
 use kernel::table::Flows;
@@ -33,8 +32,8 @@ pub(in super::super) fn open_cases(db: &Connection) -> rusqlite::Result<Vec<Open
 pub(in super::super) fn paused(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Paused>> {
     let sql = "SELECT pause_id, scope, subject, reason, caller, at FROM pauses ORDER BY pause_id";
     let read = |row: &Row<'_>| {
-        let scope = scope(flows, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?)?;
-        let Some(scope) = scope else { return Ok(None) };
+        let scope = scope(flows, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        let Some(scope) = text::at(2, scope)? else { return Ok(None) };
         Ok(Some(Paused {
             number: uint(row.get(0)?),
             scope,

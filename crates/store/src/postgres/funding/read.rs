@@ -3,7 +3,7 @@
 use super::super::ask::{Desk, one, rows};
 use super::super::fault::Fault;
 use super::super::fetch::operation;
-use super::super::solo::{BOOKED, booked, word};
+use super::super::solo::{BOOKED, booked};
 use super::super::sums;
 use super::super::text::{self, count, int, uint};
 use deadpool_postgres::Client;
@@ -21,7 +21,7 @@ async fn highest(db: &Client) -> Result<u64, Fault> {
 
 /// What became of a movement's reference before.
 async fn before(db: &Client, movement: &External) -> Result<Option<Moved>, Fault> {
-    let key: (&str, &str) = (word(movement.direction), &movement.reference);
+    let key: (&str, &str) = (text::direction(movement.direction), &movement.reference);
     let row = one(db, BOOKED, &[&key.0, &key.1]).await?;
     row.map(|row| booked(movement, &row)).transpose()
 }

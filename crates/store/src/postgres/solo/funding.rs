@@ -2,8 +2,9 @@
 
 use super::super::board::{Balance, Book, Undo};
 use super::super::fault::Fault;
-use super::super::text::{int, read_amount, small, uint};
-use super::{Alone, Deeds, End};
+use super::super::text::{direction, int, read_amount, small, uint};
+use super::{Alone, End};
+use crate::deeds::Deeds;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{AssetId, LedgerId, UserId};
@@ -12,14 +13,6 @@ use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusCha
 use kernel::record::Account;
 use kernel::unit::{Key, Op, Operation, Outcome};
 use tokio_postgres::Row;
-
-/// The stored spelling.
-pub(crate) const fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::In => "IN",
-        Direction::Out => "OUT",
-    }
-}
 
 /// Asks what became of (direction, reference).
 pub(crate) const BOOKED: &str = "SELECT operation_id, user_id, asset_id, amount::text, \
@@ -103,7 +96,7 @@ impl Alone<'_> {
 
     /// Books one movement, once for each (direction, reference).
     pub(super) async fn external(&mut self, movement: &External) -> Result<End<Moved>, Fault> {
-        let (direction, reference) = (word(movement.direction), &*movement.reference);
+        let (direction, reference) = (direction(movement.direction), &*movement.reference);
         if let Some(row) = self.row(BOOKED, &[&direction, &reference]).await? {
             return Ok(End::Drop(booked(movement, &row)?));
         }

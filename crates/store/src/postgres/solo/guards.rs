@@ -91,7 +91,7 @@ impl Alone<'_> {
     pub(super) async fn counter(&self, name: &str) -> Result<u128, Fault> {
         let sql = "SELECT value FROM service_state WHERE name = $1 FOR UPDATE";
         let row = self.row(sql, &[&format!("counter/{name}")]).await?;
-        row.map_or(Ok(0), |row| read_amount(row.try_get(0)?).map(|amount| amount.0))
+        row.map_or(Ok(0), |row| Ok(read_amount(row.try_get(0)?)?.0))
     }
 
     /// Sets a named value.
@@ -113,6 +113,6 @@ impl Alone<'_> {
     pub(super) async fn stand(&self, id: kernel::ids::Id) -> Result<Option<Stand>, Fault> {
         let sql = "SELECT status FROM approvals WHERE approval_id = $1 FOR UPDATE";
         let row = self.row(sql, &[&uuid(id)]).await?;
-        row.map(|row| read_stand(row.try_get(0)?)).transpose()
+        row.map(|row| Ok(read_stand(row.try_get(0)?)?)).transpose()
     }
 }

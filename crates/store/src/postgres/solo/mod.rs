@@ -8,10 +8,9 @@ mod guards;
 mod people;
 mod puts;
 
-pub(crate) use funding::{BOOKED, booked, word};
+pub(crate) use funding::{BOOKED, booked};
 
 use super::board::{Board, Stop};
-use super::deeds::Deeds;
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
 use super::lane::Lane;
@@ -20,11 +19,11 @@ use super::statement::Statements;
 use super::text::int;
 use super::work::{Solo, Told, Try};
 use super::writer::Hand;
-use kernel::answer::{Answer, Cause};
+use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::table::Flows;
-use kernel::unit::{Key, Put, Then, Unit, Wrote};
+use kernel::unit::{Key, Put, Unit, Wrote};
 use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

@@ -1,9 +1,9 @@
 //! What people are asked, decide and do, as rows: cases, pauses, actions, approvals, assets.
 
 use super::super::fault::Fault;
-use super::super::people::subject;
-use super::super::text::{int, small, uuid};
-use super::{Alone, Deeds};
+use super::super::text::{int, small, subject, uuid};
+use super::Alone;
+use crate::deeds::Deeds;
 use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::money::Asset;

@@ -1,0 +1,75 @@
+//! What belongs to no transfer and yet to the audit: external movements and operators' actions.
+//!
+//! Each is a row of a table of its own and an entry of a chain (`kernel::audit`).
+
+use kernel::audit;
+use kernel::ids::Id;
+
+/// One of the two chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deeds {
+    /// Money from the world and back.
+    World,
+    /// What operators did.
+    Operators,
+}
+
+/// Where a chain's entries stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) table: &'static str,
+    /// The column of the row's number.
+    pub(crate) number: &'static str,
+    /// The column of the word for what was done.
+    pub(crate) event: &'static str,
+    /// Every other column that is hashed.
+    pub(crate) fields: &'static [&'static str],
+}
+
+impl Deeds {
+    /// The chain's id.
+    pub(crate) const fn id(self) -> Id {
+        match self {
+            Self::World => audit::WORLD,
+            Self::Operators => audit::OPERATORS,
+        }
+    }
+
+    /// The chain of that id.
+    pub(crate) fn of(id: Id) -> Option<Self> {
+        [Self::World, Self::Operators].into_iter().find(|deeds| deeds.id() == id)
+    }
+
+    /// Its place in a write's digest: before every transfer, which count from 1.
+    pub(crate) const fn order(self) -> i64 {
+        match self {
+            Self::World => -1,
+            Self::Operators => 0,
+        }
+    }
+
+    pub(crate) const fn shape(self) -> Shape {
+        match self {
+            Self::World => Shape {
+                table: "externals",
+                number: "operation_id",
+                event: "direction",
+                fields: &[
+                    "operation_id",
+                    "reference",
+                    "user_id",
+                    "asset_id",
+                    "amount",
+                    "available",
+                    "reason",
+                ],
+            },
+            Self::Operators => Shape {
+                table: "operator_actions",
+                number: "action_id",
+                event: "action",
+                fields: &["subject", "value", "reason", "idempotency_key", "result"],
+            },
+        }
+    }
+}
