@@ -5,6 +5,7 @@ use crate::conservation::Report;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::people::{About, Day};
+use kernel::ports::clock::TICKS;
 use kernel::ports::meter::Seen;
 use kernel::unit::{Case, Put, Severity, Unit, Wrote};
 use std::sync::{Arc, PoisonError};
@@ -12,8 +13,6 @@ use std::sync::{Arc, PoisonError};
 /// After a round the checker rests for so many times as long as it took, so that it never takes
 /// more than a twentieth of a core (`ledgers.md` §3).
 const REST: u64 = 19;
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
 /// The horizon stays an hour behind the journal's time (`ledgers.md` §2).
 const BEHIND: Millis = 3_600_000;
 /// How often it is raised.
@@ -26,7 +25,7 @@ impl Engine {
             if let Err(cause) = self.check_now().await {
                 tracing::warn!(%cause, "conservation could not be checked");
             }
-            let took = self.parts.clock.ticks().saturating_sub(begun) / NANOS;
+            let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
             let rest = took.saturating_mul(REST);
             let interval = self.parts.settings.conservation_interval_ms;
             self.parts.clock.sleep(if rest > interval { rest } else { interval }).await;

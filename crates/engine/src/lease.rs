@@ -6,13 +6,12 @@
 use crate::Engine;
 use crate::race::{First, race};
 use kernel::ids::Millis;
+use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Standing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
 /// How often the journal is asked who still moves money under HALT.
 const ASK: Millis = 50;
 
@@ -58,7 +57,7 @@ impl Lease {
 impl Engine {
     /// The lease that was asked for at this tick was granted.
     pub(crate) fn leased(&self, asked: u64) {
-        let length = self.parts.settings.lease_ms.saturating_mul(NANOS);
+        let length = self.parts.settings.lease_ms.saturating_mul(TICKS);
         self.gate.leased(asked.saturating_add(length));
     }
 

@@ -8,12 +8,11 @@
 use crate::Engine;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
+use kernel::ports::clock::TICKS;
 use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
 /// More are carried on here, as if nobody had moved them.
@@ -58,7 +57,7 @@ impl Engine {
     /// Looks at all of them; those that nobody moved for long go on here.
     pub(crate) async fn look_at_overtaken(self: &Arc<Self>) -> Result<(), Cause> {
         let ids: Vec<Id> = self.overtaken.all().keys().copied().collect();
-        let long = self.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(NANOS);
+        let long = self.parts.settings.lease_ms.saturating_add(LONGER).saturating_mul(TICKS);
         for page in ids.chunks(PAGE) {
             let found = self.parts.journal.get(page.to_vec()).await?;
             let now = self.parts.clock.ticks();

@@ -4,6 +4,7 @@ use crate::Engine;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::people::About;
+use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Due;
 use kernel::record::Record;
 use kernel::unit::{Case, Severity};
@@ -14,8 +15,6 @@ use std::sync::atomic::Ordering;
 /// longest backoff (`design.md` §4).
 const DEATHS: u8 = 3;
 
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
 /// After work of others was found the journal is asked again so soon, and then at longer and longer
 /// intervals, in milliseconds.
 const SOON: Millis = 5;
@@ -48,7 +47,7 @@ impl Engine {
                 Found::Some | Found::Nothing => wait = longer(wait, every),
             }
             let now = self.parts.clock.ticks();
-            if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * NANOS) {
+            if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
                 looked = Some(now);
                 if let Err(cause) = self.look_around(&mut counted).await {
                     tracing::error!(%cause, "the flags cannot be read");

@@ -7,6 +7,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::life::{Side, Step};
 use kernel::people::{About, OpenCase, Scope};
+use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Standing;
 use kernel::ports::ledger::Form;
 use kernel::ports::meter::Seen;
@@ -27,8 +28,6 @@ const PAGE: usize = 1_000;
 /// A round is followed by so many times its own length of rest, so that the watch never takes more
 /// than a twentieth of a core.
 const REST: u64 = 19;
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
 
 /// When transfers came to where they stand, as their histories say; kept while they stand there.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
@@ -48,7 +47,7 @@ impl Engine {
             if let Err(cause) = self.watch(&mut entered).await {
                 tracing::warn!(%cause, "the watch could not look");
             }
-            let took = self.parts.clock.ticks().saturating_sub(begun) / NANOS;
+            let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
             let (rest, every) = (took.saturating_mul(REST), self.parts.settings.scan_interval_ms);
             self.parts.clock.sleep(if rest > every { rest } else { every }).await;
         }

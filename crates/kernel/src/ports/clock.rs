@@ -3,6 +3,9 @@
 use super::Fut;
 use crate::ids::Millis;
 
+/// So many ticks of a [`Clock`] make a millisecond.
+pub const TICKS: u64 = 1_000_000;
+
 /// Time that passes. It orders nothing and moves no money: stored times are the journal's.
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970; may jump.

@@ -4,7 +4,7 @@
 use super::Time;
 use super::text::uint;
 use kernel::ids::Millis;
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, TICKS};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// See the module.
@@ -31,7 +31,7 @@ impl Watch {
         match &self.time {
             Time::Database => {
                 let (at, since) = *self.set.lock().unwrap_or_else(PoisonError::into_inner);
-                at.saturating_add(self.clock.ticks().saturating_sub(since) / 1_000_000)
+                at.saturating_add(self.clock.ticks().saturating_sub(since) / TICKS)
             }
             Time::Hand(clock) => clock.now(),
         }
