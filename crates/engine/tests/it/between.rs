@@ -194,13 +194,7 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     while !matches!(stored(&house, id).await, Stored::Found(_)) {
         tokio::task::yield_now().await;
     }
-    house
-        .tool()
-        .execute_batch(
-            "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb \
-             WHEN NEW.available > OLD.available BEGIN SELECT raise(ABORT, 'not now'); END",
-        )
-        .unwrap();
+    house.hinder("NEW.available > OLD.available");
     house.way.lie(Lie::Fences);
     let approval = proposed(&house, "1", says(id, Verdict::Rejected)).await;
     let done = approves(&house, approval).await.unwrap().unwrap();
@@ -215,7 +209,7 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     let [pause] = paused.as_slice() else { panic!("{paused:?}") };
     assert_eq!((pause.scope, &*pause.caller), (Scope::Flow(kernel::ids::FlowId(0)), "engine"));
 
-    house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+    house.unhinder();
     house.does("ada", "2", Deed::Retry(id)).await.unwrap();
     let refused = house.create(FUNDING, 2, 5).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");

@@ -94,14 +94,7 @@ async fn three_failed_compensations_are_critical() {
         while house.stand(&[id]).await.iter().any(|record| record.head.retries < 25) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        house
-            .tool()
-            .execute_batch(
-                "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb \
-                 WHEN NEW.available > OLD.available AND NEW.user_id = 1 \
-                 BEGIN SELECT raise(ABORT, 'not now'); END",
-            )
-            .unwrap();
+        house.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
         disabled(&house, 1).await;
         house.way.mood(Mood::Fair);
         house.reaches(id, "COMPENSATING").await;
@@ -111,7 +104,7 @@ async fn three_failed_compensations_are_critical() {
         assert!(failed < 25, "fuse={fuse}: it is early enough: {failed}");
         assert_eq!(house.episodes(), [], "fuse={fuse}: {failed}");
         house.shows(&[("COMPENSATION", of(id), true)]).await;
-        house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+        house.unhinder();
         house.ended(&[id]).await;
         house.shows(&[("COMPENSATION", of(id), false)]).await;
         assert_eq!(house.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));

@@ -11,13 +11,7 @@ async fn a_fused_deposit_that_a_trigger_hinders_is_counted_and_ends_later() {
         let house = House::open(fuse, NEVER).await;
         let out = house.opened(FUNDING, 1, 500).await;
         house.ended(&[out]).await;
-        house
-            .tool()
-            .execute_batch(
-                "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb WHEN NEW.user_id = 1 \
-                 BEGIN SELECT raise(ABORT, 'not now'); END",
-            )
-            .unwrap();
+        house.hinder("NEW.user_id = 1");
         let back = house.opened(SPOT, 1, 200).await;
         let mut seen = 0;
         for _ in 0..500 {
@@ -31,7 +25,7 @@ async fn a_fused_deposit_that_a_trigger_hinders_is_counted_and_ends_later() {
         }
         assert!(seen >= 3, "fuse={fuse}: only {seen} retries are counted");
         assert_eq!(house.engine().halted(), None);
-        house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+        house.unhinder();
         house.ended(&[back]).await;
         assert_eq!(house.states(&[back]).await.values().collect::<Vec<_>>(), [&"COMMITTED"]);
         house.adds_up().await;

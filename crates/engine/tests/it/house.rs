@@ -450,6 +450,20 @@ impl House {
         db
     }
 
+    /// Whatever changes a balance like this fails from now on.
+    pub(crate) fn hinder(&self, when: &str) {
+        let trigger = format!(
+            "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb WHEN {when} \
+             BEGIN SELECT raise(ABORT, 'not now'); END"
+        );
+        self.tool().execute_batch(&trigger).expect("a trigger");
+    }
+
+    /// Nothing hinders any more.
+    pub(crate) fn unhinder(&self) {
+        self.tool().execute_batch("DROP TRIGGER hinder").expect("no trigger");
+    }
+
     /// Money is where it should be, and nobody was alarmed.
     pub(crate) async fn adds_up(&self) {
         let report = self.engine().check_now().await.expect("a proof");

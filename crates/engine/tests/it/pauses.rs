@@ -136,9 +136,7 @@ async fn a_transfer_goes_on_at_the_ledger_that_does_not_stand() {
         let mut house = House::open(fuse, NEVER).await;
         let out = house.opened(FUNDING, 1, 500).await;
         house.ended(&[out]).await;
-        let hinder = "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb WHEN NEW.user_id = 1 \
-                      BEGIN SELECT raise(ABORT, 'not now'); END";
-        house.tool().execute_batch(hinder).unwrap();
+        house.hinder("NEW.user_id = 1");
         let back = house.opened(SPOT, 1, 200).await;
         house.reaches(back, "TARGET_PENDING").await;
         let pause = Deed::Pause(Scope::Ledger(SPOT));
@@ -146,7 +144,7 @@ async fn a_transfer_goes_on_at_the_ledger_that_does_not_stand() {
         a_while().await;
         assert_eq!(stands(&house, back).await.0, Some("TARGET_PENDING"), "fuse={fuse}");
         house.restart().await;
-        house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+        house.unhinder();
         house.ended(&[back]).await;
         assert_eq!(stands(&house, back).await.0, Some("COMMITTED"), "fuse={fuse}");
         house.does("ada", "2", Deed::Unpause(number(&paused.outcome))).await.unwrap();

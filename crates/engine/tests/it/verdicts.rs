@@ -203,13 +203,7 @@ async fn a_verdict_answers_the_call_that_it_was_given_for() {
     let id = stuck(&house, SPOT, Mood::LoseRequests).await;
     let approval = proposed(&house, "1", says(id, Verdict::Rejected)).await;
     let refused = proposed(&house, "2", says(id, Verdict::Done)).await;
-    house
-        .tool()
-        .execute_batch(
-            "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb \
-             WHEN NEW.available > OLD.available BEGIN SELECT raise(ABORT, 'not now'); END",
-        )
-        .unwrap();
+    house.hinder("NEW.available > OLD.available");
     house.does("ada", "3", Deed::Retry(id)).await.unwrap();
     house.reaches(id, "TARGET_PENDING").await;
     for (key, approval) in [("1", approval), ("2", refused)] {
@@ -217,7 +211,7 @@ async fn a_verdict_answers_the_call_that_it_was_given_for() {
         assert_eq!(done.outcome, Outcome::Overtaken { state: "TARGET_PENDING".into() });
     }
     assert_eq!(house.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
-    house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+    house.unhinder();
     house.does("ada", "4", Deed::Retry(id)).await.unwrap();
     house.ended(&[id]).await;
     assert_eq!(house.states(&[id]).await.get(&id), Some(&"COMMITTED"));
@@ -248,18 +242,12 @@ async fn what_no_ledger_can_bear_out_is_refused_at_once() {
     house.way.form(Form::Full);
 
     // a refund cannot be refused
-    house
-        .tool()
-        .execute_batch(
-            "CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb \
-             WHEN NEW.available > OLD.available BEGIN SELECT raise(ABORT, 'not now'); END",
-        )
-        .unwrap();
+    house.hinder("NEW.available > OLD.available");
     house.does("bob", "4", Deed::Approve(approval)).await.unwrap();
     house.reaches(id, "COMPENSATING").await;
     let push = house.does("ada", "4", says(id, Verdict::Rejected)).await;
     assert!(matches!(push, Err(Objection::Invalid(_))), "{push:?}");
-    house.tool().execute_batch("DROP TRIGGER hinder").unwrap();
+    house.unhinder();
     // unless it was only now that it was tried
     house.does("ada", "5", Deed::Retry(id)).await.ok();
     house.ended(&[id]).await;

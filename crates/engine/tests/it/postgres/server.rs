@@ -47,20 +47,14 @@ async fn errors_that_pass_refuse_nothing() {
     let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
     worker.reaches(first, "COMMITTED").await;
     for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
-        site.sql(&format!(
-            "CREATE SEQUENCE times_{n};
-             CREATE FUNCTION hinder_{n}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-               IF NEW.user_id = 1 AND nextval('times_{n}') <= 4 THEN
-                 RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END IF;
-               RETURN NEW; END $$;
-             CREATE TRIGGER hinder_{n} BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION hinder_{n}()"
-        ));
+        site.sql(&format!("CREATE SEQUENCE times_{n}"));
+        site.trigger(&format!("nextval('times_{n}') <= 4"), code);
         for from in WAYS {
             let id = worker.keyed(from, 1, &format!("{code}-{}", from.name()), 5).await;
             worker.reaches(id, "COMMITTED").await;
         }
         assert_ne!(site.sql(&format!("SELECT last_value FROM times_{n}")), "1", "{code} was met");
-        site.sql(&format!("DROP TRIGGER hinder_{n} ON balances_tb"));
+        site.drop_trigger();
     }
     site.adds_up(&worker).await;
     worker.kill().await;

@@ -170,6 +170,22 @@ impl Site {
         self.database.sql(text).expect("SQL").trim().to_owned()
     }
 
+    /// Whatever changes user 1's balance like this raises this error from now on.
+    pub(crate) fn trigger(&self, when: &str, code: &str) {
+        self.sql(&format!(
+            "CREATE OR REPLACE FUNCTION hinder() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF NEW.user_id = 1 AND {when} THEN
+                 RAISE EXCEPTION 'not for 1' USING ERRCODE = '{code}'; END IF;
+               RETURN NEW; END $$;
+             CREATE TRIGGER hinder BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION hinder()"
+        ));
+    }
+
+    /// Nothing is raised any more.
+    pub(crate) fn drop_trigger(&self) {
+        self.sql("DROP TRIGGER hinder ON balances_tb");
+    }
+
     /// Kind, severity and openness of every case.
     pub(crate) fn cases(&self) -> String {
         self.sql("SELECT kind, severity, status FROM cases ORDER BY case_id")

@@ -4,11 +4,8 @@ use super::site::{Site, quick};
 use crate::house::{FUNDING, SPOT};
 use engine::Alerts;
 
-const REFUSE: &str = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF NEW.user_id = 1 AND NEW.available > OLD.available THEN
-      RAISE EXCEPTION 'no money for 1' USING ERRCODE = 'check_violation'; END IF;
-    RETURN NEW; END $$;
-  CREATE TRIGGER refuse BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION refuse()";
+/// A balance that money comes to.
+const COMES: &str = "NEW.available > OLD.available";
 
 /// Turns red where a check violation of a deposit is only tried again, where it is not sticky, or where
 /// it takes neighbours of the batch along.
@@ -21,7 +18,7 @@ async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
             let id = worker.keyed(FUNDING, user, "first", 1_000).await;
             worker.reaches(id, "COMMITTED").await;
         }
-        site.sql(REFUSE);
+        site.trigger(COMES, "check_violation");
         let mut ids = Vec::new();
         for n in 0..10 {
             for user in 1..4 {
@@ -32,7 +29,7 @@ async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
         for (user, id) in &ids {
             worker.reaches(*id, if *user == 1 { "ROLLED_BACK" } else { "COMMITTED" }).await;
         }
-        site.sql("DROP TRIGGER refuse ON balances_tb");
+        site.drop_trigger();
         let refused =
             "SELECT count(*), min(code) FROM operations WHERE ledger = 1 AND result = 'REJECTED'";
         assert_eq!(site.sql(refused), "10|CHECK_VIOLATION");
@@ -47,13 +44,7 @@ async fn a_withdraw_that_a_trigger_refuses_fails() {
     for fuse in [true, false] {
         let site = Site::open(quick(fuse)).await;
         let worker = site.worker().await;
-        site.sql(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-               IF NEW.user_id = 1 AND NEW.available < OLD.available THEN
-                 RAISE EXCEPTION 'not from 1' USING ERRCODE = 'check_violation'; END IF;
-               RETURN NEW; END $$;
-             CREATE TRIGGER refuse BEFORE UPDATE ON balances_tb FOR EACH ROW EXECUTE FUNCTION refuse()",
-        );
+        site.trigger("NEW.available < OLD.available", "check_violation");
         let mut ids = Vec::new();
         for n in 0..5 {
             for user in 1..4 {
@@ -76,11 +67,11 @@ async fn an_io_error_never_compensates() {
     let worker = site.worker().await;
     let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
     worker.reaches(first, "COMMITTED").await;
-    site.sql(&REFUSE.replace("check_violation", "io_error"));
+    site.trigger(COMES, "io_error");
     let id = worker.create(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
     site.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
-    site.sql("DROP TRIGGER refuse ON balances_tb");
+    site.drop_trigger();
     worker.reaches(id, "COMMITTED").await;
     site.adds_up(&worker).await;
     worker.kill().await;
@@ -98,13 +89,13 @@ async fn a_refund_is_hindered_and_ends_later() {
     let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
     worker.reaches(first, "COMMITTED").await;
     site.disable_spot(&worker, 1).await;
-    site.sql(REFUSE);
+    site.trigger(COMES, "check_violation");
     let id = worker.create(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;
     worker.reaches(id, "COMPENSATING").await;
     site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "1")
         .await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"COMPENSATING"));
-    site.sql("DROP TRIGGER refuse ON balances_tb");
+    site.drop_trigger();
     worker.reaches(id, "ROLLED_BACK").await;
     site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "0")
         .await;
