@@ -155,7 +155,7 @@ async fn chains_and_units_can_be_computed_again() {
     let bed = Bed::new();
     let mut store = bed.open();
     for user in 1..4 {
-        fund(&store, user, COIN, Amount(100)).await;
+        fund(&*store.funding(), user, COIN, Amount(100)).await;
     }
     for round in 0..4_u64 {
         // several writes of one millisecond, of transfers in no order

@@ -19,7 +19,7 @@ fn timed(bed: &Bed, n: u64, version: u32, due_at: Option<u64>) -> Unit {
 async fn time_goes_on_from_the_last_write_whatever_was_written_last() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     written(&store, bed.opening(1, 1, 10)).await;
     written(&store, bed.opening(2, 1, 10)).await;
     // the first is written long after the second was opened
@@ -32,7 +32,7 @@ async fn time_goes_on_from_the_last_write_whatever_was_written_last() {
     assert!(written(&store, bed.opening(3, 1, 10)).await.at >= NOON + 60_000);
     // and money from outside is a write too
     bed.clock.set(NOON + 90_000);
-    fund(&store, 2, COIN, Amount(1)).await;
+    fund(&*store.funding(), 2, COIN, Amount(1)).await;
     drop(store);
     bed.clock.set(NOON);
     assert!(bed.open().now() >= NOON + 90_000);
@@ -42,7 +42,7 @@ async fn time_goes_on_from_the_last_write_whatever_was_written_last() {
 async fn a_jump_of_the_clock_loses_no_transfer() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     written(&store, bed.opening(1, 1, 10)).await;
     // written by a clock that is a year ahead
     bed.clock.set(NOON + 31_536_000_000);

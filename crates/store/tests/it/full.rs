@@ -22,7 +22,7 @@ fn reopened(bed: &Bed, bytes: Option<u64>) -> Arc<Embedded> {
 async fn a_full_store_says_so_and_goes_on_when_there_is_room() {
     let bed = Bed::new();
     let store = reopened(&bed, Some(600_000));
-    fund(&store, 1, COIN, Amount(1_000_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
     let (mut done, mut n) = (0_u64, 0);
     loop {
         let group: Vec<_> = (n..n + 50).map(|n| bed.opening(n, 1, 1)).collect();
@@ -56,7 +56,7 @@ async fn a_full_store_says_so_and_goes_on_when_there_is_room() {
 async fn room_that_is_made_is_used_without_a_restart() {
     let bed = Bed::new();
     let store = reopened(&bed, Some(400_000));
-    fund(&store, 1, COIN, Amount(1_000_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
     let tool = bed.tool();
     let mut n = 0;
     let fill = "INSERT INTO case_notes (case_id, at, caller, kind, text) \

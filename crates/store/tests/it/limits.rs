@@ -46,7 +46,7 @@ async fn spent(store: &Embedded, user: u64, day: Day) -> (u64, u128) {
 async fn a_group_never_takes_more_than_a_day_has() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     let units = (0..6).map(|n| counted(&bed, n, count(9, today(), 10), (4, 1_000))).collect();
     let wrote = store.write(units).await;
     assert_eq!(wrote.iter().filter(|wrote| word(wrote) == "done").count(), 4);
@@ -67,7 +67,7 @@ async fn a_group_never_takes_more_than_a_day_has() {
 async fn a_refusal_gives_its_place_back_within_the_group() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(100)).await;
+    fund(&*store.funding(), 1, COIN, Amount(100)).await;
     let of = |n, amount| counted(&bed, n, count(9, today(), amount), (2, 500));
     let wrote = store.write(vec![of(1, 400), of(2, 50), of(3, 50), of(4, 1)]).await;
     let words: Vec<_> = wrote.iter().map(word).collect();
@@ -80,7 +80,7 @@ async fn what_is_not_written_is_not_counted() {
     let bed = Bed::new();
     let store = bed.open();
     for user in 1..10 {
-        fund(&store, user, COIN, Amount(100)).await;
+        fund(&*store.funding(), user, COIN, Amount(100)).await;
     }
     let mut lost = counted(&bed, 1, count(9, today(), 5), (10, 100));
     lost.guards.push(Guard::Pending(id(7)));
@@ -108,7 +108,7 @@ async fn what_is_not_written_is_not_counted() {
 async fn what_fails_after_midnight_is_given_back_to_its_own_day() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(100)).await;
+    fund(&*store.funding(), 1, COIN, Amount(100)).await;
     let before = today();
     written(&store, counted(&bed, 1, count(1, before, 10), (1, 10))).await;
     assert_eq!(word(&one(&store, counted(&bed, 2, count(1, before, 1), (1, 10))).await), "lost");

@@ -12,7 +12,7 @@ use store::embedded::Embedded;
 async fn funded(bed: &Bed, users: u64) -> std::sync::Arc<Embedded> {
     let store = bed.open();
     for user in 1..=users {
-        fund(&store, user, COIN, Amount(1_000)).await;
+        fund(&*store.funding(), user, COIN, Amount(1_000)).await;
     }
     store
 }

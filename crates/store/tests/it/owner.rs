@@ -13,7 +13,7 @@ async fn a_folder_has_one_owner() {
     let store = bed.open();
     assert!(matches!(bed.try_open(None), Err(OpenError::Locked(_))));
     // the owner goes on undisturbed
-    fund(&store, 1, COIN, Amount(10)).await;
+    fund(&*store.funding(), 1, COIN, Amount(10)).await;
     drop(store);
     assert_eq!(balance(&bed.open(), 1).await, (10, 0));
 }
@@ -23,7 +23,7 @@ async fn a_missing_folder_is_made() {
     let mut bed = Bed::new();
     let deep = bed.dir.path().join("a/b");
     let store = bed.open_at(&deep);
-    fund(&store, 1, COIN, Amount(10)).await;
+    fund(&*store.funding(), 1, COIN, Amount(10)).await;
     assert!(deep.join(FILE).is_file());
     drop(store);
     bed.clock.set(0);
@@ -80,7 +80,7 @@ fn crashed(bed: &Bed) -> Bed {
 async fn what_was_answered_survives_a_crash_without_a_close() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     for n in 0..5 {
         written(&store, bed.opening(n, 1, 10)).await;
     }
@@ -112,7 +112,7 @@ async fn numbers_go_on_after_a_restart() {
     let mut last = (0, 0);
     for n in 0..4 {
         let store = bed.open();
-        fund(&store, n + 1, COIN, Amount(10)).await;
+        fund(&*store.funding(), n + 1, COIN, Amount(10)).await;
         let wrote = written(&store, bed.opening(n, n + 1, 1)).await;
         let seq = match &wrote.fork {
             Some(kernel::answer::Answer::Done(receipt)) => receipt.seq,

@@ -43,7 +43,7 @@ fn odd(bed: &Bed, n: u64, user: u64, change: impl FnOnce(&mut Terms)) -> Unit {
 async fn busy(bed: &Bed) -> Arc<Embedded> {
     let store = bed.open();
     for user in 1..4 {
-        fund(&store, user, COIN, Amount(1_000)).await;
+        fund(&*store.funding(), user, COIN, Amount(1_000)).await;
     }
     for n in 1..40 {
         bed.clock.set(NOON + n * 1_000);
@@ -216,7 +216,7 @@ async fn what_somebody_typed_is_only_compared() {
 async fn a_page_never_repeats_a_row_while_others_open() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     for n in 0..10 {
         written(&store, bed.opening(n, 1, 1)).await;
     }
@@ -242,7 +242,7 @@ async fn a_page_never_repeats_a_row_while_others_open() {
 async fn no_list_is_longer_than_the_most() {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(10_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(10_000)).await;
     store.write((0..1_100).map(|n| bed.opening(n, 1, 1)).collect()).await;
     let asked = Search { limit: usize::MAX, ..Search::default() };
     assert_eq!(search(&store, asked).await.len(), 1_000);

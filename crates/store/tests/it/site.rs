@@ -1,4 +1,4 @@
-//! A folder with a store in it, opened as often as a test wants.
+//! A folder with a store in it, opened as often as a test wants; and money from outside, for any store.
 
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
@@ -36,7 +36,7 @@ pub(crate) fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<
 }
 
 /// Gives a user external money.
-pub(crate) async fn fund(store: &Embedded, user: u64, asset: AssetId, amount: Amount) {
+pub(crate) async fn fund(world: &dyn World, user: u64, asset: AssetId, amount: Amount) {
     let movement = External {
         direction: Direction::In,
         reference: format!("fund-{user}-{asset}").into(),
@@ -46,6 +46,6 @@ pub(crate) async fn fund(store: &Embedded, user: u64, asset: AssetId, amount: Am
         reason: "a test".into(),
         caller: "a test".into(),
     };
-    let moved = store.funding().external(movement).await;
+    let moved = world.external(movement).await;
     assert!(matches!(moved, Ok(Moved::Done { replayed: false, .. })), "{moved:?}");
 }

@@ -34,7 +34,7 @@ async fn embedded_funding_is_a_ledger() {
             let store =
                 open(&dir, Arc::new(HandClock::at(1_700_000_000_000)), Arc::new(flows::registry()));
             for (asset, amount) in holdings {
-                fund(&store, 1, asset, amount).await;
+                fund(&*store.funding(), 1, asset, amount).await;
             }
             let ledger: Arc<dyn Ledger> = store.funding();
             ledger

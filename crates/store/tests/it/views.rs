@@ -50,7 +50,7 @@ const CONTRACT: &[(&str, &str)] = &[
 async fn used() -> (Bed, Arc<Embedded>) {
     let bed = Bed::new();
     let store = bed.open();
-    fund(&store, 1, COIN, Amount(1_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     written(&store, bed.opening(1, 1, 10)).await;
     let mut ending = bed.ending(1, 1, 10);
     ending.then.outbox.push(Outgoing { topic: "transfers", id: id(1), n: 0 });

@@ -1,8 +1,9 @@
 //! Archiving beside replays: a key is never forgotten, nor an operation, and an archived transfer
 //! answers as before.
 
-use super::site::{database, fund, open};
+use super::site::{database, open};
 use crate::bed::{Bed, COIN, NOON, id};
+use crate::site::fund;
 use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
@@ -47,7 +48,7 @@ async fn bound(store: &Postgres, bed: &Bed, n: u64) -> Option<Id> {
 async fn an_archived_transfer_is_never_made_again() {
     let (bed, database) = (Arc::new(Bed::new()), database());
     let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
-    fund(&store, 1, COIN, Amount(1_000_000)).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
     for n in 0..TRANSFERS {
         if n % 50 == 0 {
             bed.clock.set(NOON + n);

@@ -1,9 +1,7 @@
 //! A database with a store in it, opened as often as a test wants.
 
-use kernel::ids::{AssetId, UserId, WorkerId};
-use kernel::money::Amount;
+use kernel::ids::WorkerId;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Direction, External, Moved, World};
 use kernel::ports::meter::NoMeter;
 use kernel::table::Flows;
 use rustls::{ClientConfig, RootCertStore};
@@ -55,19 +53,4 @@ pub(crate) async fn open(url: &str, clock: HandClock, flows: Arc<Flows>) -> Arc<
         fatal: Arc::new(|what| panic!("the store gave up: {what}")),
     };
     Postgres::open(options).await.expect("a store")
-}
-
-/// Gives a user external money.
-pub(crate) async fn fund(store: &Postgres, user: u64, asset: AssetId, amount: Amount) {
-    let movement = External {
-        direction: Direction::In,
-        reference: format!("fund-{user}-{asset}").into(),
-        user: UserId(user),
-        asset,
-        amount,
-        reason: "a test".into(),
-        caller: "a test".into(),
-    };
-    let moved = store.funding().external(movement).await;
-    assert!(matches!(moved, Ok(Moved::Done { replayed: false, .. })), "{moved:?}");
 }

@@ -1,6 +1,7 @@
 //! The contract suites over the store on PostgreSQL.
 
-use super::site::{database, fund, open};
+use super::site::{database, open};
+use crate::site::fund;
 use kernel::ports::ledger::Ledger;
 use kernel::table::Flows;
 use sim::suite::HandClock;
@@ -36,7 +37,7 @@ async fn funding_on_postgresql_is_a_ledger() {
             let clock = HandClock::at(1_700_000_000_000);
             let store = open(&url, clock, Arc::new(flows::registry())).await;
             for (asset, amount) in holdings {
-                fund(&store, 1, asset, amount).await;
+                fund(&*store.funding(), 1, asset, amount).await;
             }
             let ledger: Arc<dyn Ledger> = store.funding();
             ledger
