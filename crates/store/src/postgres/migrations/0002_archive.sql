@@ -10,7 +10,7 @@ CREATE INDEX transfers_archive_service ON transfers_archive (principal, transfer
 
 CREATE VIEW every_transfer AS SELECT * FROM transfers UNION ALL SELECT * FROM transfers_archive;
 
-CREATE OR REPLACE VIEW transfers_tb AS SELECT
+CREATE VIEW transfers_tb AS SELECT
   t.transfer_id, portage_ulid(t.req_id) AS req_id, t.flow, t.principal, t.user_id, t.cid,
   encode(t.fingerprint, 'hex') AS fingerprint, t.asset_id, t.amount,
   (CASE WHEN t.source_type = 1 AND t.target_type = 2 THEN 1
@@ -22,7 +22,7 @@ CREATE OR REPLACE VIEW transfers_tb AS SELECT
   to_timestamp(t.created_at / 1000.0) AS created_at, to_timestamp(t.updated_at / 1000.0) AS updated_at
 FROM every_transfer t LEFT JOIN due d USING (transfer_id) LEFT JOIN workers w ON w.worker = d.leased_by;
 
-CREATE OR REPLACE VIEW transfer_events AS SELECT
+CREATE VIEW transfer_events AS SELECT
   portage_ulid(t.req_id) AS req_id, (e.value->>0)::int AS seq,
   to_timestamp((e.value->>1)::bigint / 1000.0) AS at,
   (e.value->>2)::smallint AS from_state, (e.value->>3)::smallint AS to_state, e.value->>4 AS event,
