@@ -5,4 +5,5 @@ pub mod postgres;
 
 mod deeds;
 mod outbox;
+mod rules;
 mod text;

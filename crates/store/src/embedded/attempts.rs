@@ -5,21 +5,14 @@ use super::text::{self, int, most, uint};
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::{ChainId, Millis};
 use kernel::table::Flows;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
-fn name(id: AttemptId) -> String {
+pub(super) fn name(id: AttemptId) -> String {
     format!("{:032x}", id.0)
 }
 
 impl Group<'_> {
-    /// The version of an attempt; 0 where it does not exist.
-    pub(super) fn attempt_version(&self, id: AttemptId) -> rusqlite::Result<u32> {
-        let sql = "SELECT version FROM attempts WHERE attempt_id = ?";
-        let found = self.db.prepare_cached(sql)?.query_row([name(id)], |row| row.get(0)).optional();
-        found.map(|version| version.unwrap_or(0))
-    }
-
-    pub(super) fn attempt(&self, attempt: &Attempt) -> rusqlite::Result<()> {
+    pub(super) fn put_attempt(&self, attempt: &Attempt) -> rusqlite::Result<()> {
         let table = self.flows.table(attempt.flow);
         let members: Vec<_> = attempt.members.iter().map(|member| member.id.to_string()).collect();
         let sql = "INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
@@ -43,7 +36,7 @@ impl Group<'_> {
     }
 
     /// One more form; the attempt's version goes up with it.
-    pub(super) fn form(&self, id: AttemptId, form: &Form) -> rusqlite::Result<()> {
+    pub(super) fn add_form(&self, id: AttemptId, form: &Form) -> rusqlite::Result<()> {
         self.put_form(id, self.forms(id)?, form)?;
         let sql = "UPDATE attempts SET version = version + 1 WHERE attempt_id = ?";
         self.db.prepare_cached(sql)?.execute([name(id)])?;

@@ -7,7 +7,7 @@
 use super::funding::Books;
 use super::lane::{LANE, Lane};
 use super::limits::Days;
-use super::text::{self, int};
+use super::text::{int, uint};
 use kernel::audit::{Hash, UnitDigest};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
 use kernel::table::Flows;
@@ -146,18 +146,10 @@ impl<'c> Group<'c> {
     }
 
     /// A named value of the service's state, with its version.
-    pub(super) fn value(&self, name: &str) -> rusqlite::Result<Option<(String, i64)>> {
+    pub(super) fn value(&self, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
         use rusqlite::OptionalExtension as _;
         let sql = "SELECT value, version FROM service_state WHERE name = ?";
         let mut ask = self.db.prepare_cached(sql)?;
-        ask.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-    }
-
-    /// A named counter; 0 where it was never raised.
-    pub(super) fn counter(&self, name: &str) -> rusqlite::Result<u128> {
-        match self.value(name)? {
-            Some((value, _)) => text::read_amount(0, &value).map(|amount| amount.0),
-            None => Ok(0),
-        }
+        ask.query_row([name], |row| Ok((row.get(0)?, uint(row.get(1)?)))).optional()
     }
 }

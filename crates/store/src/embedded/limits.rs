@@ -2,26 +2,21 @@
 
 use super::group::Group;
 use super::text::{self, int, uint};
+use crate::rules::{ALL, Spend};
 use kernel::ids::{AssetId, UserId};
-use kernel::money::Amount;
-use kernel::people::{Count, Day, Spent};
+use kernel::people::{Day, Spent};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
-
-/// All transfers of a day are counted under this number, which no asset has.
-const ALL: AssetId = AssetId(0);
 
 /// So many rows are forgotten in one write: few enough that nobody waits for it.
 const AT_ONCE: i64 = 10_000;
 
-type Key = (UserId, Day, AssetId);
-
 /// The rows that a write asked for: as they are stored, and as they are by now.
 #[derive(Debug, Default)]
-pub(super) struct Days(BTreeMap<Key, (Spent, Spent)>);
+pub(super) struct Days(BTreeMap<Spend, (Spent, Spent)>);
 
 /// What a row says; nothing where there is none.
-fn row(db: &Connection, (user, day, asset): Key) -> rusqlite::Result<Spent> {
+fn row(db: &Connection, (day, user, asset): Spend) -> rusqlite::Result<Spent> {
     let sql = "SELECT transfers, amount FROM limits_tb \
                WHERE user_id = ? AND day = ? AND asset_id = ?";
     let read = |row: &Row<'_>| {
@@ -39,46 +34,33 @@ pub(super) fn spent(
     day: Day,
     asset: AssetId,
 ) -> rusqlite::Result<Spent> {
-    let transfers = row(db, (user, day, ALL))?.transfers;
-    Ok(Spent { transfers, amount: row(db, (user, day, asset))?.amount })
+    let transfers = row(db, (day, user, ALL))?.transfers;
+    Ok(Spent { transfers, amount: row(db, (day, user, asset))?.amount })
 }
 
-impl Group<'_> {
+impl Days {
     /// What a row says after what this write did so far.
-    pub(super) fn spent(
-        &mut self,
-        user: UserId,
-        day: Day,
-        asset: AssetId,
-    ) -> rusqlite::Result<Spent> {
-        let key = (user, day, asset);
-        if let Some((_, now)) = self.days.0.get(&key) {
+    pub(super) fn spent(&mut self, db: &Connection, spend: Spend) -> rusqlite::Result<Spent> {
+        if let Some((_, now)) = self.0.get(&spend) {
             return Ok(*now);
         }
-        let stored = row(self.db, key)?;
-        self.days.0.insert(key, (stored, stored));
+        let stored = row(db, spend)?;
+        self.0.insert(spend, (stored, stored));
         Ok(stored)
     }
 
-    /// Raises both rows of a count.
-    pub(super) fn count(&mut self, count: &Count) -> rusqlite::Result<()> {
-        self.change(count, |spent, amount| Spent {
-            transfers: spent.transfers.saturating_add(1),
-            amount: spent.amount.plus(amount).unwrap_or(Amount(u128::MAX)),
-        })
+    /// Changes a row that was asked for.
+    pub(super) fn put(&mut self, spend: Spend, spent: Spent) {
+        if let Some((_, now)) = self.0.get_mut(&spend) {
+            *now = spent;
+        }
     }
+}
 
-    /// Lowers both, never below zero.
-    pub(super) fn uncount(&mut self, count: &Count) -> rusqlite::Result<()> {
-        self.change(count, |spent, amount| Spent {
-            transfers: spent.transfers.saturating_sub(1),
-            amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
-        })
-    }
-
+impl Group<'_> {
     /// Forgets what was moved before a day, a bounded part of it in one write.
     pub(super) fn forget_days(&mut self, before: Day) -> rusqlite::Result<()> {
-        self.days.0.retain(|(_, day, _), _| *day >= before);
+        self.days.0.retain(|(day, ..), _| *day >= before);
         let sql = "DELETE FROM limits_tb WHERE (day, user_id, asset_id) IN \
                      (SELECT day, user_id, asset_id FROM limits_tb WHERE day < ?1 \
                       ORDER BY day LIMIT ?2)";
@@ -86,26 +68,11 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn change(
-        &mut self,
-        count: &Count,
-        change: impl Fn(Spent, Amount) -> Spent,
-    ) -> rusqlite::Result<()> {
-        let Count { user, day, asset, amount } = *count;
-        for (asset, amount) in [(ALL, Amount::ZERO), (asset, amount)] {
-            let spent = self.spent(user, day, asset)?;
-            if let Some((_, now)) = self.days.0.get_mut(&(user, day, asset)) {
-                *now = change(spent, amount);
-            }
-        }
-        Ok(())
-    }
-
     /// Writes what changed.
     pub(super) fn write_days(&mut self) -> rusqlite::Result<()> {
         let sql = "INSERT INTO limits_tb VALUES (?1, ?2, ?3, ?4, ?5) \
                    ON CONFLICT DO UPDATE SET transfers = ?4, amount = ?5";
-        for ((user, day, asset), (stored, now)) in std::mem::take(&mut self.days.0) {
+        for ((day, user, asset), (stored, now)) in std::mem::take(&mut self.days.0) {
             if stored != now {
                 let (transfers, amount) = (int(now.transfers), text::amount(now.amount));
                 let row = params![int(user.0), day.0, asset.0, transfers, amount];

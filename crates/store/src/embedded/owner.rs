@@ -1,7 +1,6 @@
 //! Who owns the cores that run inside a process: a row of the service's state for each ledger, whose
 //! version is the epoch.
 
-use super::group::Group;
 use super::text::{damaged, uint};
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::journal::Owner;
@@ -44,11 +43,4 @@ pub(super) fn owners(db: &Connection) -> rusqlite::Result<Vec<Owner>> {
         owners.push(Owner { ledger, epoch, worker, identity, lives: false });
     }
     Ok(owners)
-}
-
-impl Group<'_> {
-    /// How often the core of a ledger was taken over.
-    pub(super) fn epoch(&self, ledger: LedgerId) -> rusqlite::Result<u64> {
-        Ok(self.value(&name(ledger))?.map_or(0, |(_, version)| uint(version)))
-    }
 }

@@ -2,29 +2,29 @@
 
 use super::group::Group;
 use super::owner;
-use super::text::int;
+use super::text::{self, int};
 use crate::outbox::message_id;
+use crate::rules::Sight;
 use kernel::ids::LedgerId;
 use kernel::money::Amount;
 use kernel::ports::ledger::Known;
 use kernel::unit::{Operation, Outgoing, Put};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 impl Group<'_> {
-    /// Writes one put. Transfers were gathered before.
+    /// Writes one put. Transfers and counts were gathered before.
     pub(super) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
         match put {
-            Put::Open(_) | Put::Head { .. } => Ok(()),
-            Put::Attempt(attempt) => self.attempt(attempt),
-            Put::Form(id, form) => self.form(*id, form),
+            Put::Open(_) | Put::Head { .. } | Put::Count(_) | Put::Uncount(_) => Ok(()),
+            Put::Attempt(attempt) => self.put_attempt(attempt),
+            Put::Form(id, form) => self.add_form(*id, form),
             Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
             Put::Resource { name, value } => self.set(&format!("resource/{name}"), value),
             Put::Raise { name, to } => {
-                let name = format!("counter/{name}");
-                if self.counter(&name)? >= *to {
+                if self.counter(name)? >= *to {
                     return Ok(());
                 }
-                self.set(&name, &super::text::amount(Amount(*to)))
+                self.set(&format!("counter/{name}"), &text::amount(Amount(*to)))
             }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known),
             Put::Own { ledger, worker, identity } => {
@@ -48,8 +48,6 @@ impl Group<'_> {
             Put::Propose(proposal) => self.propose(proposal),
             Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller),
             Put::Asset(asset) => self.asset(asset),
-            Put::Count(count) => self.count(count),
-            Put::Uncount(count) => self.uncount(count),
             Put::ForgetDays(before) => self.forget_days(*before),
         }
     }
@@ -60,19 +58,11 @@ impl Group<'_> {
             *highest = operation.seq;
         }
         // the same receipt again: what contradicts it was refused before
-        if self.legs(ledger, operation.op.key.id)?.has(operation.op.key.leg) {
+        let key = operation.op.key;
+        if self.legs(key.id)?.iter().any(|(at, stored)| *at == ledger && stored.op.key == key) {
             return Ok(());
         }
         self.store(ledger, operation)
-    }
-
-    /// Another incarnation followed this one.
-    pub(super) fn superseded(&self, ledger: LedgerId, known: &Known) -> rusqlite::Result<bool> {
-        let sql = "SELECT current FROM ledgers_tb WHERE ledger = ? AND incarnation = ?";
-        let key = params![ledger.0, format!("{:032x}", known.incarnation.0)];
-        let current: Option<bool> =
-            self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()?;
-        Ok(current == Some(false))
     }
 
     fn adopt(&mut self, ledger: LedgerId, known: &Known) -> rusqlite::Result<()> {

@@ -1,6 +1,6 @@
 //! One instant of the store: a read transaction on a connection and a thread of its own.
 
-use super::funding::operation;
+use super::funding::operations::operation;
 use super::rows::party;
 use super::sums;
 use super::text::{self, int, uint};

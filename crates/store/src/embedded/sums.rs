@@ -1,6 +1,6 @@
 //! Sums over stored rows, added up here since SQL knows no such large numbers.
 
-use super::funding::{COLUMNS, operation};
+use super::funding::operations::{COLUMNS, operation};
 use super::text::{self, int, most};
 use kernel::ids::{AssetId, LedgerId};
 use kernel::life::Leg;

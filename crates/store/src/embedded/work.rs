@@ -1,14 +1,12 @@
 //! What the writer is asked to do. Each item can be run again: a group that is broken by one of
 //! them is taken apart.
 
-use super::funding::{NewOperation, Undo, book_external};
 use super::group::Group;
 use super::office::Try;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
-use kernel::ids::LedgerId;
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
-use kernel::unit::{Key, Op, Operation, Outcome, Unit, Wrote};
+use kernel::unit::{Key, Op, Unit, Wrote};
 use std::sync::Arc;
 use tokio::sync::oneshot::Sender;
 
@@ -79,9 +77,7 @@ impl Work {
             }
             Self::Fence(ask) => ask.answer = Some(Ok(group.fence(ask.question)?)),
             Self::Status(ask) => ask.answer = Some(group.status(&ask.question)?),
-            Self::External(ask) => {
-                ask.answer = Some(Ok(book_external(group, &ask.question)?));
-            }
+            Self::External(ask) => ask.answer = Some(Ok(group.external(&ask.question)?)),
             Self::Seal(ask) => ask.answer = Some(group.seal(&ask.question)?),
             Self::Delivered(ask) => ask.answer = Some(Ok(group.tried(&ask.question)?)),
             Self::Telling(ask) => ask.answer = Some(Ok(group.telling()?)),
@@ -145,76 +141,5 @@ fn put<T: Clone>(answers: &mut Vec<T>, n: usize, answer: T, filler: T) {
     }
     if let Some(slot) = answers.get_mut(n) {
         *slot = answer;
-    }
-}
-
-impl Group<'_> {
-    /// One leg by itself: the plain path.
-    fn leg(&mut self, op: &Op) -> rusqlite::Result<Answer> {
-        let (mut new, mut undo) = (Vec::new(), Undo::default());
-        let answer = self.decide(op, &mut new, &mut undo)?;
-        for NewOperation { operation } in &new {
-            self.store(LedgerId::FUNDING, operation)?;
-        }
-        Ok(answer)
-    }
-
-    fn fence(&mut self, key: Key) -> rusqlite::Result<Stored> {
-        let legs = self.legs(LedgerId::FUNDING, key.id)?;
-        if let Some(stored) = legs.of(key.leg) {
-            return Ok(Stored::Found(stored.clone()));
-        }
-        if !key.leg.refusable() {
-            return Ok(Stored::Nothing);
-        }
-        self.lane.seq += 1;
-        let op = Op {
-            key,
-            account: kernel::record::Account::Named("fence".into()),
-            other: None,
-            asset: kernel::ids::AssetId(0),
-            amount: kernel::money::Amount::ZERO,
-        };
-        let operation = Operation { seq: self.lane.seq, op, outcome: Outcome::Fenced };
-        self.store(LedgerId::FUNDING, &operation)?;
-        Ok(Stored::Found(operation))
-    }
-
-    /// An account's status, once for each key; the inner error: the key belongs to another change.
-    fn status(&mut self, change: &StatusChange) -> rusqlite::Result<Result<bool, Cause>> {
-        use super::text::int;
-        use rusqlite::{OptionalExtension as _, params};
-        let subject = format!("FUNDING/{}", change.user);
-        let sql = "SELECT found, subject = ?2 AND value = ?3 FROM status_changes \
-                   WHERE idempotency_key = ?1";
-        let key = params![&*change.key, subject, change.status.name()];
-        let done: Option<(bool, bool)> = self
-            .db
-            .prepare_cached(sql)?
-            .query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        match done {
-            Some((found, true)) => return Ok(Ok(found)),
-            Some((_, false)) => return Ok(Err(Cause::of("CONTRADICTION"))),
-            None => {}
-        }
-        self.books.forget(self.db)?;
-        let sql = "UPDATE balances_tb SET status = ?2, version = version + 1 \
-                   WHERE user_id = ?1 AND account_type = 'FUNDING'";
-        let row = params![int(change.user.0), change.status.name()];
-        let found = self.db.prepare_cached(sql)?.execute(row)? > 0;
-        let sql = "INSERT INTO status_changes \
-                     (subject, value, reason, caller, idempotency_key, found, at) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?)";
-        self.db.prepare_cached(sql)?.execute(params![
-            subject,
-            change.status.name(),
-            &*change.reason,
-            &*change.caller,
-            &*change.key,
-            found,
-            int(self.at),
-        ])?;
-        Ok(Ok(found))
     }
 }

@@ -2,31 +2,16 @@
 //! before did to them. Deciding reads and writes nothing else.
 
 use super::fault::Fault;
-use super::needs::{Bound, Spend};
-use kernel::answer::Evidence;
+use super::needs::Bound;
+use crate::rules::{Balance, Book, Changed, Opened, Spend, Standing};
+use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
-use kernel::money::Amount;
-use kernel::people::Spent;
-use kernel::ports::ledger::{AccountStatus, Known};
-use kernel::record::{Head, Record};
-use kernel::unit::{Hold, Key, Operation, Outgoing};
+use kernel::people::{Spent, Stand};
+use kernel::ports::ledger::{Incarnation, Known};
+use kernel::unit::{Key, Operation, Outgoing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-
-/// Where a stored transfer stands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing {
-    pub(crate) transfer: i64,
-    pub(crate) flow: FlowId,
-    pub(crate) code: i16,
-    pub(crate) version: u32,
-    pub(crate) batch: i64,
-    pub(crate) events: u32,
-    pub(crate) chain: Hash,
-    /// It has a row for the scanner.
-    pub(crate) due: bool,
-}
 
 /// A transfer's row.
 #[derive(Debug, Clone, Copy)]
@@ -37,17 +22,6 @@ pub(crate) enum Seat {
     Taken(Standing),
     /// Somebody else holds it.
     Locked,
-}
-
-/// One asset of one account.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Balance {
-    pub(crate) available: Amount,
-    pub(crate) frozen: Amount,
-    pub(crate) status: AccountStatus,
-    /// It has a row already.
-    pub(crate) stored: bool,
-    pub(crate) changed: bool,
 }
 
 /// A balance's row.
@@ -68,22 +42,6 @@ pub(crate) enum Moves {
     Open(Spent, Spent, bool),
     /// Somebody else holds it.
     Locked,
-}
-
-/// A book that no user owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Book {
-    Clearing,
-    World,
-}
-
-impl Book {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Clearing => "CLEARING",
-            Self::World => "WORLD",
-        }
-    }
 }
 
 /// The numbers that a write gives out.
@@ -127,33 +85,25 @@ impl From<Fault> for Stop {
     }
 }
 
-/// A transfer that a write opens.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) record: Record,
-    pub(crate) hold: Hold,
-    pub(crate) transfer: i64,
-    pub(crate) added: Added,
+impl From<Stop> for Fault {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Again | Stop::Locked => Self::Locked,
+            Stop::Fault(fault) => fault,
+        }
+    }
 }
 
-/// A stored transfer that a write moves, or tells more of.
-#[derive(Debug)]
-pub(crate) struct Changed {
-    pub(crate) id: Id,
-    pub(crate) was: Standing,
-    pub(crate) head: Option<(Head, Hold)>,
-    pub(crate) error: Option<Evidence>,
-    pub(crate) added: Added,
-    /// It ends with this write.
-    pub(crate) ends: bool,
-}
-
-/// The history that a write adds to one transfer.
-#[derive(Debug)]
-pub(crate) struct Added {
-    pub(crate) text: String,
-    pub(crate) events: u32,
-    pub(crate) chain: Hash,
+/// What only rare units ask for, read one by one.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    pub(crate) attempts: HashMap<AttemptId, u32>,
+    pub(crate) resources: HashMap<Arc<str>, u64>,
+    pub(crate) counters: HashMap<Arc<str>, u128>,
+    pub(crate) seen: HashMap<(&'static str, u128), bool>,
+    pub(crate) acted: HashMap<(Arc<str>, Arc<str>), bool>,
+    pub(crate) stands: HashMap<Id, Option<Stand>>,
+    pub(crate) superseded: HashMap<(LedgerId, Incarnation), bool>,
 }
 
 /// What is written once everything is decided.
@@ -187,60 +137,11 @@ pub(crate) struct Board {
     pub(crate) bound: HashSet<Bound>,
     /// The leg that the database refused when it was tried alone.
     pub(crate) refused: Option<(Key, Arc<str>)>,
+    pub(crate) rare: Rare,
     pub(crate) changes: Changes,
 }
 
-/// What an item changed, so that it can be taken back when the item is not written.
-#[derive(Debug, Default)]
-pub(crate) struct Undo {
-    purses: Vec<((UserId, AssetId), Purse)>,
-    moves: Vec<(Spend, Moves)>,
-    books: Vec<(Book, AssetId, i128)>,
-    /// Operations that it decided, in their order.
-    pub(crate) new: Vec<Operation>,
-}
-
 impl Board {
-    /// A balance as it is by now; `None`: there is no such account.
-    pub(crate) fn balance(&self, user: UserId, asset: AssetId) -> Result<Option<Balance>, Stop> {
-        match self.purses.get(&(user, asset)) {
-            Some(Purse::Open(balance)) => Ok(Some(*balance)),
-            Some(Purse::Nobody) => Ok(None),
-            Some(Purse::Locked) => Err(Stop::Locked),
-            None => Err(Stop::Fault(Fault::Damaged("a balance that was not asked for"))),
-        }
-    }
-
-    pub(crate) fn put(&mut self, undo: &mut Undo, key: (UserId, AssetId), balance: Balance) {
-        let new = Purse::Open(Balance { changed: true, ..balance });
-        if let Some(before) = self.purses.insert(key, new) {
-            undo.purses.push((key, before));
-        }
-    }
-
-    /// Adds to a book that no user owns.
-    pub(crate) fn add(&mut self, undo: &mut Undo, book: Book, asset: AssetId, delta: i128) {
-        undo.books.push((book, asset, delta));
-        let sum = self.changes.books.entry((book, asset)).or_default();
-        *sum = sum.saturating_add(delta);
-    }
-
-    /// What a user moved on a day, by now.
-    pub(crate) fn spent(&self, spend: Spend) -> Result<Spent, Stop> {
-        match self.moves.get(&spend) {
-            Some(Moves::Open(_, now, _)) => Ok(*now),
-            Some(Moves::Locked) => Err(Stop::Locked),
-            None => Err(Stop::Fault(Fault::Damaged("a day that was not asked for"))),
-        }
-    }
-
-    pub(crate) fn spend(&mut self, undo: &mut Undo, spend: Spend, now: Spent) {
-        if let Some(Moves::Open(stored, before, row)) = self.moves.get(&spend).copied() {
-            undo.moves.push((spend, Moves::Open(stored, before, row)));
-            self.moves.insert(spend, Moves::Open(stored, now, row));
-        }
-    }
-
     /// True where nothing is to be written.
     pub(crate) fn untouched(&self) -> bool {
         let changes = &self.changes;
@@ -252,21 +153,5 @@ impl Board {
             && changes.highest.is_empty()
             && changes.entries.is_empty()
             && !self.moves.values().any(moved)
-    }
-
-    /// Takes back what an item changed.
-    pub(crate) fn restore(&mut self, undo: Undo) {
-        for (key, purse) in undo.purses.into_iter().rev() {
-            self.purses.insert(key, purse);
-        }
-        for (spend, moves) in undo.moves.into_iter().rev() {
-            self.moves.insert(spend, moves);
-        }
-        for (book, asset, delta) in undo.books {
-            let sum = self.changes.books.entry((book, asset)).or_default();
-            *sum = sum.saturating_sub(delta);
-        }
-        let given = u64::try_from(undo.new.len()).unwrap_or(0);
-        self.numbers.seq = self.numbers.seq.saturating_sub(given);
     }
 }

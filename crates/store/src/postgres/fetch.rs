@@ -1,11 +1,12 @@
 //! The first round trip of a write: the transaction, the time, the flags, and every row that its
 //! items name, under their locks.
 
-use super::board::{Balance, Board, Flags, Moves, Numbers, Purse, Seat, Standing};
+use super::board::{Board, Flags, Moves, Numbers, Purse, Seat};
 use super::fault::Fault;
 use super::lane::Lane;
-use super::needs::{Needs, Spend};
+use super::needs::Needs;
 use super::text::{self, count, int, small, uint};
+use crate::rules::{Balance, Spend, Standing};
 use futures_util::future::join_all;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
@@ -264,15 +265,8 @@ impl Lane {
         }
         for (user, asset) in &needs.purses {
             // an asset that the account does not hold yet takes the account's status
-            let fresh = accounts.get(user).map_or(Purse::Nobody, |status| {
-                Purse::Open(Balance {
-                    available: kernel::money::Amount::ZERO,
-                    frozen: kernel::money::Amount::ZERO,
-                    status: *status,
-                    stored: false,
-                    changed: false,
-                })
-            });
+            let empty = |status: &_| Purse::Open(Balance::empty(*status));
+            let fresh = accounts.get(user).map_or(Purse::Nobody, empty);
             board.purses.entry((*user, *asset)).or_insert(fresh);
         }
         Ok(())

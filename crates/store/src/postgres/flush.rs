@@ -3,11 +3,11 @@
 //! Where a part would change other rows than were decided on the statement raises an error, so that
 //! COMMIT, which was sent behind it, does nothing.
 
-use super::board::{Balance, Board, Book, Changed, Moves, Opened, Purse};
+use super::board::{Board, Moves, Purse};
 use super::lane::Lane;
-use super::needs::Spend;
 use super::statement::{Statements, params};
 use super::text::{self, int, small};
+use crate::rules::{Balance, Book, Changed, Opened, Spend};
 use kernel::audit::UnitDigest;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::people::Spent;

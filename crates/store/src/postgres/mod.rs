@@ -30,6 +30,7 @@ mod recall;
 mod rows;
 mod safe;
 mod session;
+mod sight;
 mod snapshot;
 mod solo;
 mod standing;

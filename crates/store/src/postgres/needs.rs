@@ -1,20 +1,16 @@
 //! Which rows a group of items names: what is read, and locked, before anything is decided.
 
 use super::work::{Common, Item};
+use crate::rules::{ALL, Spend};
 use kernel::ids::{AssetId, FlowId, Id, UserId};
-use kernel::people::{Count, Day};
+use kernel::people::Count;
 use kernel::record::{Account, Record};
 use kernel::unit::{Guard, Op, Put, Then, Unit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// All transfers of a day are counted under this number, which no asset has.
-pub(crate) const ALL: AssetId = AssetId(0);
-
 /// A client's key: flow, scope, key.
 pub(crate) type Bound = (FlowId, Arc<str>, Arc<str>);
-/// A row of what users moved.
-pub(crate) type Spend = (Day, UserId, AssetId);
 
 /// Sorted, so that whoever waits for locks waits in one order.
 #[derive(Debug, Default)]

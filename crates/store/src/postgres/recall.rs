@@ -3,9 +3,10 @@
 //! It is only believed. A write that moves a transfer changes its row only at the version that was
 //! believed, or nothing at all ([`Fault::Believed`]); and a belief that moves nothing is not used.
 
-use super::board::{Board, Changed, Seat, Standing};
+use super::board::{Board, Seat};
 use super::fault::Fault;
 use super::needs::Needs;
+use crate::rules::{Changed, Standing};
 use kernel::ids::{Id, LedgerId};
 use kernel::table::Flows;
 use kernel::unit::Operation;

@@ -246,7 +246,7 @@ impl Hand {
         let id = super::text::uuid(key.id);
         let row = lane.client.query_opt(&statement, &[&id, &key.leg.name()]).await?;
         let found = row.map(|row| super::fetch::operation(&row)).transpose()?;
-        Ok(found.map(|(_, operation)| super::decide::answer(&operation)))
+        Ok(found.map(|(_, operation)| crate::rules::answer(&operation)))
     }
 }
 

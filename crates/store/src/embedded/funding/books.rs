@@ -5,52 +5,16 @@
 
 use super::super::lane::LANE;
 use super::super::text::{self, int};
+use crate::rules::{Balance, Book};
 use kernel::ids::{AssetId, UserId};
-use kernel::money::Amount;
 use kernel::ports::ledger::AccountStatus;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeMap, HashMap};
 
-/// One asset of one account.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Balance {
-    pub available: Amount,
-    pub frozen: Amount,
-    pub status: AccountStatus,
-    pub(super) changed: bool,
-    /// It has a row already.
-    pub(super) stored: bool,
-}
-
-/// A book that no user owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Book {
-    Clearing,
-    World,
-}
-
-impl Book {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Clearing => "CLEARING",
-            Self::World => "WORLD",
-        }
-    }
-}
-
-type Row = (UserId, AssetId);
-
-/// What a unit changed, so that it can be taken back when the unit is not written.
-#[derive(Debug, Default)]
-pub(crate) struct Undo {
-    rows: Vec<(Row, Balance)>,
-    books: Vec<(Book, AssetId, i128)>,
-}
-
 /// The books of one write.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
-    rows: HashMap<Row, Balance>,
+    rows: HashMap<(UserId, AssetId), Balance>,
     books: BTreeMap<(Book, AssetId), i128>,
 }
 
@@ -81,13 +45,7 @@ impl Books {
         let found = db.prepare_cached(sql)?.query_row(key, read).optional()?;
         let found = match found {
             Some(balance) => Some(balance),
-            None => self.account(db, user)?.map(|status| Balance {
-                available: Amount::ZERO,
-                frozen: Amount::ZERO,
-                status,
-                changed: false,
-                stored: false,
-            }),
+            None => self.account(db, user)?.map(Balance::empty),
         };
         if let Some(balance) = found {
             self.rows.insert((user, asset), balance);
@@ -109,36 +67,16 @@ impl Books {
         Ok(stored.or_else(|| fresh().map(|(_, balance)| balance.status)))
     }
 
-    /// Changes a balance from what [`Books::balance`] said.
-    pub(crate) fn put(&mut self, undo: &mut Undo, row: Row, before: Balance, after: Balance) {
-        undo.rows.push((row, before));
-        self.rows.insert(row, Balance { changed: true, ..after });
-    }
-
-    /// Creates an account's first row.
-    pub(crate) fn create(&mut self, user: UserId, asset: AssetId) -> Balance {
-        let status = AccountStatus::Active;
-        let (available, frozen) = (Amount::ZERO, Amount::ZERO);
-        let balance = Balance { available, frozen, status, changed: true, stored: false };
-        self.rows.insert((user, asset), balance);
-        balance
-    }
-
-    /// Adds to a book that no user owns.
-    pub(crate) fn add(&mut self, undo: &mut Undo, book: Book, asset: AssetId, delta: i128) {
-        undo.books.push((book, asset, delta));
-        let sum = self.books.entry((book, asset)).or_default();
-        *sum = sum.saturating_add(delta);
-    }
-
-    /// Takes back what a unit changed.
-    pub(crate) fn restore(&mut self, undo: Undo) {
-        for (row, balance) in undo.rows.into_iter().rev() {
-            self.rows.insert(row, balance);
-        }
-        for (book, asset, delta) in undo.books {
+    /// Takes over what is decided.
+    pub(crate) fn post(
+        &mut self,
+        balances: Vec<((UserId, AssetId), Balance)>,
+        books: Vec<(Book, AssetId, i128)>,
+    ) {
+        self.rows.extend(balances);
+        for (book, asset, delta) in books {
             let sum = self.books.entry((book, asset)).or_default();
-            *sum = sum.saturating_sub(delta);
+            *sum = sum.saturating_add(delta);
         }
     }
 

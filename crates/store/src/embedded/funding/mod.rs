@@ -1,11 +1,9 @@
 //! The Funding ledger: double entry inside the journal's own transactions.
 
 mod books;
-mod legs;
+pub(super) mod operations;
 mod port;
-mod world;
+mod solo;
 
-pub(super) use books::{Books, Undo};
-pub(super) use legs::{COLUMNS, NewOperation, operation};
+pub(super) use books::Books;
 pub use port::Funding;
-pub(super) use world::book as book_external;

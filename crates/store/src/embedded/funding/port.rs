@@ -106,10 +106,13 @@ impl Ledger for Funding {
         self.read(move |db| {
             let sql = format!(
                 "SELECT {} FROM operations WHERE req_id = ? AND ledger = 1 AND leg = ?",
-                super::COLUMNS
+                super::operations::COLUMNS
             );
             let params = params![key.id.to_string(), key.leg.name()];
-            let found = db.prepare_cached(&sql)?.query_row(params, super::operation).optional()?;
+            let found = db
+                .prepare_cached(&sql)?
+                .query_row(params, super::operations::operation)
+                .optional()?;
             Ok(found.map_or(Stored::Nothing, Stored::Found))
         })
     }
@@ -173,7 +176,7 @@ impl World for Funding {
     }
 
     fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
-        Box::pin(self.readers.ask(move |db| super::world::stored(db, &movement)))
+        Box::pin(self.readers.ask(move |db| super::solo::booked(db, &movement)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cases, approvals, actions, legs and counts, as people list them.
 
-use super::super::funding::operation;
+use super::super::funding::operations::operation;
 use super::super::text::{self, uint};
 use super::{people, read};
 use kernel::ids::{Id, LedgerId};

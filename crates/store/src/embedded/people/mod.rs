@@ -3,7 +3,6 @@
 mod put;
 mod read;
 
-pub(super) use put::Said;
 pub(super) use read::{
     ACTED, APPROVAL, accepted, acted, action, approval, open_cases, paused, proposal,
 };

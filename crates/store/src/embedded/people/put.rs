@@ -9,42 +9,6 @@ use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
 use kernel::ports::office::Tells;
 use kernel::unit::Case;
 use rusqlite::{OptionalExtension, params};
-use std::sync::Arc;
-
-/// What a unit says itself, before any of it is written.
-#[derive(Debug, Default)]
-pub(in super::super) struct Said {
-    acts: Vec<(Arc<str>, Arc<str>)>,
-    proposals: Vec<Id>,
-    decisions: Vec<Id>,
-}
-
-impl Said {
-    /// False: the unit holds this action twice.
-    pub(in super::super) fn act(&mut self, action: &Action) -> bool {
-        once(&mut self.acts, (action.caller.clone(), action.key.clone()))
-    }
-
-    /// False: the unit proposes it twice.
-    pub(in super::super) fn propose(&mut self, id: Id) -> bool {
-        once(&mut self.proposals, id)
-    }
-
-    pub(in super::super) fn proposed(&self, id: Id) -> bool {
-        self.proposals.contains(&id)
-    }
-
-    /// False: the unit decides it twice.
-    pub(in super::super) fn decide(&mut self, id: Id) -> bool {
-        once(&mut self.decisions, id)
-    }
-}
-
-fn once<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
-    let fresh = !all.contains(&one);
-    all.push(one);
-    fresh
-}
 
 /// The rows of `service_state` that a writer of assets guards.
 const ASSETS: &str = "resource/assets";
@@ -146,12 +110,6 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// True where (principal, key) did something.
-    pub(in super::super) fn has_acted(&self, caller: &str, key: &str) -> rusqlite::Result<bool> {
-        let sql = "SELECT 1 FROM operator_actions WHERE caller = ? AND idempotency_key = ?";
-        self.db.prepare_cached(sql)?.exists([caller, key])
-    }
-
     /// Adds an action to the operators' chain.
     pub(in super::super) fn action(&mut self, action: &Action) -> rusqlite::Result<()> {
         let sql = "INSERT INTO operator_actions \
@@ -168,13 +126,6 @@ impl Group<'_> {
             int(self.at),
         ])?;
         self.deed(Deeds::Operators)
-    }
-
-    /// How an approval stands.
-    pub(in super::super) fn stand(&self, id: Id) -> rusqlite::Result<Option<Stand>> {
-        let sql = "SELECT status FROM approvals WHERE approval_id = ?";
-        let read = |row: &rusqlite::Row<'_>| text::read_stand(0, row.get_ref(0)?.as_str()?);
-        self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()
     }
 
     pub(in super::super) fn propose(&self, proposal: &Proposal) -> rusqlite::Result<()> {

@@ -4,26 +4,26 @@
 mod deeds;
 mod desk;
 mod funding;
-mod guards;
+mod look;
 mod people;
 mod puts;
 
 pub(crate) use funding::{BOOKED, booked};
 
-use super::board::{Board, Stop};
+use super::board::Board;
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
 use super::lane::Lane;
 use super::needs::Needs;
 use super::statement::Statements;
 use super::text::int;
-use super::work::{Solo, Told, Try};
+use super::work::{Solo, Told};
 use super::writer::Hand;
+use crate::rules::{self, No};
+use desk::Telling;
 use kernel::answer::Cause;
-use kernel::audit::seal::Seal;
-use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::table::Flows;
-use kernel::unit::{Key, Put, Unit, Wrote};
+use kernel::unit::{Put, Unit, Wrote};
 use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -44,9 +44,6 @@ trait Fill: Sync {
         alone: &mut Alone<'_>,
     ) -> impl Future<Output = Result<End<Self::Said>, Fault>> + Send;
 }
-
-/// From now on webhooks are posted.
-struct Telling;
 
 /// What a transaction came to: kept, or taken back because of this.
 enum End<T> {
@@ -208,81 +205,23 @@ impl Alone<'_> {
     }
 }
 
+/// A unit, read, decided and written as any other, and what is rare in it beside.
 impl Fill for Unit {
     type Said = Wrote;
 
     async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Wrote>, Fault> {
-        let unit = self;
-        for guard in &unit.guards {
-            if !alone.holds(guard).await? {
-                return Ok(End::Drop(Wrote::Lost(guard.clone())));
-            }
-        }
-        let wrote = match alone.board.unit(alone.flows, unit) {
-            Ok(wrote) => wrote,
-            Err(Stop::Fault(fault)) => return Err(fault),
-            Err(Stop::Locked | Stop::Again) => return Err(Fault::Locked),
+        alone.look(self).await?;
+        let plan = match rules::unit(&mut alone.board, alone.flows, self) {
+            Ok(plan) => plan,
+            Err(No::Said(wrote)) => return Ok(End::Drop(wrote)),
+            Err(No::Stop(stop)) => return Err(stop.into()),
         };
-        let Wrote::Written(written) = &wrote else { return Ok(End::Drop(wrote)) };
-        let fork = unit.then.fork.as_deref().zip(written.fork.as_ref());
-        let chosen = fork.and_then(|(fork, answer)| fork.chosen(answer));
-        for then in std::iter::once(&unit.then).chain(chosen) {
-            for put in &then.puts {
-                if let Some(no) = alone.put(put).await? {
-                    return Ok(End::Drop(no));
-                }
-            }
+        for put in plan.puts() {
+            alone.put(put).await?;
         }
-        alone.mark(&unit.guards).await?;
-        Ok(End::Keep(wrote))
-    }
-}
-
-impl Fill for Key {
-    type Said = Stored;
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Stored>, Fault> {
-        alone.fence(*self).await
-    }
-}
-
-impl Fill for StatusChange {
-    type Said = Result<bool, Cause>;
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Self::Said>, Fault> {
-        alone.status(self).await
-    }
-}
-
-impl Fill for External {
-    type Said = Moved;
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Moved>, Fault> {
-        alone.external(self).await
-    }
-}
-
-impl Fill for Seal {
-    type Said = Result<(), Cause>;
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<Self::Said>, Fault> {
-        alone.seal(self).await
-    }
-}
-
-impl Fill for Try {
-    type Said = ();
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<()>, Fault> {
-        alone.tried(self).await
-    }
-}
-
-impl Fill for Telling {
-    type Said = ();
-
-    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<()>, Fault> {
-        alone.telling().await
+        alone.mark(&plan).await?;
+        let written = alone.board.take(alone.flows, plan)?;
+        Ok(End::Keep(Wrote::Written(written)))
     }
 }
 

@@ -4,12 +4,11 @@ use super::super::fault::Fault;
 use super::super::text::{int, small, subject, uuid};
 use super::Alone;
 use crate::deeds::Deeds;
-use kernel::answer::Cause;
 use kernel::ids::Id;
 use kernel::money::Asset;
 use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
 use kernel::ports::office::Tells;
-use kernel::unit::{Case, Guard, Wrote};
+use kernel::unit::Case;
 
 /// The row of `service_state` that a writer of assets guards.
 const ASSETS: &str = "resource/assets";
@@ -89,12 +88,8 @@ impl Alone<'_> {
         Ok(())
     }
 
-    /// Adds an action to the operators' chain; once for each (principal, key).
-    pub(super) async fn action(&mut self, action: &Action) -> Result<Option<Wrote>, Fault> {
-        if self.has_acted(&action.caller, &action.key).await? {
-            let (caller, key) = (action.caller.clone(), action.key.clone());
-            return Ok(Some(Wrote::Lost(Guard::Unacted { caller, key })));
-        }
+    /// Adds an action to the operators' chain.
+    pub(super) async fn action(&mut self, action: &Action) -> Result<(), Fault> {
         let sql = "INSERT INTO operator_actions \
                      (action, subject, value, reason, result, caller, idempotency_key, at) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING action_id";
@@ -107,15 +102,10 @@ impl Alone<'_> {
             )
             .await?
             .ok_or(Fault::Damaged("an action without a number"))?;
-        self.deed(Deeds::Operators, row.try_get(0)?).await?;
-        Ok(None)
+        self.deed(Deeds::Operators, row.try_get(0)?).await
     }
 
-    pub(super) async fn propose(&self, proposal: &Proposal) -> Result<Option<Wrote>, Fault> {
-        if self.stand(proposal.id).await?.is_some() {
-            let cause = Cause::because("CONTRADICTION", "the approval's id is taken");
-            return Ok(Some(Wrote::Unknown(cause)));
-        }
+    pub(super) async fn propose(&self, proposal: &Proposal) -> Result<(), Fault> {
         let sql = "INSERT INTO approvals (approval_id, action, subject, value, reason, \
                    requested_by, requested_at, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
         let Proposal { id, kind, subject, value, reason, caller } = proposal;
@@ -125,20 +115,15 @@ impl Alone<'_> {
             &[&id, kind, &&**subject, &&**value, &&**reason, &&**caller, &at, &stand],
         )
         .await?;
-        Ok(None)
+        Ok(())
     }
 
-    /// A decision of what is pending.
-    pub(super) async fn decision(
-        &self,
-        id: Id,
-        stand: Stand,
-        caller: &str,
-    ) -> Result<Option<Wrote>, Fault> {
+    /// A decision of what is pending, which was looked at before.
+    pub(super) async fn decision(&self, id: Id, stand: Stand, caller: &str) -> Result<(), Fault> {
         let sql = "UPDATE approvals SET status = $2, decided_by = $3, decided_at = $4 \
                    WHERE approval_id = $1 AND status = 'PENDING'";
         let decided = self.execute(sql, &[&uuid(id), &stand.name(), &caller, &self.at()]).await?;
-        Ok((decided == 0).then_some(Wrote::Lost(Guard::Pending(id))))
+        if decided == 1 { Ok(()) } else { Err(Fault::Believed) }
     }
 
     pub(super) async fn asset(&mut self, asset: &Asset) -> Result<(), Fault> {

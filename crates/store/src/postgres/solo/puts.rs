@@ -1,22 +1,22 @@
-//! Puts that are rare, one statement each.
+//! What is rare in a unit, written one statement each.
 
 use super::super::fault::Fault;
 use super::super::text::{self, int, small, uuid};
 use super::Alone;
-use kernel::answer::Cause;
+use crate::rules::Plan;
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::LedgerId;
 use kernel::people::Day;
 use kernel::ports::ledger::Known;
-use kernel::unit::{Put, Wrote};
+use kernel::unit::Put;
 use uuid::Uuid;
 
 /// So many rows are forgotten in one write: few enough that nobody waits for it.
 const AT_ONCE: i64 = 10_000;
 
 impl Alone<'_> {
-    /// Writes one put, unless the board does. Some: the unit must not be written.
-    pub(super) async fn put(&mut self, put: &Put) -> Result<Option<Wrote>, Fault> {
+    /// Writes one put, unless the board does.
+    pub(super) async fn put(&mut self, put: &Put) -> Result<(), Fault> {
         match put {
             Put::Open(_)
             | Put::Head { .. }
@@ -31,7 +31,7 @@ impl Alone<'_> {
                     self.set(&format!("counter/{name}"), &to.to_string()).await?;
                 }
             }
-            Put::Adopt { ledger, known } => return self.adopt(*ledger, known).await,
+            Put::Adopt { ledger, known } => self.adopt(*ledger, known).await?,
             Put::Own { ledger, worker, identity } => {
                 let sql = "INSERT INTO ledger_owners (ledger, epoch, worker, identity) \
                            VALUES ($1, 1, $2, $3) ON CONFLICT (ledger) DO UPDATE SET \
@@ -61,22 +61,39 @@ impl Alone<'_> {
             Put::Unpause(number) => {
                 self.execute("DELETE FROM pauses WHERE pause_id = $1", &[&int(*number)]).await?;
             }
-            Put::Action(action) => return self.action(action).await,
-            Put::Propose(proposal) => return self.propose(proposal).await,
-            Put::Decide { id, stand, caller } => return self.decision(*id, *stand, caller).await,
+            Put::Action(action) => self.action(action).await?,
+            Put::Propose(proposal) => self.propose(proposal).await?,
+            Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller).await?,
             Put::Asset(asset) => self.asset(asset).await?,
             Put::ForgetDays(before) => self.forget_days(*before).await?,
         }
-        Ok(None)
+        Ok(())
     }
 
-    async fn adopt(&self, ledger: LedgerId, known: &Known) -> Result<Option<Wrote>, Fault> {
+    /// What guards leave behind.
+    pub(super) async fn mark(&self, plan: &Plan<'_>) -> Result<(), Fault> {
+        for (consumer, event) in &plan.inbox {
+            let sql = "INSERT INTO inbox (consumer, event_id, at) VALUES ($1, $2, $3)";
+            self.execute(sql, &[consumer, &Uuid::from_u128(*event), &self.at()]).await?;
+        }
+        for (name, sum) in &plan.counters {
+            self.set(&format!("counter/{name}"), &sum.to_string()).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets a named value.
+    pub(super) async fn set(&self, name: &str, value: &str) -> Result<(), Fault> {
+        let sql = "INSERT INTO service_state (name, value, version, at) VALUES ($1, $2, 1, $3) \
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value, \
+                   version = service_state.version + 1, at = excluded.at";
+        self.execute(sql, &[&name, &value, &self.at()]).await?;
+        Ok(())
+    }
+
+    async fn adopt(&self, ledger: LedgerId, known: &Known) -> Result<(), Fault> {
         let ledger = i16::from(ledger.0);
         let incarnation = Uuid::from_u128(known.incarnation.0);
-        let sql = "SELECT 1 FROM ledgers_tb WHERE ledger = $1 AND incarnation = $2 AND NOT current";
-        if self.exists(sql, &[&ledger, &incarnation]).await? {
-            return Ok(Some(Wrote::Unknown(Cause::of("SUPERSEDED"))));
-        }
         let sql = "UPDATE ledgers_tb SET current = false WHERE ledger = $1";
         self.execute(sql, &[&ledger]).await?;
         let sql = "INSERT INTO ledgers_tb \
@@ -89,7 +106,7 @@ impl Alone<'_> {
         let identity = Uuid::from_u128(known.identity.0);
         let (highest, at) = (int(known.highest), self.at());
         self.execute(sql, &[&ledger, &incarnation, &identity, &highest, &at]).await?;
-        Ok(None)
+        Ok(())
     }
 
     async fn attempt(&self, attempt: &Attempt) -> Result<(), Fault> {

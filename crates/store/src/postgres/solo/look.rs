@@ -1,0 +1,107 @@
+//! What the rules ask about a unit with something rare in it, read one by one under the rows' locks.
+
+use super::super::fault::Fault;
+use super::super::text::{count, read_amount, read_stand, uint, uuid};
+use super::Alone;
+use kernel::ids::{Id, LedgerId};
+use kernel::people::{Proposal, Stand};
+use kernel::ports::ledger::Known;
+use kernel::unit::{Guard, Put, Unit};
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Alone<'_> {
+    /// Adds to the board what the group's own questions left out.
+    pub(super) async fn look(&mut self, unit: &Unit) -> Result<(), Fault> {
+        for guard in &unit.guards {
+            self.look_for(guard).await?;
+        }
+        for put in unit.thens().flat_map(|then| &then.puts) {
+            if let Put::Adopt { ledger, known } = put {
+                let followed = self.superseded(*ledger, known).await?;
+                self.board.rare.superseded.insert((*ledger, known.incarnation), followed);
+            }
+            if let Put::Action(action) = put {
+                self.look_acted(&action.caller, &action.key).await?;
+            }
+            if let Put::Propose(Proposal { id, .. }) | Put::Decide { id, .. } = put {
+                let stand = self.stand(*id).await?;
+                self.board.rare.stands.insert(*id, stand);
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_for(&mut self, guard: &Guard) -> Result<(), Fault> {
+        match guard {
+            Guard::Attempt { id, .. } => {
+                let sql = "SELECT version FROM attempts WHERE attempt_id = $1 FOR UPDATE";
+                let row = self.row(sql, &[&Uuid::from_u128(id.0)]).await?;
+                let version = row.map_or(Ok(0), |row| row.try_get(0).map(count))?;
+                self.board.rare.attempts.insert(*id, version);
+            }
+            Guard::Resource { name, .. } => {
+                let version = self.version(&format!("resource/{name}")).await?;
+                self.board.rare.resources.insert(name.clone(), version);
+            }
+            Guard::Inbox { consumer, event } => {
+                let sql = "SELECT 1 FROM inbox WHERE consumer = $1 AND event_id = $2";
+                let seen = self.exists(sql, &[consumer, &Uuid::from_u128(*event)]).await?;
+                self.board.rare.seen.insert((*consumer, *event), seen);
+            }
+            Guard::AtMost { name, .. } => {
+                let counter = self.counter(name).await?;
+                self.board.rare.counters.insert(name.clone(), counter);
+            }
+            Guard::Unacted { caller, key } => self.look_acted(caller, key).await?,
+            Guard::Pending(id) => {
+                let stand = self.stand(*id).await?;
+                self.board.rare.stands.insert(*id, stand);
+            }
+            Guard::Fresh(_)
+            | Guard::Unbound { .. }
+            | Guard::Transfer { .. }
+            | Guard::NotHalted
+            | Guard::Incarnation { .. }
+            | Guard::Owner { .. }
+            | Guard::DayCount { .. }
+            | Guard::DayAmount { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn look_acted(&mut self, caller: &Arc<str>, key: &Arc<str>) -> Result<(), Fault> {
+        let sql = "SELECT 1 FROM operator_actions WHERE caller = $1 AND idempotency_key = $2";
+        let acted = self.exists(sql, &[&&**caller, &&**key]).await?;
+        self.board.rare.acted.insert((caller.clone(), key.clone()), acted);
+        Ok(())
+    }
+
+    /// True where another incarnation followed this one.
+    async fn superseded(&self, ledger: LedgerId, known: &Known) -> Result<bool, Fault> {
+        let sql = "SELECT 1 FROM ledgers_tb WHERE ledger = $1 AND incarnation = $2 AND NOT current";
+        let incarnation = Uuid::from_u128(known.incarnation.0);
+        self.exists(sql, &[&i16::from(ledger.0), &incarnation]).await
+    }
+
+    /// A named value's version, its row locked; 0 where it does not exist.
+    pub(super) async fn version(&self, name: &str) -> Result<u64, Fault> {
+        let sql = "SELECT version FROM service_state WHERE name = $1 FOR UPDATE";
+        let row = self.row(sql, &[&name]).await?;
+        Ok(row.map_or(Ok(0), |row| row.try_get(0).map(uint))?)
+    }
+
+    /// A named counter, its row locked; 0 where it was never raised.
+    pub(super) async fn counter(&self, name: &str) -> Result<u128, Fault> {
+        let sql = "SELECT value FROM service_state WHERE name = $1 FOR UPDATE";
+        let row = self.row(sql, &[&format!("counter/{name}")]).await?;
+        row.map_or(Ok(0), |row| Ok(read_amount(row.try_get(0)?)?.0))
+    }
+
+    /// How an approval stands; its row is locked.
+    async fn stand(&self, id: Id) -> Result<Option<Stand>, Fault> {
+        let sql = "SELECT status FROM approvals WHERE approval_id = $1 FOR UPDATE";
+        let row = self.row(sql, &[&uuid(id)]).await?;
+        row.map(|row| Ok(read_stand(row.try_get(0)?)?)).transpose()
+    }
+}

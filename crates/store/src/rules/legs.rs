@@ -1,0 +1,238 @@
+//! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
+
+use super::{Balance, Book, No, Sight};
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::ids::{AssetId, LedgerId, UserId};
+use kernel::life::Leg;
+use kernel::money::Amount;
+use kernel::ports::ledger::Stored;
+use kernel::record::Account;
+use kernel::unit::{Key, Op, Operation, Outcome};
+
+/// Double entry that is to be written: nothing of it, or all.
+#[derive(Debug, Default)]
+pub(crate) struct Posting {
+    /// Operations, numbered in their order from the store's next one.
+    pub(crate) operations: Vec<Operation>,
+    /// Balances as they are then.
+    pub(crate) balances: Vec<((UserId, AssetId), Balance)>,
+    /// What books that no user owns grow by.
+    pub(crate) books: Vec<(Book, AssetId, i128)>,
+}
+
+/// The same thing was asked.
+fn same(stored: &Op, op: &Op) -> bool {
+    stored.account == op.account && stored.asset == op.asset && stored.amount == op.amount
+}
+
+fn unknown<T>(class: &'static str, detail: &str) -> No<Answer, T> {
+    No::Said(Answer::Unknown(Cause::because(class, detail)))
+}
+
+fn refused<T>(why: Evidence) -> No<Answer, T> {
+    No::Said(Answer::Rejected(why, Receipt::default()))
+}
+
+/// The answer that a stored operation gives for ever.
+pub(crate) fn answer(stored: &Operation) -> Answer {
+    let receipt = Receipt::seq(stored.seq);
+    match &stored.outcome {
+        Outcome::Done => Answer::Done(receipt),
+        Outcome::Rejected(why) => Answer::Rejected(why.clone(), receipt),
+        Outcome::Fenced => Answer::Rejected(Evidence::code("FENCED"), receipt),
+    }
+}
+
+/// A leg by itself: the plain path.
+pub(crate) fn leg<S: Sight>(sight: &mut S, op: &Op) -> Result<(Answer, Posting), S::Stop> {
+    let mut posting = Posting::default();
+    let answer = posting.decide(sight, op)?;
+    Ok((answer, posting))
+}
+
+/// A tombstone; or what is stored already, or that nothing is and nothing can be fenced.
+pub(crate) fn fence<S: Sight>(sight: &mut S, key: Key) -> Result<(Stored, Posting), S::Stop> {
+    let mut posting = Posting::default();
+    if let Some(stored) = posting.find(sight.legs(key.id)?, LedgerId::FUNDING, key) {
+        return Ok((Stored::Found(stored.clone()), posting));
+    }
+    if !key.leg.refusable() {
+        return Ok((Stored::Nothing, posting));
+    }
+    let account = Account::Named("fence".into());
+    let op = Op { key, account, other: None, asset: AssetId(0), amount: Amount::ZERO };
+    let operation = Operation { seq: sight.number(), op, outcome: Outcome::Fenced };
+    posting.operations.push(operation.clone());
+    Ok((Stored::Found(operation), posting))
+}
+
+impl Posting {
+    /// What stands under a key at a ledger, or is about to.
+    pub(super) fn find<'a>(
+        &'a self,
+        stored: &'a [(LedgerId, Operation)],
+        ledger: LedgerId,
+        key: Key,
+    ) -> Option<&'a Operation> {
+        let stored = stored.iter().filter(|(at, _)| *at == ledger).map(|(_, operation)| operation);
+        let ours = self.operations.iter().filter(|_| ledger == LedgerId::FUNDING);
+        stored.chain(ours).find(|operation| operation.op.key == key)
+    }
+
+    /// Decides one leg against what is stored and what this posting holds. Only `Done` and `Rejected`
+    /// leave a new operation; `Unknown` leaves nothing.
+    pub(super) fn decide<S: Sight>(&mut self, sight: &mut S, op: &Op) -> Result<Answer, S::Stop> {
+        if let Some(stored) = self.find(sight.legs(op.key.id)?, LedgerId::FUNDING, op.key) {
+            if stored.outcome != Outcome::Fenced && !same(&stored.op, op) {
+                let cause = Cause::because("CONTRADICTION", "the key holds another operation");
+                return Ok(Answer::Unknown(cause));
+            }
+            return Ok(answer(stored));
+        }
+        let outcome = match self.weigh(sight, op) {
+            Ok(()) => Outcome::Done,
+            Err(No::Said(Answer::Rejected(why, _))) => Outcome::Rejected(why),
+            Err(No::Said(other)) => return Ok(other),
+            Err(No::Stop(stop)) => return Err(stop),
+        };
+        let before = u64::try_from(self.operations.len()).unwrap_or(u64::MAX);
+        let seq = sight.number().saturating_add(before);
+        let operation = Operation { seq, op: op.clone(), outcome };
+        let said = answer(&operation);
+        self.operations.push(operation);
+        Ok(said)
+    }
+
+    fn weigh<S: Sight>(&mut self, sight: &mut S, op: &Op) -> Result<(), No<Answer, S::Stop>> {
+        let Account::User(user) = op.account else {
+            return Err(unknown("BAD_OPERATION", "not a user's account"));
+        };
+        // a number that no column holds would be stored as another user's
+        let sound = sound(user) && op.other.is_none();
+        let counts = op.amount.0 > 0 && op.amount.signed().is_some();
+        if !sound || !counts || !sight.knows(op.asset)? {
+            return Err(unknown("BAD_OPERATION", "user, asset or amount"));
+        }
+        if let Some(why) = sight.refused(op.key) {
+            return Err(refused(why));
+        }
+        match op.key.leg {
+            Leg::Withdraw => self.withdraw(sight, op, user),
+            Leg::Deposit => self.deposit(sight, op, user),
+            Leg::Settle | Leg::Refund => self.close(sight, op, user),
+            Leg::Move | Leg::Quarantine | Leg::Cost => {
+                Err(unknown("BAD_OPERATION", "not a leg of this ledger"))
+            }
+        }
+    }
+
+    /// `available → frozen`.
+    fn withdraw<S: Sight>(
+        &mut self,
+        sight: &mut S,
+        op: &Op,
+        user: UserId,
+    ) -> Result<(), No<Answer, S::Stop>> {
+        let key = (user, op.asset);
+        let Some(balance) = self.balance(sight, key)? else {
+            return Err(refused(Evidence::code(Code::SourceAccountNotFound)));
+        };
+        if let Some(code) = balance.status.bars_withdraw() {
+            return Err(refused(Evidence::code(code)));
+        }
+        let Some(available) = balance.available.minus(op.amount) else {
+            return Err(refused(Evidence::code(Code::InsufficientBalance)));
+        };
+        let Some(frozen) = balance.frozen.plus(op.amount) else {
+            return Err(unknown("BAD_OPERATION", "a balance too large"));
+        };
+        self.put(key, Balance { available, frozen, ..balance });
+        Ok(())
+    }
+
+    /// `clearing → available`.
+    fn deposit<S: Sight>(
+        &mut self,
+        sight: &mut S,
+        op: &Op,
+        user: UserId,
+    ) -> Result<(), No<Answer, S::Stop>> {
+        let key = (user, op.asset);
+        let Some(balance) = self.balance(sight, key)? else {
+            return Err(refused(Evidence::code(Code::TargetAccountNotFound)));
+        };
+        if let Some(code) = balance.status.bars_deposit() {
+            return Err(refused(Evidence::code(code)));
+        }
+        let sums = balance.available.plus(op.amount).zip(op.amount.signed());
+        let Some((available, delta)) = sums else {
+            return Err(unknown("BAD_OPERATION", "a balance too large"));
+        };
+        self.put(key, Balance { available, ..balance });
+        self.books.push((Book::Clearing, op.asset, delta.saturating_neg()));
+        Ok(())
+    }
+
+    /// Settle (`frozen → clearing`) or refund (`frozen → available`): cannot be refused, and needs
+    /// the hold that it closes.
+    fn close<S: Sight>(
+        &mut self,
+        sight: &mut S,
+        op: &Op,
+        user: UserId,
+    ) -> Result<(), No<Answer, S::Stop>> {
+        let refunds = op.key.leg == Leg::Refund;
+        let legs = sight.legs(op.key.id)?;
+        let done = |leg| {
+            let stored = self.find(legs, LedgerId::FUNDING, Key { leg, ..op.key });
+            stored.filter(|operation| operation.outcome == Outcome::Done)
+        };
+        let held = done(Leg::Withdraw).is_some_and(|withdraw| same(&withdraw.op, op));
+        let other = if refunds { Leg::Settle } else { Leg::Refund };
+        if !held || done(other).is_some() {
+            return Err(unknown("CONTRADICTION", "no hold that this could close"));
+        }
+        let key = (user, op.asset);
+        let Some(balance) = self.balance(sight, key)? else {
+            return Err(unknown("CONTRADICTION", "the held account is gone"));
+        };
+        let Some(frozen) = balance.frozen.minus(op.amount) else {
+            return Err(unknown("CONTRADICTION", "less is frozen than was held"));
+        };
+        let back = if refunds { op.amount } else { Amount::ZERO };
+        let Some((available, delta)) = balance.available.plus(back).zip(op.amount.signed()) else {
+            return Err(unknown("BAD_OPERATION", "a balance too large"));
+        };
+        self.put(key, Balance { available, frozen, ..balance });
+        if !refunds {
+            self.books.push((Book::Clearing, op.asset, delta));
+        }
+        Ok(())
+    }
+
+    /// What an account holds by now.
+    pub(super) fn balance<S: Sight>(
+        &self,
+        sight: &mut S,
+        key: (UserId, AssetId),
+    ) -> Result<Option<Balance>, S::Stop> {
+        match self.balances.iter().find(|(of, _)| *of == key) {
+            Some((_, balance)) => Ok(Some(*balance)),
+            None => sight.balance(key),
+        }
+    }
+
+    pub(super) fn put(&mut self, key: (UserId, AssetId), balance: Balance) {
+        let balance = Balance { changed: true, ..balance };
+        match self.balances.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, now)) => *now = balance,
+            None => self.balances.push((key, balance)),
+        }
+    }
+}
+
+/// A number that a column of users holds.
+pub(super) fn sound(user: UserId) -> bool {
+    user.0 > 0 && i64::try_from(user.0).is_ok()
+}

@@ -1,0 +1,294 @@
+//! What one unit comes to: guards first, then the enlisted operations, then what they choose.
+
+use super::{ALL, No, Posting, Sight, Spend, Standing, Touches};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::ids::{Id, LedgerId};
+use kernel::money::Amount;
+use kernel::people::{Count, Spent, Stand};
+use kernel::record::Record;
+use kernel::table::Flows;
+use kernel::unit::{Guard, Op, Put, Then, Unit, Wrote};
+use std::sync::Arc;
+
+/// What a unit comes to: all of it is written.
+#[derive(Debug)]
+pub(crate) struct Plan<'u> {
+    unit: &'u Unit,
+    /// The continuation that its fork chose.
+    chosen: Option<&'u Then>,
+    /// The answer of its fork.
+    pub(crate) fork: Option<Answer>,
+    /// What it does at Funding.
+    pub(crate) posting: Posting,
+    /// What it does to transfers.
+    pub(crate) touches: Touches,
+    /// What users moved by then.
+    pub(crate) days: Vec<(Spend, Spent)>,
+    /// Counters as they are then, the last of a name counts.
+    pub(crate) counters: Vec<(&'u Arc<str>, u128)>,
+    /// Events that were not seen before.
+    pub(crate) inbox: Vec<(&'static str, u128)>,
+}
+
+impl<'u> Plan<'u> {
+    /// The parts of the unit that are written.
+    pub(crate) fn thens(&self) -> impl Iterator<Item = &'u Then> + use<'u> {
+        std::iter::once(&self.unit.then).chain(self.chosen)
+    }
+
+    /// Every put of them.
+    pub(crate) fn puts(&self) -> impl Iterator<Item = &'u Put> + use<'u> {
+        self.thens().flat_map(|then| &then.puts)
+    }
+}
+
+/// Decides a unit, or says why nothing of it is written.
+pub(crate) fn unit<'u, S: Sight>(
+    sight: &mut S,
+    flows: &Flows,
+    unit: &'u Unit,
+) -> Result<Plan<'u>, No<Wrote, S::Stop>> {
+    let plan = Plan {
+        unit,
+        chosen: None,
+        fork: None,
+        posting: Posting::default(),
+        touches: Touches::default(),
+        days: Vec::new(),
+        counters: Vec::new(),
+        inbox: Vec::new(),
+    };
+    let mut weighing = Weighing { sight, flows, plan, said: Said::default() };
+    for guard in &unit.guards {
+        if !weighing.holds(guard)? {
+            return Err(No::Said(Wrote::Lost(guard.clone())));
+        }
+    }
+    let refusal = weighing.operate()?;
+    weighing.gather(&unit.then, None)?;
+    if let Some(chosen) = weighing.plan.chosen {
+        weighing.gather(chosen, refusal.as_ref())?;
+    }
+    Ok(weighing.plan)
+}
+
+/// A unit that is being decided.
+pub(super) struct Weighing<'s, 'u, S> {
+    pub(super) sight: &'s mut S,
+    pub(super) flows: &'s Flows,
+    pub(super) plan: Plan<'u>,
+    said: Said<'u>,
+}
+
+/// What a unit says itself, before any of it is written.
+#[derive(Default)]
+struct Said<'u> {
+    acts: Vec<(&'u Arc<str>, &'u Arc<str>)>,
+    proposals: Vec<Id>,
+    decisions: Vec<Id>,
+}
+
+/// Adds one; false where it was there.
+fn once<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
+    let fresh = !all.contains(&one);
+    all.push(one);
+    fresh
+}
+
+fn unknown<T>(class: &'static str, detail: &str) -> No<Wrote, T> {
+    No::Said(Wrote::Unknown(Cause::because(class, detail)))
+}
+
+impl<'u, S: Sight> Weighing<'_, 'u, S> {
+    /// Where a transfer stands; asked once.
+    pub(super) fn standing(&mut self, id: Id) -> Result<Option<Standing>, S::Stop> {
+        if let Some(touch) = self.plan.touches.of(id) {
+            return Ok(touch.stored);
+        }
+        let stored = self.sight.standing(id)?;
+        self.plan.touches.add(id, stored);
+        Ok(stored)
+    }
+
+    /// Decides settles, the fork, and what its continuation settles; gives back the fork's refusal.
+    fn operate(&mut self) -> Result<Option<Evidence>, No<Wrote, S::Stop>> {
+        let then = &self.plan.unit.then;
+        self.settle(then)?;
+        let Some(fork) = &then.fork else { return Ok(None) };
+        let answer = self.at_funding(fork.ledger, &fork.op)?;
+        let Some(chosen) = fork.chosen(&answer) else {
+            return Err(match answer {
+                Answer::Unknown(cause) => No::Said(Wrote::Unknown(cause)),
+                Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
+                    unknown("CONTRADICTION", "an answer that the fork does not spell")
+                }
+            });
+        };
+        self.settle(chosen)?;
+        let refusal = match &answer {
+            Answer::Rejected(why, _) => Some(why.clone()),
+            Answer::Done(_) | Answer::Dead(_) | Answer::Unknown(_) => None,
+        };
+        (self.plan.chosen, self.plan.fork) = (Some(chosen), Some(answer));
+        Ok(refusal)
+    }
+
+    /// Decides operations that cannot be refused.
+    fn settle(&mut self, then: &Then) -> Result<(), No<Wrote, S::Stop>> {
+        for (ledger, op) in &then.ops {
+            match self.at_funding(*ledger, op)? {
+                Answer::Done(_) => {}
+                Answer::Unknown(cause) => return Err(No::Said(Wrote::Unknown(cause))),
+                Answer::Rejected(..) | Answer::Dead(_) => {
+                    return Err(unknown("CONTRADICTION", "a settle was refused"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn at_funding(&mut self, ledger: LedgerId, op: &Op) -> Result<Answer, No<Wrote, S::Stop>> {
+        if ledger != LedgerId::FUNDING {
+            return Err(No::Said(Wrote::Unknown(Cause::of("NOT_ENLISTED"))));
+        }
+        Ok(self.plan.posting.decide(self.sight, op)?)
+    }
+
+    /// Gathers what one part does. `refusal` completes it: heads without an error get it, the first
+    /// event without a detail its code.
+    fn gather(
+        &mut self,
+        then: &'u Then,
+        refusal: Option<&Evidence>,
+    ) -> Result<(), No<Wrote, S::Stop>> {
+        for put in &then.puts {
+            self.take(put, refusal)?;
+        }
+        let mut code = refusal.map(|why| why.code.as_ref());
+        for event in &then.events {
+            self.standing(event.id)?;
+            let detail = event.detail.as_deref().or_else(|| code.take());
+            self.plan.touches.event(event, detail);
+        }
+        Ok(())
+    }
+
+    /// What a put does to transfers and counts, or why it can never be written beside what is there.
+    fn take(&mut self, put: &'u Put, refusal: Option<&Evidence>) -> Result<(), No<Wrote, S::Stop>> {
+        let no = |wrote| Err(No::Said(wrote));
+        match put {
+            Put::Open(record) => self.open(record)?,
+            Put::Head { id, head, error, hold } => {
+                self.standing(*id)?;
+                let error = error.as_ref().or(refusal);
+                if !self.plan.touches.head(*id, (*head, *hold), error) {
+                    return no(Wrote::Unknown(Cause::of("NO_SUCH_TRANSFER")));
+                }
+            }
+            Put::Receipt { ledger, operation } => {
+                let (key, legs) = (operation.op.key, self.sight.legs(operation.op.key.id)?);
+                let stored = self.plan.posting.find(legs, *ledger, key);
+                if stored.is_some_and(|stored| stored != operation) {
+                    return Err(unknown("CONTRADICTION", "another receipt is stored"));
+                }
+            }
+            Put::Count(count) => self.count(count, |spent, amount| Spent {
+                transfers: spent.transfers.saturating_add(1),
+                amount: spent.amount.plus(amount).unwrap_or(Amount(u128::MAX)),
+            })?,
+            Put::Uncount(count) => self.count(count, |spent, amount| Spent {
+                transfers: spent.transfers.saturating_sub(1),
+                amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
+            })?,
+            Put::Adopt { ledger, known } => {
+                if self.sight.superseded(*ledger, known)? {
+                    return no(Wrote::Unknown(Cause::of("SUPERSEDED")));
+                }
+            }
+            Put::Action(action) => self.act(&action.caller, &action.key)?,
+            Put::Propose(proposal) => self.propose(proposal.id)?,
+            Put::Decide { id, .. } => self.decide(*id)?,
+            Put::Own { .. }
+            | Put::Attempt(_)
+            | Put::Form(..)
+            | Put::Resource { .. }
+            | Put::Raise { .. }
+            | Put::Horizon(_)
+            | Put::Case(_)
+            | Put::Close { .. }
+            | Put::Note { .. }
+            | Put::Halt { .. }
+            | Put::Resume { .. }
+            | Put::Pause { .. }
+            | Put::Unpause(_)
+            | Put::Asset(_)
+            | Put::ForgetDays(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A new transfer under a free id, and under a free key whether a guard looked or not.
+    fn open(&mut self, record: &'u Record) -> Result<(), No<Wrote, S::Stop>> {
+        if let Some(binding) = &record.terms.binding {
+            let (flow, scope, key) = (record.flow, &binding.scope, &binding.key);
+            let looked = |guard: &Guard| {
+                matches!(guard, Guard::Unbound { flow: f, scope: s, key: k }
+                    if (f, s, k) == (&flow, scope, key))
+            };
+            if !self.plan.unit.guards.iter().any(looked) && self.sight.bound((flow, scope, key))? {
+                let (scope, key) = (scope.clone(), key.clone());
+                return Err(No::Said(Wrote::Lost(Guard::Unbound { flow, scope, key })));
+            }
+        }
+        if self.standing(record.id)?.is_some() {
+            return Err(No::Said(Wrote::Lost(Guard::Fresh(record.id))));
+        }
+        self.plan.touches.open(record.clone());
+        Ok(())
+    }
+
+    /// A person does something once for each key.
+    fn act(&mut self, who: &'u Arc<str>, key: &'u Arc<str>) -> Result<(), No<Wrote, S::Stop>> {
+        if !once(&mut self.said.acts, (who, key)) || self.sight.acted((who, key))? {
+            let (caller, key) = (who.clone(), key.clone());
+            return Err(No::Said(Wrote::Lost(Guard::Unacted { caller, key })));
+        }
+        Ok(())
+    }
+
+    fn propose(&mut self, id: Id) -> Result<(), No<Wrote, S::Stop>> {
+        if !once(&mut self.said.proposals, id) || self.sight.stand(id)?.is_some() {
+            return Err(unknown("CONTRADICTION", "the approval's id is taken"));
+        }
+        Ok(())
+    }
+
+    /// A decision of what waits; with one person alone the unit that proposes it decides it.
+    fn decide(&mut self, id: Id) -> Result<(), No<Wrote, S::Stop>> {
+        let own = self.said.proposals.contains(&id);
+        let waits = own || self.sight.stand(id)? == Some(Stand::Pending);
+        if !once(&mut self.said.decisions, id) || !waits {
+            return Err(No::Said(Wrote::Lost(Guard::Pending(id))));
+        }
+        Ok(())
+    }
+
+    /// Changes both rows of a count.
+    fn count(
+        &mut self,
+        count: &Count,
+        change: impl Fn(Spent, Amount) -> Spent,
+    ) -> Result<(), S::Stop> {
+        let Count { user, day, asset, amount } = *count;
+        for (asset, amount) in [(ALL, Amount::ZERO), (asset, amount)] {
+            let spend = (day, user, asset);
+            let days = &mut self.plan.days;
+            if let Some((_, spent)) = days.iter_mut().find(|(other, _)| *other == spend) {
+                *spent = change(*spent, amount);
+            } else {
+                days.push((spend, change(self.sight.spent(spend)?, amount)));
+            }
+        }
+        Ok(())
+    }
+}
