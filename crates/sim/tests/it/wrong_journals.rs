@@ -113,6 +113,7 @@ fn each_guard_that_is_forgotten_turns_its_check_red() {
     red(unguarded!(Guard::Resource { .. }), "a_resource_has_a_version");
     red(unguarded!(Guard::Attempt { .. }), "an_attempt_has_a_version");
     red(unguarded!(Guard::NotHalted), "a_fork_after_a_lost_guard_is_not_decided");
+    red(|unit| unit.guards.dedup(), "guards_of_one_unit_count_together");
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl State {
                     }
                     let guard =
                         bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
-                    if let Some(guard) = guard.filter(|guard| !self.holds(guard)) {
+                    if let Some(guard) = guard.filter(|guard| !self.holds(&[], guard)) {
                         return Some(Wrote::Lost(guard));
                     }
                 }

@@ -36,8 +36,10 @@ impl State {
     }
 
     fn unit(&mut self, worker: WorkerId, digest: &mut UnitDigest, unit: Unit, at: Millis) -> Wrote {
-        if let Some(guard) = unit.guards.iter().find(|guard| !self.holds(guard)) {
-            return Wrote::Lost(guard.clone());
+        for (n, guard) in unit.guards.iter().enumerate() {
+            if !self.holds(unit.guards.get(..n).unwrap_or_default(), guard) {
+                return Wrote::Lost(guard.clone());
+            }
         }
         let mut undo = Vec::new();
         let decided = self.decide(unit.then, &mut undo).map_err(Wrote::Unknown);
@@ -70,7 +72,8 @@ impl State {
         Wrote::Written(Written { at, serial, fork })
     }
 
-    pub(super) fn holds(&self, guard: &Guard) -> bool {
+    /// True where the guard holds, over what those before it in its unit take.
+    pub(super) fn holds(&self, before: &[Guard], guard: &Guard) -> bool {
         match guard {
             Guard::Fresh(id) => {
                 !self.transfers.contains_key(id) && self.horizon.is_none_or(|h| *id > h)
@@ -88,7 +91,9 @@ impl State {
             Guard::Resource { name, version } => {
                 self.resources.get(name).map_or(0, |r| r.0) == *version
             }
-            Guard::Inbox { consumer, event } => !self.inbox.contains(&(*consumer, *event)),
+            Guard::Inbox { consumer, event } => {
+                !self.inbox.contains(&(*consumer, *event)) && !before.contains(guard)
+            }
             Guard::NotHalted => self.halted.is_none(),
             Guard::Incarnation { ledger, known } => {
                 let who = |known: &Known| (known.identity, known.incarnation);
@@ -97,7 +102,12 @@ impl State {
             }
             Guard::Owner { ledger, epoch } => self.epoch(*ledger) == *epoch,
             Guard::AtMost { name, n, limit } => {
-                let sum = self.counters.get(name).copied().unwrap_or(0).checked_add(*n);
+                let added = before.iter().filter_map(|guard| {
+                    let Guard::AtMost { name: other, n, .. } = guard else { return None };
+                    (other == name).then_some(*n)
+                });
+                let sum = self.counters.get(name).copied().unwrap_or(0);
+                let sum = added.chain([*n]).try_fold(sum, u128::checked_add);
                 sum.is_some_and(|sum| sum <= *limit)
             }
             Guard::DayCount { user, day, most } => {

@@ -20,6 +20,7 @@ checks! {
     an_attempt_has_a_version,
     the_first_failing_guard_is_named,
     a_crowd_passes_a_limit_one_by_one,
+    guards_of_one_unit_count_together,
 }
 
 async fn fresh_means_an_id_that_never_was(b: &mut Bench) {
@@ -212,4 +213,16 @@ async fn a_crowd_passes_a_limit_one_by_one(b: &mut Bench) {
     let written = wrote.iter().flatten().filter(|w| matches!(w, Wrote::Written(_))).count();
     b.same("those that passed", &(wrote.len(), written), &(40, 10));
     b.loses("one more", at_most("crowd", 1, 10)).await;
+}
+
+async fn guards_of_one_unit_count_together(b: &mut Bench) {
+    let twice = |guard: Guard| Unit { guards: vec![guard.clone(), guard], then: Then::default() };
+    let six = at_most("a", 6, 10);
+    b.lost("two that pass the limit together", twice(six.clone()), six).await;
+    b.written("two within it", twice(at_most("a", 4, 10))).await;
+    b.loses("more than they left", at_most("a", 3, 10)).await;
+    b.wins("what they left", at_most("a", 2, 10)).await;
+    let event = Guard::Inbox { consumer: "x", event: 7 };
+    b.lost("an event twice", twice(event.clone()), event.clone()).await;
+    b.wins("it was not consumed", event).await;
 }
