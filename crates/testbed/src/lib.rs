@@ -4,6 +4,7 @@
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
 
+mod base;
 mod clock;
 mod database;
 mod process;
@@ -12,6 +13,7 @@ mod proxy;
 mod server;
 mod url;
 
+pub use base::{Base, Recovery};
 pub use database::Database;
 pub use proxy::{Proxy, Seen, Strike};
 pub use server::{GIVEN, Options, Server};

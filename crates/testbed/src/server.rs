@@ -4,7 +4,7 @@
 //! removes its folder when this process is gone, however that came about.
 
 use crate::programs::{Programs, run};
-use crate::{Database, Outcome, clock, process, url};
+use crate::{Base, Database, Outcome, Recovery, clock, process, url};
 use std::fs::File;
 use std::io::Write;
 use std::net::TcpListener;
@@ -65,6 +65,8 @@ struct Own {
     folder: TempDir,
     port: u16,
     watch: Option<Child>,
+    /// How many copies lie beside its data.
+    copies: u32,
 }
 
 impl Server {
@@ -107,7 +109,7 @@ impl Server {
         let port = free_port()?;
         configure(&data, port, options)?;
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        let mut own = Own { programs, folder, port, watch: None };
+        let mut own = Own { programs, folder, port, watch: None, copies: 0 };
         own.run()?;
         Ok(Self { url, own: Some(own) })
     }
@@ -200,6 +202,32 @@ impl Server {
         own.run()
     }
 
+    /// Copies its data while it runs.
+    ///
+    /// # Errors
+    /// It was given, or the copy fails.
+    pub fn base_backup(&mut self) -> Outcome<Base> {
+        let url = self.url.clone();
+        let own = self.ours_mut()?;
+        let to = own.beside("base");
+        Base::taken(&own.programs, &url, to)
+    }
+
+    /// Runs on a copy from now on, at the same port; where it runs still it is killed first.
+    ///
+    /// # Errors
+    /// It was given, or does not start on it.
+    pub fn restore(&mut self, base: &Base, how: &Recovery) -> Outcome {
+        let own = self.ours_mut()?;
+        if own.pid().is_some() {
+            own.kill9()?;
+        }
+        let (data, old) = (own.data(), own.beside("old"));
+        std::fs::rename(&data, &old).map_err(|fault| format!("{}: {fault}", data.display()))?;
+        base.put_back(&own.programs, &data, &old, how)?;
+        own.run()
+    }
+
     fn ours(&self) -> Outcome<&Own> {
         self.own.as_ref().ok_or_else(|| not_ours(&self.url))
     }
@@ -216,6 +244,12 @@ fn not_ours(url: &str) -> String {
 impl Own {
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// A name that nothing beside the data has.
+    fn beside(&mut self, what: &str) -> PathBuf {
+        self.copies += 1;
+        self.folder.path().join(format!("{what}-{}", self.copies))
     }
 
     fn log(&self) -> PathBuf {

@@ -1,6 +1,8 @@
 //! The testbed on a real server: what other tests lean on.
 
 #[cfg(test)]
+mod base;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod server;
