@@ -103,7 +103,7 @@ impl House {
             clock: Arc::clone(&ground.clock),
             meter,
             worker: ground.worker,
-            fatal: Arc::clone(&fatal),
+            fatal: exit::elsewhere(),
         };
         let store = stores::postgres(config, needs).await?;
         Self::furnished(ground, (store, None), (dir, &config.ledgers), fatal).await

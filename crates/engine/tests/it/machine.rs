@@ -4,7 +4,7 @@ use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::spawn::{Spawn, Task};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
@@ -78,9 +78,17 @@ impl Rng for Chance {
 
 /// The tasks of one life of the engine.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<Vec<JoinHandle<()>>>);
+pub(crate) struct Tasks(Mutex<Vec<JoinHandle<()>>>, AtomicBool);
 
 impl Tasks {
+    /// Stops them all without a wait, as the end of a process from within does; none begins after it.
+    pub(crate) fn end(&self) {
+        self.1.store(true, Ordering::SeqCst);
+        for task in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            task.abort();
+        }
+    }
+
     /// Stops them all where they stand, as a kill does, and waits until they are gone.
     pub(crate) async fn kill(&self) {
         loop {
@@ -103,6 +111,9 @@ impl Spawn for Tasks {
     #[expect(clippy::disallowed_methods, reason = "this is Spawn")]
     fn spawn(&self, _: Task, future: Fut<'static, ()>) {
         let task = tokio::spawn(future);
+        if self.1.load(Ordering::SeqCst) {
+            task.abort();
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 }

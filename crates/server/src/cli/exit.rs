@@ -55,6 +55,15 @@ pub(crate) fn fatal(exit: Exit) -> Fatal {
     })
 }
 
+/// Ends the process on the spot: its database is another one, and the next start finds out what that
+/// means.
+pub(crate) fn elsewhere() -> Fatal {
+    Arc::new(|what| {
+        tracing::error!("{what}");
+        std::process::exit(Exit::TempFail.code());
+    })
+}
+
 /// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]

@@ -2,6 +2,7 @@
 
 use super::due::Given;
 use super::fault::{Fault, whole};
+use super::origin::Past;
 use super::session::{self, Use};
 use super::text::int;
 use super::watch::Watch;
@@ -33,8 +34,8 @@ impl Desk {
     ///
     /// # Errors
     /// The settings name nothing that could be a database.
-    pub(crate) fn new(options: &Options) -> Result<Self, OpenError> {
-        let pool = |what| session::pool(&options.database, what).map_err(OpenError::Settings);
+    pub(crate) fn new(options: &Options, past: &Arc<Past>) -> Result<Self, OpenError> {
+        let pool = |what| session::pool(&options.database, what, past).map_err(OpenError::Settings);
         Ok(Self {
             questions: pool(Use::Questions)?,
             searches: pool(Use::Searches)?,
@@ -101,10 +102,11 @@ impl Desk {
 async fn taken(pool: &Pool) -> Result<Client, Cause> {
     pool.get().await.map_err(|fault| match fault {
         PoolError::Backend(fault) => Cause::because("STORE_CUT", whole(&fault)),
-        other @ (PoolError::Timeout(_)
-        | PoolError::Closed
-        | PoolError::NoRuntimeSpecified
-        | PoolError::PostCreateHook(_)) => Cause::because("STORE_BUSY", other.to_string()),
+        // a connection whose settings were refused, or that leads to another database
+        PoolError::PostCreateHook(fault) => Cause::because("STORE_CUT", fault.to_string()),
+        other @ (PoolError::Timeout(_) | PoolError::Closed | PoolError::NoRuntimeSpecified) => {
+            Cause::because("STORE_BUSY", other.to_string())
+        }
     })
 }
 

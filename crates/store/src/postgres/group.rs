@@ -123,6 +123,9 @@ impl Lane {
         let (n, at, seq) = self.after(&board.numbers, !board.changes.entries.is_empty(), board.at);
         (self.n, self.at, self.seq) = (super::text::uint(n), board.at, super::text::uint(seq));
         debug_assert_eq!(at, int(board.at), "a lane's time is its last write's");
+        if !board.changes.entries.is_empty() {
+            self.noted(self.n, self.at);
+        }
         self.written(board.at);
     }
 }

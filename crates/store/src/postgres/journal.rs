@@ -3,6 +3,7 @@
 use super::ask::Desk;
 use super::funding::Funding;
 use super::migrate::{self, State};
+use super::origin::Past;
 use super::queue::Queue;
 use super::work::{Solo, Try};
 use super::{OpenError, Options, safe};
@@ -13,6 +14,7 @@ use kernel::people::{About, Acted, Approval, Day, OpenCase, Spent, Stand};
 use kernel::ports::Fut;
 use kernel::ports::audit::{Audit, Trail};
 use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
+use kernel::ports::ledger::Identity;
 use kernel::ports::office::{CaseFile, CaseRow, Delivery, Office, Search, Stat, Tells};
 use kernel::record::Record;
 use kernel::unit::{Operation, Unit, Wrote};
@@ -24,6 +26,7 @@ pub struct Postgres {
     desk: Arc<Desk>,
     queue: Arc<Queue>,
     funding: Arc<Funding>,
+    identity: Identity,
 }
 
 impl Postgres {
@@ -39,15 +42,21 @@ impl Postgres {
             State::Behind(missing) => return Err(OpenError::Shape(behind(&missing))),
             State::Foreign(what) => return Err(OpenError::Shape(what)),
         }
-        let desk = Arc::new(Desk::new(&options)?);
+        let past = Arc::new(Past::new(options.fatal.clone()));
+        let desk = Arc::new(Desk::new(&options, &past)?);
         let identity = desk.begin().await?;
-        let queue = Arc::new(Queue::open(&options).await?);
+        let queue = Arc::new(Queue::open(&options, past).await?);
         let funding = Arc::new(Funding::new(desk.clone(), queue.clone(), identity));
-        Ok(Arc::new(Self { desk, queue, funding }))
+        Ok(Arc::new(Self { desk, queue, funding, identity }))
     }
 
     pub(super) fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    /// Who it is, drawn once.
+    pub const fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// The Funding ledger, which is enlisted in this journal.

@@ -2,14 +2,14 @@
 
 use super::board::Numbers;
 use super::fault::{Fault, whole};
-use super::origin::{Origin, origin};
+use super::origin::Past;
 use super::session::{Database, connect};
 use super::text::{int, uint};
 use super::{OpenError, Time};
 use kernel::ids::Millis;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_postgres::{Client, Statement};
 
@@ -36,12 +36,8 @@ pub(crate) struct Shared {
     pub(crate) time: Time,
     /// When this process wrote last.
     pub(crate) written: AtomicU64,
-    /// The database that this process works on, once it is connected.
-    pub(crate) origin: OnceLock<Origin>,
-    /// How far its durable log reached when this process looked last.
-    pub(crate) reached: AtomicU64,
-    /// Ends the process: what it knows was never in this database.
-    pub(crate) fatal: Arc<dyn Fn(String) + Send + Sync>,
+    /// The database that this process works on.
+    pub(crate) past: Arc<Past>,
 }
 
 impl Lane {
@@ -53,10 +49,7 @@ impl Lane {
         let client = connect(&shared.database, "portage: writer", lock).await?;
         let unreachable =
             |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
-        if let Err(why) = shared.same(&origin(&client).await.map_err(unreachable)?) {
-            (shared.fatal)(why.clone());
-            return Err(OpenError::Unsafe(why));
-        }
+        shared.past.look(&client).await.map_err(OpenError::Unreachable)?;
         let mut lane = 0;
         let sql = "SELECT pg_try_advisory_lock($1, $2)";
         loop {
@@ -92,7 +85,12 @@ impl Lane {
 
     /// The database's durable log reaches so far.
     pub(crate) fn reached(&self, lsn: u64) {
-        self.shared.reached.fetch_max(lsn, Ordering::AcqRel);
+        self.shared.past.reached(lsn);
+    }
+
+    /// This row of `audit_units` is durable.
+    pub(crate) fn noted(&self, n: u64, at: Millis) {
+        self.shared.past.wrote(self.lane, n, at);
     }
 
     /// When any lane wrote last.

@@ -2,6 +2,7 @@
 
 use super::batches::Batches;
 use super::lane::Shared;
+use super::origin::Past;
 use super::recall::Recall;
 use super::session::beside;
 use super::text;
@@ -13,8 +14,8 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::unit::{Op, Unit, Wrote};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,14 +47,12 @@ impl Queue {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(crate) async fn open(options: &Options) -> Result<Self, OpenError> {
+    pub(crate) async fn open(options: &Options, past: Arc<Past>) -> Result<Self, OpenError> {
         let shared = Arc::new(Shared {
             database: options.database.clone(),
             time: options.time.clone(),
             written: AtomicU64::new(0),
-            origin: OnceLock::new(),
-            reached: AtomicU64::new(0),
-            fatal: options.fatal.clone(),
+            past,
         });
         let waiting = Arc::new(Waiting::default());
         let writers = Arc::new(Writers {

@@ -2,8 +2,10 @@
 
 use super::OpenError;
 use super::fault::whole;
+use super::origin::Past;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use rustls::ClientConfig;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, NoTls};
@@ -178,13 +180,17 @@ impl Use {
 ///
 /// # Errors
 /// The URL, or a limit, is none.
-pub(crate) fn pool(database: &Database, what: Use) -> Result<Pool, String> {
+pub(crate) fn pool(database: &Database, what: Use, past: &Arc<Past>) -> Result<Pool, String> {
     let config = config(database, what.name())?;
     let kept = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let set = format!("{}; {}", settings(database, database.lock), what.settings());
+    let past = past.clone();
     let ready = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
-        let set = set.clone();
-        Box::pin(async move { client.batch_execute(&set).await.map_err(HookError::Backend) })
+        let (set, past) = (set.clone(), past.clone());
+        Box::pin(async move {
+            client.batch_execute(&set).await.map_err(HookError::Backend)?;
+            past.look(client).await.map_err(HookError::message)
+        })
     });
     let manager = if plain(&config) {
         Manager::from_config(config, NoTls, kept)

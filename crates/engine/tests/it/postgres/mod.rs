@@ -2,6 +2,8 @@
 //! people's connections.
 
 mod commits;
+mod failover;
+mod kills;
 mod locks;
 mod server;
 mod site;

@@ -14,7 +14,7 @@ use kernel::ports::meter::NoMeter;
 use kernel::record::Binding;
 use kernel::retry::Backoff;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::postgres::{self, Options, Postgres, Time};
 use tempfile::TempDir;
@@ -28,8 +28,12 @@ pub(crate) struct Worker {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<Postgres>,
     tasks: Arc<Tasks>,
+    fate: Fate,
     url: String,
 }
+
+/// Why a process ended itself, once it did.
+pub(crate) type Fate = Arc<OnceLock<String>>;
 
 impl Worker {
     /// Ends where it stands, without a word to anybody.
@@ -38,6 +42,9 @@ impl Worker {
     }
 }
 
+/// What ends a process.
+type Fatal = Arc<dyn Fn(String) + Send + Sync>;
+
 /// See the module.
 pub(crate) struct Site {
     pub(crate) server: Server,
@@ -45,7 +52,9 @@ pub(crate) struct Site {
     pub(crate) proxy: Proxy,
     pub(crate) way: Arc<Way>,
     pub(crate) settings: Settings,
-    _dir: TempDir,
+    /// Whether each worker owns the core, which then runs in its process.
+    pub(crate) owned: bool,
+    dir: TempDir,
 }
 
 /// Quick, and a person is asked soon.
@@ -93,8 +102,8 @@ impl Site {
         let proxy = Proxy::start(&server.address().expect("an address")).expect("a proxy");
         let dir = tempfile::tempdir().expect("a folder");
         let way = Way::to(spot_at(&dir.path().join("spot")).await);
-        let site = Self { server, database: base, proxy, way, settings, _dir: dir };
-        let store = site.store(WorkerId(1)).await;
+        let site = Self { server, database: base, proxy, way, settings, owned: false, dir };
+        let store = site.store(WorkerId(1), Arc::new(|what| panic!("it gave up: {what}"))).await;
         for user in 1..10 {
             let movement = External {
                 direction: Direction::In,
@@ -112,7 +121,7 @@ impl Site {
     }
 
     /// A store of its own on the database, through the proxy.
-    async fn store(&self, worker: WorkerId) -> Arc<Postgres> {
+    async fn store(&self, worker: WorkerId, fatal: Fatal) -> Arc<Postgres> {
         let url = self.database.through(&self.proxy).expect("an address");
         let options = Options {
             database: database(url),
@@ -121,7 +130,7 @@ impl Site {
             time: Time::Database,
             clock: Arc::new(HandClock::new()),
             meter: Arc::new(NoMeter),
-            fatal: Arc::new(|what| panic!("the store gave up: {what}")),
+            fatal,
         };
         Postgres::open(options).await.expect("the store opens")
     }
@@ -134,8 +143,16 @@ impl Site {
     /// Begins a worker with other settings.
     pub(crate) async fn tuned(&self, settings: Settings) -> Worker {
         let worker = WorkerId(Chance.next());
-        let store = self.store(worker).await;
-        let tasks: Arc<Tasks> = Arc::default();
+        let (tasks, fate): (Arc<Tasks>, Fate) = Default::default();
+        let (told, dying) = (fate.clone(), tasks.clone());
+        let fatal: Fatal = Arc::new(move |what| {
+            eprintln!("a process ended itself: {what}");
+            // the first reason counts
+            let _told = told.set(what);
+            dying.end();
+        });
+        let store = self.store(worker, fatal.clone()).await;
+        let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
             flows: Arc::new(flows::registry()),
             journal: store.clone(),
@@ -146,11 +163,18 @@ impl Site {
             meter: Arc::new(Gauges::default()),
             settings,
             worker,
-            cores: Vec::new(),
-            retire: Arc::new(|what| panic!("{what}")),
+            cores,
+            retire: fatal,
         });
         let url = self.database.url().to_owned();
-        Worker { engine: engine.await.expect("the engine starts"), store, tasks, url }
+        let engine = engine.await.expect("the engine starts");
+        Worker { engine, store, tasks, fate, url }
+    }
+
+    /// Closes the Spot core and opens its folder again: what a new process does.
+    pub(crate) async fn reopen_spot(&self) {
+        self.way.lead(None);
+        self.way.lead(Some(spot_at(&self.dir.path().join("spot")).await));
     }
 
     /// Spot refuses what comes to a user from now on.
@@ -228,6 +252,33 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("no answer: {last:?}")
+    }
+
+    /// Why it ended itself, where it did.
+    pub(crate) fn gave_up(&self) -> Option<&str> {
+        self.fate.get().map(String::as_str)
+    }
+
+    /// Waits until it ended itself; why.
+    pub(crate) async fn ended(&self) -> String {
+        for _ in 0..1_000 {
+            if let Some(why) = self.fate.get() {
+                return why.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it goes on")
+    }
+
+    /// Waits until all money is halted; why.
+    pub(crate) async fn halted(&self) -> Arc<str> {
+        for _ in 0..1_000 {
+            if let Some(reason) = self.engine.halted() {
+                return reason;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no HALT\n{}", self.facts())
     }
 
     /// Asks once.

@@ -1,0 +1,67 @@
+//! A hundred plain kills of PostgreSQL and of the process, under work and with lost replies: nobody
+//! is called, everything ends, and nothing happens twice.
+
+use super::site::{Site, WAYS, Worker, quick};
+use crate::house::{FUNDING, GIVEN};
+use crate::way::Mood;
+use kernel::ids::{Id, LedgerId};
+use testbed::Strike;
+
+/// So many.
+const KILLS: usize = 100;
+
+/// What a client asked for; the number where it was told.
+type Asked = (LedgerId, String, Option<Id>);
+
+/// Transfers whose answers at Spot, and whose writes' answers, are lost.
+async fn hindered(site: &Site, worker: &Worker, round: usize, asked: &mut Vec<Asked>) {
+    site.way.mood(Mood::LoseReplies);
+    for (n, from) in WAYS.into_iter().enumerate() {
+        if round % 3 == n {
+            site.proxy.strike(&[Strike::ReplyLost]);
+        }
+        let key = format!("{round}-{}", from.name());
+        let told = worker.create(from, 1, &key, 3).await;
+        asked.push((from, key, told.ok().map(|accepted| accepted.record.id)));
+    }
+}
+
+/// Turns red where an operation that nobody has a receipt of halts the next start instead of being
+/// matched, where a plain crash of PostgreSQL is taken for another database, and where anything is
+/// called under another key after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
+    let mut settings = quick(true);
+    (settings.open_timeout_ms, settings.sync_timeout_ms) = (100, 10);
+    let mut site = Site::open(settings).await;
+    site.owned = true;
+    let mut worker = site.worker().await;
+    let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
+    worker.reaches(first, "COMMITTED").await;
+    let mut asked = Vec::new();
+    for round in 0..KILLS {
+        hindered(&site, &worker, round, &mut asked).await;
+        if round % 2 == 0 {
+            site.server.kill9().expect("it is killed");
+            site.server.restart().expect("it comes back");
+            site.way.mood(Mood::Fair);
+        } else {
+            worker.kill().await;
+            site.way.mood(Mood::Fair);
+            site.reopen_spot().await;
+            worker = site.worker().await;
+        }
+        assert_eq!(worker.engine.halted(), None, "after kill {round}");
+    }
+    for (from, key, told) in &asked {
+        let id = worker.keyed(*from, 1, key, 3).await;
+        assert!(told.is_none_or(|told| told == id), "{key} was acknowledged as another transfer");
+    }
+    site.until("SELECT count(*) FROM transfers", &(asked.len() + 1).to_string()).await;
+    site.adds_up(&worker).await;
+    // as much went there as came back
+    let left = site.sql("SELECT sum(available) FROM balances_tb WHERE user_id = 1");
+    assert_eq!(left, (GIVEN - 10_000).to_string());
+    assert_eq!(site.sql("SELECT count(*) FROM cases WHERE severity = 'CRITICAL'"), "0");
+    worker.kill().await;
+}
