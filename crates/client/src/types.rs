@@ -393,6 +393,10 @@ pub struct BackupMade {
     pub transfers: u64,
     /// Spot's highest operation in it; none where Spot is elsewhere.
     pub spot: Option<u64>,
+    /// To where the database's log belongs to it: `recovery_target_lsn`; none where the journal is in
+    /// it.
+    #[serde(default)]
+    pub lsn: Option<String>,
     /// How many bytes it has.
     pub bytes: u64,
     /// How long calls at Spot waited, in microseconds.

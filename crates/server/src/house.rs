@@ -1,7 +1,7 @@
 //! Opens what a data folder holds: the journal with its Funding ledger, and the Spot core beside.
 
 use crate::auth::key;
-use crate::backup::{Desk, Source};
+use crate::backup::{Desk, Kept, MANIFEST, Source};
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
 use crate::metrics::Metrics;
@@ -55,8 +55,7 @@ pub struct House {
     /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
     worker: WorkerId,
-    /// The store, where it is in the folder.
-    embedded: Option<Arc<Embedded>>,
+    kept: Kept,
     dir: PathBuf,
 }
 
@@ -96,6 +95,14 @@ impl House {
             );
             return Err(Fault::new(Exit::Config, what));
         }
+        if dir.join(MANIFEST).is_file() {
+            // the database beside it would not be halted
+            let what = format!(
+                "{}: this is a backup: `portage restore` makes a data folder of it",
+                dir.display()
+            );
+            return Err(Fault::new(Exit::Config, what));
+        }
         made(dir)?;
         let ground = Ground::new();
         let needs = stores::Needs {
@@ -106,7 +113,8 @@ impl House {
             fatal: exit::elsewhere(),
         };
         let store = stores::postgres(config, needs).await?;
-        Self::furnished(ground, (store, None), (dir, &config.ledgers), fatal).await
+        let kept = Kept::Database(Arc::clone(&store));
+        Self::furnished(ground, (store, kept), (dir, &config.ledgers), fatal).await
     }
 
     /// Opens the folder, or makes a new one. It is locked until the process ends.
@@ -132,14 +140,14 @@ impl House {
             max_bytes: None,
         };
         let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
-        let embedded = Some(Arc::clone(&store));
-        Self::furnished(ground, (store, embedded), (dir, settings), fatal).await
+        let kept = Kept::Folder(Arc::clone(&store));
+        Self::furnished(ground, (store, kept), (dir, settings), fatal).await
     }
 
     /// The ledgers beside an open store.
     async fn furnished(
         ground: Ground,
-        (store, embedded): (Arc<dyn Store>, Option<Arc<Embedded>>),
+        (store, kept): (Arc<dyn Store>, Kept),
         (dir, settings): (&Path, &Ledgers),
         fatal: Fatal,
     ) -> Result<Self, Fault> {
@@ -165,7 +173,7 @@ impl House {
         ledgers.extend(remote(settings, &symbols)?);
         let dir = dir.to_owned();
         let spot = own;
-        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, embedded, dir })
+        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, kept, dir })
     }
 
     /// Starts the engine in it.
@@ -203,7 +211,7 @@ impl House {
     /// The cores in this process that another one could open over the same journal. In a folder its
     /// lock says whose they are.
     fn cores(&self) -> Vec<LedgerId> {
-        let shared = self.embedded.is_none() && self.spot.is_some();
+        let shared = matches!(self.kept, Kept::Database(_)) && self.spot.is_some();
         shared.then_some(LedgerId::SPOT).into_iter().collect()
     }
 
@@ -212,9 +220,9 @@ impl House {
     /// # Errors
     /// The disk's; the next start does it then.
     pub async fn rest(&self) -> io::Result<()> {
-        match &self.embedded {
-            Some(store) => store.rest().await,
-            None => Ok(()),
+        match &self.kept {
+            Kept::Folder(store) => store.rest().await,
+            Kept::Database(_) => Ok(()),
         }
     }
 
@@ -267,8 +275,8 @@ impl House {
 
     /// What a backup is made of.
     pub fn source(&self) -> Source {
-        let (store, spot) = (self.embedded.clone(), self.spot.clone());
-        Source { store, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
+        let (kept, spot) = (self.kept.clone(), self.spot.clone());
+        Source { kept, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
     }
 
     /// Where the server's backups go.

@@ -34,7 +34,7 @@ impl Base {
         Ok(Self(to))
     }
 
-    /// Puts the copy where the data was, which is at `old` now.
+    /// Puts the copy where the data was; what was copied is at `old` now, with its log.
     pub(crate) fn put_back(
         &self,
         programs: &Programs,

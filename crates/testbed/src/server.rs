@@ -67,6 +67,8 @@ struct Own {
     watch: Option<Child>,
     /// How many copies lie beside its data.
     copies: u32,
+    /// Where the data went that was copied last, with its log.
+    copied: Option<PathBuf>,
 }
 
 impl Server {
@@ -109,7 +111,7 @@ impl Server {
         let port = free_port()?;
         configure(&data, port, options)?;
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        let mut own = Own { programs, folder, port, watch: None, copies: 0 };
+        let mut own = Own { programs, folder, port, watch: None, copies: 0, copied: None };
         own.run()?;
         Ok(Self { url, own: Some(own) })
     }
@@ -210,6 +212,7 @@ impl Server {
         let url = self.url.clone();
         let own = self.ours_mut()?;
         let to = own.beside("base");
+        own.copied = None;
         Base::taken(&own.programs, &url, to)
     }
 
@@ -224,7 +227,8 @@ impl Server {
         }
         let (data, old) = (own.data(), own.beside("old"));
         std::fs::rename(&data, &old).map_err(|fault| format!("{}: {fault}", data.display()))?;
-        base.put_back(&own.programs, &data, &old, how)?;
+        let log = own.copied.get_or_insert(old).clone();
+        base.put_back(&own.programs, &data, &log, how)?;
         own.run()
     }
 

@@ -37,17 +37,24 @@ impl Room {
     }
 }
 
+/// # Errors
+/// `to` is there and not empty.
+pub(super) fn free(to: &Path) -> Result<(), Error> {
+    let taken = match fs::read_dir(to) {
+        Ok(mut inside) => inside.next().is_some(),
+        Err(fault) => fault.kind() != io::ErrorKind::NotFound,
+    };
+    if taken { Err(Error::Exists(to.to_owned())) } else { Ok(()) }
+}
+
 /// Makes the folder beside `to` in which it comes into being; what an earlier attempt left there
 /// goes.
 ///
 /// # Errors
 /// `to` is there and not empty; the disk's.
 pub(super) fn aside(to: &Path) -> Result<PathBuf, Error> {
-    let taken = match fs::read_dir(to) {
-        Ok(mut inside) => inside.next().is_some(),
-        Err(fault) => fault.kind() != io::ErrorKind::NotFound,
-    };
-    let (Some(parent), Some(name), false) = (to.parent(), to.file_name(), taken) else {
+    free(to)?;
+    let (Some(parent), Some(name)) = (to.parent(), to.file_name()) else {
         return Err(Error::Exists(to.to_owned()));
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };

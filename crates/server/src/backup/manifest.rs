@@ -8,9 +8,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use store::postgres::Point;
 
 /// The manifest's name in a backup.
-pub(super) const FILE: &str = "backup.json";
+pub(crate) const FILE: &str = "backup.json";
 /// The form that this release writes and reads.
 pub(super) const FORMAT: u32 = 1;
 
@@ -31,6 +32,10 @@ pub struct Manifest {
     pub last_written: String,
     /// Spot's part of the same instant; none where Spot was elsewhere.
     pub spot: Option<SpotPoint>,
+    /// The place in the log of the journal's database that belongs to it; none where the journal is
+    /// in the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabasePoint>,
     /// The last seal of the audit: `NUMBER:ROOT:MAC`.
     pub seal: Option<String>,
     /// Every file.
@@ -54,6 +59,28 @@ impl SpotPoint {
             identity: format!("{:032x}", known.identity.0),
             incarnation: format!("{:032x}", known.incarnation.0),
             highest: known.highest,
+        }
+    }
+}
+
+/// Where the log of the journal's database was while Spot stood still. The database is recovered to
+/// this place, and without what begins behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabasePoint {
+    /// Which cluster, as `pg_controldata` says it.
+    pub system_identifier: String,
+    /// Which of its histories, as the names of its log's files begin.
+    pub timeline: String,
+    /// For `recovery_target_lsn`, with `recovery_target_inclusive = off`.
+    pub lsn: String,
+}
+
+impl DatabasePoint {
+    pub(super) fn of(point: &Point) -> Self {
+        Self {
+            system_identifier: point.system.to_string(),
+            timeline: point.timeline.clone(),
+            lsn: point.lsn.to_string(),
         }
     }
 }

@@ -4,23 +4,32 @@
 //! a read transaction of the journal begins. At that moment every operation of Spot has its claim in
 //! the journal, and every receipt in the journal is an operation of Spot; what is on its way stands
 //! as after a crash. Everything is copied afterwards, beside the work.
+//!
+//! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot stands still its log is
+//! asked how far it reaches: the database, recovered to there, and this copy of Spot are one instant.
 
 mod desk;
 mod files;
 mod manifest;
+mod pair;
 mod restore;
 
 pub use self::desk::Desk;
-pub use self::manifest::{FileRow, Manifest, SpotPoint, verified};
-pub use self::restore::{moved, restored};
+pub(crate) use self::manifest::FILE as MANIFEST;
+pub use self::manifest::{DatabasePoint, FileRow, Manifest, SpotPoint, verified};
+pub use self::pair::paired;
+pub use self::restore::{moved, restored, whole};
 
 use self::files::Room;
 use crate::auth::key;
 use crate::house::SPOT;
 use crate::http::wire;
 use engine::audit::Said;
+use kernel::answer::Cause;
+use kernel::ids::LedgerId;
 use kernel::people::About;
 use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::Known;
 use kernel::unit::{Case, Put, Severity};
 use ledgers::spot::{Frozen, Spot};
@@ -30,16 +39,26 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::embedded::{Copying, Embedded, FILE, Point};
+use store::postgres::Postgres;
 
 /// The case that a restored folder begins with.
 const KIND: &str = "RESTORED";
+
+/// Where the journal is.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "connections have none")]
+pub enum Kept {
+    /// In the data folder.
+    Folder(Arc<Embedded>),
+    /// In PostgreSQL, whose own tools copy it.
+    Database(Arc<Postgres>),
+}
 
 /// What is copied.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Source {
     /// The journal.
-    /// `None`: it is in PostgreSQL, whose own tools copy it.
-    pub store: Option<Arc<Embedded>>,
+    pub kept: Kept,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
     /// The data folder.
@@ -54,12 +73,19 @@ pub enum Error {
     /// Something has that name already.
     #[error("{0}: is there already")]
     Exists(PathBuf),
-    /// The journal is not in the folder.
+    /// Nothing of the service is in this process.
     #[error(
-        "the journal is in PostgreSQL: copy it with `pg_basebackup` or its archive of the log, and \
-         the Spot folder after it"
+        "the journal is in PostgreSQL, and Spot is served elsewhere: nothing is here to be copied. \
+         Copy the database with its own tools; stop `portage spot serve` and run `portage backup` \
+         over its folder, with the same database.url"
     )]
     Elsewhere,
+    /// The database does not answer, or not as it must.
+    #[error("the database: {0}")]
+    Silent(Cause),
+    /// The database and the backup are not of one instant.
+    #[error("{0}")]
+    Apart(String),
     /// No room on the disk.
     #[error("no room for the backup: {0}")]
     Full(io::Error),
@@ -126,20 +152,70 @@ impl Source {
     }
 
     async fn into(&self, aside: &Path, most: Option<u64>) -> Result<(Manifest, u64), Error> {
-        let Some(store) = &self.store else { return Err(Error::Elsewhere) };
+        let store = match &self.kept {
+            Kept::Folder(store) => store,
+            Kept::Database(store) => return self.beside_database(store, aside, most).await,
+        };
         let copying = store.copying().map_err(Error::at(&self.dir))?;
         let instant = self.instant(copying).await.map_err(Error::at(&self.dir))?;
         let Instant { copying, spot, stood_still_us } = instant;
+        let manifest = self.copied(aside, move |copy| copy.all(copying, spot, Room::of(most)));
+        Ok((manifest.await?, stood_still_us))
+    }
+
+    /// Spot, and where the log of the journal's database was while it stood still.
+    async fn beside_database(
+        &self,
+        store: &Postgres,
+        aside: &Path,
+        most: Option<u64>,
+    ) -> Result<(Manifest, u64), Error> {
+        let spot = self.spot.as_ref().ok_or(Error::Elsewhere)?;
+        let standing = store.standing().await.map_err(Error::Silent)?;
+        let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+        if known.is_some_and(|(_, known)| known.identity != spot.known().identity) {
+            let what = "the Spot in this folder is not the one that the journal knows";
+            return Err(Error::Apart(what.to_owned()));
+        }
+        let pointing = store.pointing().await.map_err(Error::Silent)?;
+        let frozen = spot.freeze().await.map_err(Error::at(&self.dir))?;
+        let begun = self.clock.ticks();
+        let held = self.held(&frozen).map_err(Error::at(&self.dir))?;
+        let point = pointing.point().await.map_err(Error::Silent)?;
+        let known = frozen.known;
+        drop(frozen);
+        let stood_still_us = self.clock.ticks().saturating_sub(begun) / 1_000;
+        pointing.pass().await.map_err(Error::Silent)?;
+        let manifest = Manifest {
+            format: manifest::FORMAT,
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            at: wire::time(self.clock.now()),
+            journal: format!("{:032x}", point.identity.0),
+            transfers: point.transfers,
+            last_written: wire::time(point.at),
+            spot: Some(SpotPoint::of(known)),
+            database: Some(DatabasePoint::of(&point)),
+            seal: point.seal.as_ref().map(|seal| Said(seal).to_string()),
+            files: Vec::new(),
+        };
+        let manifest = self.copied(aside, move |copy| copy.outside(held, Room::of(most), manifest));
+        Ok((manifest.await?, stood_still_us))
+    }
+
+    /// Copies on a thread that may block.
+    async fn copied(
+        &self,
+        aside: &Path,
+        work: impl FnOnce(Copy<'_>) -> io::Result<Manifest> + Send + 'static,
+    ) -> Result<Manifest, Error> {
         let (aside, source) = (aside.to_owned(), self.dir.clone());
         let at = wire::time(self.clock.now());
         let copied = tokio::task::spawn_blocking(move || {
-            let copy = Copy { aside: &aside, source: &source, at };
-            copy.all(copying, spot, Room::of(most)).map_err(Error::at(&aside))
+            work(Copy { aside: &aside, source: &source, at }).map_err(Error::at(&aside))
         });
-        let manifest = copied.await.unwrap_or_else(|died| {
+        copied.await.unwrap_or_else(|died| {
             Err(Error::Io(self.dir.clone(), io::Error::other(died.to_string())))
-        })?;
-        Ok((manifest, stood_still_us))
+        })
     }
 
     /// Chooses the instant.
@@ -197,23 +273,9 @@ impl Copy<'_> {
         let mut rows = vec![files::row(FILE, &journal)?];
         room.take(rows.iter().map(|row| row.bytes).sum())?;
         if let Some((_, held)) = spot {
-            let folder = self.aside.join(SPOT);
-            DirBuilder::new().mode(0o700).create(&folder)?;
-            for Held { name, file, len } in held {
-                room.take(len)?;
-                rows.push(files::copy(file, len, &folder.join(&name), format!("{SPOT}/{name}"))?);
-            }
-            File::open(&folder)?.sync_all()?;
+            self.spot(held, &mut room, &mut rows)?;
         }
-        match File::open(self.source.join(key::AUDIT)) {
-            Ok(file) => {
-                let (len, to) = (file.metadata()?.len(), self.aside.join(key::AUDIT));
-                room.take(len)?;
-                rows.push(files::copy(file, len, &to, key::AUDIT.to_owned())?);
-            }
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
-            Err(fault) => return Err(fault),
-        }
+        self.key(&mut room, &mut rows)?;
         let manifest = Manifest {
             format: manifest::FORMAT,
             release: env!("CARGO_PKG_VERSION").to_owned(),
@@ -222,11 +284,46 @@ impl Copy<'_> {
             transfers: point.transfers,
             last_written: wire::time(point.at),
             spot: known.map(SpotPoint::of),
+            database: None,
             seal: point.seal.as_ref().map(|seal| Said(seal).to_string()),
             files: rows,
         };
         manifest.write(self.aside)?;
         Ok(manifest)
+    }
+
+    /// What is not in the journal's database.
+    fn outside(self, held: Vec<Held>, mut room: Room, about: Manifest) -> io::Result<Manifest> {
+        let mut files = Vec::new();
+        self.spot(held, &mut room, &mut files)?;
+        self.key(&mut room, &mut files)?;
+        let manifest = Manifest { files, ..about };
+        manifest.write(self.aside)?;
+        Ok(manifest)
+    }
+
+    fn spot(&self, held: Vec<Held>, room: &mut Room, rows: &mut Vec<FileRow>) -> io::Result<()> {
+        let folder = self.aside.join(SPOT);
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        for Held { name, file, len } in held {
+            room.take(len)?;
+            rows.push(files::copy(file, len, &folder.join(&name), format!("{SPOT}/{name}"))?);
+        }
+        File::open(&folder)?.sync_all()
+    }
+
+    /// The key of the seals, where the folder has one.
+    fn key(&self, room: &mut Room, rows: &mut Vec<FileRow>) -> io::Result<()> {
+        match File::open(self.source.join(key::AUDIT)) {
+            Ok(file) => {
+                let (len, to) = (file.metadata()?.len(), self.aside.join(key::AUDIT));
+                room.take(len)?;
+                rows.push(files::copy(file, len, &to, key::AUDIT.to_owned())?);
+                Ok(())
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 }
 
@@ -242,6 +339,11 @@ fn marks(at: &str, point: &Point, spot: Option<Known>) -> Vec<Put> {
         point.transfers,
         wire::time(point.at)
     );
+    halted(at, facts)
+}
+
+/// HALT, and the case that says why, over the one that a restore before may have left.
+fn halted(at: &str, facts: String) -> Vec<Put> {
     let case = Case {
         kind: KIND,
         severity: Severity::Critical,

@@ -12,12 +12,22 @@ use std::path::Path;
 /// # Errors
 /// It is not whole; the folder is taken; the disk's. Nothing is left behind then.
 pub fn restored(from: &Path, to: &Path) -> Result<Manifest, Error> {
+    let manifest = whole(from, to)?;
+    copy(from, &manifest, to, false)?;
+    Ok(manifest)
+}
+
+/// Reads a backup that could be restored into that folder; nothing is written yet.
+///
+/// # Errors
+/// It is not whole; the folder is taken; the disk's.
+pub fn whole(from: &Path, to: &Path) -> Result<Manifest, Error> {
     let (manifest, faults) = manifest::verified(from).map_err(Error::at(from))?;
     if !faults.is_empty() {
         let what = format!("the backup is not whole: {}", faults.join("; "));
         return Err(Error::at(from)(io::Error::new(io::ErrorKind::InvalidData, what)));
     }
-    copy(from, &manifest, to, false)?;
+    files::free(to)?;
     Ok(manifest)
 }
 

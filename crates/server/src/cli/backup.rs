@@ -6,8 +6,9 @@ use super::{Global, show, wait};
 use crate::auth::Scope;
 use crate::backup::{self, Error, Manifest, verified};
 use crate::config::Config;
-use crate::house::House;
+use crate::house::{House, SPOT};
 use crate::ports::{Fatal, SystemRng};
+use crate::stores;
 use kernel::ids::Id;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::meter::NoMeter;
@@ -20,7 +21,8 @@ use std::sync::Arc;
     portage backup --verify /mnt/backups/2026-11-21\n\n\
     Opens the data folder when no server holds it; else asks the server, which writes below its\n\
     backup.dir, and moves the backup from there to DIR. DIR must not exist, or be empty. A backup is\n\
-    as confidential as the data folder.")]
+    as confidential as the data folder. With database.url it copies Spot, and says to which place of\n\
+    its log the database belongs; that is copied by PostgreSQL's own tools.")]
 pub(super) struct Args {
     /// Where it is to be.
     #[arg(value_name = "DIR")]
@@ -40,7 +42,8 @@ pub(super) struct Args {
 #[command(after_help = "Example:\n  \
     portage restore /mnt/backups/2026-11-21 --data-dir ./portage-data\n\n\
     The data folder must not exist, or be empty. Its first start is halted, with a CRITICAL case\n\
-    RESTORED that names the point: no money moves until a person has compared it with the outside.")]
+    RESTORED that names the point: no money moves until a person has compared it with the outside.\n\
+    With database.url: recover the database first, to the place that the backup names.")]
 pub(super) struct RestoreArgs {
     /// The backup.
     #[arg(value_name = "DIR")]
@@ -54,6 +57,8 @@ fn fault(error: Error) -> Fault {
     let exit = match &error {
         Error::Exists(_) => Exit::CantCreate,
         Error::Elsewhere => Exit::Config,
+        Error::Silent(_) => Exit::Unavailable,
+        Error::Apart(_) => Exit::Data,
         Error::Full(_) => Exit::TempFail,
         Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::InvalidData => Exit::Data,
         Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::NotFound => Exit::NoInput,
@@ -72,10 +77,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     }
     let config = global.settings()?;
     let data = &config.data.dir;
-    if config.database.is_set() {
-        return Err(fault(Error::Elsewhere));
-    }
-    if !data.join(store::embedded::FILE).is_file() && !args.remote.has_url() {
+    let there = match config.database.is_set() {
+        true => data.join(SPOT).is_dir(),
+        false => data.join(store::embedded::FILE).is_file(),
+    };
+    if !there && !args.remote.has_url() {
         return Err(Fault::new(Exit::NoInput, format!("{}: no store here", data.display())));
     }
     let (manifest, waited) = wait(async {
@@ -98,7 +104,7 @@ async fn opened(config: &Config, to: &Path) -> Result<(Manifest, u64), Fault> {
         show::complain(&what);
         std::process::exit(Exit::Io.code());
     });
-    let house = House::open(&config.data.dir, &config.ledgers, Arc::new(NoMeter), fatal).await?;
+    let house = House::of(config, Arc::new(NoMeter), fatal).await?;
     let made = house.source().back_up(to, None).await.map_err(fault)?;
     if let Err(fault) = house.rest().await {
         tracing::debug!(%fault, "the write-ahead log stays");
@@ -141,7 +147,30 @@ fn verify(dir: &Path, json: bool) -> Result<(), Fault> {
 }
 
 pub(super) fn restore(global: &Global, args: &RestoreArgs) -> Result<(), Fault> {
-    let data = global.settings()?.data.dir;
+    let config = global.settings()?;
+    let data = config.data.dir.clone();
+    let about = backup::whole(&args.dir, &data).map_err(fault)?;
+    match (&about.database, config.database.is_set()) {
+        (None, false) => {}
+        // before there is a folder that could be started
+        (Some(wanted), true) => wait(async {
+            let store = stores::journal(&config).await?;
+            backup::paired(&store, &about, wanted).await.map_err(fault)
+        })?,
+        (Some(wanted), false) => {
+            let what = format!(
+                "the journal of this backup is in PostgreSQL: recover that to recovery_target_lsn = \
+                 '{}' first, and set database.url",
+                wanted.lsn
+            );
+            return Err(Fault::new(Exit::Config, what));
+        }
+        (None, true) => {
+            let what =
+                "this backup has a journal of its own, and database.url names another: unset it";
+            return Err(Fault::new(Exit::Config, what));
+        }
+    }
     let manifest = backup::restored(&args.dir, &data).map_err(fault)?;
     if args.json {
         return show::json(&manifest);
@@ -159,8 +188,15 @@ fn told(manifest: &Manifest, dir: &Path) -> String {
         Some(spot) => format!("Spot up to operation {}", spot.highest),
         None => "without Spot, which is elsewhere".to_owned(),
     };
+    let database = manifest.database.as_ref().map_or_else(String::new, |place| {
+        format!(
+            "\nthe database is to be recovered to recovery_target_lsn = '{}', with \
+             recovery_target_inclusive = off (timeline {}, system identifier {})",
+            place.lsn, place.timeline, place.system_identifier
+        )
+    });
     format!(
-        "{}: a backup of {}, by release {}\ntransfers up to number {}, {spot}; {} files, {} bytes",
+        "{}: a backup of {}, by release {}\ntransfers up to number {}, {spot}; {} files, {} bytes{database}",
         dir.display(),
         manifest.at,
         manifest.release,

@@ -38,6 +38,10 @@ pub struct BackupMade {
     /// Spot's highest operation in it; none where Spot is elsewhere.
     #[schema(example = 3021)]
     pub spot: Option<u64>,
+    /// To where the database's log belongs to it: `recovery_target_lsn`; none where the journal is in
+    /// it.
+    #[schema(example = "0/16B3748")]
+    pub lsn: Option<String>,
     /// How many bytes it has.
     #[schema(example = 2_621_440)]
     pub bytes: u64,
@@ -81,7 +85,7 @@ pub(super) async fn create(
         Err(Error::Full(_)) => {
             Err(Refusal::because(Code::Overloaded, "There is no room for a backup; none was made"))
         }
-        Err(fault @ Error::Elsewhere) => {
+        Err(fault @ (Error::Elsewhere | Error::Silent(_) | Error::Apart(_))) => {
             Err(Refusal::because(Code::SystemError, format!("No backup was made: {fault}")))
         }
         // the path and the system's words are in the log
@@ -98,6 +102,7 @@ fn shown(made: &Made) -> BackupMade {
         at: manifest.at.clone(),
         transfers: manifest.transfers,
         spot: manifest.spot.as_ref().map(|spot| spot.highest),
+        lsn: manifest.database.as_ref().map(|place| place.lsn.clone()),
         bytes: manifest.bytes(),
         stood_still_us: *stood_still_us,
     }

@@ -24,6 +24,7 @@ mod needs;
 mod office;
 mod origin;
 mod people;
+mod point;
 mod queue;
 mod read;
 mod recall;
@@ -46,6 +47,7 @@ mod writer;
 pub use funding::Funding;
 pub use journal::Postgres;
 pub use migrate::{Migration, State, migrate, state};
+pub use point::{Lsn, Point, Pointing};
 pub use safe::check;
 pub use session::Database;
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 /// Which history of which cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,8 +119,12 @@ async fn asked(
     let times: Vec<i64> = last.values().map(|(_, at)| int(*at)).collect();
     let sql = "SELECT 1 FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS l(lane, n, at) \
                JOIN audit_units u ON u.lane = l.lane AND u.n = l.n AND u.at = l.at";
-    let known = client.query(sql, &[&lanes, &numbers, &times]).await?;
-    Ok((now, known.len()))
+    match client.query(sql, &[&lanes, &numbers, &times]).await {
+        Ok(known) => Ok((now, known.len())),
+        // it is older than our tables
+        Err(fault) if fault.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok((now, 0)),
+        Err(fault) => Err(fault),
+    }
 }
 
 #[cfg(test)]

@@ -146,7 +146,6 @@ impl Site {
         let (tasks, fate): (Arc<Tasks>, Fate) = Default::default();
         let (told, dying) = (fate.clone(), tasks.clone());
         let fatal: Fatal = Arc::new(move |what| {
-            eprintln!("a process ended itself: {what}");
             // the first reason counts
             let _told = told.set(what);
             dying.end();

@@ -1,0 +1,229 @@
+//! `portage backup` and `portage restore` where the journal is in PostgreSQL: Spot and the database come
+//! back as of one instant, halted; what is not of one instant is refused, and nothing is written.
+//!
+//! Wrong builds that were run, each of which turns one of these red: the log's place taken some time
+//! before Spot stands still; taken after it went on; `paired` compares nothing; it halts nothing.
+
+use super::{Served, portage};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+use testbed::{Base, Database, Recovery, Server};
+
+const URL: &str = "DATABASE_URL";
+const ALONE: (&str, &str) = ("PORTAGE_OPS__FOUR_EYES", "false");
+const HALTED: &str = "SELECT count(*) FROM service_state WHERE name = 'halted'";
+
+/// A server of its own with a copy of it, and a service on it.
+struct Scene {
+    server: Server,
+    database: Database,
+    base: Base,
+    served: Served,
+}
+
+fn scene() -> Scene {
+    let mut server = Server::start().expect("a PostgreSQL");
+    let database = server.database().expect("a database");
+    let base = server.base_backup().expect("a copy");
+    let served = Served::start(&[(URL, database.url()), ALONE]);
+    served.fund("4001", "1000");
+    Scene { server, database, base, served }
+}
+
+/// How a command ended, and what it said.
+fn ran(dir: &Path, settings: &[(&str, &str)], words: &[&str]) -> (Option<i32>, String) {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let settings: Vec<_> = settings.iter().map(owned).collect();
+    let out = portage(dir, &settings).args(words).output().expect("it runs");
+    let text = [&out.stdout[..], &out.stderr[..]].concat();
+    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+impl Served {
+    fn json(&self, words: &[&str]) -> Value {
+        let out = self.run(words);
+        let why = || panic!("{words:?}: {out:?}");
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| why())
+    }
+
+    /// A transfer under a client's key, to its end.
+    fn moves(&self, key: &str, from: &str, amount: &str) {
+        let to = if from == "FUNDING" { "SPOT" } else { "FUNDING" };
+        let words = ["transfer", "create", "--user", "4001", "--from", from, "--to", to];
+        let more = ["--asset", "USDT", "--amount", amount, "--cid", key, "--json"];
+        let words = [&words[..], &more[..]].concat();
+        let mut last = None;
+        // a busy machine may not know in time what became of it
+        for _ in 0..20 {
+            let out = self.run(&words);
+            let done: Option<Value> = serde_json::from_slice(&out.stdout).ok();
+            match done.filter(|done| done["state"] == "COMMITTED") {
+                Some(_) => return,
+                None => last = Some(out),
+            }
+        }
+        panic!("{key}: {last:?}")
+    }
+
+    fn die(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is gone");
+    }
+}
+
+/// Where the log stood, by the manifest.
+fn place(manifest: &Value) -> String {
+    manifest["database"]["lsn"].as_str().expect("a place").to_owned()
+}
+
+/// Turns red where Spot and the log's place are not of one instant, or where what was restored moves
+/// money before a person looked.
+#[test]
+fn both_come_back_as_of_one_instant() {
+    let Scene { mut server, database, base, mut served } = scene();
+    let here = served.dir.path().to_owned();
+    let mut made = Vec::new();
+    // while money moves both ways
+    std::thread::scope(|scope| {
+        for user in 0..2 {
+            let served = &served;
+            scope.spawn(move || {
+                for n in 0..12 {
+                    let from = if n % 3 == 2 { "SPOT" } else { "FUNDING" };
+                    served.moves(&format!("{user}-{n}"), from, "3");
+                }
+            });
+        }
+        for n in 0..4 {
+            made.push(served.json(&["backup", &format!("b{n}"), "--json"]));
+        }
+    });
+    let last = served.json(&["backup", "last", "--json"]);
+    served.moves("after", "FUNDING", "50");
+    served.die();
+    let (code, text) = ran(&here, &[], &["backup", "--verify", "last"]);
+    assert_eq!((code, text.contains(&place(&last))), (Some(0), true), "{text}");
+    let settings = [(URL, database.url()), ALONE];
+    for (n, manifest) in made.iter().enumerate() {
+        server.restore(&base, &Recovery::Upto(place(manifest))).expect("it comes back");
+        let again = tempfile::tempdir().expect("a folder");
+        let from = here.join(format!("b{n}"));
+        let words = ["restore", from.to_str().expect("a path")];
+        let (code, text) = ran(again.path(), &settings, &words);
+        assert_eq!(code, Some(0), "{text}");
+        let (code, text) = ran(again.path(), &settings, &["check"]);
+        assert_eq!((code, text.contains("HALT stands")), (Some(65), true), "{text}");
+        assert!(!text.contains("BREAK"), "{text}");
+        goes_on(again, &settings);
+    }
+}
+
+/// Halted until a person resumes; then what clients repeat is done once.
+fn goes_on(dir: TempDir, settings: &[(&str, &str)]) {
+    let served = Served::within(dir, settings);
+    let words = ["transfer", "create", "--user", "4001", "--from", "FUNDING", "--to", "SPOT"];
+    let out = served.run(&[&words[..], &["--asset", "USDT", "--amount", "1"]].concat());
+    assert_eq!(out.status.code(), Some(75), "{out:?}");
+    let out = served.run(&["ops", "resume", "--reason", "compared"]);
+    assert!(out.status.success(), "{out:?}");
+    for (key, amount) in [("0-0", "3"), ("1-11", "3"), ("after", "50")] {
+        let from = if key == "1-11" { "SPOT" } else { "FUNDING" };
+        served.moves(key, from, amount);
+    }
+    let out = served.run(&["check"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+}
+
+/// Turns red where anything that is not of one instant is restored, or something is left behind by
+/// what was refused.
+#[test]
+fn what_is_not_of_one_instant_is_refused() {
+    let Scene { mut server, database, base, mut served } = scene();
+    let here = served.dir.path().to_owned();
+    served.moves("first", "FUNDING", "3");
+    let made = served.json(&["backup", "mine", "--json"]);
+    served.moves("second", "FUNDING", "3");
+    let (code, text) = ran(&here, &[(URL, database.url())], &["backup", "mine"]);
+    assert_eq!(code, Some(73), "it is there already: {text}");
+    served.die();
+    let mine = here.join("mine");
+    let again = tempfile::tempdir().expect("a folder");
+    let words = ["restore", mine.to_str().expect("a path")];
+    let refused = |url: &str, wanted: i32, what: &str| {
+        let settings: &[(&str, &str)] = if url.is_empty() { &[] } else { &[(URL, url)] };
+        let (code, text) = ran(again.path(), settings, &words);
+        assert_eq!((code, text.contains(what)), (Some(wanted), true), "{what}: {text}");
+        assert!(!again.path().join("data").exists(), "{what}");
+    };
+    refused("", 78, "set database.url");
+    refused(database.url(), 65, "Spot's operations up to 2, the backup has 1");
+    assert_eq!(database.sql(HALTED).expect("a count"), "0");
+    let other = server.database().expect("a database");
+    let (code, text) = ran(again.path(), &[(URL, other.url())], &["migrate"]);
+    assert_eq!(code, Some(0), "{text}");
+    refused(other.url(), 65, "the database's journal is");
+    assert_eq!(other.sql(HALTED).expect("a count"), "0");
+    drop(other);
+    server.restore(&base, &Recovery::Upto(place(&made))).expect("it comes back");
+    // a folder that is taken is seen before the database is halted
+    let (code, text) = ran(&here, &[(URL, database.url())], &words);
+    assert_eq!(code, Some(73), "{text}");
+    assert_eq!(database.sql(HALTED).expect("a count"), "0");
+    server.stop().expect("it stops");
+    refused(database.url(), 69, "does not answer");
+    // by `cp -r` nobody would be halted
+    std::fs::rename(&mine, again.path().join("data")).expect("it moves");
+    server.restart().expect("it comes back");
+    let (code, text) = ran(again.path(), &[(URL, database.url())], &["serve"]);
+    assert_eq!((code, text.contains("this is a backup")), (Some(78), true), "{text}");
+}
+
+/// Turns red where a backup is made of a Spot that nobody knows, or of none.
+#[test]
+fn what_is_not_here_is_not_backed_up() {
+    let Scene { mut server, database, served, .. } = scene();
+    served.moves("first", "FUNDING", "3");
+    let settings = [(URL, database.url())];
+    let empty = tempfile::tempdir().expect("a folder");
+    let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
+    assert_eq!((code, text.contains("no store here")), (Some(66), true), "{text}");
+    std::fs::create_dir_all(empty.path().join("data/spot")).expect("a folder");
+    let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
+    assert_eq!(
+        (code, text.contains("not the one that the journal knows")),
+        (Some(65), true),
+        "{text}"
+    );
+    let mut remote = settings.to_vec();
+    remote.push(("PORTAGE_LEDGERS__SPOT__KIND", "remote"));
+    remote.push(("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:1"));
+    remote.push(("PORTAGE_LEDGERS__SPOT__TOKEN", "a-token-of-enough-letters-for-a-test"));
+    let (code, text) = ran(empty.path(), &remote, &["backup", "mine"]);
+    assert_eq!((code, text.contains("Spot is served elsewhere")), (Some(78), true), "{text}");
+    server.stop().expect("it stops");
+    let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
+    assert_eq!(code, Some(69), "{text}");
+    assert!(!empty.path().join("mine").exists());
+    // beside the server whose database is gone: it says so, and makes none
+    let out = served.run(&["backup", "mine"]);
+    assert!(!out.status.success(), "{out:?}");
+    assert!(!served.dir.path().join("mine").exists());
+}
+
+/// Turns red where a server goes on over a database that became another one, also one that is older
+/// than its tables, or where it ends with another code.
+#[test]
+fn a_server_whose_database_went_back_ends() {
+    // the database goes away with its value
+    let Scene { mut server, database: _database, base, mut served } = scene();
+    served.moves("first", "FUNDING", "3");
+    server.restore(&base, &Recovery::Same).expect("it comes back");
+    let mut code = None;
+    super::eventually("it ends", || {
+        code = served.child.try_wait().expect("a status").map(|status| status.code());
+        code.is_some()
+    });
+    assert_eq!(code, Some(Some(75)), "{}", served.log());
+    assert!(served.log().contains("is not the one that this process has been working on"));
+}
