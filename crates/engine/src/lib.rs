@@ -268,6 +268,7 @@ impl Engine {
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
     /// its asset; `OWNED` where another core than ours is at work, and nothing was touched.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
+        owner::fits(&parts, &parts.journal.standing().await?).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
         let leased = parts.journal.alive(parts.worker, length, None).await?;

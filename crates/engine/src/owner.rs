@@ -14,7 +14,51 @@ const NEVER: u64 = 1 << 62;
 /// So often a start looks again at who owns the core, where others take it at the same moment.
 const TRIES: usize = 100;
 
-/// Takes over the cores of this process, each with its epoch.
+/// Looks whether the cores of this process may be taken over, before anything is written.
+///
+/// # Errors
+/// `OWNED`: another one is at work. Otherwise the cause for which nobody knows.
+pub(crate) async fn fits(parts: &Parts, standing: &Standing) -> Result<(), Cause> {
+    for ledger in &parts.cores {
+        let identity = identity(parts, *ledger).await?;
+        refused(parts, standing, *ledger, identity)?;
+    }
+    Ok(())
+}
+
+/// Who the core of this process is.
+async fn identity(parts: &Parts, ledger: LedgerId) -> Result<Identity, Cause> {
+    let found = parts.ledgers.iter().find(|port| port.id() == ledger);
+    match found.ok_or(Cause::of("NO_LEDGER"))?.hello().await {
+        Heard::Said(known, ()) | Heard::Wrong(known) => Ok(known.identity),
+        Heard::Nothing(cause) => Err(cause),
+    }
+}
+
+/// Refuses while another process owns a core of another identity, and while others work with one that
+/// is in none of them: a HALT would be theirs, for a mistake of this process.
+fn refused(
+    parts: &Parts,
+    standing: &Standing,
+    ledger: LedgerId,
+    identity: Identity,
+) -> Result<(), Cause> {
+    let (mut owners, mut known) = (standing.owners.iter(), standing.ledgers.iter());
+    let owned = owners.any(|o| o.ledger == ledger && o.identity != identity && o.lives);
+    let other = known.any(|(id, known)| *id == ledger && known.identity != identity);
+    let used = other && standing.workers.iter().any(|worker| *worker != parts.worker);
+    let why = match (owned, used) {
+        (true, _) => format!("another process owns the {} core of this journal", ledger.name()),
+        (false, true) => {
+            format!("the other processes of this journal use another {} core", ledger.name())
+        }
+        (false, false) => return Ok(()),
+    };
+    Err(Cause::because("OWNED", why))
+}
+
+/// Takes over the cores of this process, each with its epoch; where that fails, its lease is given
+/// back: nobody waits for one that never worked.
 ///
 /// # Errors
 /// `OWNED`: another one is at work. Otherwise the cause for which nobody knows.
@@ -22,14 +66,18 @@ pub(crate) async fn taken_over(
     parts: &Parts,
     standing: &Standing,
 ) -> Result<BTreeMap<LedgerId, u64>, Cause> {
+    let taken = take_all(parts, standing).await;
+    if taken.is_err() {
+        let left = parts.journal.leave(parts.worker).await;
+        tracing::debug!(?left, "not started");
+    }
+    taken
+}
+
+async fn take_all(parts: &Parts, standing: &Standing) -> Result<BTreeMap<LedgerId, u64>, Cause> {
     let mut epochs = BTreeMap::new();
     for ledger in &parts.cores {
-        let found = parts.ledgers.iter().find(|port| port.id() == *ledger);
-        let port = found.ok_or(Cause::of("NO_LEDGER"))?;
-        let identity = match port.hello().await {
-            Heard::Said(known, ()) | Heard::Wrong(known) => known.identity,
-            Heard::Nothing(cause) => return Err(cause),
-        };
+        let identity = identity(parts, *ledger).await?;
         epochs.insert(*ledger, take_over(parts, standing.clone(), *ledger, identity).await?);
     }
     Ok(epochs)
@@ -49,10 +97,7 @@ async fn take_over(
         {
             return Ok(owner.epoch);
         }
-        if owner.is_some_and(|owner| owner.identity != identity && owner.lives) {
-            let why = format!("another process owns the {} core of this journal", ledger.name());
-            return Err(Cause::because("OWNED", why));
-        }
+        refused(parts, &standing, ledger, identity)?;
         let adopted = standing.ledgers.iter().find(|(known, _)| *known == ledger);
         if adopted.is_some_and(|(_, known)| known.identity != identity) {
             // nobody lives who owns the right one: whoever looks at its identity halts

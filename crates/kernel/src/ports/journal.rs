@@ -45,6 +45,8 @@ pub struct Standing {
     pub halts: u64,
     /// Who owns the cores that run inside a process.
     pub owners: Vec<Owner>,
+    /// Who has a lease that ends; nobody where one process has the journal for itself.
+    pub workers: Vec<WorkerId>,
 }
 
 /// The worker in whose process a ledger's core runs (`ledgers.md` §2).

@@ -98,6 +98,12 @@ impl Hands {
         moving.map(|(other, _)| *other).collect()
     }
 
+    /// Everybody who has a lease that ends.
+    pub(super) fn leased(&self, now: Millis) -> Vec<WorkerId> {
+        let all = self.workers.iter().filter(|(_, row)| self.sole.is_none() && row.lives(now));
+        all.map(|(worker, _)| *worker).collect()
+    }
+
     fn of(&self, which: impl Fn(&Holder) -> bool) -> Vec<Id> {
         self.held.iter().filter(|(_, holder)| which(holder)).map(|(id, _)| *id).collect()
     }

@@ -143,6 +143,32 @@ fn another_core_is_refused_while_the_owner_lives_and_halts_when_nobody_does() {
     }
 }
 
+/// Turns red where a process that brings a Spot of its own to those who share another one starts, and
+/// halts them.
+#[test]
+fn a_core_of_its_own_is_refused_where_others_share_one() {
+    for seed in 0..10 {
+        let town = Town::new(seed);
+        let disk = |n| SimDisk::new(n, town.sim.crash());
+        let shared = town.sim.process(9);
+        let inner = shared.block_on(spot(shared.clone(), disk(9), 0)).expect("it opens");
+        let inner: Arc<dyn Ledger> = inner;
+        let member = town.join(1, (inner, Vec::new()), plain).expect("it starts");
+        town.fund(&member);
+        town.ask(&member, 0..4);
+        town.passes(5_000);
+        let refused = join(&town, 2, &disk(2), plain).err().expect("it is refused");
+        assert!(refused.contains("OWNED"), "{refused}");
+        assert_eq!(owners(&town, &member), [], "it touched something");
+        assert_eq!(town.faults(&member), [""; 0]);
+        member.sim.kill("crashed: killed");
+        // nobody's lease stands any more: there is nobody to ask, and it halts
+        town.passes(10_000);
+        let other = join(&town, 3, &disk(3), plain).expect("it starts, and halts");
+        assert!(other.engine.halted().is_some());
+    }
+}
+
 #[test]
 fn the_same_core_is_taken_over_at_once() {
     for seed in 0..10 {

@@ -28,7 +28,10 @@ const ALL: &str = "SELECT 'state', ARRAY[name, value, version::text] FROM servic
     UNION ALL SELECT 'owner', ARRAY[o.ledger::text, o.epoch::text, o.worker::text, o.identity::text, \
       (w.leased_until > m.now AND w.leased_until <= m.now + w.length)::text] \
       FROM ledger_owners o LEFT JOIN workers w USING (worker), \
-      (SELECT coalesce($1::bigint, portage_now()) AS now) m";
+      (SELECT coalesce($1::bigint, portage_now()) AS now) m \
+    UNION ALL SELECT 'worker', ARRAY[w.worker::text] FROM workers w, \
+      (SELECT coalesce($1::bigint, portage_now()) AS now) m \
+      WHERE w.leased_until > m.now AND w.leased_until <= m.now + w.length";
 
 /// The fields of a row of [`ALL`].
 struct Fields(Vec<Option<String>>);
@@ -85,6 +88,7 @@ impl Found {
                 identity: Identity(fields.uuid(3)?),
                 lives: fields.maybe(4) == Some("true"),
             }),
+            "worker" => self.standing.workers.push(text::read_worker(fields.number(0)?)),
             _ => return Err(Fault::Damaged("not what was asked")),
         }
         Ok(())
@@ -113,6 +117,7 @@ impl Found {
         standing.assets.sort_by_key(|asset| asset.id);
         standing.ledgers.sort_by_key(|(ledger, _)| *ledger);
         standing.owners.sort_by_key(|owner| owner.ledger);
+        standing.workers.sort_unstable();
         standing
     }
 }

@@ -122,6 +122,7 @@ impl State {
             horizon: self.horizon,
             halts: self.halts,
             owners: self.owners.values().map(|owner| self.seen(*owner, now)).collect(),
+            workers: self.hands.leased(now),
         }
     }
 

@@ -19,6 +19,7 @@ checks! {
     the_horizon_only_rises,
     a_core_is_taken_over_by_whoever_saw_its_epoch,
     an_owner_lives_while_its_worker_does,
+    whoever_has_a_lease_that_ends_is_told,
 }
 
 fn adopt(known: Known) -> Put {
@@ -168,4 +169,21 @@ async fn an_owner_lives_while_its_worker_does(b: &mut Bench) {
     b.same("with a lease", &lives(b).await, &true);
     b.ok("it stops", b.on().journal.leave(worker).await);
     b.same("when it has left", &lives(b).await, &false);
+}
+
+async fn whoever_has_a_lease_that_ends_is_told(b: &mut Bench) {
+    let workers = async |b: &Bench| b.standing().await.workers;
+    b.same("before", &workers(b).await, &vec![]);
+    let mut leases = Vec::new();
+    for worker in [WorkerId(7), WorkerId(u64::MAX)] {
+        leases.push(b.ok("a lease", b.on().journal.alive(worker, 60_000, None).await).ends);
+    }
+    // where one process has the journal for itself nobody's lease ends
+    let both = if leases.contains(&true) { vec![WorkerId(7), WorkerId(u64::MAX)] } else { vec![] };
+    b.same("with a lease", &workers(b).await, &both);
+    b.ok("one stops", b.on().journal.leave(WorkerId(7)).await);
+    let other: Vec<_> = both.into_iter().skip(1).collect();
+    b.same("when it has left", &workers(b).await, &other);
+    b.clock.set(b.on().journal.now() + 60_001);
+    b.same("when the other's is over", &workers(b).await, &vec![]);
 }
