@@ -21,7 +21,7 @@ use crate::webhooks::WEBHOOKS;
 use engine::Engine;
 use engine::audit::Sealer;
 use engine::tasks::Background;
-use kernel::ids::LedgerId;
+use kernel::ids::{LedgerId, Millis};
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{Fate, Spawn, Task};
@@ -135,6 +135,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         sealer,
         backups: house.backups(config),
         open_pages: config.server.open_pages(address),
+        leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),
         engine,
     });
@@ -148,7 +149,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     house.sign(&url);
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
     show::say(&format!("portage listens on {url}"))?;
-    let stop = stopped(signals, Arc::clone(&app));
+    let stop = stopped(signals, Arc::clone(&app), config.server.drain_delay_ms);
     let entrance = Entrance::new(listener, &config.server, tls.as_deref());
     let entrance = entrance.counted(Arc::clone(&app.metrics));
     serve::serve(entrance, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
@@ -224,10 +225,15 @@ fn internal(house: &House) -> Result<kernel::ids::FlowId, Fault> {
     house.flows.named("internal").ok_or_else(missing)
 }
 
-/// Ends with the first signal; from then on nothing new is begun, and the second ends all.
-async fn stopped(mut signals: Signals, app: Arc<App>) {
+/// Ends so long after the first signal; from then on nothing new is begun. The second ends all.
+async fn stopped(mut signals: Signals, app: Arc<App>, delay: Millis) {
     signals.next().await;
+    app.leaving.store(true, Ordering::Relaxed);
+    crate::ports::beside(signals.end_at_once());
+    if delay > 0 {
+        tracing::info!(ms = delay, "leaving: no longer ready; a second signal ends at once");
+        app.clock.sleep(delay).await;
+    }
     app.draining.store(true, Ordering::Relaxed);
     tracing::info!("draining; a second signal ends at once");
-    crate::ports::beside(signals.end_at_once());
 }

@@ -24,6 +24,8 @@ section! {
         body_timeout_ms: u64 = 5_000,
         /// How long a connection is kept between two requests.
         idle_timeout_ms: u64 = 30_000,
+        /// How long requests are taken after the signal to end, while `/readyz` says 503: a proxy in front stops sending here before the door closes.
+        drain_delay_ms: u64 = 0,
         /// TLS, where both files are named.
         tls: Tls = Tls::default(),
     }
@@ -73,6 +75,7 @@ impl Server {
              a proxy has the TLS: tokens would cross the network in the clear",
         );
         rules.need("server.max_connections", self.max_connections > 0, "above 0");
+        rules.need("server.drain_delay_ms", self.drain_delay_ms <= 60_000, "up to 60000");
         for (key, time) in [
             ("server.header_timeout_ms", self.header_timeout_ms),
             ("server.body_timeout_ms", self.body_timeout_ms),

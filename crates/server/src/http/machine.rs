@@ -79,7 +79,7 @@ pub(super) async fn livez() -> Json<Alive> {
     )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let status = if app.draining() {
+    let status = if app.leaving() {
         "draining"
     } else if app.engine.journal().standing().await.is_err() {
         "no journal"

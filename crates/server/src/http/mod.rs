@@ -78,6 +78,9 @@ pub struct App {
     pub internal: FlowId,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,
+    /// The process is about to end: whoever asks whether it is ready is told so, and requests are
+    /// taken still.
+    pub leaving: AtomicBool,
     /// The process is ending: nothing new is begun.
     pub draining: AtomicBool,
 }
@@ -88,6 +91,11 @@ impl App {
         [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::FUTURE, LedgerId::MARGIN]
             .into_iter()
             .filter_map(|id| self.engine.ledger(id))
+    }
+
+    /// True once nobody should send anything here any more.
+    pub fn leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed) || self.draining()
     }
 
     /// True while the process is ending.

@@ -77,6 +77,7 @@ impl Bare {
             backups: house.backups(&config),
             sealer: house.sealer(&config).await.expect("a sealer"),
             open_pages: true,
+            leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
         });
         let router = server::http::router(app.clone());

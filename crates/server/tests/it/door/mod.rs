@@ -151,6 +151,7 @@ impl Door {
             backups: house.backups(&config),
             sealer: house.sealer(&config).await.expect("a sealer"),
             open_pages,
+            leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
         });
         let router = server::http::router(app.clone());

@@ -117,6 +117,18 @@ async fn the_header_is_another_spelling_of_the_key() {
     assert_eq!(one.body["cid"], Value::Null);
 }
 
+/// Turns red where a server that is about to end says that it is ready, or refuses what it is still sent.
+#[tokio::test]
+async fn a_server_that_leaves_says_so_and_takes_requests_still() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    door.app.leaving.store(true, Ordering::Relaxed);
+    let ready = door.get(("x", ""), "/readyz").await;
+    assert_eq!((ready.status, &ready.body["status"]), (503, &json!("draining")));
+    let made = door.post(("4001", USER), CREATE, transfer("25", "k")).await;
+    assert_eq!(made.status, 200, "{made:?}");
+}
+
 #[tokio::test]
 async fn a_replay_comes_before_everything_that_is_looked_at_later() {
     let door = Door::open().await;

@@ -185,6 +185,7 @@ impl Machine {
             sealer: self.sealer(),
             backups: self.house.backups(&Config::default()),
             open_pages: true,
+            leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
         }
     }
