@@ -15,6 +15,7 @@ mod url;
 
 pub use base::{Base, Recovery};
 pub use database::Database;
+pub use process::signal;
 pub use proxy::{Proxy, Seen, Strike};
 pub use server::{GIVEN, Options, Server};
 

@@ -16,7 +16,10 @@ struct Stat {
 }
 
 /// Sends a signal to processes; those that are gone already do not matter.
-pub(crate) fn signal(name: &str, processes: &[u32]) -> Outcome {
+///
+/// # Errors
+/// There is no shell.
+pub fn signal(name: &str, processes: &[u32]) -> Outcome {
     // the shell's own `kill`: the program is missing on a bare machine
     let mut kill = Command::new("sh");
     kill.args(["-c", "signal=$1; shift; kill -s \"$signal\" \"$@\"", "sh", name]);

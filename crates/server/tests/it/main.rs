@@ -19,6 +19,8 @@ mod door;
 #[cfg(test)]
 mod edge;
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod own;
