@@ -5,7 +5,8 @@ use std::process::Stdio;
 use crate::{Outcome, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
-const IN_CI: [&str; 7] = ["--kills", "200", "--power", "60", "--faults", "--stride", "13"];
+const IN_CI: [&str; 9] =
+    ["--kills", "200", "--postgres", "50", "--power", "60", "--faults", "--stride", "13"];
 
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {

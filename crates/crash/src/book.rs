@@ -1,8 +1,8 @@
 //! What the clients know: every key with what was asked under it and what was answered.
 
 use crate::Outcome;
-use crate::folder::{Folder, body};
 use crate::history::Kind;
+use crate::store::{Store, body};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -157,15 +157,15 @@ impl Book {
     }
 }
 
-/// What was acknowledged and is not in the folder as it was acknowledged.
+/// What was acknowledged and is not in the store as it was acknowledged.
 ///
 /// # Errors
 /// The store's.
-pub fn missing(folder: &Folder, known: &[((Kind, String), Known)]) -> Outcome<Vec<String>> {
+pub fn missing(store: &dyn Store, known: &[((Kind, String), Known)]) -> Outcome<Vec<String>> {
     let mut faults = Vec::new();
     for ((kind, key), known) in known {
         match kind {
-            Kind::Transfer => match folder.bound(key)? {
+            Kind::Transfer => match store.bound(key)? {
                 None => faults.push(format!("acknowledged and gone: {key} {known:?}")),
                 Some(row) => {
                     let same = row.id == known.id && row.body == known.wish.body();
@@ -176,7 +176,7 @@ pub fn missing(folder: &Folder, known: &[((Kind, String), Known)]) -> Outcome<Ve
                 }
             },
             Kind::Deposit | Kind::Withdrawal => {
-                let found = folder.external(key)?;
+                let found = store.external(key)?;
                 let same = found.as_ref().is_some_and(|(id, user, units)| {
                     id.to_string() == known.id
                         && *user == known.wish.user

@@ -14,6 +14,7 @@ use crate::points::{Of, SYNC, files};
 use crate::rng::Rng;
 use crate::server::{PATIENCE, Server};
 use crate::stage::Stage;
+use crate::store::Store as _;
 use crate::strace::{Attached, Inject, Trace};
 use crate::wire::Told;
 use crate::{Outcome, clock, look};

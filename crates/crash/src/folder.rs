@@ -1,54 +1,13 @@
 //! What is in the data folder, read beside the server by the ordinary library.
 
 use crate::Outcome;
+use crate::store::{Books, Row, Store, body, state};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
-
-/// Names of the states in the journal.
-const STATES: [(i64, &str); 8] = [
-    (0, "INIT"),
-    (10, "SOURCE_PENDING"),
-    (20, "SOURCE_DONE"),
-    (30, "TARGET_PENDING"),
-    (40, "COMMITTED"),
-    (-10, "FAILED"),
-    (-20, "COMPENSATING"),
-    (-30, "ROLLED_BACK"),
-];
 
 /// A connection that only reads.
 #[derive(Debug)]
 pub struct Folder(Connection);
-
-/// A transfer's row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// Its id.
-    pub id: String,
-    /// The client's key.
-    pub key: String,
-    /// What was asked for, in the driver's spelling.
-    pub body: String,
-    /// The state.
-    pub state: String,
-    /// Whose.
-    pub user: u64,
-    /// True from Funding to Spot.
-    pub in_to_spot: bool,
-    /// In base units.
-    pub units: i64,
-}
-
-/// Funding's books as of one instant.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Books {
-    /// By user: available and frozen.
-    pub users: Vec<(u64, (i64, i64))>,
-    /// Money on its way.
-    pub clearing: i64,
-    /// The outside.
-    pub world: i64,
-}
 
 impl Folder {
     /// Opens the store of a data folder. Nothing in it is changed.
@@ -62,16 +21,6 @@ impl Folder {
         Ok(Self(db))
     }
 
-    /// How many transfers have not ended.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn open_transfers(&self) -> Outcome<u64> {
-        let sql = "SELECT coalesce(sum(open), 0) FROM open_batches";
-        let open: i64 = self.0.query_row(sql, [], |row| row.get(0)).map_err(told)?;
-        u64::try_from(open).map_err(|_| format!("{open} open transfers"))
-    }
-
     /// The highest number of a transfer.
     ///
     /// # Errors
@@ -79,17 +28,6 @@ impl Folder {
     pub fn last(&self) -> Outcome<i64> {
         let sql = "SELECT coalesce(max(transfer_id), 0) FROM transfers";
         self.0.query_row(sql, [], |row| row.get(0)).map_err(told)
-    }
-
-    /// The transfer that a key is bound to.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn bound(&self, key: &str) -> Outcome<Option<Row>> {
-        let sql =
-            format!("{ROWS} WHERE transfer_id = (SELECT transfer_id FROM keys WHERE cid = ?)");
-        let mut ask = self.0.prepare_cached(&sql).map_err(told)?;
-        ask.query_row([key], row).optional().map_err(told)
     }
 
     /// Every transfer above a number.
@@ -103,19 +41,6 @@ impl Folder {
         rows.collect::<Result<_, _>>().map_err(told)
     }
 
-    /// An external booking: its id, user and base units.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn external(&self, reference: &str) -> Outcome<Option<(i64, u64, i64)>> {
-        let sql = "SELECT operation_id, user_id, amount FROM externals WHERE reference = ?";
-        let mut ask = self.0.prepare_cached(sql).map_err(told)?;
-        let read = |row: &rusqlite::Row<'_>| {
-            Ok((row.get(0)?, user(row, 1)?, amount(&row.get::<_, String>(2)?)))
-        };
-        ask.query_row([reference], read).optional().map_err(told)
-    }
-
     /// The user and base units of an external booking.
     ///
     /// # Errors
@@ -126,12 +51,36 @@ impl Folder {
         let read = |row: &rusqlite::Row<'_>| Ok((user(row, 0)?, amount(&row.get::<_, String>(1)?)));
         ask.query_row([id], read).optional().map_err(told)
     }
+}
 
-    /// Funding's books of one asset, as of one instant.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn books(&self, asset: u32) -> Outcome<Books> {
+impl Store for Folder {
+    fn open_transfers(&self) -> Outcome<u64> {
+        let sql = "SELECT coalesce(sum(open), 0) FROM open_batches";
+        let open: i64 = self.0.query_row(sql, [], |row| row.get(0)).map_err(told)?;
+        u64::try_from(open).map_err(|_| format!("{open} open transfers"))
+    }
+
+    fn bound(&self, key: &str) -> Outcome<Option<Row>> {
+        let sql =
+            format!("{ROWS} WHERE transfer_id = (SELECT transfer_id FROM keys WHERE cid = ?)");
+        let mut ask = self.0.prepare_cached(&sql).map_err(told)?;
+        ask.query_row([key], row).optional().map_err(told)
+    }
+
+    fn all(&self) -> Outcome<Vec<Row>> {
+        self.rows(0)
+    }
+
+    fn external(&self, reference: &str) -> Outcome<Option<(i64, u64, i64)>> {
+        let sql = "SELECT operation_id, user_id, amount FROM externals WHERE reference = ?";
+        let mut ask = self.0.prepare_cached(sql).map_err(told)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get(0)?, user(row, 1)?, amount(&row.get::<_, String>(2)?)))
+        };
+        ask.query_row([reference], read).optional().map_err(told)
+    }
+
+    fn books(&self, asset: u32) -> Outcome<Books> {
         let instant = self.0.unchecked_transaction().map_err(told)?;
         let mut books = Books::default();
         let sql = "SELECT user_id, available, frozen FROM balances_tb WHERE asset_id = ?";
@@ -149,11 +98,8 @@ impl Folder {
             Ok((row.get::<_, String>(0)?, amount(&row.get::<_, String>(1)?)))
         };
         for book in ask.query_map([asset], read).map_err(told)? {
-            match book.map_err(told)? {
-                (name, units) if name.eq_ignore_ascii_case("clearing") => books.clearing += units,
-                (name, units) if name.eq_ignore_ascii_case("world") => books.world += units,
-                (name, _) => return Err(format!("an unknown book: {name}")),
-            }
+            let (name, units) = book.map_err(told)?;
+            books.add(&name, units)?;
         }
         Ok(books)
     }
@@ -176,17 +122,9 @@ const ROWS: &str = "SELECT req_id, coalesce(cid, ''), user_id, source_type, amou
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     let (user, units) = (user(row, 2)?, amount(&row.get::<_, String>(4)?));
     let in_to_spot = row.get::<_, i64>(3)? == 1;
-    let number: i64 = row.get(5)?;
-    let name = STATES.iter().find(|(known, _)| *known == number);
-    let state = name.map_or_else(|| number.to_string(), |(_, name)| (*name).to_owned());
+    let state = state(row.get(5)?);
     let body = body(user, in_to_spot, units);
     Ok(Row { id: row.get(0)?, key: row.get(1)?, body, state, user, in_to_spot, units })
-}
-
-/// The driver's spelling of a transfer.
-pub(crate) fn body(user: u64, in_to_spot: bool, units: i64) -> String {
-    let way = if in_to_spot { "FUNDING>SPOT" } else { "SPOT>FUNDING" };
-    format!("{user} {way} {units}")
 }
 
 fn user(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {

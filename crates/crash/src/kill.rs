@@ -8,6 +8,7 @@ use crate::points::{POINTS, Phase, Point};
 use crate::rng::Rng;
 use crate::server::{PATIENCE, Server};
 use crate::stage::Stage;
+use crate::store::Store;
 use crate::{Outcome, look};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -212,15 +213,18 @@ fn worked(stage: &Stage, fate: Fate, server: &mut Server, rng: &mut Rng) -> Outc
 
 /// What must hold right after a start, of what was answered since the last one or of everything.
 pub(crate) fn after_restart(stage: &Stage, everything: bool) -> Outcome {
-    let scene: &Scene = &stage.scene;
-    let folder = Folder::open(&stage.site.data)?;
+    kept(&stage.scene, &Folder::open(&stage.site.data)?, everything)
+}
+
+/// What was answered since this was asked last, or everything, is in the store, whose books add up.
+pub(crate) fn kept(scene: &Scene, store: &dyn Store, everything: bool) -> Outcome {
     let known = if everything { scene.book.all() } else { scene.book.fresh() };
-    let mut faults = missing(&folder, &known)?;
+    let mut faults = missing(store, &known)?;
     faults.extend(scene.book.faults());
     if !faults.is_empty() {
         return Err(faults.join("\n"));
     }
-    look::funding(scene, &folder)
+    look::funding(scene, store)
 }
 
 /// Everything reaches its end, and all of it is proven.
@@ -236,16 +240,7 @@ pub fn settle(stage: &mut Stage) -> Outcome {
     stage.scene.over.store(true, std::sync::atomic::Ordering::Relaxed);
     stage.scene.up.send_replace(true);
     stage.clients_end()?;
-    let folder = Folder::open(&stage.site.data)?;
-    let ended =
-        clock::until(PATIENCE, || folder.open_transfers().is_ok_and(|n| n == 0).then_some(()));
-    if ended.is_none() {
-        return Err(format!("{} transfers reach no end", folder.open_transfers()?));
-    }
-    look::funding(&stage.scene, &folder)?;
-    look::proof(&stage.scene, stage.runtime())?;
-    whole(stage, &folder)?;
-    balances(stage)?;
+    proven(stage, &Folder::open(&stage.site.data)?)?;
     server.terminate()?;
     let stopped = server.ends_within(PATIENCE).ok_or("it does not stop")?;
     if !stopped.success() {
@@ -256,9 +251,23 @@ pub fn settle(stage: &mut Stage) -> Outcome {
     stage.faults_of_history()
 }
 
+/// While the service runs and nobody asks for more: everything has ended, is there as it was answered,
+/// and adds up.
+pub(crate) fn proven(stage: &Stage, store: &dyn Store) -> Outcome {
+    let ended =
+        clock::until(PATIENCE, || store.open_transfers().is_ok_and(|n| n == 0).then_some(()));
+    if ended.is_none() {
+        return Err(format!("{} transfers reach no end", store.open_transfers()?));
+    }
+    look::funding(&stage.scene, store)?;
+    look::proof(&stage.scene, stage.runtime())?;
+    whole(stage, store)?;
+    balances(stage)
+}
+
 /// Every row is known by its key, once, and every key that was answered has its row.
-fn whole(stage: &Stage, folder: &Folder) -> Outcome {
-    let rows = folder.rows(0)?;
+fn whole(stage: &Stage, store: &dyn Store) -> Outcome {
+    let rows = store.all()?;
     let mut ids = BTreeMap::new();
     for row in &rows {
         if let Some(other) = ids.insert(row.id.clone(), row.key.clone()) {
@@ -274,7 +283,7 @@ fn whole(stage: &Stage, folder: &Folder) -> Outcome {
         }
         stage.scene.book.learn(&row.key, crate::book::Known { state: row.state, ..known });
     }
-    let mut faults = missing(folder, &stage.scene.book.all())?;
+    let mut faults = missing(store, &stage.scene.book.all())?;
     faults.extend(stage.scene.book.faults());
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

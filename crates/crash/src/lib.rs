@@ -7,6 +7,7 @@
 pub mod book;
 mod clock;
 pub mod faults;
+pub mod fleet;
 pub mod folder;
 pub mod history;
 pub mod journal;
@@ -19,6 +20,7 @@ pub mod record;
 pub mod rng;
 pub mod server;
 pub mod stage;
+pub mod store;
 pub mod strace;
 pub mod wire;
 

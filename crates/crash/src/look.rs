@@ -2,9 +2,9 @@
 
 use crate::Outcome;
 use crate::book::{ASSET, ASSET_ID};
-use crate::folder::Folder;
 use crate::history::{Event, Op, Said};
 use crate::load::Scene;
+use crate::store::Store;
 use crate::wire::units;
 use client::Error;
 use tokio::runtime::Runtime;
@@ -23,9 +23,9 @@ fn invoke(scene: &Scene, ledger: &str) -> Outcome<u64> {
 ///
 /// # Errors
 /// The store's, or books that do not add up.
-pub(crate) fn funding(scene: &Scene, folder: &Folder) -> Outcome {
+pub(crate) fn funding(scene: &Scene, store: &dyn Store) -> Outcome {
     let n = invoke(scene, "FUNDING")?;
-    let books = folder.books(ASSET_ID)?;
+    let books = store.books(ASSET_ID)?;
     let users: Vec<(i64, i64)> = books.users.iter().map(|(_, has)| *has).collect();
     let sums = users.iter().fold((0, 0), |sum, user| (sum.0 + user.0, sum.1 + user.1));
     let total = i128::from(sums.0) + i128::from(sums.1);

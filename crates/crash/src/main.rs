@@ -6,10 +6,11 @@
 )]
 
 use clap::Parser;
+use crash::fleet::Fleet;
 use crash::record::Record;
 use crash::rng::Rng;
 use crash::stage::Stage;
-use crash::{Outcome, faults, kill, power, strace};
+use crash::{Outcome, faults, fleet, kill, load, power, strace};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,6 +29,9 @@ struct Cli {
     /// So many kills.
     #[arg(long, default_value_t = 0)]
     kills: u64,
+    /// So many kills in a fleet on PostgreSQL: servers, workers, Spot and the database.
+    #[arg(long, default_value_t = 0)]
+    postgres: u64,
     /// So many losses of power.
     #[arg(long, default_value_t = 0)]
     power: u64,
@@ -69,7 +73,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    strace::ready()?;
+    if cli.kills > 0 || cli.power > 0 || cli.faults || cli.prove {
+        strace::ready()?;
+    }
     let below = cli.below.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("portage-crash-{}", std::process::id()))
     });
@@ -79,6 +85,7 @@ fn run(cli: &Cli) -> Outcome {
     let mut rng = Rng(cli.seed);
     // each part draws from numbers of its own, whichever of them run
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
+    let (many, lost_there) = (rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -88,8 +95,14 @@ fn run(cli: &Cli) -> Outcome {
     if cli.faults {
         faulted(cli, &below, disk)?;
     }
+    if cli.postgres > 0 {
+        fleet_killed(cli, &below, many)?;
+    }
     if cli.prove {
         proven(cli, &below, wrong)?;
+    }
+    if cli.prove && cli.postgres > 0 {
+        fleet_proven(cli, &below, lost_there)?;
     }
     std::fs::remove_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))
 }
@@ -131,6 +144,33 @@ fn faulted(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     kill::settle(&mut stage)?;
     stage.say(&format!("{faulted:?}"));
     record(cli).map_or(Ok(()), |record| record.faults(&faulted))
+}
+
+/// A fleet with money in it, and clients who begin.
+fn furnished(cli: &Cli, below: &Path, name: &str, rng: &mut Rng) -> Outcome<(Fleet, Stage)> {
+    let fleet = Fleet::start(&cli.server, &below.join(name))?;
+    let mut stage = Stage::at(fleet.site()?, below.join(name), name)?;
+    stage.runtime().block_on(load::furnish(&stage.scene))?;
+    stage.clients(cli.clients, rng);
+    Ok((fleet, stage))
+}
+
+fn fleet_killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let (mut fleet, mut stage) = furnished(cli, below, "fleet", &mut rng)?;
+    let killed = fleet::run(&mut fleet, &stage, cli.postgres, false, &mut rng)?;
+    fleet::settle(&mut fleet, &mut stage)?;
+    let (met, known) = (stage.met()?, stage.scene.book.all().len());
+    let (kills, open, by) = (killed.kills, killed.open, &killed.by);
+    stage.say(&format!("{kills} kills, {open} with a transfer open: {by:?}"));
+    stage.say(&format!("{met:?}"));
+    record(cli).map_or(Ok(()), |record| record.fleet(&killed, &met, known))
+}
+
+/// A database that forgets what was acknowledged, and what must be said of it.
+fn fleet_proven(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let (mut fleet, stage) = furnished(cli, below, "fleet-lose-one", &mut rng)?;
+    let found = fleet::run(&mut fleet, &stage, 20, true, &mut rng).map(drop);
+    red("a database that forgets", found, &["acknowledged and gone"])
 }
 
 /// Servers that are made wrong from outside, and what must be said of them.

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::faults::Faulted;
+use crate::fleet;
 use crate::kill::Killed;
 use crate::power::Lost;
 use std::collections::BTreeMap;
@@ -50,6 +51,32 @@ impl Record {
             text.push_str(&format!("| {name} | {hits} |\n"));
         }
         self.put("kills", &text)
+    }
+
+    /// The kills in a fleet.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn fleet(
+        &self,
+        killed: &fleet::Killed,
+        met: &BTreeMap<&'static str, u64>,
+        known: usize,
+    ) -> Outcome {
+        let met: Vec<String> = met.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+        let mut text = format!(
+            "{}: {} kills in {}; {} of them with a transfer open. {known} keys acknowledged, none \
+             missing, none doubled. Answers in the history: {}.\n\n| killed | times |\n|---|---|\n",
+            self.of,
+            killed.kills,
+            minutes(killed.took),
+            killed.open,
+            met.join(", "),
+        );
+        for (name, times) in &killed.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("fleet", &text)
     }
 
     /// The losses of power.

@@ -15,9 +15,35 @@ const SECRET: &str = "a key for the crash campaign alone, 32 bytes";
 /// How long a start, a stop or an end may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What a process is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It does everything.
+    Alone,
+    /// It answers, and others carry.
+    Serve,
+    /// It carries, and answers nobody.
+    Work,
+    /// It holds the Spot accounts.
+    Spot,
+}
+
+impl Role {
+    const fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Alone => &["serve"],
+            Self::Serve => &["serve", "--no-workers"],
+            Self::Work => &["work"],
+            Self::Spot => &["spot", "serve"],
+        }
+    }
+}
+
 /// How the server is started, again and again.
 #[derive(Debug, Clone)]
 pub struct Site {
+    /// What it is for.
+    pub role: Role,
     /// The binary.
     pub program: PathBuf,
     /// Its data folder.
@@ -43,7 +69,7 @@ impl Site {
         std::fs::create_dir_all(&data).map_err(|fault| format!("{}: {fault}", data.display()))?;
         let program = program.to_owned();
         let log = below.join("server.log");
-        Ok(Self { program, data, address, log, settings: Vec::new() })
+        Ok(Self { role: Role::Alone, program, data, address, log, settings: Vec::new() })
     }
 
     /// Where clients reach it.
@@ -55,7 +81,7 @@ impl Site {
         let mut command =
             trace.map_or_else(|| Command::new(&self.program), |trace| trace.around(&self.program));
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PORTAGE_") {
+            if name == "DATABASE_URL" || name.to_string_lossy().starts_with("PORTAGE_") {
                 command.env_remove(name);
             }
         }
@@ -79,14 +105,17 @@ impl Site {
         let fault = |error: std::io::Error| format!("{}: {error}", self.program.display());
         let log = File::options().create(true).append(true).open(&self.log).map_err(fault)?;
         let mut command = self.command(trace);
-        command.args(["serve", "--listen", &self.address]);
+        command.args(self.role.words());
+        if self.role != Role::Work {
+            command.args(["--listen", &self.address]);
+        }
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().map_err(fault)?;
         let out = child.stdout.take().ok_or("the server has no stdout")?;
         let (tell, first) = mpsc::channel();
         std::thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(out).read_line(&mut line);
-            let _gone = tell.send(read.is_ok() && line.contains("http://"));
+            let _gone = tell.send(read.is_ok() && line.starts_with("portage "));
         });
         let trace = trace.map(|trace| trace.out.clone());
         Ok(Server { child, first, trace })

@@ -32,14 +32,7 @@ impl Stage {
     /// It cannot be set up.
     pub fn set(program: &Path, below: &Path, name: &str) -> Outcome<Self> {
         let below = below.join(name);
-        std::fs::create_dir_all(&below).map_err(|fault| format!("{}: {fault}", below.display()))?;
-        let site = Site::new(program, &below)?;
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|fault| format!("no runtime: {fault}"))?;
-        let journal = Journal::create(&below.join("history.jsonl"))?;
-        let client = client(&site)?;
-        let scene = Scene::new(journal, client, name.to_owned());
-        let stage = Self { site, scene, runtime, clients: JoinSet::new(), below };
+        let stage = Self::at(Site::new(program, &below)?, below, name)?;
         let mut server = stage.site.start(None)?;
         if !server.ready() {
             let log = std::fs::read_to_string(&stage.site.log).unwrap_or_default();
@@ -50,6 +43,19 @@ impl Stage {
         let end = server.ends_within(Duration::from_secs(30));
         end.filter(std::process::ExitStatus::success).ok_or("the server does not stop")?;
         Ok(stage)
+    }
+
+    /// Clients of the server of this site, before they begin.
+    ///
+    /// # Errors
+    /// They cannot be set up.
+    pub fn at(site: Site, below: PathBuf, name: &str) -> Outcome<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(|fault| format!("no runtime: {fault}"))?;
+        let journal = Journal::create(&below.join("history.jsonl"))?;
+        let client = client(&site)?;
+        let scene = Scene::new(journal, client, name.to_owned());
+        Ok(Self { site, scene, runtime, clients: JoinSet::new(), below })
     }
 
     /// What the clients run on.

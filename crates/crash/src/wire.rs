@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::book::Wish;
-use crate::folder::body;
 use crate::history::Kind;
+use crate::store::body;
 use client::types::{Movement, NewTransfer};
 use client::{Client, Error};
 use std::collections::BTreeMap;

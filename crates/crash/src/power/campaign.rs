@@ -10,6 +10,7 @@ use crate::kill::after_restart;
 use crate::rng::Rng;
 use crate::server::{PATIENCE, Site};
 use crate::stage::{Stage, client, fresh_folder};
+use crate::store::Store as _;
 use crate::strace::{Inject, Trace};
 use crate::{Outcome, clock, wire};
 use std::path::Path;
