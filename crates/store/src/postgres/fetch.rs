@@ -379,10 +379,11 @@ fn read_moves(board: &mut Board, rows: Vec<Row>) -> Result<(), Fault> {
 }
 
 fn read_keys(board: &mut Board, needs: &Needs, rows: Vec<Row>) -> Result<(), Fault> {
+    let asked: Vec<_> = needs.keys.iter().collect();
     for row in rows {
         let place: i64 = row.try_get(0)?;
         let place = usize::try_from(place.saturating_sub(1)).unwrap_or(usize::MAX);
-        board.bound.extend(needs.keys.iter().nth(place).cloned());
+        board.bound.extend(asked.get(place).map(|bound| (*bound).clone()));
     }
     Ok(())
 }

@@ -439,16 +439,16 @@ impl Statements {
         let entries = &mut board.changes.entries;
         // an order that anybody can find again from the rows
         entries.sort_unstable_by_key(|(transfer, seq, _)| (*transfer, *seq));
-        let (n, at_last, seq) = lane.after(&board.numbers, !entries.is_empty(), board.at);
+        let (n, seq) = lane.after(&board.numbers, !entries.is_empty());
         if !entries.is_empty() {
             let mut digest = UnitDigest::default();
             entries.iter().for_each(|(_, _, hash)| digest.push(*hash));
             let count = small(digest.count);
             let number = u64::try_from(lane.lane).unwrap_or(0);
             let digest = digest.finish(number, board.numbers.unit).to_vec();
-            self.add(UNIT, params![lane.lane, n, count, digest, at]);
+            self.add(UNIT, params![lane.lane, int(n), count, digest, at]);
         }
-        self.exactly(1, LANE, params![lane.lane, n, at_last, seq, int(lane.n)]);
+        self.exactly(1, LANE, params![lane.lane, int(n), at, int(seq), int(lane.n)]);
     }
 
     /// Deletes what keeps batches open that have ended.

@@ -7,7 +7,6 @@ use super::lane::Lane;
 use super::needs::Needs;
 use super::recall::Known;
 use super::statement::Statements;
-use super::text::int;
 use super::work::Item;
 use super::writer::Writers;
 use kernel::answer::Answer;
@@ -120,9 +119,8 @@ impl Lane {
 
     /// What was written is durable: the lane stands behind it.
     pub(crate) fn wrote(&mut self, board: &super::board::Board) {
-        let (n, at, seq) = self.after(&board.numbers, !board.changes.entries.is_empty(), board.at);
-        (self.n, self.at, self.seq) = (super::text::uint(n), board.at, super::text::uint(seq));
-        debug_assert_eq!(at, int(board.at), "a lane's time is its last write's");
+        let (n, seq) = self.after(&board.numbers, !board.changes.entries.is_empty());
+        (self.n, self.at, self.seq) = (n, board.at, seq);
         if !board.changes.entries.is_empty() {
             self.noted(self.n, self.at);
         }

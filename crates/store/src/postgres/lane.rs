@@ -4,7 +4,7 @@ use super::board::Numbers;
 use super::fault::{Fault, whole};
 use super::origin::Past;
 use super::session::{Database, connect};
-use super::text::{int, uint};
+use super::text::uint;
 use super::{OpenError, Time};
 use kernel::ids::Millis;
 use std::collections::HashMap;
@@ -128,9 +128,9 @@ impl Lane {
     }
 
     /// What the lane's row is to say after a write with this many entries.
-    pub(crate) fn after(&self, numbers: &Numbers, entries: bool, at: Millis) -> (i64, i64, i64) {
+    pub(crate) fn after(&self, numbers: &Numbers, entries: bool) -> (u64, u64) {
         let n = if entries { numbers.unit } else { self.n };
         let last = numbers.seq.saturating_sub(1);
-        (int(n), int(at), int(if last > self.seq { last } else { self.seq }))
+        (n, if last > self.seq { last } else { self.seq })
     }
 }
