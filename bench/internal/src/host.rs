@@ -16,7 +16,7 @@ use kernel::ports::clock::Clock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
-use server::backup::{Desk, Source};
+use server::backup::{Desk, Kept, Source};
 use server::config::Config;
 use server::http::pace::Pace;
 use server::http::{self, App};
@@ -90,7 +90,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let (audit, journal) = (ours.store.clone(), ours.store.clone());
     let sealer = Sealer::new(audit, journal, ours.clock.clone(), SealKey::new(&KEY), 3_600_000);
     let (store, clock) = (ours.store.clone(), ours.clock.clone());
-    let source = Source { store: Some(store), spot: None, dir: dir.to_owned(), clock };
+    let source = Source { kept: Kept::Folder(store), spot: None, dir: dir.to_owned(), clock };
     let app = App {
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         world: ours.store.funding(),
@@ -103,6 +103,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         sealer: Arc::new(sealer),
         backups: Arc::new(Desk::new(source, dir.join("backups"))),
         open_pages: true,
+        leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),
         engine: ours.engine,
     };

@@ -16,7 +16,7 @@ use naive::Wal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
-use server::backup::{Desk, Source};
+use server::backup::{Desk, Kept, Source};
 use server::config::Config;
 use server::http::pace::Pace;
 use server::http::{self, App};
@@ -84,7 +84,8 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     // nobody asks for seals or backups here
     let sealer =
         Sealer::new(store.clone(), store.clone(), clock.clone(), SealKey::new(&KEY), 3_600_000);
-    let source = Source { store: None, spot: None, dir: folder.to_owned(), clock: clock.clone() };
+    let kept = Kept::Database(store.clone());
+    let source = Source { kept, spot: None, dir: folder.to_owned(), clock: clock.clone() };
     let app = App {
         internal: ours.flow,
         world: store.funding(),
@@ -97,6 +98,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         sealer: Arc::new(sealer),
         backups: Arc::new(Desk::new(source, folder.join("backups"))),
         open_pages: true,
+        leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),
         engine: ours.engine.clone(),
     };
