@@ -210,14 +210,20 @@ pub struct Sums {
     pub count: u64,
 }
 
+/// What all stored operations add up to, by ledger and asset.
+pub type Recount = Vec<(LedgerId, AssetId, Sums)>;
+
 /// One instant of the journal's database. Dropping it ends the read transaction.
 pub trait Snapshot: Send {
     /// The books of an enlisted ledger, recomputed from its balances.
     fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>>;
-    /// What the operation rows of a ledger with a number at or below `upto` add up to, recomputed
-    /// from all of them.
+    /// What the operations of a ledger with a number at or below `upto` add up to, by the running
+    /// sums that are written with the rows: it costs the same however many rows there are.
     fn sums(&mut self, ledger: LedgerId, upto: u64)
     -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>>;
+    /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
+    /// and keeps no writer waiting.
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;
     /// Transfers above a number, by number, at most `limit`.
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>>;
     /// The transfers of these keys; unknown ones are left out.

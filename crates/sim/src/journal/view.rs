@@ -5,7 +5,7 @@ use crate::books::add_up;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::unit::Key;
 use std::collections::BTreeSet;
@@ -55,6 +55,18 @@ impl Snapshot for View {
             add_up(own.map(|(_, operation)| operation))
         };
         Box::pin(std::future::ready(Ok(sums.into_iter().collect())))
+    }
+
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        let funding = self.0.books.sums(u64::MAX).into_iter();
+        let mut all: Vec<_> = funding.map(|(asset, s)| (LedgerId::FUNDING, asset, s)).collect();
+        let others: BTreeSet<LedgerId> = self.0.receipts.keys().map(|(at, _)| *at).collect();
+        for ledger in others {
+            let own = self.0.receipts.iter().filter(|((at, _), _)| *at == ledger);
+            let sums = add_up(own.map(|(_, operation)| operation));
+            all.extend(sums.into_iter().map(|(asset, s)| (ledger, asset, s)));
+        }
+        Box::pin(std::future::ready(Ok(all)))
     }
 
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {

@@ -5,7 +5,9 @@ use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Lease, Line, Linked, Snapshot, Standing, Sums};
+use kernel::ports::journal::{
+    Count, Due, Journal, Lease, Line, Linked, Recount, Snapshot, Standing, Sums,
+};
 use kernel::ports::ledger::{
     Enlist, External, Heard, Holding, Known, Ledger, Moved, StatusChange, Stored, Totals, Whose,
     World,
@@ -146,6 +148,9 @@ impl Snapshot for WaitingSnapshot {
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         Box::pin(async move { wait(self.0.sums(ledger, upto)) })
+    }
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        Box::pin(async move { wait(self.0.recount()) })
     }
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
         Box::pin(async move { wait(self.0.lines(after, limit)) })

@@ -7,6 +7,7 @@
 use super::funding::Books;
 use super::lane::{LANE, Lane};
 use super::limits::Days;
+use super::running::Running;
 use super::text::{int, uint};
 use kernel::audit::{Hash, UnitDigest};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
@@ -23,6 +24,8 @@ pub(super) struct Group<'c> {
     pub at: Millis,
     pub lane: Lane,
     pub books: Books,
+    /// What its operations add up to.
+    pub running: Running,
     /// Every asset, once somebody asked.
     pub assets: Option<Vec<AssetId>>,
     /// What every ledger stored for the transfer that was asked for last.
@@ -54,6 +57,7 @@ impl<'c> Group<'c> {
             at,
             lane,
             books: Books::default(),
+            running: Running::default(),
             assets: None,
             legs: None,
             opened: None,
@@ -69,6 +73,7 @@ impl<'c> Group<'c> {
     /// Writes what was gathered. The lane is what the next write begins with.
     pub(super) fn finish(mut self) -> rusqlite::Result<Lane> {
         self.books.write(self.db)?;
+        self.write_running()?;
         if let Some((lo, open)) = self.opened.filter(|(_, open)| *open > 0) {
             let sql = "INSERT INTO open_batches (batch, lo, hi, open) VALUES (?, ?, ?, ?)";
             let row = params![self.lane.batch, int(lo), int(self.lane.serial), open];

@@ -20,6 +20,7 @@ mod people;
 mod put;
 mod read;
 mod rows;
+mod running;
 mod sight;
 mod snapshot;
 mod sums;
@@ -57,7 +58,7 @@ pub const FILE: &str = "portage.db";
 /// The file whose lock says who owns the folder.
 const LOCK: &str = "portage.lock";
 /// The shape of the tables.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 /// Marks the file as ours: "Port".
 const APPLICATION: i64 = 0x506f_7274;
 /// How many requests wait for the writer.

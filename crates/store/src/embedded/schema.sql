@@ -71,6 +71,16 @@ CREATE TABLE operations (
   asset_id INTEGER NOT NULL, amount TEXT NOT NULL, account TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (req_id, ledger, leg)
 ) WITHOUT ROWID;
+-- Receipts by number, for those above one. Funding's own rows have no place here: nobody asks for
+-- them like this, and they are most.
+CREATE INDEX operations_seq ON operations (ledger, seq) WHERE ledger <> 1;
+-- What the rows of `operations` add up to, and of `externals` under the legs IN and OUT, written with
+-- them. The amount is signed text, of DONE rows only.
+CREATE TABLE running_sums (
+  ledger INTEGER NOT NULL, asset_id INTEGER NOT NULL, leg TEXT NOT NULL, result TEXT NOT NULL,
+  count INTEGER NOT NULL, amount TEXT NOT NULL,
+  PRIMARY KEY (ledger, asset_id, leg, result)
+) WITHOUT ROWID;
 CREATE TABLE externals (
   operation_id INTEGER PRIMARY KEY,
   direction TEXT NOT NULL, reference TEXT NOT NULL,

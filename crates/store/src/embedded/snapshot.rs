@@ -8,7 +8,7 @@ use super::thread::Readers;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, Serial};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation};
@@ -49,6 +49,10 @@ impl Snapshot for Instant {
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         self.reader.ask(move |db| sums::sums(db, ledger, upto))
+    }
+
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        self.reader.ask(sums::recount)
     }
 
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {

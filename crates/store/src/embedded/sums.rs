@@ -4,10 +4,10 @@ use super::funding::operations::{COLUMNS, operation};
 use super::text::{self, int, most};
 use kernel::ids::{AssetId, LedgerId};
 use kernel::life::Leg;
-use kernel::ports::journal::Sums;
+use kernel::ports::journal::{Recount, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::unit::{Operation, Outcome};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, Row, params};
 use std::collections::BTreeMap;
 
 fn add(sum: &mut i128, more: i128) -> rusqlite::Result<()> {
@@ -40,49 +40,95 @@ pub(super) fn books(db: &Connection) -> rusqlite::Result<Vec<(AssetId, Totals)>>
     Ok(totals.into_iter().collect())
 }
 
-/// What the operation rows of a ledger add up to, those above a number left out.
+/// Sums of one ledger and asset each.
+type Places = BTreeMap<(LedgerId, AssetId), Sums>;
+
+/// What is done with a row that stands for so many operations.
+#[derive(Clone, Copy)]
+enum Way {
+    On,
+    Off,
+}
+
+impl Way {
+    /// Reads (ledger, asset_id, leg, result, amount, count).
+    fn take(self, places: &mut Places, row: &Row<'_>) -> rusqlite::Result<()> {
+        let of = places.entry((LedgerId(row.get(0)?), AssetId(row.get(1)?))).or_default();
+        let (leg, count) = (row.get_ref(2)?.as_str()?, text::uint(row.get(5)?));
+        let done = row.get_ref(3)?.as_str()? == "DONE";
+        let amount = match self {
+            _ if !done => 0,
+            Self::On => text::read_signed(4, row.get_ref(4)?.as_str()?)?,
+            Self::Off => text::read_signed(4, row.get_ref(4)?.as_str()?)?.saturating_neg(),
+        };
+        match leg {
+            "IN" => return add(&mut of.external, amount),
+            "OUT" => return add(&mut of.external, amount.saturating_neg()),
+            _ => {}
+        }
+        of.count = match self {
+            Self::On => of.count.saturating_add(count),
+            Self::Off => of.count.saturating_sub(count),
+        };
+        match Leg::parse(leg) {
+            _ if !done => Ok(()),
+            Some(Leg::Withdraw) => add(&mut of.withdraw, amount),
+            Some(Leg::Deposit) => add(&mut of.deposit, amount),
+            Some(Leg::Settle) => add(&mut of.settle, amount),
+            Some(Leg::Refund) => add(&mut of.refund, amount),
+            Some(Leg::Move | Leg::Quarantine | Leg::Cost) | None => {
+                Err(text::damaged(2, "not a leg of a ledger"))
+            }
+        }
+    }
+
+    /// Takes every row of an answer.
+    fn all(
+        self,
+        places: &mut Places,
+        db: &Connection,
+        sql: &str,
+        key: impl Params,
+    ) -> rusqlite::Result<()> {
+        let mut ask = db.prepare_cached(sql)?;
+        let mut rows = ask.query(key)?;
+        while let Some(row) = rows.next()? {
+            self.take(places, row)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the operations of a ledger add up to by the running sums, those above a number taken off.
 pub(super) fn sums(
     db: &Connection,
     ledger: LedgerId,
     upto: u64,
 ) -> rusqlite::Result<Vec<(AssetId, Sums)>> {
-    let mut sums: BTreeMap<AssetId, Sums> = BTreeMap::new();
-    let sql = "SELECT asset_id, leg, result, amount FROM operations WHERE ledger = ? AND seq <= ?";
-    let mut ask = db.prepare_cached(sql)?;
-    let mut rows = ask.query(params![ledger.0, int(upto)])?;
-    while let Some(row) = rows.next()? {
-        let of = sums.entry(AssetId(row.get(0)?)).or_default();
-        of.count += 1;
-        if row.get_ref(2)?.as_str()? != "DONE" {
-            continue;
-        }
-        let amount = text::read_signed(3, row.get_ref(3)?.as_str()?)?;
-        match Leg::parse(row.get_ref(1)?.as_str()?) {
-            Some(Leg::Withdraw) => add(&mut of.withdraw, amount)?,
-            Some(Leg::Deposit) => add(&mut of.deposit, amount)?,
-            Some(Leg::Settle) => add(&mut of.settle, amount)?,
-            Some(Leg::Refund) => add(&mut of.refund, amount)?,
-            Some(Leg::Move | Leg::Quarantine | Leg::Cost) | None => {
-                return Err(text::damaged(1, "not a leg of a ledger"));
-            }
-        }
+    let mut places = Places::new();
+    let running = "SELECT ledger, asset_id, leg, result, amount, count FROM running_sums \
+                   WHERE ledger = ?";
+    Way::On.all(&mut places, db, running, [ledger.0])?;
+    // above the last there is nothing to take off
+    if int(upto) < i64::MAX {
+        let outside = if ledger == LedgerId::FUNDING { "" } else { "AND ledger <> 1" };
+        let above = format!(
+            "SELECT ledger, asset_id, leg, result, amount, 1 FROM operations \
+             WHERE ledger = ? AND seq > ? {outside}"
+        );
+        Way::Off.all(&mut places, db, &above, params![ledger.0, int(upto)])?;
     }
-    if ledger == LedgerId::FUNDING {
-        externals(db, &mut sums)?;
-    }
-    Ok(sums.into_iter().collect())
+    Ok(places.into_iter().map(|((_, asset), sums)| (asset, sums)).collect())
 }
 
-fn externals(db: &Connection, sums: &mut BTreeMap<AssetId, Sums>) -> rusqlite::Result<()> {
-    let mut ask = db.prepare_cached("SELECT asset_id, direction, amount FROM externals")?;
-    let mut rows = ask.query([])?;
-    while let Some(row) = rows.next()? {
-        let of = sums.entry(AssetId(row.get(0)?)).or_default();
-        let amount = text::read_signed(2, row.get_ref(2)?.as_str()?)?;
-        let signed = if row.get_ref(1)?.as_str()? == "IN" { amount } else { -amount };
-        add(&mut of.external, signed)?;
-    }
-    Ok(())
+/// What all rows add up to. The writer goes on meanwhile; only its log is not cut short.
+pub(super) fn recount(db: &Connection) -> rusqlite::Result<Recount> {
+    let mut places = Places::new();
+    let operations = "SELECT ledger, asset_id, leg, result, amount, 1 FROM operations";
+    Way::On.all(&mut places, db, operations, [])?;
+    let externals = "SELECT 1, asset_id, direction, 'DONE', amount, 1 FROM externals";
+    Way::On.all(&mut places, db, externals, [])?;
+    Ok(places.into_iter().map(|((ledger, asset), sums)| (ledger, asset, sums)).collect())
 }
 
 /// Operations of a ledger above a number, by number.

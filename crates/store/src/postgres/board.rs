@@ -7,8 +7,9 @@ use crate::rules::{Balance, Book, Changed, Opened, Spend, Standing};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::money::Amount;
 use kernel::people::{Spent, Stand};
-use kernel::ports::ledger::{Incarnation, Known};
+use kernel::ports::ledger::{Direction, Incarnation, Known};
 use kernel::unit::{Key, Operation, Outgoing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -112,6 +113,8 @@ pub(crate) struct Changes {
     pub(crate) opened: Vec<Opened>,
     pub(crate) changed: Vec<Changed>,
     pub(crate) operations: Vec<(LedgerId, Operation)>,
+    /// Money from and to the world; the rows are written already.
+    pub(crate) externals: Vec<(Direction, AssetId, Amount)>,
     pub(crate) outbox: Vec<Outgoing>,
     pub(crate) books: BTreeMap<(Book, AssetId), i128>,
     pub(crate) highest: BTreeMap<LedgerId, u64>,

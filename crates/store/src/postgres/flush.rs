@@ -151,6 +151,7 @@ impl Statements {
         all.outbox(&board.changes.outbox, at);
         let number = board.numbers.lane;
         all.books(&board.changes.books, number);
+        all.running(&board.changes, number);
         if !board.changes.highest.is_empty() {
             let rows = &board.changes.highest;
             let ledgers = column(rows.keys(), |ledger| i16::from(ledger.0));

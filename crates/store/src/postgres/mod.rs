@@ -29,6 +29,7 @@ mod queue;
 mod read;
 mod recall;
 mod rows;
+mod running;
 mod safe;
 mod session;
 mod sight;

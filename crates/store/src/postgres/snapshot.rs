@@ -10,7 +10,7 @@ use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Line, Snapshot, Sums};
+use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation};
@@ -40,6 +40,10 @@ impl Snapshot for Instant {
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         Box::pin(async move { Ok(sums::sums(self.db()?, ledger, upto).await?) })
+    }
+
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        Box::pin(async move { Ok(sums::recount(self.db()?).await?) })
     }
 
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {

@@ -8,7 +8,7 @@ use deadpool_postgres::Client;
 use kernel::ids::{AssetId, LedgerId};
 use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::journal::Sums;
+use kernel::ports::journal::{Recount, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::unit::{Operation, Outcome};
 use std::collections::BTreeMap;
@@ -46,46 +46,98 @@ pub(super) async fn books(db: &Client) -> Result<Vec<(AssetId, Totals)>, Fault> 
     Ok(totals.into_iter().collect())
 }
 
-/// What the operation rows of a ledger add up to, those above a number left out.
+/// Sums of one ledger and asset each.
+type Places = BTreeMap<(LedgerId, AssetId), Sums>;
+
+/// What is done with a row that stands for so many operations.
+#[derive(Clone, Copy)]
+enum Way {
+    On,
+    Off,
+}
+
+impl Way {
+    /// Reads (ledger, asset_id, leg, result, count, amount).
+    fn take(self, places: &mut Places, row: &Row) -> Result<(), Fault> {
+        let ledger: i16 = row.try_get(0)?;
+        let ledger = u8::try_from(ledger).map_err(|_| Fault::Damaged("not a ledger"))?;
+        let of = places.entry((LedgerId(ledger), asset(row, 1)?)).or_default();
+        let (count, amount) = (uint(row.try_get(4)?), text::read_signed(row.try_get(5)?)?);
+        let amount = match self {
+            Self::On => amount,
+            Self::Off => amount.checked_neg().ok_or(Fault::Damaged("a sum too large"))?,
+        };
+        let leg = row.try_get(2)?;
+        match leg {
+            "IN" => return add(&mut of.external, amount),
+            "OUT" => return add(&mut of.external, amount.saturating_neg()),
+            _ => {}
+        }
+        of.count = match self {
+            Self::On => of.count.saturating_add(count),
+            Self::Off => of.count.saturating_sub(count),
+        };
+        if row.try_get::<_, &str>(3)? != "DONE" {
+            return Ok(());
+        }
+        match Leg::parse(leg) {
+            Some(Leg::Withdraw) => add(&mut of.withdraw, amount),
+            Some(Leg::Deposit) => add(&mut of.deposit, amount),
+            Some(Leg::Settle) => add(&mut of.settle, amount),
+            Some(Leg::Refund) => add(&mut of.refund, amount),
+            Some(Leg::Move | Leg::Quarantine | Leg::Cost) | None => {
+                Err(Fault::Damaged("not a leg of a ledger"))
+            }
+        }
+    }
+}
+
+/// Above it there is no number.
+const EVERY: i64 = i64::MAX;
+
+/// What the operations of a ledger add up to by the running sums, those above a number taken off.
 pub(super) async fn sums(
     db: &Client,
     ledger: LedgerId,
     upto: u64,
 ) -> Result<Vec<(AssetId, Sums)>, Fault> {
-    let sql = "SELECT asset_id, leg, result, count(*), sum(amount)::text FROM operations \
-               WHERE ledger = $1 AND seq <= $2 GROUP BY asset_id, leg, result";
-    let mut sums: BTreeMap<AssetId, Sums> = BTreeMap::new();
-    for row in rows(db, sql, &[&i16::from(ledger.0), &int(upto)]).await? {
-        let of = sums.entry(asset(&row, 0)?).or_default();
-        of.count = of.count.saturating_add(uint(row.try_get(3)?));
-        if row.try_get::<_, &str>(2)? != "DONE" {
-            continue;
-        }
-        let amount = text::read_signed(row.try_get(4)?)?;
-        match Leg::parse(row.try_get(1)?) {
-            Some(Leg::Withdraw) => add(&mut of.withdraw, amount)?,
-            Some(Leg::Deposit) => add(&mut of.deposit, amount)?,
-            Some(Leg::Settle) => add(&mut of.settle, amount)?,
-            Some(Leg::Refund) => add(&mut of.refund, amount)?,
-            Some(Leg::Move | Leg::Quarantine | Leg::Cost) | None => {
-                return Err(Fault::Damaged("not a leg of a ledger"));
-            }
-        }
+    let mut places = Places::new();
+    let running = "SELECT ledger, asset_id, leg, result, sum(count)::bigint, sum(amount)::text \
+                   FROM running_sums WHERE ledger = $1 GROUP BY ledger, asset_id, leg, result";
+    for row in rows(db, running, &[&i16::from(ledger.0)]).await? {
+        Way::On.take(&mut places, &row)?;
     }
-    if ledger == LedgerId::FUNDING {
-        externals(db, &mut sums).await?;
+    if int(upto) < EVERY {
+        // what it looks for lies in an index, however large the table was when it was planned
+        let outside = if ledger == LedgerId::FUNDING { "" } else { "AND ledger <> 1" };
+        let above = format!(
+            "SELECT ledger, asset_id, leg, result, count(*), \
+             coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text FROM operations \
+             WHERE ledger = $1 AND seq > $2 {outside} GROUP BY ledger, asset_id, leg, result"
+        );
+        db.batch_execute("SET LOCAL enable_seqscan = off").await?;
+        for row in rows(db, &above, &[&i16::from(ledger.0), &int(upto)]).await? {
+            Way::Off.take(&mut places, &row)?;
+        }
+        db.batch_execute("SET LOCAL enable_seqscan = on").await?;
     }
-    Ok(sums.into_iter().collect())
+    Ok(places.into_iter().map(|((_, asset), sums)| (asset, sums)).collect())
 }
 
-async fn externals(db: &Client, sums: &mut BTreeMap<AssetId, Sums>) -> Result<(), Fault> {
-    let sql = "SELECT asset_id, sum(CASE direction WHEN 'IN' THEN amount ELSE -amount END)::text \
-               FROM externals GROUP BY asset_id";
+/// What all rows add up to. It reads them from end to end, so no limit for a statement holds; it locks
+/// nothing that a writer needs.
+pub(super) async fn recount(db: &Client) -> Result<Recount, Fault> {
+    let sql = "SELECT ledger, asset_id, leg, result, count(*), \
+               coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text \
+               FROM operations GROUP BY ledger, asset_id, leg, result \
+               UNION ALL SELECT 1::smallint, asset_id, direction, 'DONE', count(*), \
+               sum(amount)::text FROM externals GROUP BY asset_id, direction";
+    db.batch_execute("SET LOCAL statement_timeout = 0").await?;
+    let mut places = Places::new();
     for row in rows(db, sql, &[]).await? {
-        let of = sums.entry(asset(&row, 0)?).or_default();
-        add(&mut of.external, text::read_signed(row.try_get(1)?)?)?;
+        Way::On.take(&mut places, &row)?;
     }
-    Ok(())
+    Ok(places.into_iter().map(|((ledger, asset), sums)| (ledger, asset, sums)).collect())
 }
 
 /// The columns that [`operation`] reads.

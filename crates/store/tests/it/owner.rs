@@ -50,11 +50,11 @@ async fn what_is_not_ours_is_left_alone() {
     let Err(refused) = opened() else { panic!("opened") };
     assert_eq!(
         refused.to_string(),
-        "a build before the first release wrote it (shape 1, this one keeps shape 4), and nothing \
+        "a build before the first release wrote it (shape 1, this one keeps shape 5), and nothing \
          converts it: move the folder away and start with a new one"
     );
     let tool = bed.tool();
-    tool.pragma_update(None, "user_version", 4).expect("our shape");
+    tool.pragma_update(None, "user_version", 5).expect("our shape");
     tool.pragma_update(None, "application_id", 7).expect("another's file");
     drop(tool);
     assert!(matches!(opened(), Err(OpenError::Damaged(_))));

@@ -365,6 +365,7 @@ impl Bench {
             let sums = self.ok("sums", snapshot.sums(ledger, u64::MAX).await);
             text += &format!("{ledger:?} {sums:?}\n");
         }
+        self.counts().await;
         let books = self.ok("books", snapshot.books(LedgerId::FUNDING).await);
         let standing = self.standing().await;
         let counts = self.ok("counts", journal.counts().await);
@@ -382,6 +383,20 @@ impl Bench {
             text += &format!("{line:?}\n{record:?}\n{history:?}\n");
         }
         text
+    }
+
+    /// The running sums are what all rows add up to.
+    pub(super) async fn counts(&self) {
+        let mut snapshot = self.ok("snapshot", self.on().journal.snapshot().await);
+        let mut rows = self.ok("recount", snapshot.recount().await);
+        let mut running = Vec::new();
+        for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+            let sums = self.ok("sums", snapshot.sums(ledger, u64::MAX).await);
+            running.extend(sums.into_iter().map(|(asset, sums)| (ledger, asset, sums)));
+        }
+        rows.sort_by_key(|(ledger, asset, _)| (*ledger, *asset));
+        running.sort_by_key(|(ledger, asset, _)| (*ledger, *asset));
+        self.same("the running sums", &running, &rows);
     }
 
     pub(super) async fn line(&self, id: Id) -> Option<Line> {

@@ -16,6 +16,7 @@ mod history;
 mod ledgers;
 mod lifetime;
 mod puts;
+mod running;
 mod snapshots;
 mod world;
 
@@ -62,6 +63,7 @@ pub async fn run(fresh: impl Fresh) {
     days::run(&fresh).await;
     due::run(&fresh).await;
     snapshots::run(&fresh).await;
+    running::run(&fresh).await;
     lifetime::run(&fresh).await;
     world::run(&fresh).await;
 }

@@ -72,6 +72,7 @@ impl Group<'_> {
             text::account(&op.account),
             int(self.at),
         ])?;
+        self.running.add((ledger, op.asset, op.key.leg.name(), result), op.amount)?;
         self.lane.operated = higher(self.lane.operated, op.key.id);
         if let Some((id, legs)) = &mut self.legs
             && *id == op.key.id

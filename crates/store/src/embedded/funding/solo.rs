@@ -6,7 +6,7 @@ use super::super::text::{self, int, uint};
 use crate::deeds::Deeds;
 use crate::rules::{self, Booked, Booking, No};
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, UserId};
+use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::unit::{Key, Op};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -91,6 +91,9 @@ impl Group<'_> {
             &*movement.caller,
             int(self.at),
         ])?;
+        let direction = text::direction(movement.direction);
+        let place = (LedgerId::FUNDING, movement.asset, direction, "DONE");
+        self.running.add(place, movement.amount)?;
         self.deed(Deeds::World)?;
         Ok(Moved::Done { operation, available, at: self.at, replayed: false })
     }

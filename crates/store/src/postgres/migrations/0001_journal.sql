@@ -136,6 +136,16 @@ CREATE TABLE operations (
   asset_id int NOT NULL, amount numeric(39,0) NOT NULL, account text NOT NULL, at bigint NOT NULL,
   PRIMARY KEY (req_id, ledger, leg)
 );
+-- Receipts by number, for those above one. Funding's own rows have no place here: nobody asks for
+-- them like this, and they are most.
+CREATE INDEX operations_seq ON operations (ledger, seq) WHERE ledger <> 1;
+-- What the rows of `operations` add up to, and of `externals` under the legs IN and OUT, written with
+-- them: one row for each writer's lane. The amount is of DONE rows only.
+CREATE TABLE running_sums (
+  lane int NOT NULL, ledger smallint NOT NULL, asset_id int NOT NULL, leg text NOT NULL,
+  result text NOT NULL, count bigint NOT NULL, amount numeric NOT NULL,
+  PRIMARY KEY (lane, ledger, asset_id, leg, result)
+) WITH (fillfactor = 50);
 CREATE TABLE externals (
   operation_id bigint PRIMARY KEY,
   direction text NOT NULL, reference text NOT NULL,

@@ -102,6 +102,8 @@ impl Fill for External {
             &alone.at(),
         ];
         alone.execute(sql, &row).await?;
+        let moved = (self.direction, self.asset, self.amount);
+        alone.board.changes.externals.push(moved);
         alone.deed(Deeds::World, number).await?;
         let at = alone.board.at;
         Ok(End::Keep(Moved::Done { operation, available, at, replayed: false }))

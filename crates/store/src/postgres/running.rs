@@ -1,0 +1,67 @@
+//! Running sums: what each write adds to `operations` and `externals`, added up in its lane's own
+//! rows and in its transaction, so that nobody reads all rows to know what they add up to.
+
+use super::board::Changes;
+use super::statement::{Statements, params};
+use super::text::{self, int, small};
+use kernel::ids::{AssetId, LedgerId};
+use kernel::unit::{Operation, Outcome};
+use std::collections::BTreeMap;
+
+const RUNNING: &str = "INSERT INTO running_sums (lane, ledger, asset_id, leg, result, count, amount) \
+    SELECT $1, ledger, asset_id, leg, result, count, amount::numeric \
+    FROM unnest($2::smallint[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::text[]) \
+    AS n(ledger, asset_id, leg, result, count, amount) \
+    ON CONFLICT (lane, ledger, asset_id, leg, result) DO UPDATE SET \
+    count = running_sums.count + excluded.count, amount = running_sums.amount + excluded.amount";
+
+/// What is added up together: ledger, asset, leg (of a movement its direction) and result, as they are
+/// spelt in a row.
+type Place = (LedgerId, AssetId, &'static str, &'static str);
+
+/// How many rows, and what the DONE ones among them moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    amount: u128,
+}
+
+impl Sum {
+    /// One row more. What leaves 128 bits is beyond what anybody who reads the sums can take.
+    const fn add(&mut self, amount: u128) {
+        self.count = self.count.saturating_add(1);
+        self.amount = self.amount.saturating_add(amount);
+    }
+}
+
+/// What a write adds, row by row as it is inserted.
+fn sums(changes: &Changes) -> BTreeMap<Place, Sum> {
+    let mut sums: BTreeMap<Place, Sum> = BTreeMap::new();
+    for (ledger, Operation { op, outcome, .. }) in &changes.operations {
+        let place = (*ledger, op.asset, op.key.leg.name(), text::outcome(outcome).0);
+        let amount = if *outcome == Outcome::Done { op.amount.0 } else { 0 };
+        sums.entry(place).or_default().add(amount);
+    }
+    for (direction, asset, amount) in &changes.externals {
+        let place = (LedgerId::FUNDING, *asset, text::direction(*direction), "DONE");
+        sums.entry(place).or_default().add(amount.0);
+    }
+    sums
+}
+
+impl Statements {
+    /// Counts what the write inserts.
+    pub(crate) fn running(&mut self, changes: &Changes, lane: i32) {
+        let sums = sums(changes);
+        if sums.is_empty() {
+            return;
+        }
+        let place = |of: fn(&Place) -> &'static str| sums.keys().map(of).collect::<Vec<_>>();
+        let ledger: Vec<_> = sums.keys().map(|(ledger, ..)| i16::from(ledger.0)).collect();
+        let asset: Vec<_> = sums.keys().map(|(_, asset, ..)| small(asset.0)).collect();
+        let (leg, result) = (place(|(_, _, leg, _)| *leg), place(|(.., result)| *result));
+        let count: Vec<_> = sums.values().map(|sum| int(sum.count)).collect();
+        let amount: Vec<_> = sums.values().map(|sum| sum.amount.to_string()).collect();
+        self.add(RUNNING, params![lane, ledger, asset, leg, result, count, amount]);
+    }
+}
