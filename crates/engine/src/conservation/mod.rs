@@ -6,6 +6,7 @@
 
 mod lines;
 mod outside;
+mod running;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use kernel::ports::ledger::{Form, Ledger, Totals};
 use kernel::table::Flows;
 use lines::Lines;
 use outside::Outside;
+use running::Running;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,6 +62,8 @@ pub struct Report {
     pub accepted: Vec<Break>,
     /// Operations that wait for their receipt.
     pub waiting: usize,
+    /// Every operation row was counted, as it is at start, once a day and after a break.
+    pub recounted: bool,
 }
 
 impl Report {
@@ -81,6 +85,7 @@ pub struct Checker {
     round: u64,
     outside: BTreeMap<LedgerId, Outside>,
     lines: Lines,
+    running: Running,
     /// Kept over rounds that could not be finished, so that no break is lost with them.
     breaks: BTreeMap<String, Break>,
 }
@@ -88,6 +93,7 @@ pub struct Checker {
 /// The rules, and what broke them.
 struct Inquiry<'a> {
     laws: Laws,
+    running: &'a mut Running,
     breaks: &'a mut BTreeMap<String, Break>,
 }
 
@@ -109,6 +115,11 @@ impl Checker {
         self.round
     }
 
+    /// The next round counts every operation row again.
+    pub(crate) fn doubt(&mut self) {
+        self.running.doubt();
+    }
+
     /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
     /// it is new, once it has ended, and again in a window that moves over the whole store.
     ///
@@ -123,7 +134,7 @@ impl Checker {
         let holds = |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_some_and(|desk| desk.holds());
         let holds: Vec<LedgerId> = ledgers.iter().filter(holds).map(|ledger| ledger.id()).collect();
         let laws = Laws::of(flows, holds.clone());
-        let mut inquiry = Inquiry { laws, breaks: &mut self.breaks };
+        let mut inquiry = Inquiry { laws, running: &mut self.running, breaks: &mut self.breaks };
         let (mut assets, mut instants, mut silent) = (Vec::new(), Vec::new(), None);
         // of one in the simple form there are only our own rows, which are looked at below
         let proves =
@@ -136,6 +147,8 @@ impl Checker {
             }
         }
         let mut snapshot = journal.snapshot().await?;
+        let all = ledgers.iter().map(|ledger| ledger.id());
+        let recounted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
         for instant in instants {
             let line = |(asset, totals)| AssetLine { asset, ledger: instant.ledger, totals };
             assets.extend(instant.totals.iter().copied().map(line));
@@ -163,6 +176,7 @@ impl Checker {
             breaks,
             accepted: Vec::new(),
             waiting: self.outside.values().map(Outside::waiting).sum(),
+            recounted,
         })
     }
 }
@@ -175,7 +189,8 @@ async fn books(
     inquiry: &mut Inquiry<'_>,
 ) -> Result<Vec<AssetLine>, Cause> {
     let books: BTreeMap<_, _> = snapshot.books(ledger).await?.into_iter().collect();
-    let sums: BTreeMap<_, _> = snapshot.sums(ledger, EVERY).await?.into_iter().collect();
+    let sums: BTreeMap<_, _> =
+        inquiry.running.sums(snapshot, ledger, EVERY).await?.into_iter().collect();
     for asset in books.keys().chain(sums.keys()) {
         let totals = books.get(asset).copied().unwrap_or_default();
         let sums = sums.get(asset).copied().unwrap_or_default();

@@ -106,7 +106,7 @@ impl Outside {
             self.carried.values().map(|carried| carried.operation.clone()).collect();
         self.carry(snapshot, ledger, &waited, inquiry).await?;
         self.take(snapshot, ledger, new, inquiry).await?;
-        let mut stored = snapshot.sums(ledger, highest).await?;
+        let mut stored = inquiry.running.sums(snapshot, ledger, highest).await?;
         self.count(ledger, &stored, inquiry);
         if own_world {
             worldly(&totals, &mut stored);

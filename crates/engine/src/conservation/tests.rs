@@ -3,7 +3,7 @@
 use super::world::{Desk, FLOWS, FUNDING, Fake, Holds, SPOT, World};
 use super::{Checker, Report};
 use kernel::answer::Cause;
-use kernel::ids::{Id, LedgerId, UserId};
+use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::life::Leg;
 use kernel::ports::journal::Line;
 use kernel::ports::ledger::Ledger;
@@ -83,6 +83,53 @@ fn a_store_above_all_pages_is_walked_to_its_end() {
     });
     let found = (0..2).map(|_| test.round().unwrap()).find(|report| !report.ok).unwrap();
     assert_eq!(found.breaks.len(), 1, "{:#?}", found.breaks);
+}
+
+/// A day, as the checker takes it.
+const DAY: Millis = 86_400_000;
+
+/// Turns red where the running sums are believed for ever: a row whose amount, asset or account is in
+/// order and that nobody asked for stands in no transfer's line that is looked at again.
+#[test]
+fn a_row_that_was_changed_is_found_by_the_count_of_the_day() {
+    let mut test = Test::new(40, 5);
+    (0..60).for_each(|_| drop(test.sound()));
+    test.change(World::settle);
+    test.sound();
+    // as if a row had lost one unit since it was counted
+    test.change(|world| {
+        world.ahead = 1;
+        world.funding.clearing -= 1;
+        world.funding.users += 1;
+        world.now = DAY - 1;
+    });
+    let report = test.sound();
+    assert!(!report.recounted, "the running sums say that it adds up");
+    test.change(|world| world.now = DAY);
+    for _ in 0..3 {
+        let report = test.round().unwrap();
+        let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
+        assert_eq!(found, [("FUNDING/3/clearing", -1)], "and it is not forgotten again");
+    }
+}
+
+/// Turns red where a running sum that is wrong counts more than the rows, once they were counted; or
+/// where it is believed to be right from then on.
+#[test]
+fn a_running_sum_that_is_wrong_breaks_nothing_once_the_rows_were_counted() {
+    let mut test = Test::new(60, 9);
+    (0..20).for_each(|_| drop(test.sound()));
+    test.change(|world| world.ahead = 7);
+    let report = test.round().unwrap();
+    assert_eq!((report.breaks[0].key.as_str(), report.breaks[0].amount), ("FUNDING/3/clearing", 7));
+    assert!(!report.recounted);
+    test.checker.doubt();
+    assert!(test.sound().recounted);
+    for _ in 0..20 {
+        assert!(!test.sound().recounted, "the difference is known, and rows are added to it");
+    }
+    test.change(|world| world.ahead = 8);
+    assert!(!test.round().unwrap().ok, "another one");
 }
 
 type Deed = fn(&mut World);

@@ -2,6 +2,7 @@
 //! people's connections.
 
 mod commits;
+mod counted;
 mod failover;
 mod kills;
 mod locks;
