@@ -1,8 +1,8 @@
 //! `portage backup` and `portage restore` where the journal is in PostgreSQL: Spot and the database come
 //! back as of one instant, halted; what is not of one instant is refused, and nothing is written.
 //!
-//! Wrong builds that were run, each of which turns one of these red: the log's place taken some time
-//! before Spot stands still; taken after it went on; `paired` compares nothing; it halts nothing.
+//! Wrong builds that this is for: `paired` compares nothing (run, and found); the log's place taken some
+//! time before Spot stands still, or after it went on; a restore that halts nothing (not run).
 
 use super::{Served, portage};
 use serde_json::Value;
