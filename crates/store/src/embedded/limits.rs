@@ -49,11 +49,9 @@ impl Days {
         Ok(stored)
     }
 
-    /// Changes a row that was asked for.
+    /// Changes a row that was asked for, or forgotten.
     pub(super) fn put(&mut self, spend: Spend, spent: Spent) {
-        if let Some((_, now)) = self.0.get_mut(&spend) {
-            *now = spent;
-        }
+        self.0.entry(spend).or_default().1 = spent;
     }
 }
 

@@ -25,6 +25,10 @@ impl Group<'_> {
         for put in plan.puts() {
             self.put(put)?;
         }
+        // what a put forgets is counted from nothing again
+        for (spend, spent) in &plan.days {
+            self.days.put(*spend, *spent);
+        }
         for message in plan.thens().flat_map(|then| &then.outbox) {
             self.message(message)?;
         }
@@ -32,7 +36,7 @@ impl Group<'_> {
         Ok(Written { at: self.at, serial, fork: plan.fork })
     }
 
-    /// What guards leave behind, and counts.
+    /// What guards leave behind.
     fn mark(&mut self, plan: &Plan<'_>) -> rusqlite::Result<()> {
         for (name, sum) in &plan.counters {
             self.set(&format!("counter/{name}"), &text::amount(Amount(*sum)))?;
@@ -41,9 +45,6 @@ impl Group<'_> {
         for (consumer, event) in &plan.inbox {
             let row = params![consumer, format!("{event:032x}"), int(self.at)];
             self.db.prepare_cached(sql)?.execute(row)?;
-        }
-        for (spend, spent) in &plan.days {
-            self.days.put(*spend, *spent);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::{ALL, No, Posting, Sight, Spend, Standing, Touches};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{Id, LedgerId};
 use kernel::money::Amount;
-use kernel::people::{Count, Spent, Stand};
+use kernel::people::{Count, Day, Spent, Stand};
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::{Guard, Op, Put, Then, Unit, Wrote};
@@ -86,6 +86,8 @@ struct Said<'u> {
     acts: Vec<(&'u Arc<str>, &'u Arc<str>)>,
     proposals: Vec<Id>,
     decisions: Vec<Id>,
+    /// What was moved before this day is forgotten.
+    forgets: Option<Day>,
 }
 
 /// Adds one; false where it was there.
@@ -205,6 +207,12 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
                     return no(Wrote::Unknown(Cause::of("SUPERSEDED")));
                 }
             }
+            Put::ForgetDays(before) => {
+                self.plan.days.retain(|((day, ..), _)| day >= before);
+                if self.said.forgets.is_none_or(|day| day < *before) {
+                    self.said.forgets = Some(*before);
+                }
+            }
             Put::Action(action) => self.act(&action.caller, &action.key)?,
             Put::Propose(proposal) => self.propose(proposal.id)?,
             Put::Decide { id, .. } => self.decide(*id)?,
@@ -221,8 +229,7 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
             | Put::Resume { .. }
             | Put::Pause { .. }
             | Put::Unpause(_)
-            | Put::Asset(_)
-            | Put::ForgetDays(_) => {}
+            | Put::Asset(_) => {}
         }
         Ok(())
     }
@@ -282,11 +289,13 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
         let Count { user, day, asset, amount } = *count;
         for (asset, amount) in [(ALL, Amount::ZERO), (asset, amount)] {
             let spend = (day, user, asset);
+            let forgotten = self.said.forgets.is_some_and(|before| day < before);
             let days = &mut self.plan.days;
             if let Some((_, spent)) = days.iter_mut().find(|(other, _)| *other == spend) {
                 *spent = change(*spent, amount);
             } else {
-                days.push((spend, change(self.sight.spent(spend)?, amount)));
+                let spent = if forgotten { Spent::default() } else { self.sight.spent(spend)? };
+                days.push((spend, change(spent, amount)));
             }
         }
         Ok(())
