@@ -1,5 +1,5 @@
-//! Campaigns: what takes too long for every change. Drawn bytes at everything that reads bytes, and
-//! changed code that some test must notice.
+//! Campaigns: what takes too long for every change. Drawn bytes at everything that reads bytes, changed
+//! code that some test must notice, and faults on PostgreSQL for as long as they last elsewhere.
 
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -21,6 +21,8 @@ pub(crate) enum Campaign {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// The faults on PostgreSQL with the lengths that nobody set: a row is held for 90 s.
+    Faults,
     /// Changed code that no test notices: `cargo xtask campaign mutants --part check`.
     Mutants {
         /// One of the parts alone; without it all, one after the other.
@@ -89,6 +91,7 @@ const PARTS: [Part; 8] = [
 pub(crate) fn run(campaign: &Campaign) -> Outcome {
     match campaign {
         Campaign::Fuzz { minutes, target, seed } => fuzz(*minutes, target.as_deref(), *seed),
+        Campaign::Faults => faults(),
         Campaign::Mutants { part, args } => mutants(part.as_deref(), args),
     }
 }
@@ -107,6 +110,12 @@ fn fuzz(minutes: u64, name: Option<&str>, seed: Option<u64>) -> Outcome {
         run::must(cargo)?;
     }
     Ok(())
+}
+
+fn faults() -> Outcome {
+    let mut cargo = run::cargo(&["test", "--locked", "--package", "engine", "--test", "it"]);
+    cargo.args(["postgres::", "--", "--test-threads", "1"]).env("FULL_LENGTHS", "1");
+    run::must(cargo)
 }
 
 fn mutants(name: Option<&str>, args: &[String]) -> Outcome {

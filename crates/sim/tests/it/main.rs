@@ -17,6 +17,8 @@ mod outside;
 #[cfg(test)]
 mod owners;
 #[cfg(test)]
+mod patience;
+#[cfg(test)]
 mod real;
 #[cfg(test)]
 mod stands;

@@ -1,8 +1,10 @@
 //! The engine on a real PostgreSQL, and what may befall one: kills, cut wires, locks, triggers, other
-//! people's connections.
+//! people's connections, clocks that are apart.
 
+mod clocks;
 mod commits;
 mod counted;
+mod crowded;
 mod failover;
 mod kills;
 mod locks;

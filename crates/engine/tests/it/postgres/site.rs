@@ -5,7 +5,7 @@ use crate::machine::{Chance, HandClock, Tasks};
 use crate::seen::Gauges;
 use crate::way::Way;
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
-use kernel::ids::{Id, LedgerId, UserId, WorkerId};
+use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
 use kernel::ports::clock::Rng as _;
 use kernel::ports::journal::Journal as _;
@@ -20,8 +20,10 @@ use store::postgres::{self, Options, Postgres, Time};
 use tempfile::TempDir;
 use testbed::{Database, Proxy, Server};
 
-/// The longest wait for a row, as a test can bear it.
-const LOCK: Duration = Duration::from_millis(500);
+/// Whether `cargo xtask campaign faults` asks for the lengths that nobody set.
+pub(crate) fn full() -> bool {
+    std::env::var_os("FULL_LENGTHS").is_some()
+}
 
 /// One worker's life.
 pub(crate) struct Worker {
@@ -88,7 +90,8 @@ fn database(url: String) -> postgres::Database {
         readers: 4,
         writers: 2,
         connect: Duration::from_secs(2),
-        lock: LOCK,
+        // as a test can bear it, or as it is by default
+        lock: Duration::from_millis(if full() { 3_000 } else { 500 }),
         statement: Duration::from_secs(5),
         lease: Duration::from_secs(2),
     }
@@ -97,13 +100,20 @@ fn database(url: String) -> postgres::Database {
 impl Site {
     /// A site with users 1 to 9, who each have [`GIVEN`] at Funding.
     pub(crate) async fn open(settings: Settings) -> Self {
-        let server = Server::start().expect("a PostgreSQL");
+        Self::on(&testbed::Options::default(), settings).await
+    }
+
+    /// The same on a PostgreSQL with wishes.
+    pub(crate) async fn on(options: &testbed::Options, settings: Settings) -> Self {
+        let server = Server::with(options).expect("a PostgreSQL");
         let base = server.database().expect("a database");
         let proxy = Proxy::start(&server.address().expect("an address")).expect("a proxy");
         let dir = tempfile::tempdir().expect("a folder");
         let way = Way::to(spot_at(&dir.path().join("spot")).await);
         let site = Self { server, database: base, proxy, way, settings, owned: false, dir };
-        let store = site.store(WorkerId(1), Arc::new(|what| panic!("it gave up: {what}"))).await;
+        let store = site
+            .store(WorkerId(1), HandClock::new(), Arc::new(|what| panic!("it gave up: {what}")))
+            .await;
         for user in 1..10 {
             let movement = External {
                 direction: Direction::In,
@@ -121,14 +131,14 @@ impl Site {
     }
 
     /// A store of its own on the database, through the proxy.
-    async fn store(&self, worker: WorkerId, fatal: Fatal) -> Arc<Postgres> {
+    async fn store(&self, worker: WorkerId, clock: HandClock, fatal: Fatal) -> Arc<Postgres> {
         let url = self.database.through(&self.proxy).expect("an address");
         let options = Options {
             database: database(url),
             flows: Arc::new(flows::registry()),
             worker,
             time: Time::Database,
-            clock: Arc::new(HandClock::new()),
+            clock: Arc::new(clock),
             meter: Arc::new(NoMeter),
             fatal,
         };
@@ -142,6 +152,17 @@ impl Site {
 
     /// Begins a worker with other settings.
     pub(crate) async fn tuned(&self, settings: Settings) -> Worker {
+        self.begun(settings, HandClock::new()).await
+    }
+
+    /// Begins a worker whose machine's clock is so much ahead.
+    pub(crate) async fn apart(&self, ahead: Millis) -> Worker {
+        let clock = HandClock::new();
+        clock.forward(ahead);
+        self.begun(self.settings.clone(), clock).await
+    }
+
+    async fn begun(&self, settings: Settings, clock: HandClock) -> Worker {
         let worker = WorkerId(Chance.next());
         let (tasks, fate): (Arc<Tasks>, Fate) = Default::default();
         let (told, dying) = (fate.clone(), tasks.clone());
@@ -150,13 +171,13 @@ impl Site {
             let _told = told.set(what);
             dying.end();
         });
-        let store = self.store(worker, fatal.clone()).await;
+        let store = self.store(worker, clock.clone(), fatal.clone()).await;
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
             flows: Arc::new(flows::registry()),
             journal: store.clone(),
             ledgers: vec![store.funding(), self.way.clone()],
-            clock: Arc::new(HandClock::new()),
+            clock: Arc::new(clock),
             rng: Arc::new(Chance),
             spawn: tasks.clone(),
             meter: Arc::new(Gauges::default()),

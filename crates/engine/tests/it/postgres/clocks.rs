@@ -1,0 +1,86 @@
+//! Two servers whose clocks are a day apart: the database's counts.
+
+use super::site::{Site, WAYS, quick};
+use crate::house::FUNDING;
+use crate::way::Mood;
+use engine::Limits;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+const DAY: u64 = 86_400_000;
+
+/// Turns red where a worker tells by its own clock whether a neighbour lives: it would carry on what the
+/// neighbour holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_whose_clock_is_a_day_ahead_takes_nobody_for_dead() {
+    let site = Site::open(quick(true)).await;
+    let behind = site.worker().await;
+    let first = behind.keyed(FUNDING, 1, "first", 10_000).await;
+    behind.reaches(first, "COMMITTED").await;
+    // Spot executes, and the reply comes when the test lets it
+    let late = Arc::new(Semaphore::new(0));
+    site.way.mood(Mood::Late(late.clone()));
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        for from in WAYS {
+            let id = behind.create(from, 1, &format!("held-{n}-{}", from.name()), 5).await;
+            ids.push(id.expect("it is opened").record.id);
+        }
+    }
+    site.way.mood(Mood::Fair);
+    let ahead = site.apart(DAY).await;
+    for n in 0..20 {
+        for worker in [&ahead, &behind] {
+            for from in WAYS {
+                let key = format!("{n}-{}", from.name());
+                let id = worker.keyed(from, 2, &key, 3).await;
+                if n > 0 {
+                    worker.reaches(id, "COMMITTED").await;
+                }
+            }
+        }
+    }
+    // longer than a lease
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let taken = behind.states(&ids).await.into_values().filter(|state| *state == "COMMITTED");
+    assert_eq!(taken.count(), 0, "somebody was taken for dead");
+    late.add_permits(1_000);
+    for id in &ids {
+        behind.reaches(*id, "COMMITTED").await;
+    }
+    let dated =
+        "SELECT count(*) FROM transfers WHERE greatest(created_at, updated_at) > portage_now()";
+    assert_eq!(site.sql(dated), "0", "a time that has not come");
+    site.adds_up(&ahead).await;
+    // and what a dead one held is taken over by the other
+    site.way.mood(Mood::LoseReplies);
+    let held = behind.create(FUNDING, 1, "dying", 5).await.expect("it is opened").record.id;
+    behind.kill().await;
+    site.way.mood(Mood::Fair);
+    ahead.reaches(held, "COMMITTED").await;
+    ahead.kill().await;
+}
+
+/// Turns red where the day of a limit is a server's own, or where two count apart: together they let
+/// more through.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
+    let mut settings = quick(true);
+    settings.limits = Limits { transfers_per_day: 7, ..settings.limits };
+    let site = Site::open(settings).await;
+    let workers = [site.worker().await, site.apart(DAY).await];
+    let asked = workers.iter().enumerate().map(|(w, worker)| {
+        let all = (0..10).map(move |n| async move {
+            worker.create(FUNDING, 3, &format!("{w}-{n}"), 2).await.is_ok()
+        });
+        futures_util::future::join_all(all)
+    });
+    let came: Vec<bool> = futures_util::future::join_all(asked).await.concat();
+    assert_eq!(came.iter().filter(|came| **came).count(), 7, "{came:?}");
+    assert_eq!(site.sql("SELECT count(*) FROM transfers WHERE user_id = 3"), "7");
+    let [one, two] = workers;
+    site.adds_up(&one).await;
+    one.kill().await;
+    two.kill().await;
+}
