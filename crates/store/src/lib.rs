@@ -6,4 +6,5 @@ pub mod postgres;
 mod deeds;
 mod outbox;
 mod rules;
+mod sums;
 mod text;

@@ -4,9 +4,9 @@ use super::ask::rows;
 use super::fault::Fault;
 use super::fetch::operation;
 use super::text::{self, int, uint};
+use crate::sums::{Places, Tally, Way};
 use deadpool_postgres::Client;
 use kernel::ids::{AssetId, LedgerId};
-use kernel::life::Leg;
 use kernel::money::Amount;
 use kernel::ports::journal::{Recount, Sums};
 use kernel::ports::ledger::Totals;
@@ -15,8 +15,7 @@ use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 fn add(sum: &mut i128, more: i128) -> Result<(), Fault> {
-    *sum = sum.checked_add(more).ok_or(Fault::Damaged("a sum too large"))?;
-    Ok(())
+    crate::sums::add(sum, more).map_err(Fault::Damaged)
 }
 
 /// An asset's number in a column.
@@ -46,50 +45,18 @@ pub(super) async fn books(db: &Client) -> Result<Vec<(AssetId, Totals)>, Fault> 
     Ok(totals.into_iter().collect())
 }
 
-/// Sums of one ledger and asset each.
-type Places = BTreeMap<(LedgerId, AssetId), Sums>;
-
-/// What is done with a row that stands for so many operations.
-#[derive(Clone, Copy)]
-enum Way {
-    On,
-    Off,
-}
-
-impl Way {
-    /// Reads (ledger, asset_id, leg, result, count, amount).
-    fn take(self, places: &mut Places, row: &Row) -> Result<(), Fault> {
-        let ledger: i16 = row.try_get(0)?;
-        let ledger = u8::try_from(ledger).map_err(|_| Fault::Damaged("not a ledger"))?;
-        let of = places.entry((LedgerId(ledger), asset(row, 1)?)).or_default();
-        let (count, amount) = (uint(row.try_get(4)?), text::read_signed(row.try_get(5)?)?);
-        let amount = match self {
-            Self::On => amount,
-            Self::Off => amount.checked_neg().ok_or(Fault::Damaged("a sum too large"))?,
-        };
-        let leg = row.try_get(2)?;
-        match leg {
-            "IN" => return add(&mut of.external, amount),
-            "OUT" => return add(&mut of.external, amount.saturating_neg()),
-            _ => {}
-        }
-        of.count = match self {
-            Self::On => of.count.saturating_add(count),
-            Self::Off => of.count.saturating_sub(count),
-        };
-        if row.try_get::<_, &str>(3)? != "DONE" {
-            return Ok(());
-        }
-        match Leg::parse(leg) {
-            Some(Leg::Withdraw) => add(&mut of.withdraw, amount),
-            Some(Leg::Deposit) => add(&mut of.deposit, amount),
-            Some(Leg::Settle) => add(&mut of.settle, amount),
-            Some(Leg::Refund) => add(&mut of.refund, amount),
-            Some(Leg::Move | Leg::Quarantine | Leg::Cost) | None => {
-                Err(Fault::Damaged("not a leg of a ledger"))
-            }
-        }
-    }
+/// Takes a row (ledger, asset_id, leg, result, count, amount).
+fn take(way: Way, places: &mut Places, row: &Row) -> Result<(), Fault> {
+    let ledger: i16 = row.try_get(0)?;
+    let ledger = u8::try_from(ledger).map_err(|_| Fault::Damaged("not a ledger"))?;
+    let tally = Tally {
+        place: (LedgerId(ledger), asset(row, 1)?),
+        leg: row.try_get(2)?,
+        done: row.try_get::<_, &str>(3)? == "DONE",
+        count: uint(row.try_get(4)?),
+        amount: text::read_signed(row.try_get(5)?)?,
+    };
+    way.take(places, &tally).map_err(Fault::Damaged)
 }
 
 /// Above it there is no number.
@@ -105,7 +72,7 @@ pub(super) async fn sums(
     let running = "SELECT ledger, asset_id, leg, result, sum(count)::bigint, sum(amount)::text \
                    FROM running_sums WHERE ledger = $1 GROUP BY ledger, asset_id, leg, result";
     for row in rows(db, running, &[&i16::from(ledger.0)]).await? {
-        Way::On.take(&mut places, &row)?;
+        take(Way::On, &mut places, &row)?;
     }
     if int(upto) < EVERY {
         // what it looks for lies in an index, however large the table was when it was planned
@@ -117,7 +84,7 @@ pub(super) async fn sums(
         );
         db.batch_execute("SET LOCAL enable_seqscan = off").await?;
         for row in rows(db, &above, &[&i16::from(ledger.0), &int(upto)]).await? {
-            Way::Off.take(&mut places, &row)?;
+            take(Way::Off, &mut places, &row)?;
         }
         db.batch_execute("SET LOCAL enable_seqscan = on").await?;
     }
@@ -135,7 +102,7 @@ pub(super) async fn recount(db: &Client) -> Result<Recount, Fault> {
     db.batch_execute("SET LOCAL statement_timeout = 0").await?;
     let mut places = Places::new();
     for row in rows(db, sql, &[]).await? {
-        Way::On.take(&mut places, &row)?;
+        take(Way::On, &mut places, &row)?;
     }
     Ok(places.into_iter().map(|((ledger, asset), sums)| (ledger, asset, sums)).collect())
 }
