@@ -68,9 +68,13 @@ fn a_worker_stands_still_between_an_effect_and_its_answer() {
     let crowd = Crowd::start(&fleet.square);
     fleet.until("SELECT state FROM transfers WHERE cid = 'late'", "40");
     crowd.more(40);
+    goes_on(fleet, crowd);
+}
+
+/// The worker that stood still is back: beside the other it harms nothing, and then it carries on alone.
+fn goes_on(fleet: Fleet, crowd: Crowd) {
     fleet.works[0].resume();
     crowd.more(40);
-    // it carries on alone
     fleet.works[1].kill9();
     let before: u64 = fleet.sql(DONE).parse().expect("a number");
     fleet.until(&format!("SELECT ({DONE}) >= {}", before + 40), "t");
@@ -100,10 +104,5 @@ fn a_worker_stands_still_inside_its_transaction() {
     // the row is free when the database has ended the session, and the work when the lease is over
     fleet.until("SELECT state FROM transfers WHERE cid = 'held'", "40");
     crowd.more(40);
-    fleet.works[0].resume();
-    crowd.more(40);
-    fleet.works[1].kill9();
-    let before: u64 = fleet.sql(DONE).parse().expect("a number");
-    fleet.until(&format!("SELECT ({DONE}) >= {}", before + 40), "t");
-    fleet.settled(crowd);
+    goes_on(fleet, crowd);
 }
