@@ -33,6 +33,8 @@ async fn hindered(site: &Site, worker: &Worker, round: usize, asked: &mut Vec<As
 async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
     let mut settings = quick(true);
     (settings.open_timeout_ms, settings.sync_timeout_ms) = (100, 10);
+    // with so many kills one transfer may lose its answers for as long as the test lasts, and is alerted
+    settings.alerts.target_pending_seconds = 86_400;
     let mut site = Site::open(settings).await;
     site.owned = true;
     let mut worker = site.worker().await;
@@ -62,6 +64,7 @@ async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
     // as much went there as came back
     let left = site.sql("SELECT sum(available) FROM balances_tb WHERE user_id = 1");
     assert_eq!(left, (GIVEN - 10_000).to_string());
-    assert_eq!(site.sql("SELECT count(*) FROM cases WHERE severity = 'CRITICAL'"), "0");
+    let critical = "SELECT kind, subject, facts FROM cases WHERE severity = 'CRITICAL'";
+    assert_eq!(site.sql(critical), "");
     worker.kill().await;
 }
