@@ -97,7 +97,12 @@ fn main() -> ExitCode {
         Task::Attack { args } => attack::run(&args),
         Task::Crash { args } => crash::run(&args),
         Task::Campaign(campaign) => campaign::run(&campaign),
-        Task::Proof { of: Proof::Acceptance } => proof::acceptance(),
+        Task::Proof { of: Proof::Acceptance } => postgres::start().and_then(|server| {
+            let proven = proof::acceptance();
+            // it lives until then
+            drop(server);
+            proven
+        }),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

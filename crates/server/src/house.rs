@@ -208,6 +208,11 @@ impl House {
         Engine::start(parts).await.map_err(failed)
     }
 
+    /// The name by which this process holds what it carries.
+    pub const fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
     /// The cores in this process that another one could open over the same journal. In a folder its
     /// lock says whose they are.
     fn cores(&self) -> Vec<LedgerId> {

@@ -72,9 +72,7 @@ pub(super) fn mon_002(setup: Setup) {
 /// Books that do not add up: CRITICAL, and no money moves until two persons resume.
 pub(super) fn mon_003(setup: Setup) {
     let mut rig = with(setup, 100, 50);
-    let change = "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) + 7) \
-                  WHERE user_id = 4001 AND account_type = 'FUNDING'";
-    rig.tamper(change);
+    rig.slip(USER, 7);
     let proof =
         rig.person((FIRST, SCOPE), Method::GET, "/api/v1/ops/conservation?fresh=true", None);
     assert_eq!(proof.body["ok"], false, "MON-003: the proof fails: {proof:?}");

@@ -1,6 +1,6 @@
 //! What is looked at after anything happened: money, histories, the proof, the cases.
 
-use super::{Ask, Rig, image};
+use super::{Ask, Rig};
 use kernel::answer::Answer;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
@@ -8,13 +8,9 @@ use kernel::money::Amount;
 use kernel::ports::ledger::{Heard, Ledger, Stored};
 use kernel::record::Account;
 use kernel::unit::{Key, Op, Outcome, Unit, Wrote};
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde_json::Value;
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-/// The journal's file.
-const JOURNAL: &str = "portage.db";
 /// USDT and its base units.
 const USDT: AssetId = AssetId(3);
 const UNIT: u128 = 1_000_000;
@@ -54,22 +50,6 @@ fn whole(row: &Value, field: &str) -> u64 {
     let (units, fraction) = text.split_once('.').unwrap_or((text, "0"));
     assert!(fraction.bytes().all(|digit| digit == b'0'), "no fractions: {row}");
     units.parse().unwrap_or_else(|_| panic!("an amount `{field}` in {row}"))
-}
-
-fn sql(folder: &Path) -> Connection {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(folder.join(JOURNAL), flags).expect("the journal is readable")
-}
-
-/// The state's number in a transfer's row, as a crash left it.
-pub(super) fn stored_state(folder: &Path, id: Id) -> Option<i16> {
-    // looking would complete what a crash left undone
-    let scratch = tempfile::tempdir().expect("a folder for a test");
-    image::copy(folder, scratch.path());
-    let read = "SELECT state FROM transfers_tb WHERE req_id = ?1";
-    let journal = Connection::open(scratch.path().join(JOURNAL)).expect("the journal is readable");
-    let row = journal.query_row(read, [id.to_string()], |row| row.get(0));
-    row.optional().expect("the row is readable")
 }
 
 impl Rig {
@@ -118,23 +98,21 @@ impl Rig {
 
     /// How often a start found half a batch at the end of the Spot log.
     pub(crate) fn torn_tails(&self) -> u32 {
-        let read = "SELECT count(*) FROM cases WHERE kind = 'TORN_TAIL'";
-        let count = sql(self.folder()).query_row(read, [], |row| row.get(0));
-        count.expect("cases are readable")
+        self.count("SELECT count(*) FROM cases WHERE kind = 'TORN_TAIL'")
     }
 
-    /// Changes the store behind everybody's back.
-    pub(crate) fn tamper(&self, sql: &str) {
-        let journal = Connection::open(self.folder().join(JOURNAL)).expect("the journal opens");
-        journal.busy_timeout(std::time::Duration::from_secs(5)).expect("a timeout");
-        assert_eq!(journal.execute(sql, []).expect("a change"), 1, "one row: {sql}");
+    /// Puts so many units into a user's USDT at Funding, behind everybody's back.
+    pub(crate) fn slip(&self, user: u64, units: u64) {
+        self.home.slip(user, units);
     }
 
     /// How many transfers were ever opened.
-    pub(crate) fn rows(&self) -> i64 {
-        let read = "SELECT count(*) FROM transfers_tb";
-        let count = sql(self.folder()).query_row(read, [], |row| row.get(0));
-        count.expect("transfers are readable")
+    pub(crate) fn rows(&self) -> u32 {
+        self.count("SELECT count(*) FROM transfers_tb")
+    }
+
+    fn count(&self, sql: &str) -> u32 {
+        self.home.read(sql).concat().parse().expect("a number")
     }
 
     /// How many of a user's transfers are open.
@@ -155,13 +133,7 @@ impl Rig {
         assert_eq!(life.app.engine.halted(), None, "{id}: money is not stopped");
         // half a batch that nobody was told of is dropped and reported, which is no alarm
         let read = "SELECT kind || ': ' || facts FROM cases WHERE kind <> 'TORN_TAIL'";
-        let journal = sql(self.folder());
-        let mut cases = journal.prepare(read).expect("cases are readable");
-        let cases: Vec<String> = cases
-            .query_map([], |row| row.get(0))
-            .expect("cases are readable")
-            .map(|case| case.expect("a case is readable"))
-            .collect();
+        let cases = self.home.read(read);
         assert_eq!(cases, [""; 0], "{id}: nobody is asked anything");
         let ends = life.ends.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert_eq!(ends, [""; 0], "{id}: the process goes on");

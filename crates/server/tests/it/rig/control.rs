@@ -42,6 +42,8 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Control {
     folder: PathBuf,
+    /// Nothing but Spot's own calls can be there by half.
+    whole: bool,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -58,8 +60,8 @@ fn scratch() -> TempDir {
 }
 
 impl Control {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, state: Mutex::default(), changed: Notify::new() }
+    pub(crate) fn new(folder: PathBuf, whole: bool) -> Self {
+        Self { folder, whole, state: Mutex::default(), changed: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -163,7 +165,7 @@ impl Control {
             }
             point
         };
-        let when = hit.map(|point| point.when);
+        let when = hit.map(|point| self.at_once(point));
         if when == Some(When::Before) {
             self.die(When::Before, None);
             self.pass().await;
@@ -174,6 +176,15 @@ impl Control {
             folder
         });
         Watched { point: when, before }
+    }
+
+    /// Half of a write that is there as a whole or not at all is nothing.
+    fn at_once(&self, point: Point) -> When {
+        match (point.at, point.when) {
+            (At::Call(LedgerId::SPOT, _), when) => when,
+            (_, When::Torn(_)) if self.whole => When::Before,
+            (_, when) => when,
+        }
     }
 
     /// Looks at a call that was made; stops the process where the point is after it.

@@ -2,6 +2,7 @@
 
 use super::Setup;
 use super::control::Control;
+use super::home::Home;
 use super::points::Point;
 use super::{journal, ledger, lies};
 use engine::audit::Sealer;
@@ -13,7 +14,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::retry::Backoff;
 use server::auth::verify::Verifier;
-use server::config::{Config, Ledgers};
+use server::config::Config;
 use server::house::House;
 use server::http::App;
 use server::http::pace::Pace;
@@ -22,7 +23,6 @@ use server::ports::{Fatal, SystemClock, Tasks};
 use sim::shell::Shell;
 use sim::wrong;
 use std::future::Future;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    pub(super) fn begin(setup: &Setup, folder: &Path, stop_at: Option<Point>) -> Self {
+    pub(super) fn begin(setup: &Setup, home: &Home, stop_at: Option<Point>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime for a test");
         let ends: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -57,11 +57,11 @@ impl Life {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(why);
         });
         let tasks = Tasks::new(fatal.clone());
-        let control = Arc::new(Control::new(folder.to_owned()));
+        let control = Arc::new(Control::new(home.folder().to_owned(), home.is_whole()));
         if let Some(point) = stop_at {
             control.stop_at(point);
         }
-        let machine = runtime.block_on(Machine::open(folder, &fatal));
+        let machine = runtime.block_on(Machine::open(home, &fatal));
         let parts = |worker| machine.parts(setup, &control, &tasks, worker);
         let (app, rivals) = runtime.block_on(async {
             let engine = Engine::start(parts(0)).await.expect("the engine starts");
@@ -104,10 +104,10 @@ struct Machine {
 }
 
 impl Machine {
-    async fn open(folder: &Path, fatal: &Fatal) -> Self {
+    async fn open(home: &Home, fatal: &Fatal) -> Self {
         let metrics = Arc::new(Metrics::default());
-        let house = House::open(folder, &Ledgers::default(), metrics.clone(), fatal.clone()).await;
-        Self { house: house.expect("the folder opens"), metrics }
+        let house = House::of(&home.config(), metrics.clone(), fatal.clone()).await;
+        Self { house: house.expect("the house opens"), metrics }
     }
 
     /// What one engine is made of: the real parts, the wrong build around the one that it is
@@ -152,7 +152,7 @@ impl Machine {
                 },
                 ..Settings::default()
             },
-            worker: WorkerId(worker + 1),
+            worker: WorkerId(self.house.worker().0.wrapping_add(worker)),
             cores: Vec::new(),
             retire: Arc::new(|what| panic!("{what}")),
         }

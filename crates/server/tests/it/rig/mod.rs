@@ -3,6 +3,7 @@
 
 mod checks;
 mod control;
+mod home;
 mod http;
 mod image;
 mod journal;
@@ -14,21 +15,23 @@ pub(crate) mod points;
 mod socket;
 
 pub(crate) use checks::Money;
+pub(crate) use home::Kept;
 pub(crate) use http::{Ask, Reply, Way};
 pub(crate) use knock::Knock;
 
 use control::Control;
+use home::Home;
 use kernel::ids::Id;
 use life::Life;
 use points::Point;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// How a rig is set up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
+    /// Where the journal is.
+    pub kept: Kept,
     /// `engine.fuse`.
     pub fuse: bool,
     /// Places in the ring before intake and stations.
@@ -47,6 +50,7 @@ pub(crate) struct Setup {
 
 /// Open, withdraw and the next claim in one write where the source is Funding.
 pub(crate) const FUSED: Setup = Setup {
+    kept: Kept::Folder,
     fuse: true,
     ring: 1_000,
     patience_ms: 3_000,
@@ -64,8 +68,8 @@ pub(crate) const SOON: u64 = 6_000;
 /// One server on one folder, through all its lives.
 pub(crate) struct Rig {
     setup: Setup,
-    folder: TempDir,
     life: Option<Life>,
+    home: Home,
     /// Where the next lives are stopped, the last one first.
     ahead: Vec<Point>,
     /// The last transfer that was to be opened, in whichever life.
@@ -82,11 +86,11 @@ pub(crate) struct Crash {
 }
 
 impl Rig {
-    /// A server on an empty folder.
+    /// A server on an empty folder, and an empty database.
     pub(crate) fn start(setup: Setup) -> Self {
-        let folder = tempfile::tempdir().expect("a folder for a test");
-        let life = Some(Life::begin(&setup, folder.path(), None));
-        Self { setup, folder, life, ahead: Vec::new(), last: Id::default() }
+        let home = Home::fresh(setup.kept);
+        let life = Some(Life::begin(&setup, &home, None));
+        Self { setup, life, home, ahead: Vec::new(), last: Id::default() }
     }
 
     fn life(&self) -> &Life {
@@ -95,10 +99,6 @@ impl Rig {
 
     pub(crate) fn control(&self) -> &Control {
         &self.life().control
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
     }
 
     /// Waits until it holds, but not for ever.
@@ -147,11 +147,11 @@ impl Rig {
         assert!(self.until(|| self.control().dead()), "no crash: {point} was never reached");
         let left = self.control().left().expect("a crash leaves a folder");
         self.last = self.control().opened().last().copied().unwrap_or(self.last);
-        let state = checks::stored_state(left.path(), self.last);
         self.life = None;
-        self.folder = left;
+        self.home.left_with(left);
+        let state = self.home.stored_state(self.last);
         let next = self.ahead.pop();
-        self.life = Some(Life::begin(&self.setup, self.folder.path(), next));
+        self.life = Some(Life::begin(&self.setup, &self.home, next));
         Crash { id: self.last, state }
     }
 }
