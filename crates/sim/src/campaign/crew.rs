@@ -132,8 +132,8 @@ impl Crew {
         let parts = self.stage.parts((&sim, &ways), journal, settings);
         match sim.block_on(Engine::start(parts)) {
             Ok(Ok(engine)) => {
-                let process =
-                    Process { engine, world: self.funding.clone(), spot: self.spot.clone() };
+                let (world, spot) = (self.funding.clone(), self.spot.clone());
+                let process = Process { engine, world, spot, among: Some(sim.clone()) };
                 held(&self.members).push(Member { sim, process, still: None });
                 Ok(())
             }

@@ -1,11 +1,13 @@
 //! The clients: many at once, each with a key for what it asks, and after anything unclear the same
 //! key again.
 
+use super::line;
 use super::stage::{Process, Stage};
 use super::witness::{Shown, Witness};
 use super::{Build, Knob};
 use crate::world::{Sim, SplitMix};
 use engine::{Accepted, Refused};
+use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{AssetId, FlowId, LedgerId, Millis, UserId};
 use kernel::money::Amount;
@@ -124,6 +126,17 @@ async fn within<T>(sim: &Sim, ms: Millis, future: impl Future<Output = T>) -> Op
     .await
 }
 
+/// What a client asks of a process, over a line of its own where that may die alone.
+async fn over<T: Send + 'static>(
+    process: &Process,
+    asked: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    match &process.among {
+        Some(sim) => line::call(sim, asked).await,
+        None => Some(asked.await),
+    }
+}
+
 /// Where a client asks next.
 pub(super) type Doors = Arc<dyn Fn() -> Process + Send + Sync>;
 
@@ -209,9 +222,11 @@ impl Crowd {
         let Some(ask) = self.get(n) else { return };
         if self.often(Knob::Leaves) {
             self.change(n, |ask| ask.stand = Stand::Over);
-            let asked = self.build.create(doors().engine, self.flow, ask.terms);
+            let (process, sim) = (doors(), self.sim.clone());
+            let asked = self.build.create(process.engine.clone(), self.flow, ask.terms);
             let wait = self.below(60);
-            within(&self.sim, wait, asked).await;
+            // the process hears of it and lets go
+            over(&process, async move { within(&sim, wait, asked).await }).await;
             return;
         }
         if self.often(Knob::Bodies) {
@@ -238,13 +253,19 @@ impl Crowd {
         }
     }
 
+    /// What a process answers to a request; nobody knows where it died meanwhile.
+    async fn asks(&self, process: &Process, ask: &Ask) -> Result<Accepted, Refused> {
+        let asked = self.build.create(process.engine.clone(), self.flow, ask.terms.clone());
+        let came = over(process, asked).await;
+        came.unwrap_or_else(|| Err(Refused::Unknown(Cause::of("CUT"))))
+    }
+
     /// A request that nobody repeats.
     fn beside(&self, doors: &Doors, ask: Ask) {
-        let (crowd, engine) = (self.clone(), doors().engine);
+        let (crowd, process) = (self.clone(), doors());
         self.sim.start(async move {
             let floor = crowd.witness.floor(&ask.key);
-            let came = crowd.build.create(engine, crowd.flow, ask.terms.clone()).await;
-            match came {
+            match crowd.asks(&process, &ask).await {
                 Ok(Accepted { record, .. }) => {
                     crowd.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
                 }
@@ -260,12 +281,11 @@ impl Crowd {
     async fn once(&self, doors: &Doors, n: usize) -> bool {
         let Some(ask) = self.get(n) else { return true };
         let floor = self.witness.floor(&ask.key);
-        let engine = doors().engine;
-        let asked = self.build.create(engine.clone(), self.flow, ask.terms.clone());
-        match asked.await {
+        let process = doors();
+        match self.asks(&process, &ask).await {
             Ok(Accepted { record, .. }) => {
                 self.witness.told(&ask.key, &ask.terms, floor, Shown::Transfer(&record));
-                engine.flows().table(self.flow).ends(record.head.state)
+                process.engine.flows().table(self.flow).ends(record.head.state)
             }
             Err(Refused::Code(Code::Overloaded | Code::Halted)) => false,
             Err(Refused::Code(_)) => {

@@ -16,6 +16,7 @@ mod desk;
 mod door;
 mod fate;
 mod folder;
+mod line;
 mod options;
 mod phases;
 mod ports;

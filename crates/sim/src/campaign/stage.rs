@@ -30,6 +30,9 @@ pub(super) struct Process {
     pub world: Arc<dyn World>,
     /// Spot at its door.
     pub spot: Arc<dyn Ledger>,
+    /// Which it is among others; none where it is the only one, with which all that waits for it
+    /// ends.
+    pub among: Option<Sim>,
 }
 
 /// Everything of a run that no process takes with it.
@@ -174,7 +177,7 @@ impl Stage {
         let engine = self.sim.block_on(Engine::start(parts))?;
         let engine = engine.map_err(|cause: Cause| Self::refused(&cause.to_string()))?;
         self.ways.iter().for_each(Way::deliver);
-        Ok(Process { engine, world, spot })
+        Ok(Process { engine, world, spot, among: None })
     }
 
     /// A start that was refused reads like a death, which in the simulation it is.
