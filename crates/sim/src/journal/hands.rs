@@ -79,6 +79,15 @@ impl Hands {
         Lease { lost, ends: self.sole.is_none() }
     }
 
+    /// Its lease is over, with what it holds in its hands.
+    pub(super) fn expired(&mut self, worker: WorkerId) {
+        if self.sole.is_none()
+            && let Some(row) = self.workers.get_mut(&worker)
+        {
+            row.until = 0;
+        }
+    }
+
     pub(super) fn leaves(&mut self, worker: WorkerId) {
         self.workers.remove(&worker);
         if self.sole.is_none() {

@@ -3,6 +3,7 @@
 use super::site::{Site, WAYS, quick};
 use crate::house::FUNDING;
 use crate::way::Mood;
+use engine::Settings;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -30,6 +31,33 @@ async fn what_a_dead_worker_held_is_ended_by_another() {
         heir.reaches(*id, "COMMITTED").await;
     }
     late.add_permits(1_000);
+    site.adds_up(&heir).await;
+    heir.kill().await;
+}
+
+/// Turns red where the next owner of a core in its process waits for the lease of the one that was
+/// killed, an hour here (run: `Put::Own` leaves leases alone).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_owner_held_goes_on_at_the_next_start() {
+    let settings = Settings { lease_ms: 3_600_000, ..quick(true) };
+    let mut site = Site::open(settings).await;
+    site.owned = true;
+    let dying = site.worker().await;
+    let first = dying.keyed(FUNDING, 1, "first", 10_000).await;
+    dying.reaches(first, "COMMITTED").await;
+    site.way.mood(Mood::LoseReplies);
+    let mut ids = Vec::new();
+    for from in WAYS {
+        let id = dying.create(from, 1, from.name(), 5).await;
+        ids.push(id.expect("it is opened").record.id);
+    }
+    dying.kill().await;
+    site.way.mood(Mood::Fair);
+    site.reopen_spot().await;
+    let heir = site.worker().await;
+    for id in &ids {
+        heir.reaches(*id, "COMMITTED").await;
+    }
     site.adds_up(&heir).await;
     heir.kill().await;
 }

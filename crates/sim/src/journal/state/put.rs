@@ -120,6 +120,9 @@ impl State {
             }
             Put::Own { ledger, worker, identity } => {
                 let epoch = self.epoch(ledger).saturating_add(1);
+                if let Some(former) = self.owners.get(&ledger).filter(|o| o.worker != worker) {
+                    self.hands.expired(former.worker);
+                }
                 let owner = Owner { ledger, epoch, worker, identity, lives: false };
                 self.owners.insert(ledger, owner);
             }

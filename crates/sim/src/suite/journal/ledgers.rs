@@ -20,6 +20,7 @@ checks! {
     a_core_is_taken_over_by_whoever_saw_its_epoch,
     an_owner_lives_while_its_worker_does,
     whoever_has_a_lease_that_ends_is_told,
+    a_former_owners_lease_is_over,
 }
 
 fn adopt(known: Known) -> Put {
@@ -186,4 +187,18 @@ async fn whoever_has_a_lease_that_ends_is_told(b: &mut Bench) {
     b.same("when it has left", &workers(b).await, &other);
     b.clock.set(b.on().journal.now() + 60_001);
     b.same("when the other's is over", &workers(b).await, &vec![]);
+}
+
+/// It is dead: whoever takes the core over has its folder's lock. Nobody waits for its lease.
+async fn a_former_owners_lease_is_over(b: &mut Bench) {
+    let (former, bystander) = (WorkerId(5), WorkerId(6));
+    b.written("it takes the core over", plain(vec![own(5, 7)])).await;
+    b.ok("a lease", b.on().journal.alive(former, 60_000, None).await);
+    let ends = b.ok("another's", b.on().journal.alive(bystander, 60_000, None).await).ends;
+    b.written("it does so once more", plain(vec![own(5, 7)])).await;
+    let both = if ends { vec![former, bystander] } else { vec![] };
+    b.same("whose leases stand", &b.standing().await.workers, &both);
+    b.written("the next one takes it over", plain(vec![own(8, 7)])).await;
+    let other: Vec<_> = both.into_iter().skip(1).collect();
+    b.same("the former one's is over", &b.standing().await.workers, &other);
 }

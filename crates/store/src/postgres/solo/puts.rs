@@ -33,11 +33,14 @@ impl Alone<'_> {
             }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known).await?,
             Put::Own { ledger, worker, identity } => {
+                let ended = "UPDATE workers SET leased_until = 0 WHERE worker <> $2 \
+                             AND worker = (SELECT worker FROM ledger_owners WHERE ledger = $1)";
                 let sql = "INSERT INTO ledger_owners (ledger, epoch, worker, identity) \
                            VALUES ($1, 1, $2, $3) ON CONFLICT (ledger) DO UPDATE SET \
                            epoch = ledger_owners.epoch + 1, worker = excluded.worker, \
                            identity = excluded.identity";
                 let (ledger, worker) = (i16::from(ledger.0), text::worker(worker.0));
+                self.execute(ended, &[&ledger, &worker]).await?;
                 self.execute(sql, &[&ledger, &worker, &Uuid::from_u128(identity.0)]).await?;
             }
             Put::Horizon(id) => {
