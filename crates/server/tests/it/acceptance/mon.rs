@@ -83,6 +83,7 @@ pub(super) fn mon_003(setup: Setup) {
     };
     refused(&rig, "from then on");
     told("MON-003", &rig, "CONSERVATION", "CRITICAL", "service");
+    assert!(rig.halt_is_stored(), "MON-003: the HALT is stored");
     rig.crash();
     refused(&rig, "after a restart");
     let proof =
@@ -99,7 +100,7 @@ pub(super) fn mon_003(setup: Setup) {
     };
     let refusal = resume(&[]);
     let code = refusal.text("code");
-    assert_eq!(code, "BREAKS_NOT_ACCEPTED", "MON-003: the HALT is stored: {refusal:?}");
+    assert_eq!(code, "BREAKS_NOT_ACCEPTED", "MON-003: all or nothing: {refusal:?}");
     refused(&rig, "while a break is not accepted");
     let resumed = resume(&accept);
     assert_eq!(resumed.text("outcome"), "RESUMED", "MON-003: two persons resume: {resumed:?}");

@@ -111,6 +111,11 @@ impl Rig {
         self.count("SELECT count(*) FROM transfers_tb")
     }
 
+    /// Whether the next start will know of a HALT.
+    pub(crate) fn halt_is_stored(&self) -> bool {
+        self.count("SELECT count(*) FROM service_state WHERE name = 'halted'") > 0
+    }
+
     fn count(&self, sql: &str) -> u32 {
         self.home.read(sql).concat().parse().expect("a number")
     }
