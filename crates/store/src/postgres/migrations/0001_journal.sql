@@ -1,6 +1,8 @@
 -- The journal and the Funding ledger. Names that readers rely on are those of the contract: tables
 -- where operators lock and constrain rows, views over leaner shapes elsewhere. Amounts are base
 -- units; times are milliseconds since 1970 by this database's clock, and timestamps in the views.
+-- Text that an index sorts is compared byte by byte (COLLATE "C"): the rules of a language change with
+-- the system's libraries, and an index that was built by others misses keys that are there.
 -- Nothing that an update of a transfer changes is indexed, and its page has room for what is added:
 -- the update stays on the page.
 
@@ -31,7 +33,7 @@ CREATE TABLE transfers (
   transfer_id bigint PRIMARY KEY,
   req_id uuid NOT NULL UNIQUE,
   flow text NOT NULL,
-  principal text NOT NULL,
+  principal text COLLATE "C" NOT NULL,
   user_id bigint NOT NULL,
   scope text,
   cid text,
@@ -89,7 +91,7 @@ CREATE INDEX transfers_service ON transfers (principal, transfer_id)
   WHERE right(principal, 1 + length(user_id::text)) <> '|' || user_id::text;
 -- The place where a client's key is unique for ever: never partitioned, moved or deleted.
 CREATE TABLE keys (
-  flow text NOT NULL, scope text NOT NULL, cid text NOT NULL, transfer_id bigint NOT NULL,
+  flow text COLLATE "C" NOT NULL, scope text COLLATE "C" NOT NULL, cid text COLLATE "C" NOT NULL, transfer_id bigint NOT NULL,
   PRIMARY KEY (flow, scope, cid)
 );
 -- What is open: one row for each write that opened transfers, until all of them have ended. Its
@@ -99,7 +101,7 @@ CREATE TABLE open_batches (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 -- How many transfers ended where: one row for each lane, so that no lane waits for another.
 CREATE TABLE ended (
-  lane int NOT NULL, flow text NOT NULL, state smallint NOT NULL, transfers bigint NOT NULL,
+  lane int NOT NULL, flow text COLLATE "C" NOT NULL, state smallint NOT NULL, transfers bigint NOT NULL,
   PRIMARY KEY (lane, flow, state)
 ) WITH (fillfactor = 50);
 -- What was not finished at once, from the first wait to its end. Leased: its worker is alive; without
@@ -131,7 +133,7 @@ CREATE TABLE lanes (
   seq bigint NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE operations (
-  req_id uuid NOT NULL, ledger smallint NOT NULL, leg text NOT NULL,
+  req_id uuid NOT NULL, ledger smallint NOT NULL, leg text COLLATE "C" NOT NULL,
   result text NOT NULL, code text, seq bigint NOT NULL,
   asset_id int NOT NULL, amount numeric(39,0) NOT NULL, account text NOT NULL, at bigint NOT NULL,
   PRIMARY KEY (req_id, ledger, leg)
@@ -142,13 +144,13 @@ CREATE INDEX operations_seq ON operations (ledger, seq) WHERE ledger <> 1;
 -- What the rows of `operations` add up to, and of `externals` under the legs IN and OUT, written with
 -- them: one row for each writer's lane. The amount is of DONE rows only.
 CREATE TABLE running_sums (
-  lane int NOT NULL, ledger smallint NOT NULL, asset_id int NOT NULL, leg text NOT NULL,
-  result text NOT NULL, count bigint NOT NULL, amount numeric NOT NULL,
+  lane int NOT NULL, ledger smallint NOT NULL, asset_id int NOT NULL, leg text COLLATE "C" NOT NULL,
+  result text COLLATE "C" NOT NULL, count bigint NOT NULL, amount numeric NOT NULL,
   PRIMARY KEY (lane, ledger, asset_id, leg, result)
 ) WITH (fillfactor = 50);
 CREATE TABLE externals (
   operation_id bigint PRIMARY KEY,
-  direction text NOT NULL, reference text NOT NULL,
+  direction text COLLATE "C" NOT NULL, reference text COLLATE "C" NOT NULL,
   user_id bigint NOT NULL, asset_id int NOT NULL, amount numeric(39,0) NOT NULL,
   available numeric(39,0) NOT NULL, reason text NOT NULL, caller text NOT NULL, at bigint NOT NULL,
   -- its place in the audit's chain of external movements, its hash there, the write it was part of
@@ -157,7 +159,7 @@ CREATE TABLE externals (
 );
 CREATE UNIQUE INDEX externals_entry ON externals (entry);
 CREATE TABLE balances_tb (
-  user_id bigint NOT NULL, account_type text NOT NULL, asset_id int NOT NULL,
+  user_id bigint NOT NULL, account_type text COLLATE "C" NOT NULL, asset_id int NOT NULL,
   available numeric(39,0) NOT NULL CHECK (available >= 0),
   frozen numeric(39,0) NOT NULL CHECK (frozen >= 0),
   status text NOT NULL CHECK (status IN ('ACTIVE', 'FROZEN', 'DISABLED')),
@@ -166,30 +168,30 @@ CREATE TABLE balances_tb (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 -- Clearing and world of a ledger, signed, one row for each writer's lane.
 CREATE TABLE books (
-  account_type text NOT NULL, book text NOT NULL, lane int NOT NULL, asset_id int NOT NULL,
+  account_type text COLLATE "C" NOT NULL, book text COLLATE "C" NOT NULL, lane int NOT NULL, asset_id int NOT NULL,
   amount numeric(39,0) NOT NULL,
   PRIMARY KEY (account_type, book, lane, asset_id)
 ) WITH (fillfactor = 50);
 CREATE TABLE assets_tb (
-  asset_id int PRIMARY KEY, symbol text NOT NULL UNIQUE, precision smallint NOT NULL,
+  asset_id int PRIMARY KEY, symbol text COLLATE "C" NOT NULL UNIQUE, precision smallint NOT NULL,
   status text NOT NULL, internal_transfer_enabled boolean NOT NULL,
   min_transfer_amount numeric(39,0) NOT NULL, max_transfer_amount numeric(39,0),
   daily_amount numeric(39,0)
 );
 CREATE TABLE outbox (
   id uuid PRIMARY KEY, req_id uuid NOT NULL, n int NOT NULL, topic text NOT NULL,
-  partition_key text NOT NULL, type text NOT NULL, payload text NOT NULL, headers text NOT NULL,
+  partition_key text NOT NULL, type text COLLATE "C" NOT NULL, payload text NOT NULL, headers text NOT NULL,
   processed boolean NOT NULL DEFAULT false, created_at bigint NOT NULL, published_at bigint,
   UNIQUE (req_id, type, n)
 );
 CREATE TABLE inbox (
-  consumer text NOT NULL, event_id uuid NOT NULL, at bigint NOT NULL,
+  consumer text COLLATE "C" NOT NULL, event_id uuid NOT NULL, at bigint NOT NULL,
   PRIMARY KEY (consumer, event_id)
 );
 -- One row for each episode. Its subject: service, transfer/<id>, user/<id>, ledger/<name>.
 CREATE TABLE cases (
-  case_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, severity text NOT NULL,
-  subject text NOT NULL, req_id uuid, facts text NOT NULL, status text NOT NULL,
+  case_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text COLLATE "C" NOT NULL, severity text NOT NULL,
+  subject text COLLATE "C" NOT NULL, req_id uuid, facts text NOT NULL, status text NOT NULL,
   opened_at bigint NOT NULL, closed_at bigint, closed_by text
 );
 CREATE UNIQUE INDEX cases_open ON cases (kind, subject) WHERE closed_at IS NULL;
@@ -201,7 +203,7 @@ CREATE TABLE case_notes (
 CREATE INDEX case_notes_case ON case_notes (case_id);
 -- One row for each half of an episode; delivered where due_at is NULL.
 CREATE TABLE webhook_deliveries (
-  case_id bigint NOT NULL, tells text NOT NULL, at bigint NOT NULL,
+  case_id bigint NOT NULL, tells text COLLATE "C" NOT NULL, at bigint NOT NULL,
   attempts int NOT NULL, due_at bigint, error text,
   PRIMARY KEY (case_id, tells)
 );
@@ -209,20 +211,20 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (at) WHERE due_at IS N
 -- What stands until a person lifts it. A number is never given twice: whoever lifts one by its
 -- number lifts nothing else. Systems and assets are named by their stored numbers.
 CREATE TABLE pauses (
-  pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text NOT NULL, subject text NOT NULL,
-  reason text NOT NULL, caller text NOT NULL, at bigint NOT NULL,
+  pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, scope text COLLATE "C" NOT NULL, subject text COLLATE "C" NOT NULL,
+  reason text NOT NULL, caller text COLLATE "C" NOT NULL, at bigint NOT NULL,
   UNIQUE (scope, subject, caller)
 );
 -- Breaks of conservation that two persons accepted; the amount is signed.
 CREATE TABLE accepted_breaks (
-  key text NOT NULL, amount numeric(39,0) NOT NULL, at bigint NOT NULL,
+  key text COLLATE "C" NOT NULL, amount numeric(39,0) NOT NULL, at bigint NOT NULL,
   PRIMARY KEY (key, amount)
 );
 -- What people did, once for each (caller, key): one hash chain, the history of the id 0.
 CREATE TABLE operator_actions (
-  action_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, action text NOT NULL, subject text NOT NULL,
-  value text NOT NULL, reason text NOT NULL, result text NOT NULL, caller text NOT NULL,
-  idempotency_key text NOT NULL, at bigint NOT NULL,
+  action_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, action text NOT NULL, subject text COLLATE "C" NOT NULL,
+  value text NOT NULL, reason text NOT NULL, result text NOT NULL, caller text COLLATE "C" NOT NULL,
+  idempotency_key text COLLATE "C" NOT NULL, at bigint NOT NULL,
   -- its place in the audit's chain of actions, its hash there, the write it was part of
   entry bigint, hash bytea, audit_lane int, audit_unit bigint,
   UNIQUE (caller, idempotency_key)
@@ -231,12 +233,12 @@ CREATE UNIQUE INDEX operator_actions_entry ON operator_actions (entry);
 CREATE INDEX operator_actions_subject ON operator_actions (subject);
 -- Changes of an account's status at Funding, once for each key.
 CREATE TABLE status_changes (
-  idempotency_key text PRIMARY KEY, subject text NOT NULL, value text NOT NULL,
+  idempotency_key text COLLATE "C" PRIMARY KEY, subject text NOT NULL, value text NOT NULL,
   reason text NOT NULL, caller text NOT NULL, found boolean NOT NULL, at bigint NOT NULL
 );
 -- Pipeline accounts; empty until that flow is there.
 CREATE TABLE accounts_tb (
-  account_number text PRIMARY KEY, owner_id bigint NOT NULL, currency text NOT NULL,
+  account_number text COLLATE "C" PRIMARY KEY, owner_id bigint NOT NULL, currency text NOT NULL,
   balance numeric(39,0) NOT NULL, status text NOT NULL
 );
 CREATE TABLE approvals (
@@ -253,7 +255,7 @@ CREATE TABLE limits_tb (
 ) WITH (fillfactor = 50);
 -- Flags, counters and cursors by name.
 CREATE TABLE service_state (
-  name text PRIMARY KEY, value text NOT NULL, version bigint NOT NULL, at bigint NOT NULL
+  name text COLLATE "C" PRIMARY KEY, value text NOT NULL, version bigint NOT NULL, at bigint NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE ledgers_tb (
   ledger smallint NOT NULL, incarnation uuid NOT NULL, identity uuid NOT NULL,

@@ -1,5 +1,6 @@
 //! The store on a real PostgreSQL: the suites of all journals and ledgers, and its own promises.
 
 mod archive;
+mod indexes;
 mod site;
 mod suites;
