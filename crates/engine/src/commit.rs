@@ -138,8 +138,8 @@ impl Engine {
             }
             Wrote::Lost(guard) => match kept.why {
                 // an id that exists or lies below the horizon: another one
-                Why::Opens(order) if matches!(guard, Guard::Fresh(_)) => {
-                    kept.why = Why::Opens(order);
+                why @ (Why::Opens(_) | Why::Parks(_)) if matches!(guard, Guard::Fresh(_)) => {
+                    kept.why = why;
                     // ... unless it may be this very transfer, written by a unit nobody heard of
                     if kept.again > 0 {
                         rest.unsure.push((kept, Cause::of("ID_TAKEN")));
@@ -148,9 +148,6 @@ impl Engine {
                         let reach = self.reach(&kept.record);
                         rest.again.extend(self.again(kept, reach));
                     }
-                }
-                Why::Parks(order) if matches!(guard, Guard::Fresh(_)) => {
-                    order.answer(Opening::Unknown(Cause::of("ID_TAKEN")));
                 }
                 Why::Opens(order) | Why::Parks(order) => match limits::exceeded(&guard) {
                     Some(code) => order.refuse(code),
@@ -243,7 +240,8 @@ impl Engine {
             Why::Opens(order) => Some(self.plan.open(&record, reach, &facts, order.quota.as_ref())),
             Why::Answered(answer) => self.plan.answered(&record, answer, reach, &facts),
             Why::Moves => self.plan.resume(&record, reach, &facts),
-            Why::Parks(_) | Why::Later | Why::Freed => None,
+            Why::Parks(order) => Some(self.parking(&record, order)),
+            Why::Later | Why::Freed => None,
         }?;
         let mut job = Job::new(record, planned, why);
         job.again = again.saturating_add(1);
@@ -302,8 +300,8 @@ impl Engine {
             }
             (Some(record), Why::Parks(order)) => self.opened(&record, order),
             (Some(record), _) => rest.moved.push(record),
-            (None, Why::Opens(order)) if kept.again == 0 => {
-                let kept = Kept { why: Why::Opens(order), ..kept };
+            (None, why @ (Why::Opens(_) | Why::Parks(_))) if kept.again == 0 => {
+                let kept = Kept { why, ..kept };
                 rest.again.extend(self.again(kept, Reach::Plain));
             }
             (None, Why::Opens(order) | Why::Parks(order)) => {

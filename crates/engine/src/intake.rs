@@ -3,7 +3,7 @@
 use crate::commit::{Job, Why};
 use crate::limits::Quota;
 use crate::order::{Opening, Order};
-use crate::plan::Reach;
+use crate::plan::{Planned, Reach};
 use crate::race::{First, race};
 use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
@@ -199,8 +199,14 @@ impl Engine {
 
     /// Opens a transfer where it begins, for whichever worker asks the journal first.
     fn parked(&self, record: Record, order: Order) -> Job {
+        let planned = self.parking(&record, &order);
+        Job::new(record, planned, Why::Parks(order))
+    }
+
+    /// The same, as a plan.
+    pub(crate) fn parking(&self, record: &Record, order: &Order) -> Planned {
         let mut planned =
-            self.plan.open(&record, Reach::NoClaim, &Facts::new(), order.quota.as_ref());
+            self.plan.open(record, Reach::NoClaim, &Facts::new(), order.quota.as_ref());
         planned.leads.straight.due_at = Some(self.parts.journal.now());
         planned.unit.then.puts.push(Put::Head {
             id: record.id,
@@ -208,7 +214,7 @@ impl Engine {
             error: None,
             hold: Hold::Free,
         });
-        Job::new(record, planned, Why::Parks(order))
+        planned
     }
 
     /// Takes batches out of the ring and opens them.

@@ -3,6 +3,7 @@
 
 use super::site::{Site, quick};
 use crate::house::{FUNDING, SPOT};
+use engine::Settings;
 use testbed::Strike;
 
 /// Turns red where an unknown COMMIT is taken for a failed one (the transfer is opened twice under
@@ -34,4 +35,34 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
         site.adds_up(&worker).await;
         worker.kill().await;
     }
+}
+
+/// Turns red where one COMMIT that nobody heard of fails a request whose caller waits still: in a server
+/// that carries transfers, or in one that leaves them to others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_unknown_commit_fails_no_request() {
+    let patient = Settings { open_timeout_ms: 60_000, ..quick(true) };
+    let site = Site::open(patient.clone()).await;
+    let mut opened = Vec::new();
+    for workers in [false, true] {
+        let worker = site.tuned(Settings { workers, ..patient.clone() }).await;
+        for strike in [Strike::ReplyLost, Strike::Cut, Strike::NeverSent] {
+            for n in 0..3 {
+                site.proxy.strike(&[strike]);
+                let key = format!("{workers}-{strike:?}-{n}");
+                let accepted = worker.create(FUNDING, 1, &key, 7).await;
+                let accepted = accepted.unwrap_or_else(|refused| panic!("{key}: {refused:?}"));
+                opened.push(accepted.record.id);
+            }
+        }
+        worker.kill().await;
+    }
+    assert!(site.proxy.seen().struck >= 12, "{:?}", site.proxy.seen());
+    let worker = site.worker().await;
+    for id in &opened {
+        worker.reaches(*id, "COMMITTED").await;
+    }
+    site.until("SELECT count(*) FROM transfers", &opened.len().to_string()).await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
 }

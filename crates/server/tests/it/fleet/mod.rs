@@ -55,6 +55,8 @@ fn shared(url: &str, spot: u16) -> Vec<(String, String)> {
         ("PORTAGE_CONSERVATION__INTERVAL_MS", "1000"),
         ("PORTAGE_LIMITS__WARN_PER_MINUTE", "0"),
         ("PORTAGE_SERVER__DRAIN_DELAY_MS", "1000"),
+        // a machine that stands still for a while is no excuse: below the front's own patience
+        ("PORTAGE_TRANSFER__OPEN_TIMEOUT_MS", "45000"),
     ];
     all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -117,7 +117,7 @@ impl Process {
 
     /// What it wrote to its log.
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+        log_of(&self.dir)
     }
 }
 
@@ -130,18 +130,29 @@ impl Drop for Process {
     }
 }
 
+/// Starts it until it is there: where its database does not answer in time it ends and asks for that
+/// (69, 75), and whoever keeps services running starts it again.
 fn launched(role: Role, dir: &Path, port: u16, settings: &[(String, String)]) -> Child {
-    let mut command = portage(dir, settings);
-    command.args(role.words());
-    if role != Role::Work {
-        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+    for _ in 0..20 {
+        let mut command = portage(dir, settings);
+        command.args(role.words());
+        if role != Role::Work {
+            command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        }
+        let log = File::options().create(true).append(true).open(dir.join("log")).expect("a log");
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("its stdout");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        if line.starts_with("portage ") {
+            return child;
+        }
+        let ended = child.wait().expect("it ends");
+        assert!(matches!(ended.code(), Some(69 | 75)), "{role:?}: {ended}: {line}{}", log_of(dir));
     }
-    let log = File::options().create(true).append(true).open(dir.join("log")).expect("a log");
-    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
-    let mut line = String::new();
-    let out = child.stdout.take().expect("its stdout");
-    BufReader::new(out).read_line(&mut line).expect("a line");
-    let log = || fs::read_to_string(dir.join("log")).unwrap_or_default();
-    assert!(line.starts_with("portage "), "{role:?} does not start: {line}{}", log());
-    child
+    panic!("{role:?} does not start: {}", log_of(dir))
+}
+
+fn log_of(dir: &Path) -> String {
+    fs::read_to_string(dir.join("log")).unwrap_or_default()
 }
