@@ -4,6 +4,7 @@ use super::state::State;
 use crate::books::add_up;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
+use kernel::life::Leg;
 use kernel::ports::Fut;
 use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
@@ -12,14 +13,31 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
+/// The highest key there is.
+const LAST: Key = Key { id: Id(u128::MAX), leg: Leg::Cost };
+
 pub(super) struct View(pub Arc<State>);
 
 impl View {
+    /// The ledgers outside that there is a receipt of, without a look at every receipt.
+    fn ledgers(&self) -> Vec<LedgerId> {
+        let (mut found, mut next) = (Vec::new(), self.0.receipts.keys().next());
+        while let Some((ledger, _)) = next {
+            found.push(*ledger);
+            let above = (Bound::Excluded((*ledger, LAST)), Bound::Unbounded);
+            next = self.0.receipts.range(above).next().map(|(key, _)| key);
+        }
+        found
+    }
+
     fn line(&self, id: &Id) -> Option<Line> {
         let record = self.0.transfers.get(id)?;
         let funding = self.0.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
-        let others = self.0.receipts.iter().filter(|((_, key), _)| key.id == *id);
-        let others = others.map(|((ledger, _), o)| (*ledger, o.clone()));
+        let (receipts, ledgers) = (&self.0.receipts, self.ledgers());
+        let others = ledgers.iter().flat_map(|ledger| {
+            let own = Leg::ALL.iter().map(move |leg| (*ledger, Key { id: *id, leg: *leg }));
+            own.filter_map(|at| receipts.get(&at).map(|o| (at.0, o.clone())))
+        });
         Some(Line {
             serial: record.serial?,
             id: *id,
@@ -60,8 +78,7 @@ impl Snapshot for View {
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         let funding = self.0.books.sums(u64::MAX).into_iter();
         let mut all: Vec<_> = funding.map(|(asset, s)| (LedgerId::FUNDING, asset, s)).collect();
-        let others: BTreeSet<LedgerId> = self.0.receipts.keys().map(|(at, _)| *at).collect();
-        for ledger in others {
+        for ledger in self.ledgers() {
             let own = self.0.receipts.iter().filter(|((at, _), _)| *at == ledger);
             let sums = add_up(own.map(|(_, operation)| operation));
             all.extend(sums.into_iter().map(|(asset, s)| (ledger, asset, s)));
