@@ -1,17 +1,17 @@
 //! Simulated runs: `crates/sim/examples/sim.rs`, which is built and called here.
 
 use crate::{Outcome, run, tree};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seeds that found something once, each with a word why.
 const KEPT: &str = "crates/sim/seeds.txt";
-/// How long the tests play, in seconds, slow runs and all.
-const SECONDS: &str = "60";
+/// The first of the others that are always played, and how many they are.
+const FIXED: (&str, &str) = ("5000", "40");
 
-/// The first of the others. Always the same ones, so that a change is not held up by a finding about
-/// something else.
-const FIXED: u64 = 5_000;
-/// With this variable set, seeds that are new with each commit.
-const NEW: &str = "SIM_NEW_SEEDS";
+/// How long new seeds are played, in seconds.
+const SECONDS: &str = "120";
+/// So many seeds for each second of the clock.
+const EACH: u64 = 1_000;
 
 /// Passes a call on to the campaign, built as a release.
 pub(crate) fn run(args: &[String]) -> Outcome {
@@ -20,37 +20,43 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     run::must(cargo)
 }
 
-/// The kept seeds, then others, with the program that was built with the tests.
+/// With the program that was built with the tests: the kept seeds and some that are always the same,
+/// then new ones for as long as there is time.
 pub(crate) fn after_tests() -> Outcome {
-    let new = std::env::var_os(NEW).is_some();
-    let first = if new { from(&run::output(head())?)? } else { FIXED };
-    let from = first.to_string();
-    println!("the kept seeds, then those from {from} on");
+    let (first, many) = FIXED;
+    println!("the kept seeds, then {many} from {first} on");
+    play(&["--kept", KEPT, "--from", first, "--runs", many])?;
+    let first = fresh(clock()).to_string();
+    println!("new seeds, by the clock: from {first} on");
+    play(&["--from", &first, "--seconds", SECONDS])
+}
+
+fn play(args: &[&str]) -> Outcome {
     let mut sim = run::program(tree::target().join("debug/examples/sim"));
-    sim.args(["--kept", KEPT, "--seconds", SECONDS, "--from", &from]);
+    sim.args(args);
     run::must(sim)
 }
 
-fn head() -> std::process::Command {
-    let mut git = run::program("git");
-    git.args(["rev-parse", "HEAD"]);
-    git
+#[expect(clippy::disallowed_methods, reason = "seeds that nobody played yet")]
+fn clock() -> SystemTime {
+    SystemTime::now()
 }
 
-/// Each commit has seeds of its own, a million apart, and the same ones wherever it is built.
-fn from(commit: &str) -> Outcome<u64> {
-    let begin = commit.trim().get(..8).and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    begin.map(|n| n * 1_000_000).ok_or_else(|| format!("no commit: {commit}"))
+/// No two seconds have a seed in common, and what is found has a line that replays it.
+fn fresh(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() * EACH)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::from;
+    use super::{EACH, fresh};
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
-    fn a_commit_has_seeds_of_its_own() {
-        assert_eq!(from("00000001aa\n"), Ok(1_000_000));
-        assert_eq!(from("ffffffff00"), Ok(0xffff_ffff * 1_000_000));
-        assert!(from("HEAD is nothing").is_err() && from("").is_err());
+    fn each_second_has_seeds_of_its_own() {
+        let at = |secs| fresh(UNIX_EPOCH + Duration::from_secs(secs));
+        assert_eq!(at(7), 7 * EACH);
+        assert_eq!(at(1_800_000_001) - at(1_800_000_000), EACH);
+        assert_eq!(fresh(UNIX_EPOCH - Duration::from_secs(1)), 0);
     }
 }

@@ -50,6 +50,10 @@ struct Inner {
     fallen: BTreeMap<u64, Arc<str>>,
     sleepers: BTreeMap<(Millis, u64), Waker>,
     dead: Option<Arc<str>>,
+    /// So many times a task was run.
+    steps: u64,
+    /// So many may be.
+    most: u64,
 }
 
 /// A task of one process.
@@ -108,6 +112,8 @@ impl Sim {
                 fallen: BTreeMap::new(),
                 sleepers: BTreeMap::new(),
                 dead: None,
+                steps: 0,
+                most: u64::MAX,
             })),
             0,
         )
@@ -138,6 +144,17 @@ impl Sim {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever takes more steps than this is dead: what goes on for ever ends so, and always at the
+    /// same step.
+    pub fn bound(&self, most: u64) {
+        self.inner().most = most;
+    }
+
+    /// So many times a task was run, over all processes.
+    pub fn steps(&self) -> u64 {
+        self.inner().steps
     }
 
     /// The true virtual time, whatever was done to the wall clock.
@@ -282,6 +299,11 @@ impl Sim {
         let at = usize::try_from(inner.schedule.next() % ready).unwrap_or(0);
         let id = inner.ready.iter().filter(|id| inner.runs(**id)).nth(at).copied()?;
         inner.ready.remove(&id);
+        inner.steps += 1;
+        if inner.steps > inner.most {
+            inner.dead = Some(format!("it goes on for more than {} steps", inner.most).into());
+            return None;
+        }
         Some(id)
     }
 
@@ -469,6 +491,21 @@ mod tests {
     use kernel::ports::clock::Clock;
     use kernel::ports::spawn::{Fate, Spawn, Task};
     use std::sync::{Arc, Mutex};
+
+    /// Turns red where a run that comes to no end hangs, instead of being found.
+    #[test]
+    fn what_goes_on_for_ever_dies_at_the_same_step() {
+        let sim = Sim::new(1);
+        sim.bound(1_000);
+        sim.start(async {
+            loop {
+                super::breath().await;
+            }
+        });
+        let stop = sim.run_for(1);
+        assert_eq!(stop, Stop::Dead("it goes on for more than 1000 steps".into()));
+        assert_eq!(sim.steps(), 1_001);
+    }
 
     /// Ten tasks that each sleep a little and note that they woke.
     fn order(seed: u64) -> Vec<u64> {

@@ -82,6 +82,7 @@ pub(super) fn crew(
         counts.runs = 1;
         counts.transfers = transfers;
         counts.calls = trace.calls();
+        counts.steps = stage.sim.steps();
         counts.virtual_ms = stage.sim.time().saturating_sub(DAWN);
         counts.ends = stage.witness.ends();
     });

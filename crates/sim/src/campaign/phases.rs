@@ -62,6 +62,7 @@ pub fn within(
         counts.runs = 1;
         counts.transfers = transfers;
         counts.calls = trace.calls();
+        counts.steps = stage.sim.steps();
         counts.virtual_ms = stage.sim.time().saturating_sub(DAWN);
         counts.ends = stage.witness.ends();
         // what breaks a disk, or dies in it, is a death

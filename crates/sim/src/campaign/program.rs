@@ -17,7 +17,7 @@ const FOR_A_CRASH: u64 = 200;
 /// A campaign that is judged by its rates has at least so many transfers.
 const JUDGED: u64 = 2_000;
 
-/// How long a failing run is made smaller where the campaign itself ends by the clock.
+/// How long a failing run is made smaller.
 const SHRINKING: Duration = Duration::from_secs(120);
 
 /// Makes what is tried; once for each run.
@@ -39,7 +39,7 @@ pub struct Program {
     threads: Option<usize>,
     wrong: Option<String>,
     wrongs: bool,
-    kept: Vec<u64>,
+    kept: Vec<Options>,
 }
 
 impl Program {
@@ -83,15 +83,19 @@ impl Program {
     }
 }
 
-/// The seeds of a file: one at the beginning of each line, then why it is kept.
-fn kept(text: &str) -> Result<Vec<u64>, String> {
+/// The runs of a file: a seed at the beginning of each line, the knobs that are turned in it, then
+/// why it is kept.
+fn kept(text: &str) -> Result<Vec<Options>, String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let seed = |line: &str| {
-        let (seed, why) = line.split_once(' ').unwrap_or((line, ""));
-        let seed = seed.parse().ok().filter(|_| !why.trim().is_empty());
-        seed.ok_or_else(|| format!("a seed and why it is kept, not: {line}"))
+    let one = |line: &str| {
+        let (seed, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let knobs: Vec<&str> = rest.split(' ').take_while(|word| word.contains('=')).collect();
+        let why = rest.split_whitespace().nth(knobs.len());
+        let seed = seed.parse().ok().filter(|_| why.is_some());
+        let seed = seed.ok_or_else(|| format!("a seed and why it is kept, not: {line}"))?;
+        knobs.into_iter().try_fold(Options::drawn(seed), Options::set)
     };
-    lines.map(seed).collect()
+    lines.map(one).collect()
 }
 
 /// Does what was asked for; false where something is wrong.
@@ -167,8 +171,8 @@ fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(seed) = shared.next_seed(program) {
-                    shared.play(&Options::drawn(seed), make);
+                while let Some(options) = shared.next_run(program) {
+                    shared.play(&options, make);
                 }
             });
         }
@@ -183,8 +187,8 @@ fn campaign(program: &Program, make: &Make, say: &Say) -> bool {
         say(&format!("  not at their end when the time was over: {cut:?}"));
     }
     if let Some(options) = failed {
-        let end = (seconds > 0).then(|| now() + SHRINKING);
-        return report(&options, make, say, &|| end.is_none_or(|end| now() < end));
+        let end = now() + SHRINKING;
+        return report(&options, make, say, &|| now() < end);
     }
     let complaints = sober(&counts);
     complaints.iter().for_each(|complaint| say(complaint));
@@ -196,16 +200,16 @@ impl Shared {
         self.end.is_some_and(|end| now() >= end)
     }
 
-    fn next_seed(&self, program: &Program) -> Option<u64> {
+    fn next_run(&self, program: &Program) -> Option<Options> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         if let Some(kept) = usize::try_from(n).ok().and_then(|n| program.kept.get(n)) {
-            return (!self.stop.load(Ordering::Relaxed)).then_some(*kept);
+            return (!self.stop.load(Ordering::Relaxed)).then(|| kept.clone());
         }
         let n = n - u64::try_from(program.kept.len()).unwrap_or(0);
         let enough = n >= program.runs && program.runs > 0;
         let idle = self.end.is_none() && program.runs == 0;
         let over = self.late() || enough || idle || self.stop.load(Ordering::Relaxed);
-        (!over).then(|| program.from + n)
+        (!over).then(|| Options::drawn(program.from + n))
     }
 
     fn play(&self, options: &Options, make: &Make) {
@@ -259,11 +263,11 @@ fn ratio(a: u64, b: u64) -> String {
 }
 
 fn told(counts: &Counts) -> String {
-    let Counts { runs, transfers, calls, cells, .. } = counts;
+    let Counts { runs, transfers, calls, steps, cells, .. } = counts;
     let (faults, crashes) = (counts.all_faults(), counts.all_crashes());
     let mut text = format!(
-        "{runs} runs, {transfers} transfers, {calls} port calls, {faults} faults ({} a transfer), \
-         {crashes} crashes (one for {} transfers), {} cells",
+        "{runs} runs, {transfers} transfers, {calls} port calls, {steps} steps, {faults} faults ({} a \
+         transfer), {crashes} crashes (one for {} transfers), {} cells",
         ratio(faults, *transfers),
         ratio(*transfers, crashes),
         cells.len()
@@ -302,7 +306,8 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, Program, kept, sober};
+    use super::{Counts, Options, Program, kept, sober};
+    use crate::campaign::Knob;
 
     fn read(line: &str) -> Result<Program, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -323,9 +328,11 @@ mod tests {
 
     #[test]
     fn a_kept_seed_says_why() {
-        assert_eq!(kept("# seeds\n\n7 a late deposit\n9 so\n"), Ok(vec![7, 9]));
-        assert!(kept("7\n").is_err());
-        assert!(kept("x why\n").is_err());
+        let runs = vec![Options::drawn(7), Options::drawn(9).with(Knob::Workers, 1)];
+        assert_eq!(kept("# seeds\n\n7 a late deposit\n9 workers=1 so\n"), Ok(runs));
+        for wrong in ["7\n", "x why\n", "9 workers=1\n", "9 wrokers=1 so\n"] {
+            assert!(kept(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

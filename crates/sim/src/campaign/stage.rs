@@ -23,6 +23,10 @@ use kernel::retry::Backoff;
 use kernel::table::Flows;
 use std::sync::Arc;
 
+/// More steps than any run takes that comes to its end, by far: the longest of some hundreds took
+/// half a million.
+const STEPS: u64 = 4_000_000;
+
 /// One process.
 #[derive(Clone)]
 pub(super) struct Process {
@@ -83,6 +87,7 @@ impl Stage {
         let seed = options.seed;
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let flow = flows.named("internal")?;
+        sim.bound(STEPS);
         let witness = Witness::new(sim.clone(), flows.clone());
         let place = Place::new(flows.clone()).observed(Arc::new(witness.clone()));
         let disk = build.disk(SimDisk::new(Rng::next(&sim), sim.crash()));

@@ -22,6 +22,8 @@ pub struct Counts {
     pub cells: BTreeSet<String>,
     /// The states that transfers ended in.
     pub ends: BTreeMap<&'static str, u64>,
+    /// Times that a task was run.
+    pub steps: u64,
     /// Milliseconds of virtual time.
     pub virtual_ms: u64,
 }
@@ -43,6 +45,7 @@ impl Counts {
         self.transfers += other.transfers;
         self.calls += other.calls;
         self.virtual_ms += other.virtual_ms;
+        self.steps += other.steps;
         for (mine, others) in [
             (&mut self.faults, &other.faults),
             (&mut self.deeds, &other.deeds),

@@ -12,7 +12,7 @@ use ledgers::spot::Spot;
 use sim::campaign::{Build, Core, Counts, Knob, Options, Verdict, run, within};
 use sim::disk::SimDisk;
 use sim::shell::{LedgerShell, Shell};
-use sim::world::Sim;
+use sim::world::{Sim, breath};
 use sim::wrong;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -157,6 +157,44 @@ fn wrong_builds_are_found() {
     ] {
         let (seed, broken) = found(lie);
         assert!(broken.contains(says), "seed {seed}: {broken}");
+    }
+}
+
+/// Asks for ever, lets everybody else go on, and lets no time pass.
+struct Restless(Arc<dyn Ledger>);
+
+impl LedgerShell for Restless {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.0
+    }
+    fn execute(&self, _: Known, _: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async {
+            loop {
+                breath().await;
+            }
+        })
+    }
+}
+
+struct Endless;
+
+impl Build for Endless {
+    fn core(&self, sim: &Sim, disk: SimDisk, acknowledged: u64) -> Fut<'static, Core> {
+        Real.core(sim, disk, acknowledged)
+    }
+    fn near(&self, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+        Arc::new(Shell(Restless(inner)))
+    }
+}
+
+/// Turns red, and never ends, where a run's steps have no bound.
+#[test]
+fn a_run_that_comes_to_no_end_is_a_finding() {
+    for workers in [1, 2] {
+        let options = Options::calm(1).with(Knob::Workers, workers);
+        let broken = run(&options, Arc::new(Endless), None).broken;
+        let broken = broken.expect("it never ends");
+        assert!(broken.contains("it goes on for more than"), "{broken}");
     }
 }
 
