@@ -34,7 +34,7 @@ pub use bent::Bent;
 pub use options::{Knob, Options};
 pub use phases::{run, within};
 pub use program::{Make, Program, Say, main};
-pub use search::{first, played};
+pub use search::first;
 pub use shrink::shrunk;
 pub use tally::{Counts, Tally};
 pub use trace::{Reader, Trace};

@@ -33,24 +33,24 @@ pub const FOUND: &[Found] = &[
     found("audit-beside-the-unit", "the history is written behind the state, in a write of its own", (0, "and its history ends")),
     found("order-of-states", "done is what `state >= state after it` says, by the states' numbers", (0, "is ROLLED_BACK and it was not given back")),
     found("leg-forgotten", "Spot knows its results by the transfer alone, without the leg", (0, "and stored nothing")),
-    found("key-expires", "a client's key is forgotten after a minute", (2, "is bound twice")),
+    found("key-expires", "a client's key is forgotten after a minute", (3, "is bound twice")),
     found("second-core", "two Spot cores over one folder, taken for one", (0, "and stored nothing")),
-    found("refund-refused", "a refund into an account that is not active is refused, and stays so", (6, "a refund was refused")),
+    found("refund-refused", "a refund into an account that is not active is refused, and stays so", (24, "a refund was refused")),
     found("empty-folder", "whatever folder Spot finds, an empty one too, is taken for the right one", (3, "another Spot folder is there, and nobody halts")),
-    found("checked-after-claim", "the engine looks at the asset again after the claim, and refuses", (8, "beside {Withdraw, Deposit, Refund}")),
-    found("results-expire", "Spot forgets results that are ten minutes old by its process's clock", (8, "a second time")),
+    found("checked-after-claim", "the engine looks at the asset again after the claim, and refuses", (5, "is COMPENSATING and nobody refused it")),
+    found("results-expire", "Spot forgets results that are ten minutes old by its process's clock", (6, "a second time")),
     found("answer-by-timer", "a create is answered by a timer, before its row is durable", (0, "of no transfer that was opened")),
     found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and nobody refused it")),
-    found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (7, "which nobody approved")),
-    found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (10, "is put off as if nobody knew")),
+    found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (10, "which nobody approved")),
+    found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (8, "is put off as if nobody knew")),
 ];
 
-/// Those that only show where several workers share the journal: the seeds are of runs with three.
+/// Those that only show where several workers share the journal.
 #[rustfmt::skip]
 pub const MANY: &[Found] = &[
-    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (0, "went from version")),
+    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (10, "went from version")),
     found("nobody-inherits", "nobody goes on with what a dead worker held", (0, "it does not end")),
-    found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (0, "and nobody refused it")),
+    found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (2, "and nobody refused it")),
 ];
 
 /// Every one of them.
