@@ -352,7 +352,8 @@ impl Books {
 
     /// A transfer's operations.
     pub fn of(&self, id: Id) -> impl Iterator<Item = &Operation> {
-        Leg::ALL.iter().filter_map(move |leg| self.stored.get(&Key { id, leg: *leg }))
+        let key = |leg| Key { id, leg };
+        self.stored.range(key(Leg::Withdraw)..=key(Leg::Cost)).map(|(_, operation)| operation)
     }
 
     /// What the operations add up to, the external ones among them.

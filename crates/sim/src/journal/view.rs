@@ -35,8 +35,9 @@ impl View {
         let funding = self.0.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
         let (receipts, ledgers) = (&self.0.receipts, self.ledgers());
         let others = ledgers.iter().flat_map(|ledger| {
-            let own = Leg::ALL.iter().map(move |leg| (*ledger, Key { id: *id, leg: *leg }));
-            own.filter_map(|at| receipts.get(&at).map(|o| (at.0, o.clone())))
+            let at = |leg| (*ledger, Key { id: *id, leg });
+            let own = receipts.range(at(Leg::Withdraw)..=at(Leg::Cost));
+            own.map(|((ledger, _), o)| (*ledger, o.clone()))
         });
         Some(Line {
             serial: record.serial?,
@@ -96,5 +97,17 @@ impl Snapshot for View {
         let ids: BTreeSet<Id> = keys.iter().map(|key| key.id).collect();
         let lines = ids.iter().filter_map(|id| self.line(id)).collect();
         Box::pin(std::future::ready(Ok(lines)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::life::Leg;
+
+    /// Turns red where a leg is added below or above those that ranges of one transfer's begin and
+    /// end with: a line would lack its operation.
+    #[test]
+    fn every_leg_lies_within_the_range_of_a_transfer() {
+        assert!(Leg::ALL.iter().all(|leg| (Leg::Withdraw..=Leg::Cost).contains(leg)));
     }
 }
