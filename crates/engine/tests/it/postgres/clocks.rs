@@ -1,4 +1,7 @@
 //! Two servers whose clocks are a day apart: the database's counts.
+//!
+//! Wrong builds that were run, each of which turns one of these red: a store that takes its process's clock
+//! for the time; an engine that takes the day of a limit from it.
 
 use super::site::{Site, WAYS, quick};
 use crate::house::FUNDING;

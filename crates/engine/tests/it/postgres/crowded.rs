@@ -1,4 +1,7 @@
 //! A server that has no connection left: everybody else took them.
+//!
+//! Wrong builds that were run: a writer that is cut off and never connects again turns it red; 53300 read
+//! as a refusal does not, since a refusal counts only once it was stored, which needs a connection.
 
 use super::site::{Site, quick};
 use crate::house::FUNDING;

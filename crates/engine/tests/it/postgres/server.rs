@@ -1,4 +1,8 @@
 //! The server itself: killed in mid-load, its sessions ended, no connection left, and errors that pass.
+//!
+//! Wrong builds that were run, each of which turns one of these red: sessions with `synchronous_commit =
+//! off`; a client's key that is not bound as it came; every SQLSTATE of `errors_that_pass` read as a
+//! refusal; a writer that is cut off and never connects again.
 
 use super::site::{Site, WAYS, quick};
 use crate::house::FUNDING;

@@ -1,4 +1,7 @@
 //! Many workers on one database: one dies, one is left behind, all write at once.
+//!
+//! Wrong builds that were run, each of which turns one of these red: what a dead worker held is leased to
+//! nobody; a client's key that is not bound as it came.
 
 use super::site::{Site, WAYS, quick};
 use crate::house::FUNDING;
