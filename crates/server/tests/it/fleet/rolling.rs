@@ -1,4 +1,7 @@
 //! Workers and servers come and go while users work.
+//!
+//! A wrong build that was run: `server.drain_delay_ms` is not waited for. The first test is red: requests
+//! are cut off.
 
 use super::Fleet;
 use super::crowd::Crowd;

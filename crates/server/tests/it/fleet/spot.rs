@@ -1,4 +1,6 @@
 //! The Spot that is served by itself ends and begins again between the batches of several workers.
+//!
+//! A wrong build that was run: nobody adopts the new incarnation, and nothing ends any more.
 
 use super::Fleet;
 use super::crowd::Crowd;
