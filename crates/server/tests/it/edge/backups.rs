@@ -1,8 +1,8 @@
 //! `portage backup` and `portage restore` where the journal is in PostgreSQL: Spot and the database come
 //! back as of one instant, halted; what is not of one instant is refused, and nothing is written.
 //!
-//! Wrong builds that this is for: `paired` compares nothing; a restore that halts nothing (both run, and
-//! found); the log's place taken some time before Spot stands still, or after it went on (not run).
+//! Wrong builds that were run, and found: `paired` compares nothing; the log's place taken some time before
+//! Spot stands still, or after it went on; a restore that halts nothing.
 
 use super::{Served, portage};
 use serde_json::Value;
