@@ -126,9 +126,9 @@ fn column(folder: &Path, sql: &str) -> Vec<String> {
     journal.pragma_update(None, "query_only", true).expect("a setting");
     let mut rows = journal.prepare(sql).expect("it is readable");
     let text = |row: &rusqlite::Row<'_>| {
-        row.get_ref(0).map(|value| match value {
-            rusqlite::types::ValueRef::Integer(number) => number.to_string(),
-            other => other.as_str().unwrap_or_default().to_owned(),
+        row.get_ref(0).map(|value| {
+            let number = value.as_i64().map(|number| number.to_string());
+            number.unwrap_or_else(|_| value.as_str().unwrap_or_default().to_owned())
         })
     };
     let rows = rows.query_map([], text).expect("it is readable");
