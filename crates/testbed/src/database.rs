@@ -1,7 +1,7 @@
 //! A database of a test's own on a server that it shares with others.
 
 use crate::programs::{self, run};
-use crate::{Outcome, Proxy, url};
+use crate::{Outcome, Proxy, Server, url};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::process::{Command, Stdio};
@@ -15,6 +15,14 @@ pub struct Database {
 }
 
 impl Database {
+    /// A fresh one on the server that the tests were given.
+    ///
+    /// # Errors
+    /// None was given; the server's.
+    pub fn given() -> Outcome<Self> {
+        Server::given()?.database()
+    }
+
     /// Makes one on the server behind a URL, by a name that nobody has.
     pub(crate) fn fresh(server: &str) -> Outcome<Self> {
         // random by the standard library's own seed: a given server outlives its tests

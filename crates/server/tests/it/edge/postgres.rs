@@ -7,7 +7,7 @@ use testbed::{Options, Server};
 const URL: &str = "DATABASE_URL";
 
 fn fresh() -> testbed::Database {
-    Server::given().and_then(|server| server.database()).expect("a database")
+    testbed::Database::given().expect("a database")
 }
 
 /// How a command ended, and what it said.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::{Database, Server};
+use testbed::Database;
 
 const SECRET: &str = "a secret for tests that share a fleet, long enough";
 
@@ -72,7 +72,7 @@ impl Fleet {
 
     /// The same with more settings.
     fn with(workers: usize, more: &[(&str, &str)]) -> Self {
-        let database = Server::given().and_then(|server| server.database()).expect("a database");
+        let database = Database::given().expect("a database");
         let dir = tempfile::tempdir().expect("a folder");
         let port = free_port();
         let mut settings = shared(database.url(), port);

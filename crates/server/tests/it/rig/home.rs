@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::{Database, Server};
+use testbed::Database;
 
 /// The journal's file, where it is in the folder.
 const JOURNAL: &str = "portage.db";
@@ -36,8 +36,7 @@ pub(super) struct Home {
 impl Home {
     pub(super) fn fresh(kept: Kept) -> Self {
         let folder = tempfile::tempdir().expect("a folder for a test");
-        let database = (kept == Kept::Postgres)
-            .then(|| Server::given().and_then(|server| server.database()).expect("a database"));
+        let database = (kept == Kept::Postgres).then(|| Database::given().expect("a database"));
         Self { folder, database }
     }
 

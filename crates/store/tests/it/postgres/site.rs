@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::postgres::{Database, Options, Postgres, Time};
-use testbed::Server;
 
 /// A fresh database on the server that the tests were given.
 pub(crate) fn database() -> testbed::Database {
-    Server::given().and_then(|server| server.database()).expect("a database")
+    testbed::Database::given().expect("a database")
 }
 
 /// How it is reached: short waits.
