@@ -7,9 +7,7 @@ use super::site::{Site, WAYS, quick};
 use crate::house::FUNDING;
 use crate::way::Mood;
 use engine::Limits;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 const DAY: u64 = 86_400_000;
 
@@ -19,18 +17,8 @@ const DAY: u64 = 86_400_000;
 async fn a_worker_whose_clock_is_a_day_ahead_takes_nobody_for_dead() {
     let site = Site::open(quick(true)).await;
     let behind = site.worker().await;
-    let first = behind.keyed(FUNDING, 1, "first", 10_000).await;
-    behind.reaches(first, "COMMITTED").await;
-    // Spot executes, and the reply comes when the test lets it
-    let late = Arc::new(Semaphore::new(0));
-    site.way.mood(Mood::Late(late.clone()));
-    let mut ids = Vec::new();
-    for n in 0..5 {
-        for from in WAYS {
-            let id = behind.create(from, 1, &format!("held-{n}-{}", from.name()), 5).await;
-            ids.push(id.expect("it is opened").record.id);
-        }
-    }
+    behind.moves(FUNDING, 1, "first", 10_000).await;
+    let (late, ids) = site.held(&behind, 5).await;
     site.way.mood(Mood::Fair);
     let ahead = site.apart(DAY).await;
     for n in 0..20 {

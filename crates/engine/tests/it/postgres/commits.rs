@@ -14,8 +14,7 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
         let site = Site::open(quick(fuse)).await;
         let worker = site.worker().await;
         // Spot has something to give back
-        let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
-        worker.reaches(first, "COMMITTED").await;
+        worker.moves(FUNDING, 1, "first", 10_000).await;
         let mut n = 0;
         for strike in [Strike::ReplyLost, Strike::Cut, Strike::NeverSent] {
             for from in [FUNDING, SPOT] {
@@ -23,8 +22,7 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
                 for at in [vec![strike], vec![strike, strike]] {
                     n += 1;
                     site.proxy.strike(&at);
-                    let id = worker.keyed(from, 1, &format!("key-{n}"), 7).await;
-                    worker.reaches(id, "COMMITTED").await;
+                    let id = worker.moves(from, 1, &format!("key-{n}"), 7).await;
                     let again = worker.keyed(from, 1, &format!("key-{n}"), 7).await;
                     assert_eq!(id, again, "{strike:?}");
                 }

@@ -9,10 +9,8 @@ use engine::deeds::{Actor, Deed, Outcome};
 async fn lived_in(site: &Site) -> super::site::Worker {
     let worker = site.worker().await;
     for user in 1..4 {
-        let id = worker.keyed(FUNDING, user, "out", 1_000).await;
-        worker.reaches(id, "COMMITTED").await;
-        let id = worker.keyed(SPOT, user, "back", 400).await;
-        worker.reaches(id, "COMMITTED").await;
+        worker.moves(FUNDING, user, "out", 1_000).await;
+        worker.moves(SPOT, user, "back", 400).await;
     }
     site.adds_up(&worker).await;
     worker
@@ -67,8 +65,7 @@ async fn a_wrong_running_sum_halts_once() {
         panic!("nothing is proposed")
     };
     assert!(worker.engine.act(by("bob", "1"), Deed::Approve(approval)).await.is_ok());
-    let id = worker.keyed(FUNDING, 2, "again", 70).await;
-    worker.reaches(id, "COMMITTED").await;
+    worker.moves(FUNDING, 2, "again", 70).await;
     site.adds_up(&worker).await;
     assert_eq!(worker.engine.halted(), None);
     worker.kill().await;

@@ -52,8 +52,7 @@ async fn there_is_no_connection_left_for_a_while() {
     let options = Options { max_connections: ROOM, ..Options::default() };
     let site = Site::on(&options, quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
     // its connections end, and others are there first
     site.proxy.refuse(true);
     site.proxy.cut();
@@ -70,8 +69,7 @@ async fn there_is_no_connection_left_for_a_while() {
     }
     assert!(site.server.last_words().expect("a log").contains(told), "nobody was turned away");
     drop(idlers);
-    let id = worker.keyed(FUNDING, 1, "no-room", 5).await;
-    worker.reaches(id, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "no-room", 5).await;
     site.until("SELECT count(*) FROM transfers", "2").await;
     site.adds_up(&worker).await;
     worker.kill().await;

@@ -26,8 +26,7 @@ struct Told {
 async fn lived_in() -> (Site, Worker) {
     let site = Site::open(quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
     (site, worker)
 }
 
@@ -37,8 +36,7 @@ async fn acknowledged(worker: &Worker, name: &str) -> Vec<Told> {
     for n in 0..3 {
         for from in WAYS {
             let key = format!("{name}-{n}-{}", from.name());
-            let id = worker.keyed(from, 1, &key, 7).await;
-            worker.reaches(id, "COMMITTED").await;
+            let id = worker.moves(from, 1, &key, 7).await;
             told.push(Told { from, key, id });
         }
     }

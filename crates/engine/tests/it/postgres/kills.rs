@@ -38,8 +38,7 @@ async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
     let mut site = Site::open(settings).await;
     site.owned = true;
     let mut worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 10_000).await;
     let mut asked = Vec::new();
     for round in 0..KILLS {
         hindered(&site, &worker, round, &mut asked).await;

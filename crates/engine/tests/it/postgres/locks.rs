@@ -46,8 +46,7 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
     let site = Site::open(settings).await;
     let worker = site.worker().await;
     for user in [1, 2] {
-        let id = worker.keyed(FUNDING, user, "first", 1_000).await;
-        worker.reaches(id, "COMMITTED").await;
+        worker.moves(FUNDING, user, "first", 1_000).await;
     }
     let holder =
         Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
@@ -59,8 +58,7 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
     // a row that is held for a minute and a half, or for as long as the neighbours take
     let (neighbours, pause) = if full() { (90, 1_000) } else { (40, 0) };
     for n in 0..neighbours {
-        let id = worker.keyed(FUNDING, 2, &format!("free-{n}"), 3).await;
-        worker.reaches(id, "COMMITTED").await;
+        worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
     site.until("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
@@ -86,8 +84,7 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
     let holder = Holder::takes(&site, key).await;
     let (held, ()) = tokio::join!(worker.create(FUNDING, 1, "held", 7), async {
         for n in 0..20 {
-            let id = worker.keyed(FUNDING, 2, &format!("free-{n}"), 3).await;
-            worker.reaches(id, "COMMITTED").await;
+            worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
         }
     });
     holder.lets_go(&site);
@@ -107,8 +104,7 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
 async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
     let site = Site::open(quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
     for waits in 1..=4 {
         let row = "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE";
         let holder = Holder::takes(&site, row).await;

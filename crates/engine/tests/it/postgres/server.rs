@@ -13,8 +13,7 @@ use std::time::Duration;
 async fn postgresql_is_killed_in_mid_load() {
     let mut site = Site::open(quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 100_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 100_000).await;
     let mut keys = Vec::new();
     for round in 0..4 {
         for n in 0..20 {
@@ -48,14 +47,12 @@ async fn postgresql_is_killed_in_mid_load() {
 async fn errors_that_pass_refuse_nothing() {
     let site = Site::open(quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 10_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 10_000).await;
     for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
         site.sql(&format!("CREATE SEQUENCE times_{n}"));
         site.trigger(&format!("nextval('times_{n}') <= 4"), code);
         for from in WAYS {
-            let id = worker.keyed(from, 1, &format!("{code}-{}", from.name()), 5).await;
-            worker.reaches(id, "COMMITTED").await;
+            worker.moves(from, 1, &format!("{code}-{}", from.name()), 5).await;
         }
         assert_ne!(site.sql(&format!("SELECT last_value FROM times_{n}")), "1", "{code} was met");
         site.drop_trigger();
@@ -79,8 +76,7 @@ async fn sessions_are_ended_and_then_there_is_no_room() {
         if n % 5 == 0 {
             site.sql(&end);
         }
-        let id = worker.keyed(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
-        worker.reaches(id, "COMMITTED").await;
+        worker.moves(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
     }
     // nobody but a superuser's psql gets in
     site.proxy.refuse(true);
@@ -89,8 +85,7 @@ async fn sessions_are_ended_and_then_there_is_no_room() {
     assert!(asked.is_err(), "{asked:?}");
     tokio::time::sleep(Duration::from_millis(300)).await;
     site.proxy.refuse(false);
-    let id = worker.keyed(FUNDING, 1, "no-room", 5).await;
-    worker.reaches(id, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "no-room", 5).await;
     site.adds_up(&worker).await;
     worker.kill().await;
 }

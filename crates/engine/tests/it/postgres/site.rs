@@ -3,7 +3,7 @@
 use crate::house::{COIN, FUNDING, GIVEN, SPOT, spot_at, terms};
 use crate::machine::{Chance, HandClock, Tasks};
 use crate::seen::Gauges;
-use crate::way::Way;
+use crate::way::{Mood, Way};
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
@@ -19,6 +19,7 @@ use std::time::Duration;
 use store::postgres::{self, Options, Postgres, Time};
 use tempfile::TempDir;
 use testbed::{Database, Proxy, Server};
+use tokio::sync::Semaphore;
 
 /// Whether `cargo xtask campaign faults` asks for the lengths that nobody set.
 pub(crate) fn full() -> bool {
@@ -209,6 +210,20 @@ impl Site {
         assert_eq!(worker.engine.set_status(SPOT, change).await, Ok(true));
     }
 
+    /// Transfers of user 1, so many each way: Spot executes, and its replies come when the test lets them.
+    pub(crate) async fn held(&self, worker: &Worker, many: u64) -> (Arc<Semaphore>, Vec<Id>) {
+        let late = Arc::new(Semaphore::new(0));
+        self.way.mood(Mood::Late(late.clone()));
+        let mut ids = Vec::new();
+        for n in 0..many {
+            for from in WAYS {
+                let id = worker.create(from, 1, &format!("held-{n}-{}", from.name()), 5).await;
+                ids.push(id.expect("it is opened").record.id);
+            }
+        }
+        (late, ids)
+    }
+
     /// SQL as an operator runs it, past the proxy.
     pub(crate) fn sql(&self, text: &str) -> String {
         self.database.sql(text).expect("SQL").trim().to_owned()
@@ -272,6 +287,13 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("no answer: {last:?}")
+    }
+
+    /// The same, to the end: its money has arrived.
+    pub(crate) async fn moves(&self, from: LedgerId, user: u64, key: &str, amount: u128) -> Id {
+        let id = self.keyed(from, user, key, amount).await;
+        self.reaches(id, "COMMITTED").await;
+        id
     }
 
     /// Why it ended itself, where it did.

@@ -29,8 +29,7 @@ async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
         let site = Site::open(quick(fuse)).await;
         let worker = site.worker().await;
         for user in 1..4 {
-            let id = worker.keyed(FUNDING, user, "first", 1_000).await;
-            worker.reaches(id, "COMMITTED").await;
+            worker.moves(FUNDING, user, "first", 1_000).await;
         }
         site.trigger(COMES, "check_violation");
         for (user, id) in at_once(&worker, SPOT).await {
@@ -65,8 +64,7 @@ async fn a_withdraw_that_a_trigger_refuses_fails() {
 async fn an_io_error_never_compensates() {
     let site = Site::open(quick(true)).await;
     let worker = site.worker().await;
-    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
     site.trigger(COMES, "io_error");
     let id = worker.create(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
     site.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
@@ -86,8 +84,7 @@ async fn a_refund_is_hindered_and_ends_later() {
     let site = Site::open(settings).await;
     let worker = site.worker().await;
     // Spot refuses what comes to user 1 from now on
-    let first = worker.keyed(FUNDING, 1, "first", 1_000).await;
-    worker.reaches(first, "COMMITTED").await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
     site.disable_spot(&worker, 1).await;
     site.trigger(COMES, "check_violation");
     let id = worker.create(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;

@@ -8,25 +8,14 @@ use crate::house::FUNDING;
 use crate::way::Mood;
 use engine::Settings;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// Turns red where two workers execute a transfer twice, or where what a dead one held is stranded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_worker_held_is_ended_by_another() {
     let site = Site::open(quick(true)).await;
     let dying = site.worker().await;
-    let first = dying.keyed(FUNDING, 1, "first", 10_000).await;
-    dying.reaches(first, "COMMITTED").await;
-    // Spot executes, and nobody hears of it
-    let late = Arc::new(Semaphore::new(0));
-    site.way.mood(Mood::Late(late.clone()));
-    let mut ids = Vec::new();
-    for n in 0..10 {
-        for from in WAYS {
-            let id = dying.create(from, 1, &format!("held-{n}-{}", from.name()), 5).await;
-            ids.push(id.expect("it is opened").record.id);
-        }
-    }
+    dying.moves(FUNDING, 1, "first", 10_000).await;
+    let (late, ids) = site.held(&dying, 10).await;
     dying.kill().await;
     site.way.mood(Mood::Fair);
     let heir = site.worker().await;
@@ -46,8 +35,7 @@ async fn what_a_killed_owner_held_goes_on_at_the_next_start() {
     let mut site = Site::open(settings).await;
     site.owned = true;
     let dying = site.worker().await;
-    let first = dying.keyed(FUNDING, 1, "first", 10_000).await;
-    dying.reaches(first, "COMMITTED").await;
+    dying.moves(FUNDING, 1, "first", 10_000).await;
     site.way.mood(Mood::LoseReplies);
     let mut ids = Vec::new();
     for from in WAYS {
@@ -72,16 +60,14 @@ async fn three_workers_share_one_database() {
     let workers = [site.worker().await, site.worker().await, site.worker().await];
     for user in 1..10 {
         let [one, ..] = &workers;
-        let id = one.keyed(FUNDING, user, "first", 10_000).await;
-        one.reaches(id, "COMMITTED").await;
+        one.moves(FUNDING, user, "first", 10_000).await;
     }
     let site = Arc::new(site);
     let each = workers.iter().enumerate().map(|(w, worker)| async move {
         for n in 0..40_u64 {
             for from in WAYS {
                 // the same keys are asked for everywhere
-                let id = worker.keyed(from, 1 + n % 9, &format!("{n}-{}", from.name()), 3).await;
-                worker.reaches(id, "COMMITTED").await;
+                worker.moves(from, 1 + n % 9, &format!("{n}-{}", from.name()), 3).await;
             }
         }
         w
