@@ -50,10 +50,20 @@ fn names_and_numbers_are_unique() {
 fn nothing_points_outside() {
     let found = after("ready", |_, row| row.step = Step::Claim { to: 99 });
     assert_eq!(found, ["ready: points outside the table"]);
+    let many = S::try_from(table().states.len()).unwrap_or(S::MAX);
+    let found = after("ready", |_, row| row.step = Step::Claim { to: many });
+    assert_eq!(found, ["ready: points outside the table"], "one beyond the last");
+    let found = after("held", |t, row| {
+        row.step = Step::Decide { rule: 4, yes: at(t, "move ready"), no: at(t, "to refund") };
+    });
+    assert_eq!(found, ["held: points outside the table"], "of four rules there is no fifth");
     let mut t = table();
     t.start = 99;
     t.acts[1].about = Some(99);
     assert_eq!(faults(&t), ["the start is no state", "arrived?: points outside the table"]);
+    let mut t = table();
+    t.acts[1].about = Some(5);
+    assert_eq!(faults(&t), ["arrived?: points outside the table"], "nor of five acts a sixth");
 }
 
 #[test]
@@ -75,6 +85,35 @@ fn a_doubt_moves_nothing() {
     assert!(found.contains(&what.to_owned()), "{found:#?}");
     let found = after("to refund", |_, row| row.money = Place::AtSource);
     let what = "refunding: Rejected leads from InFlight to AtSource";
+    assert!(found.contains(&what.to_owned()), "{found:#?}");
+}
+
+/// Turns red where a leg of two phases moves money with its first: nobody has seen it arrive yet.
+#[test]
+fn a_leg_of_two_phases_moves_money_with_its_second() {
+    let found = after("sent", |_, row| row.money = Place::AtTarget);
+    let what = "sending: Done leads from InFlight to AtTarget";
+    assert!(found.contains(&what.to_owned()), "{found:#?}");
+    let found = after("sending", |t, row| {
+        let (done, dead, unknown) = (at(t, "found"), at(t, "payout dead"), at(t, "sending"));
+        row.step = Step::Send { act: 0, done, rejected: at(t, "to refund"), dead, unknown };
+    });
+    let what = "sending: Done leads from InFlight to InFlight";
+    assert!(found.contains(&what.to_owned()), "{found:#?}");
+    // a question about nothing moves nothing
+    let mut t = table();
+    t.acts[1].about = None;
+    let what = "sent: Done leads from InFlight to AtTarget";
+    assert!(faults(&t).contains(&what.to_owned()));
+}
+
+#[test]
+fn an_answer_leads_to_no_send_of_the_same_act() {
+    let found = after("sending", |t, row| {
+        let (done, dead, unknown) = (at(t, "sent"), at(t, "sent, not seen"), at(t, "sending"));
+        row.step = Step::Send { act: 0, done, rejected: at(t, "to refund"), dead, unknown };
+    });
+    let what = "sending: Dead leads to sent, not seen, which needs a claim before it";
     assert!(found.contains(&what.to_owned()), "{found:#?}");
 }
 

@@ -4,5 +4,6 @@ mod admit;
 mod audit;
 mod faults;
 mod mutated;
+mod pair;
 mod table;
 mod toy;
