@@ -13,6 +13,7 @@ use crash::stage::Stage;
 use crash::{Outcome, faults, fleet, kill, load, power, strace};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Kill a real server again and again, take its power and its disk, and see that nothing is lost.
 #[derive(Debug, Parser)]
@@ -32,6 +33,9 @@ struct Cli {
     /// So many kills in a fleet on PostgreSQL: servers, workers, Spot and the database.
     #[arg(long, default_value_t = 0)]
     postgres: u64,
+    /// One of two workers of such a fleet stands still for so many seconds, twice: the others' pace.
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    still: u64,
     /// So many losses of power.
     #[arg(long, default_value_t = 0)]
     power: u64,
@@ -85,7 +89,7 @@ fn run(cli: &Cli) -> Outcome {
     let mut rng = Rng(cli.seed);
     // each part draws from numbers of its own, whichever of them run
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
-    let (many, lost_there) = (rng.fork(), rng.fork());
+    let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -97,6 +101,9 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.postgres > 0 {
         fleet_killed(cli, &below, many)?;
+    }
+    if cli.still > 0 {
+        stood_still(cli, &below, still)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -164,6 +171,17 @@ fn fleet_killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     stage.say(&format!("{kills} kills, {open} with a transfer open: {by:?}"));
     stage.say(&format!("{met:?}"));
     record(cli).map_or(Ok(()), |record| record.fleet(&killed, &met, known))
+}
+
+/// The pace of a fleet beside a worker that stands still.
+fn stood_still(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let (mut fleet, mut stage) = furnished(cli, below, "still", &mut rng)?;
+    let each = Duration::from_secs(cli.still);
+    let stood = fleet::stand(&mut fleet, &stage, each, &mut rng)?;
+    fleet::settle(&mut fleet, &mut stage)?;
+    let table = fleet::shown(&stood);
+    println!("{table}");
+    record(cli).map_or(Ok(()), |record| record.still(each, cli.clients, &table))
 }
 
 /// A database that forgets what was acknowledged, and what must be said of it.

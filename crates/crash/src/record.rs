@@ -79,6 +79,18 @@ impl Record {
         self.put("fleet", &text)
     }
 
+    /// A worker that stood still.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn still(&self, each: Duration, clients: u64, table: &str) -> Outcome {
+        let (of, each) = (&self.of, each.as_secs());
+        let text = format!(
+            "{of}: {clients} clients, {each} s each, `engine.lease_seconds` = 3.\n\n{table}"
+        );
+        self.put("still", &text)
+    }
+
     /// The losses of power.
     ///
     /// # Errors

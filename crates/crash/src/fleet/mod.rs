@@ -1,9 +1,11 @@
 //! A fleet on PostgreSQL: the database, a Spot of its own, a server without workers, two workers.
 
 mod kill;
+mod still;
 mod tables;
 
 pub use kill::{Killed, run, settle};
+pub use still::{Pace, Stood, shown, stand};
 
 use crate::Outcome;
 use crate::server::{PATIENCE, Role, Server, Site};
