@@ -304,9 +304,12 @@ impl Engine {
                 let kept = Kept { why, ..kept };
                 rest.again.extend(self.again(kept, Reach::Plain));
             }
-            (None, Why::Opens(order) | Why::Parks(order)) => {
+            (None, Why::Opens(order)) => {
+                self.maybe_opened(&kept.record);
                 order.answer(Opening::Unknown(cause.clone()));
             }
+            // should it be there after all, it is anybody's
+            (None, Why::Parks(order)) => order.answer(Opening::Unknown(cause.clone())),
             // the answer alone, without the call that was fused to it
             (None, why @ Why::Answered(_)) if kept.again == 0 => {
                 let kept = Kept { why, ..kept };

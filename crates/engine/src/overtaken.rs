@@ -4,19 +4,24 @@
 //! The journal brings what a dead worker held. But a unit of our own, of which nobody heard, may have
 //! been the one that moved them: then the journal takes them for ours. So what stands still for
 //! longer than any lease lasts is taken up again.
+//!
+//! The same holds for a transfer that may have been opened: a COMMIT of which nobody heard may come to
+//! its end after the journal was asked, and then the journal takes it for ours.
 
 use crate::Engine;
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::ports::clock::TICKS;
 use kernel::record::Record;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
 const LONGER: Millis = 5_000;
 /// More are carried on here, as if nobody had moved them.
 const MOST: usize = 100_000;
+/// What was not found for so many times as long was never opened.
+const NEVER: u64 = 10;
 /// So many are read at once.
 const PAGE: usize = 1_000;
 
@@ -54,6 +59,15 @@ impl Engine {
         None
     }
 
+    /// A transfer of which nobody knows whether it was opened. It was not there when the journal was
+    /// asked, and its caller was told so.
+    pub(crate) fn maybe_opened(&self, record: &Record) {
+        let mut all = self.overtaken.all();
+        if self.lease.ends() && all.len() < MOST {
+            all.insert(record.id, (record.head.version, self.parts.clock.ticks()));
+        }
+    }
+
     /// Looks at all of them; those that nobody moved for long go on here.
     pub(crate) async fn look_at_overtaken(self: &Arc<Self>) -> Result<(), Cause> {
         let ids: Vec<Id> = self.overtaken.all().keys().copied().collect();
@@ -61,6 +75,13 @@ impl Engine {
         for page in ids.chunks(PAGE) {
             let found = self.parts.journal.get(page.to_vec()).await?;
             let now = self.parts.clock.ticks();
+            let there: BTreeSet<Id> = found.iter().map(|record| record.id).collect();
+            let never = |id: &Id, since: u64| {
+                page.contains(id)
+                    && !there.contains(id)
+                    && now.saturating_sub(since) > long.saturating_mul(NEVER)
+            };
+            self.overtaken.all().retain(|id, (_, since)| !never(id, *since));
             let mut back = Vec::new();
             for record in found {
                 if self.plan.table(record.flow).ends(record.head.state) {

@@ -64,3 +64,26 @@ async fn one_unknown_commit_fails_no_request() {
     site.adds_up(&worker).await;
     worker.kill().await;
 }
+
+/// Turns red where a transfer is nobody's whose COMMIT came to its end after the journal was asked for
+/// it: the journal takes it for this worker's, which lives, and this worker does not know of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_ends_late_strands_nothing() {
+    let site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    // longer than all tries to open it again
+    site.sql(
+        "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           PERFORM pg_sleep(3); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER slowly AFTER INSERT ON keys DEFERRABLE INITIALLY DEFERRED
+           FOR EACH ROW WHEN (NEW.cid = 'late') EXECUTE FUNCTION slowly()",
+    );
+    site.proxy.strike(&[Strike::Cut]);
+    let told = worker.create(FUNDING, 1, "late", 7).await;
+    assert!(told.is_err(), "it was not there yet: {told:?}");
+    site.until("SELECT count(*) FROM transfers", "1").await;
+    let id = worker.keyed(FUNDING, 1, "late", 7).await;
+    worker.reaches(id, "COMMITTED").await;
+    site.adds_up(&worker).await;
+    worker.kill().await;
+}
