@@ -8,7 +8,11 @@ use kernel::people::{Proposal, Stand};
 use kernel::ports::ledger::Known;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
+use tokio_postgres::Row;
 use uuid::Uuid;
+
+/// The advisory lock of a name that has no row yet is this and the name's hash.
+const NAMES: i32 = 0x506f_7275;
 
 impl Alone<'_> {
     /// Adds to the board what the group's own questions left out.
@@ -87,15 +91,26 @@ impl Alone<'_> {
     /// A named value's version, its row locked; 0 where it does not exist.
     pub(super) async fn version(&self, name: &str) -> Result<u64, Fault> {
         let sql = "SELECT version FROM service_state WHERE name = $1 FOR UPDATE";
-        let row = self.row(sql, &[&name]).await?;
+        let row = self.named(sql, name).await?;
         Ok(row.map_or(Ok(0), |row| row.try_get(0).map(uint))?)
     }
 
     /// A named counter, its row locked; 0 where it was never raised.
     pub(super) async fn counter(&self, name: &str) -> Result<u128, Fault> {
         let sql = "SELECT value FROM service_state WHERE name = $1 FOR UPDATE";
-        let row = self.row(sql, &[&format!("counter/{name}")]).await?;
+        let row = self.named(sql, &format!("counter/{name}")).await?;
         row.map_or(Ok(0), |row| Ok(read_amount(row.try_get(0)?)?.0))
+    }
+
+    /// A named row, locked. One that is not there yet cannot be locked: its name is, so that of two
+    /// who would be the first to write it one finds what the other wrote.
+    async fn named(&self, sql: &str, name: &str) -> Result<Option<Row>, Fault> {
+        if let Some(row) = self.row(sql, &[&name]).await? {
+            return Ok(Some(row));
+        }
+        let lock = "SELECT 1 FROM pg_advisory_xact_lock($1, hashtext($2))";
+        self.row(lock, &[&NAMES, &name]).await?;
+        self.row(sql, &[&name]).await
     }
 
     /// How an approval stands; its row is locked.

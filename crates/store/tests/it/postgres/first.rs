@@ -1,0 +1,96 @@
+//! Two processes write the first row of a name at the same moment: there is no row yet that either of
+//! them could lock.
+
+use super::site::{database, open};
+use crate::bed::Bed;
+use kernel::ports::journal::Journal;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use store::postgres::Postgres;
+use testbed::Database;
+
+/// Statements of ours that wait for a lock.
+const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+    AND datname = current_database() AND application_name = 'portage: writer'";
+const HOLDS: &str = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' \
+    AND datname = current_database() AND pid <> pg_backend_pid()";
+
+/// Names may be looked for, and none is written, until it ends.
+struct Holder(JoinHandle<()>);
+
+impl Holder {
+    async fn takes(database: &Arc<Database>) -> Self {
+        let there = database.clone();
+        let held = "BEGIN; LOCK TABLE service_state IN SHARE MODE; SELECT pg_sleep(600)";
+        // its session is ended from outside
+        let holder = thread::spawn(move || drop(there.sql(held)));
+        until(database, &format!("SELECT count(*) {HOLDS}"), "1").await;
+        Self(holder)
+    }
+
+    fn lets_go(self, database: &Database) {
+        let end = format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}");
+        database.sql(&end).expect("SQL");
+        self.0.join().expect("it ends");
+    }
+}
+
+async fn until(database: &Database, sql: &str, wanted: &str) {
+    while database.sql(sql).expect("SQL").trim() != wanted {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Both ask at the same moment; what each was told, once somebody knows.
+async fn both(
+    stores: &[Arc<Postgres>; 2],
+    database: &Arc<Database>,
+    unit: impl Fn(&str) -> Unit,
+) -> [Wrote; 2] {
+    let [one, two] = stores;
+    for round in 0..20 {
+        let name = format!("first-{round}");
+        let holder = Holder::takes(database).await;
+        let asked = async {
+            let (one, two) =
+                tokio::join!(one.write(vec![unit(&name)]), two.write(vec![unit(&name)]));
+            [one, two].map(|mut wrote| wrote.pop().expect("an answer"))
+        };
+        let released = async {
+            until(database, WAITING, "2").await;
+            holder.lets_go(database);
+        };
+        let (told, ()) = tokio::join!(asked, released);
+        // on a machine that stood still a lock may have taken too long
+        if !told.iter().any(|wrote| matches!(wrote, Wrote::Unknown(_))) {
+            return told;
+        }
+    }
+    panic!("nobody knows what became of any of them")
+}
+
+/// Turns red where both are told that they were the first (run: no lock of the name).
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_who_write_the_first_row_one_loses() {
+    let (bed, database) = (Bed::new(), Arc::new(database()));
+    let stores = [
+        open(database.url(), bed.clock.clone(), bed.flows.clone()).await,
+        open(database.url(), bed.clock.clone(), bed.flows.clone()).await,
+    ];
+    let resource = |name: &str| {
+        let guard = Guard::Resource { name: name.into(), version: 0 };
+        let put = Put::Resource { name: name.into(), value: "mine".into() };
+        Unit::guarded(vec![guard], vec![put])
+    };
+    let counter = |name: &str| {
+        Unit::guarded(vec![Guard::AtMost { name: name.into(), n: 1, limit: 1 }], vec![])
+    };
+    for told in [both(&stores, &database, resource).await, both(&stores, &database, counter).await]
+    {
+        let written = told.iter().filter(|wrote| matches!(wrote, Wrote::Written(_))).count();
+        let lost = told.iter().filter(|wrote| matches!(wrote, Wrote::Lost(_))).count();
+        assert_eq!((written, lost), (1, 1), "both were the first: {told:?}");
+    }
+}
