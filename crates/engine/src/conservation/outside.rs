@@ -22,7 +22,10 @@ pub(super) struct Outside {
     cursor: u64,
     /// So many of them.
     listed: u64,
-    /// Receipts of operations that the ledger no longer lists; the same in each round.
+    /// Numbers that were passed over since the last count: another worker let the ledger forget what
+    /// this one had not listed.
+    unseen: u64,
+    /// Receipts of operations that the ledger no longer lists; the same in each round, but for those.
     forgotten: Option<i128>,
     /// Operations that wait for a receipt or contradict theirs.
     carried: BTreeMap<Key, Carried>,
@@ -106,6 +109,7 @@ impl Outside {
             self.carried.values().map(|carried| carried.operation.clone()).collect();
         self.carry(snapshot, ledger, &waited, inquiry).await?;
         self.take(snapshot, ledger, new, inquiry).await?;
+        self.passes(highest, 0);
         let mut stored = inquiry.running.sums(snapshot, ledger, highest).await?;
         self.count(ledger, &stored, inquiry);
         if own_world {
@@ -126,11 +130,18 @@ impl Outside {
         self.carry(snapshot, ledger, &operations, inquiry).await?;
         // only now: after an error the same ones are listed again
         if let Some(last) = operations.last() {
-            self.cursor = last.seq;
             let more = u64::try_from(operations.len()).unwrap_or(u64::MAX);
             self.listed = self.listed.saturating_add(more);
+            self.passes(last.seq, more);
         }
         Ok(())
+    }
+
+    /// All up to this number are listed now, and so many of them are there.
+    const fn passes(&mut self, number: u64, there: u64) {
+        let passed = number.saturating_sub(self.cursor).saturating_sub(there);
+        self.unseen = self.unseen.saturating_add(passed);
+        self.cursor = number;
     }
 
     /// Matches operations, and carries those that are not done with.
@@ -157,14 +168,18 @@ impl Outside {
     }
 
     /// Each operation has one receipt or waits for it, so what is left over is the number of those
-    /// that the ledger no longer lists: it never changes. A receipt that appears or vanishes
-    /// anywhere is seen at once, whatever its outcome.
+    /// that the ledger no longer lists: it never changes, but by those that the ledger forgot before
+    /// they were listed here, which whoever raised the horizon had proven. A receipt that appears or
+    /// vanishes anywhere is seen at once, whatever its outcome.
     fn count(&mut self, ledger: LedgerId, stored: &[(AssetId, Sums)], inquiry: &mut Inquiry<'_>) {
         let waiting = i128::try_from(self.waiting()).unwrap_or(i128::MAX);
         let receipts: i128 = stored.iter().map(|(_, sums)| i128::from(sums.count)).sum();
         let rest = receipts.saturating_add(waiting).saturating_sub(i128::from(self.listed));
+        let unseen = i128::from(std::mem::take(&mut self.unseen));
         let before = *self.forgotten.get_or_insert(rest);
-        if before != rest {
+        if (0..=unseen).contains(&rest.saturating_sub(before)) {
+            self.forgotten = Some(rest);
+        } else {
             let key = format!("{}/receipts", ledger.name());
             let amount = rest.saturating_sub(before);
             let what = format!("{key}: {amount} more than operations of the ledger");

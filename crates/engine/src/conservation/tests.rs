@@ -207,6 +207,31 @@ fn every_deed_is_named_within_two_rounds() {
     }
 }
 
+/// Turns red where a worker that stood still takes what another let the ledger forget for receipts of
+/// nothing, and halts everybody; and where it then takes any receipt of nothing.
+#[test]
+fn what_was_forgotten_before_it_was_listed_is_no_break() {
+    let mut test = Test::new(120, 7);
+    (0..20).for_each(|_| drop(test.sound()));
+    let listed = test.fake.0.lock().unwrap().spot_log.last().unwrap().seq;
+    test.change(World::settle);
+    test.change(|world| {
+        let highest = world.spot_log.last().unwrap().seq;
+        assert!(highest > listed + 10, "much happened since");
+        world.spot_log.retain(|o| o.seq <= listed || o.seq == highest);
+        world.to_open = 0;
+    });
+    (0..3).for_each(|_| drop(test.sound()));
+    test.change(|world| {
+        let (at, mut more) = (SPOT, world.spot_line(Leg::Withdraw).clone());
+        more.op.key.leg = Leg::Refund;
+        more.outcome = Outcome::Fenced;
+        world.lines[0].operations.push((at, more));
+    });
+    let report = test.round().unwrap();
+    assert!(report.breaks.iter().any(|b| b.key == "SPOT/receipts"), "{:#?}", report.breaks);
+}
+
 #[test]
 fn a_transfer_that_vanishes_while_it_is_open_is_named() {
     let mut test = Test::new(30, 3);
