@@ -85,6 +85,9 @@ enum Task {
 enum Proof {
     /// Every acceptance id of docs/proof/acceptance.md, green on the real build, red on its wrong one.
     Acceptance,
+    /// What only PostgreSQL can show: a text of the product is changed in a copy of the tree, and the
+    /// test that is about it must turn red: `cargo xtask proof postgres --only lock-is-refusal`.
+    Postgres(proof::Changed),
 }
 
 fn main() -> ExitCode {
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
             drop(server);
             proven
         }),
+        Task::Proof { of: Proof::Postgres(changed) } => changed.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

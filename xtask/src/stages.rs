@@ -71,7 +71,7 @@ impl Stages {
 
 /// How long a piece of work took.
 #[expect(clippy::disallowed_methods, reason = "the one place here that reads a clock, to show it")]
-fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let value = work();
     (start.elapsed(), value)

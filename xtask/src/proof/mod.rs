@@ -1,5 +1,6 @@
-//! `cargo xtask proof acceptance`: a test that cannot fail proves nothing, so each one is seen to fail.
+//! `cargo xtask proof acceptance` and `… postgres`: a test that cannot fail proves nothing, so each one is seen to fail.
 
+mod changed;
 mod page;
 mod plan;
 mod program;
@@ -8,6 +9,7 @@ mod runner;
 use std::collections::BTreeSet;
 
 use crate::{Outcome, tree};
+pub(crate) use changed::Changed;
 
 /// The page that pairs every acceptance id with the wrong build that turns it red.
 const PAGE: &str = "docs/proof/acceptance.md";

@@ -1,4 +1,4 @@
-//! The one test program that holds the acceptance tests: built, asked for its tests, run on one of them.
+//! A test program: built, asked for its tests, run on one of them.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use crate::{Outcome, run, tree};
 
 /// The folder of the package and the name of its test target.
 const FOLDER: &str = "crates/server";
-const TARGET: &str = "it";
+pub(super) const TARGET: &str = "it";
 
 /// The test program reads from it which part to make wrong.
 const VARIABLE: &str = "PORTAGE_WRONG_BUILD";
@@ -69,15 +69,7 @@ impl Program {
         if let Some(wrong) = wrong {
             command.env(VARIABLE, wrong);
         }
-        let fault = |error: std::io::Error| format!("{}: {error}", log.display());
-        let out = File::create(&log).map_err(fault)?;
-        command.stderr(out.try_clone().map_err(fault)?).stdout(out);
-        let status = wait(command.spawn().map_err(fault)?, PATIENCE).map_err(fault)?;
-        let printed = String::from_utf8_lossy(&fs::read(&log).map_err(fault)?).into_owned();
-        // A name that matches nothing passes too: the count tells.
-        let passed =
-            status.is_some_and(|status| status.success()) && printed.contains("ok. 1 passed");
-        Ok(Ended { passed, printed, log })
+        ran(command, log, PATIENCE)
     }
 
     /// As `cargo test` would start it: in the package's folder, and on the real build.
@@ -87,6 +79,18 @@ impl Program {
         command.current_dir(&folder).env("CARGO_MANIFEST_DIR", &folder).env_remove(VARIABLE);
         command
     }
+}
+
+/// Runs a command on one test to its end, and keeps what it prints.
+pub(super) fn ran(mut command: Command, log: PathBuf, patience: Duration) -> Outcome<Ended> {
+    let fault = |error: std::io::Error| format!("{}: {error}", log.display());
+    let out = File::create(&log).map_err(fault)?;
+    command.stderr(out.try_clone().map_err(fault)?).stdout(out);
+    let status = wait(command.spawn().map_err(fault)?, patience).map_err(fault)?;
+    let printed = String::from_utf8_lossy(&fs::read(&log).map_err(fault)?).into_owned();
+    // A name that matches nothing passes too: the count tells.
+    let passed = status.is_some_and(|status| status.success()) && printed.contains("ok. 1 passed");
+    Ok(Ended { passed, printed, log })
 }
 
 /// Waits for the end; a run that outlives the limit is killed and has no status.
@@ -118,7 +122,7 @@ struct Target {
 }
 
 /// The program's path among cargo's messages, one JSON object a line.
-fn executable(messages: &str, manifest: &str) -> Option<PathBuf> {
+pub(super) fn executable(messages: &str, manifest: &str) -> Option<PathBuf> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())

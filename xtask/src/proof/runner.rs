@@ -68,7 +68,7 @@ fn one(job: &Job, test: &dyn Fn(&str, Option<&str>) -> Outcome<Ended>) -> Outcom
 }
 
 /// Failed, and at the assertion that was named: what is printed before the first panic does not count.
-fn red(ended: &Ended, assertion: &str) -> bool {
+pub(super) fn red(ended: &Ended, assertion: &str) -> bool {
     let panic = ended.printed.split_once("panicked at").map(|(_, rest)| rest);
     !ended.passed && panic.is_some_and(|text| text.contains(assertion))
 }

@@ -1,8 +1,8 @@
 //! Triggers of an operator: 23514 refuses one leg that was alone, and nothing else refuses.
 //!
 //! Wrong builds that were run, each of which turns one of these red: a check violation is an error like any
-//! other; it refuses every leg of the group that met it; 58030 is read as a refusal. A refund whose check
-//! violation is read as a refusal stays green: the rules below refuse no refund, whatever they are told.
+//! other; it refuses every leg of the group that met it; 58030 is read as a refusal; a refund may be
+//! refused (where a refund is a leg by itself).
 
 use super::site::{Site, Worker, quick};
 use crate::house::{FUNDING, SPOT};
@@ -79,7 +79,13 @@ async fn an_io_error_never_compensates() {
 /// up: it stays, a person is asked after three, and it ends once the cause is gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refund_is_hindered_and_ends_later() {
-    let mut settings = quick(true);
+    for fuse in [true, false] {
+        hindered(fuse).await;
+    }
+}
+
+async fn hindered(fuse: bool) {
+    let mut settings = quick(fuse);
     settings.alerts = Alerts { compensation_failures: 3, ..settings.alerts };
     let site = Site::open(settings).await;
     let worker = site.worker().await;
