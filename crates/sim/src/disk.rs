@@ -210,6 +210,12 @@ impl SimDisk {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same folder under another process, which dies where this handle's calls say so.
+    #[must_use]
+    pub fn under(&self, crash: Crash) -> Self {
+        Self { inner: self.inner.clone(), crash }
+    }
+
     /// The power goes: only what is durable stays, and a drawn part of the rest. A process that is
     /// only killed leaves everything, and needs no call.
     pub fn power_cut(&self) {

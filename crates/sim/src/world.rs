@@ -36,8 +36,8 @@ pub enum Stop {
 
 struct Inner {
     now: Millis,
-    /// What an operator did to the wall clock.
-    skew: i64,
+    /// What an operator did to the wall clocks of processes.
+    skews: BTreeMap<u64, i64>,
     /// Draws the schedule; apart from `chance`, so that a draw of the product moves no task.
     schedule: SplitMix,
     chance: SplitMix,
@@ -48,6 +48,8 @@ struct Inner {
     paused: BTreeSet<u64>,
     /// Processes that died while others live, and why.
     fallen: BTreeMap<u64, Arc<str>>,
+    /// One of them may still have tasks.
+    unburied: bool,
     sleepers: BTreeMap<(Millis, u64), Waker>,
     dead: Option<Arc<str>>,
     /// So many times a task was run.
@@ -102,7 +104,7 @@ impl Sim {
         Self(
             Arc::new(Mutex::new(Inner {
                 now: DAWN,
-                skew: 0,
+                skews: BTreeMap::new(),
                 schedule: SplitMix(seed),
                 chance: SplitMix(seed ^ 0xD1B5_4A32_D192_ED03),
                 next: 0,
@@ -110,6 +112,7 @@ impl Sim {
                 tasks: BTreeMap::new(),
                 paused: BTreeSet::new(),
                 fallen: BTreeMap::new(),
+                unburied: false,
                 sleepers: BTreeMap::new(),
                 dead: None,
                 steps: 0,
@@ -162,9 +165,9 @@ impl Sim {
         self.inner().now
     }
 
-    /// Sets the wall clock wrong by so much; sleeps are not touched.
+    /// Sets the wall clock of this process wrong by so much; sleeps are not touched.
     pub fn skew(&self, ms: i64) {
-        self.inner().skew = ms;
+        self.inner().skews.insert(self.1, ms);
     }
 
     /// The whole process stands still for so long and goes on as if nothing had been: whatever was
@@ -182,6 +185,7 @@ impl Sim {
             inner.dead.get_or_insert_with(|| why.into());
         } else {
             inner.fallen.entry(self.1).or_insert_with(|| why.into());
+            inner.unburied = true;
         }
     }
 
@@ -209,6 +213,7 @@ impl Sim {
 
     /// Runs until nothing is left to do before `until`, jumping over idle time.
     pub fn run_until(&self, until: Millis) -> Stop {
+        self.bury_fallen();
         loop {
             while let Some(id) = self.pick() {
                 self.poll(id);
@@ -326,15 +331,19 @@ impl Sim {
     }
 
     /// Drops what processes had that died while others live.
-    fn bury_fallen(&self) {
+    pub fn bury_fallen(&self) {
         loop {
             let mut inner = self.inner();
-            if inner.fallen.is_empty() {
+            if !inner.unburied {
                 return;
             }
-            let Inner { tasks, fallen, .. } = &mut *inner;
+            let Inner { tasks, fallen, unburied, .. } = &mut *inner;
             let theirs = tasks.iter().find(|(_, task)| fallen.contains_key(&task.process));
-            let Some(id) = theirs.map(|(id, _)| *id) else { return };
+            let Some(id) = theirs.map(|(id, _)| *id) else {
+                // no task of theirs is begun any more
+                *unburied = false;
+                return;
+            };
             let task = inner.tasks.remove(&id);
             inner.ready.remove(&id);
             drop(inner);
@@ -391,7 +400,7 @@ impl Rng for Sim {
 impl Clock for Sim {
     fn now(&self) -> Millis {
         let inner = self.inner();
-        inner.now.saturating_add_signed(inner.skew)
+        inner.now.saturating_add_signed(inner.skews.get(&self.1).copied().unwrap_or_default())
     }
 
     fn ticks(&self) -> u64 {

@@ -36,7 +36,8 @@ impl Bent {
 
 impl Build for Bent {
     fn core(&self, sim: &Sim, disk: SimDisk, acknowledged: u64) -> Fut<'static, Core> {
-        let sim = self.sim.get_or_init(|| sim.clone());
+        // the lies live in the world: they outlast each process
+        self.sim.get_or_init(|| sim.process(0));
         let acknowledged = if self.lie.opens_anything { 0 } else { acknowledged };
         let first = self.inner.core(sim, disk.clone(), acknowledged);
         if !self.lie.two_cores {

@@ -2,15 +2,20 @@
 //! while others end their work and go on later as if nothing had been.
 
 use super::crowd::{Crowd, Doors};
+use super::desk::Desk;
 use super::door::{door, show};
-use super::phases::prepare;
+use super::folder::{self, Copy};
+use super::outside::{Fate, Outside};
+use super::phases::{all_ended, prepare};
 use super::stage::{Process, Stage};
 use super::trace::{Reader, Trace};
 use super::way::Way;
 use super::{Build, Knob, Options, Verdict};
+use crate::disk::DiskFault;
 use crate::journal::SimFunding;
 use crate::world::{DAWN, Sim, Stop};
 use engine::{Engine, Settings};
+use kernel::answer::Cause;
 use kernel::ids::{Millis, WorkerId};
 use kernel::ports::ledger::Ledger;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +23,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How long a lease is; a worker that stands still for longer is taken for dead.
 const LEASE: Millis = 3_000;
 /// How long one stands still at most.
-const STILL: Millis = 4 * LEASE;
+pub(super) const STILL: Millis = 4 * LEASE;
+/// How long one does not reach a ledger at most.
+const SILENT: Millis = 90_000;
+/// How far a clock jumps, in milliseconds.
+const HOUR: u64 = 3_600_000;
 /// How long things may go wrong, in virtual time.
 const SAFETY: Millis = 300_000;
-/// How long all may take to end once nothing goes wrong.
-const LIVENESS: Millis = 1_200_000;
+/// How long all may take to end once nothing goes wrong: an hour by which a clock may have run ahead,
+/// and twenty minutes.
+const LIVENESS: Millis = 4_800_000;
 /// How often fate looks at the workers.
-const STEP: Millis = 100;
+pub(super) const STEP: Millis = 100;
+/// How long money stays stopped before the folder is put right.
+const STOPPED: Millis = 20_000;
 
 /// Nobody waits for the end of this run any more.
 const CUT: &str = "cut off";
@@ -34,23 +46,99 @@ fn still_patient(patient: &dyn Fn() -> bool) -> Ended {
 }
 
 /// What ends a run before its time.
-type Ended = Result<(), String>;
+pub(super) type Ended = Result<(), String>;
+
+/// Whether what happens so often on average, by its knob, happens in this step.
+pub(super) fn strikes(stage: &mut Stage, knob: Knob) -> bool {
+    let every = stage.options.get(knob);
+    every > 0 && stage.draws.once_in(STEP, every)
+}
+
+/// How far a clock is wrong after a jump.
+fn skew(stage: &mut Stage) -> i64 {
+    let [jump, hour] = [stage.draws.next() % (2 * HOUR), HOUR].map(i64::try_from);
+    jump.unwrap_or(0) - hour.unwrap_or(0)
+}
 
 /// One worker.
 struct Member {
     sim: Sim,
     process: Process,
+    ways: Vec<Arc<Way>>,
     /// Until then it stands still.
     still: Option<Millis>,
+    /// Until then it does not reach one of the ledgers.
+    silent: Option<Millis>,
+}
+
+/// One that begins: its engine is there, or was refused, some time later.
+struct Beginner {
+    sim: Sim,
+    ways: Vec<Arc<Way>>,
+    came: Arc<Mutex<Option<Started>>>,
+}
+
+/// What a start came to.
+type Started = Result<Arc<Engine>, Cause>;
+
+impl Member {
+    /// Nothing is in its way any more.
+    fn calm(&mut self) {
+        self.ways.iter().for_each(|way| way.silence(false));
+        self.sim.skew(0);
+        self.sim.resume();
+        (self.still, self.silent) = (None, None);
+    }
+
+    /// It is killed, stands still, goes on; its clock jumps; it does not reach a ledger.
+    fn fate(&mut self, stage: &mut Stage) {
+        let now = stage.sim.time();
+        if self.silent.is_some_and(|until| until <= now) {
+            self.ways.iter().for_each(|way| way.silence(false));
+            self.silent = None;
+        } else if self.silent.is_none() && strikes(stage, Knob::Silence) {
+            let spot = stage.draws.once_in(1, 2);
+            let way = if spot { self.ways.last() } else { self.ways.first() };
+            way.into_iter().for_each(|way| way.silence(true));
+            self.silent = Some(now + 1 + stage.draws.next() % SILENT);
+            stage.tally.fault("a ledger out of reach");
+        }
+        if strikes(stage, Knob::Jump) {
+            self.sim.skew(skew(stage));
+            stage.tally.fault("a worker's clock jumps");
+        }
+        match self.still {
+            Some(until) if until <= now => {
+                self.still = None;
+                self.sim.resume();
+            }
+            Some(_) => {}
+            None if strikes(stage, Knob::Kill) => self.sim.kill("crashed: killed"),
+            None if strikes(stage, Knob::Pause) => {
+                self.still = Some(now + 1 + stage.draws.next() % STILL);
+                self.sim.pause();
+                stage.tally.fault("stands still");
+            }
+            None => {}
+        }
+    }
 }
 
 struct Crew {
     stage: Stage,
-    spot: Arc<dyn Ledger>,
+    spot: Outside,
+    fate: Fate,
     funding: Arc<SimFunding>,
     members: Arc<Mutex<Vec<Member>>>,
+    beginners: Vec<Beginner>,
     /// How many there are while none is dead.
     workers: usize,
+    /// Who is at the desk, as a process that goes when others come.
+    desk: Option<Sim>,
+    copy: Option<Copy>,
+    copy_at: Millis,
+    /// The folder was spoilt, once.
+    spoilt: bool,
 }
 
 /// Plays a run with several workers to its end.
@@ -65,7 +153,6 @@ pub(super) fn crew(
         let counts = super::Counts::default();
         Verdict { hash: 0, counts, broken: Some(why), cut: false }
     };
-    let options = &options.clone().with(Knob::Irreversible, 0).with(Knob::Folder, 0);
     let Some(stage) = Stage::new(options, build, trace.clone()) else {
         return nothing("there is no such flow".to_owned());
     };
@@ -85,6 +172,10 @@ pub(super) fn crew(
         counts.steps = stage.sim.steps();
         counts.virtual_ms = stage.sim.time().saturating_sub(DAWN);
         counts.ends = stage.witness.ends();
+        // what breaks a disk, or dies in it, is a death
+        if let Some(n) = stage.disk.met().get(&DiskFault::Full) {
+            *counts.faults.entry(DiskFault::Full.name()).or_insert(0) += n;
+        }
     });
     let verdict = Verdict { hash: trace.hash(), counts: stage.tally.read(), broken, cut };
     held(&crew.members).clear();
@@ -97,51 +188,88 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Crew {
-    fn new(stage: Stage) -> Result<Self, String> {
+    fn new(mut stage: Stage) -> Result<Self, String> {
         stage.witness.several();
-        let (sim, build, witness) = (stage.sim.clone(), stage.build.clone(), stage.witness.clone());
-        let disk = stage.disk.clone();
-        let opening = async move {
-            let spot = build.far(build.core(&sim, disk, 0).await?);
-            show(&*spot, &witness).await;
-            Ok::<_, String>(door(spot, witness))
-        };
-        let spot = stage.sim.block_on(opening).map_err(|stop| format!("{stop:?}"))??;
+        let spot = Outside::default();
+        spot.begin(&mut stage)?;
         let (clock, crash) = (Arc::new(stage.sim.clone()), stage.sim.crash());
         let funding = stage.place.join(clock, crash, WorkerId(0)).funding();
         let workers = usize::try_from(stage.options.get(Knob::Workers)).unwrap_or(1);
-        Ok(Self { stage, spot, funding, members: Arc::default(), workers })
+        let copy_at = stage.sim.time() + 1 + stage.draws.next() % 4_000;
+        Ok(Self {
+            stage,
+            spot,
+            fate: Fate::default(),
+            funding,
+            members: Arc::default(),
+            beginners: Vec::new(),
+            workers,
+            desk: None,
+            copy: None,
+            copy_at,
+            spoilt: false,
+        })
     }
 
-    /// One more worker.
-    fn join(&mut self) -> Ended {
+    /// One more worker begins.
+    fn join(&mut self) {
         self.stage.lives += 1;
         let sim = self.stage.sim.process(self.stage.lives);
         let worker = WorkerId(self.stage.lives);
-        let (clock, crash) = (Arc::new(sim.clone()), sim.crash());
-        let journal = self.stage.place.join(clock, crash, worker);
+        // the journal's time is its own database's
+        let clock = Arc::new(self.stage.sim.clone());
+        let journal = self.stage.place.join(clock, sim.crash(), worker);
         let (build, witness) = (self.stage.build.clone(), self.stage.witness.clone());
         let funding = door(build.far(self.funding.clone()), witness);
         let kit = self.stage.kit(sim.crash());
         let mut ways = Vec::new();
-        for ledger in [funding, self.spot.clone()] {
+        let spot: Arc<dyn Ledger> = Arc::new(self.spot.clone());
+        for ledger in [funding, spot.clone()] {
             let way = Arc::new(Way::new(&*ledger, kit.clone()));
             way.lead(Some(ledger));
             ways.push(way);
         }
         let settings = Settings { lease_ms: LEASE, ..self.stage.settings.clone() };
         let parts = self.stage.parts((&sim, &ways), journal, settings);
-        match sim.block_on(Engine::start(parts)) {
-            Ok(Ok(engine)) => {
-                let (world, spot) = (self.funding.clone(), self.spot.clone());
-                let process = Process { engine, world, spot, among: Some(sim.clone()) };
-                held(&self.members).push(Member { sim, process, still: None });
-                Ok(())
+        let came = Arc::new(Mutex::default());
+        let heard = came.clone();
+        sim.start(async move { *held(&heard) = Some(Engine::start(parts).await) });
+        self.beginners.push(Beginner { sim, ways, came });
+    }
+
+    /// Whoever has begun is one of the workers.
+    fn begun(&mut self) -> Ended {
+        for beginner in std::mem::take(&mut self.beginners) {
+            let came = held(&beginner.came).take();
+            match (came, beginner.sim.fallen()) {
+                (_, Some(why)) if why.starts_with("crashed") => self.stage.tally.crash(&why),
+                (_, Some(why)) => return Err(why.to_string()),
+                (Some(Ok(engine)), None) => {
+                    let Beginner { sim, ways, .. } = beginner;
+                    let world = self.funding.clone();
+                    let spot: Arc<dyn Ledger> = Arc::new(self.spot.clone());
+                    let process = Process { engine, world, spot, among: Some(sim.clone()) };
+                    let member = Member { sim, process, ways, still: None, silent: None };
+                    held(&self.members).push(member);
+                }
+                (Some(Err(cause)), None) => return Err(format!("refused to start: {cause}")),
+                (None, None) => self.beginners.push(beginner),
             }
-            Ok(Err(cause)) => Err(format!("refused to start: {cause}")),
-            Err(Stop::Dead(why)) if why.starts_with("crashed") => Ok(()),
-            Err(stop) => Err(format!("{stop:?}")),
         }
+        Ok(())
+    }
+
+    /// The first worker that lives through its start, in calm weather.
+    fn first(&mut self) -> Result<Process, String> {
+        let end = self.stage.sim.time().saturating_add(LIVENESS);
+        while self.stage.sim.time() < end {
+            let first = held(&self.members).first().map(|member| member.process.clone());
+            if let Some(first) = first {
+                return Ok(first);
+            }
+            self.rests(STEP)?;
+        }
+        Err("nobody works".to_owned())
     }
 
     /// A client asks whichever worker is nearest, one that stands still among them.
@@ -156,23 +284,44 @@ impl Crew {
         })
     }
 
+    /// Others come to the desk: to do what they like, or to clear up.
+    fn people(&mut self, doors: &Doors, clear_up: bool) {
+        if let Some(before) = self.desk.take() {
+            before.kill("crashed: they leave the desk");
+        }
+        self.stage.lives += 1;
+        let sim = self.stage.sim.process(self.stage.lives);
+        let desk = Desk::new(&self.stage, self.stage.lives);
+        if clear_up {
+            sim.start(desk.clear_up(doors.clone()));
+        } else {
+            sim.start(desk.work(doors.clone()));
+        }
+        self.desk = Some(sim);
+    }
+
     fn play(&mut self, patient: &dyn Fn() -> bool) -> Ended {
-        self.join()?;
-        let first = held(&self.members).first().map(|member| member.process.clone());
-        let first = prepare(&self.stage, first.ok_or("nobody works")?)?;
-        let crowd = Crowd::new(&self.stage);
-        self.stage.calm_ways(false);
-        crowd.ask(&self.doors(&first));
+        let first = self.first()?;
+        let first = prepare(&self.stage, first)?;
+        let (crowd, doors) = (Crowd::new(&self.stage), self.doors(&first));
+        self.stage.calm(false);
+        self.people(&doors, false);
+        crowd.ask(&doors);
         let end = self.stage.sim.time().saturating_add(SAFETY);
         while !crowd.over() && self.stage.sim.time() < end {
             still_patient(patient)?;
             self.goes_on(STEP)?;
-            self.fate()?;
+            self.fate(&doors)?;
         }
-        self.stage.calm_ways(true);
-        held(&self.members).iter().for_each(|member| member.sim.resume());
+        self.calm();
+        if self.stage.options.get(Knob::Folder) > 0 && !self.spoilt {
+            self.spot.end(&mut self.stage);
+            self.spoil(&doors)?;
+        }
+        self.stands_again()?;
+        self.people(&doors, true);
         let end = self.stage.sim.time().saturating_add(LIVENESS);
-        while self.stage.witness.transfers().1 > 0 || !crowd.over() {
+        while !self.all_over(&crowd) {
             still_patient(patient)?;
             if self.stage.sim.time() >= end {
                 let open: Vec<_> = self.stage.witness.open().into_iter().take(5).collect();
@@ -184,8 +333,78 @@ impl Crew {
             self.goes_on(STEP)?;
             self.replace()?;
         }
+        let first = self.first()?;
+        let again = crowd.all_again(first);
+        self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
         self.goes_on(5_000)?;
         self.proven()
+    }
+
+    /// Everything has ended and everybody was told, but for what can never end.
+    fn all_over(&self, crowd: &Crowd) -> bool {
+        let stay = self.stage.witness.transfers().1 > 0;
+        all_ended(&self.stage) && (stay || crowd.over())
+    }
+
+    /// Nothing goes wrong any more.
+    fn calm(&self) {
+        self.stage.calm(true);
+        self.spot.resume();
+        held(&self.members).iter_mut().for_each(Member::calm);
+    }
+
+    /// Spot begins again, if it is down.
+    fn stands_again(&mut self) -> Ended {
+        self.fate = Fate::default();
+        if self.spot.is_gone(&mut self.stage)? {
+            self.spot.begin(&mut self.stage)?;
+        }
+        Ok(())
+    }
+
+    /// Spot's folder is spoilt while it is down, where the run wants it and it can be by now: money
+    /// stops, nothing is executed, and persons put it right.
+    fn spoil(&mut self, doors: &Doors) -> Ended {
+        let Some(wrong) = folder::spoil(&mut self.stage, self.copy.as_ref()) else {
+            return Ok(());
+        };
+        self.spoilt = true;
+        self.calm();
+        if let Some(desk) = self.desk.take() {
+            desk.kill("crashed: they leave the desk");
+        }
+        self.spot.begin(&mut self.stage)?;
+        self.rests(STOPPED)?;
+        // whoever was idle all the while heard nothing of it; one that begins now asks
+        self.join();
+        self.rests(STOPPED)?;
+        let (spot, witness) = (self.spot.clone(), self.stage.witness.clone());
+        let looks = async move { show(&spot, &witness).await };
+        self.stage.sim.block_on(looks).map_err(|stop| format!("{stop:?}"))?;
+        let moves = |member: &Member| member.process.engine.halted().is_none();
+        if held(&self.members).iter().any(moves) {
+            return Err("another Spot folder is there, and not everybody halts".to_owned());
+        }
+        self.spot.end(&mut self.stage);
+        folder::put_right(&mut self.stage, &wrong);
+        // it is another disk than the one that was calmed
+        self.calm();
+        self.spot.begin(&mut self.stage)?;
+        self.people(doors, true);
+        let end = self.stage.sim.time().saturating_add(60_000);
+        while held(&self.members).iter().any(|member| !moves(member)) {
+            if self.stage.sim.time() >= end {
+                return Err("HALT stays after the folder was put right".to_owned());
+            }
+            self.rests(STEP)?;
+        }
+        Ok(())
+    }
+
+    /// So much time passes in which nobody does any harm.
+    fn rests(&mut self, ms: Millis) -> Ended {
+        self.goes_on(ms)?;
+        self.replace()
     }
 
     fn goes_on(&self, ms: Millis) -> Ended {
@@ -217,34 +436,42 @@ impl Crew {
         if let Some(why) = odd {
             return Err(why);
         }
-        while held(&self.members).len() < self.workers {
-            self.join()?;
+        self.begun()?;
+        while held(&self.members).len() + self.beginners.len() < self.workers {
+            self.join();
         }
         Ok(())
     }
 
-    /// One is killed, one stands still, one goes on.
-    fn fate(&mut self) -> Ended {
+    /// What becomes of the workers, of Spot and of the clocks in this step.
+    fn fate(&mut self, doors: &Doors) -> Ended {
         self.replace()?;
-        let now = self.stage.sim.time();
-        let draws = &mut self.stage.draws;
         for member in held(&self.members).iter_mut() {
-            match member.still {
-                Some(until) if until <= now => {
-                    member.still = None;
-                    member.sim.resume();
-                }
-                Some(_) => {}
-                None if draws.once_in(1, 60) => member.sim.kill("crashed: killed"),
-                None if draws.once_in(1, 20) => {
-                    member.still = Some(now + 1 + draws.next() % STILL);
-                    member.sim.pause();
-                    self.stage.tally.fault("stands still");
-                }
-                None => {}
+            member.fate(&mut self.stage);
+        }
+        if strikes(&mut self.stage, Knob::Jump) {
+            let jump = skew(&mut self.stage);
+            self.stage.sim.skew(jump);
+            self.stage.tally.fault("the database's clock jumps");
+        }
+        // one of a folder whose process died in the middle of a write is torn, and does not open
+        let lives = !self.spot.is_gone(&mut self.stage)?;
+        if lives && self.copy.is_none() && self.stage.sim.time() >= self.copy_at {
+            self.copy = folder::copied(&self.stage);
+            self.copy_at = Millis::MAX;
+        }
+        if !self.fate.strikes(&self.spot, &mut self.stage)? {
+            return Ok(());
+        }
+        if self.stage.options.get(Knob::Folder) > 0 && !self.spoilt {
+            self.spoil(doors)?;
+            if self.spoilt {
+                self.stage.calm(false);
+                self.people(doors, false);
+                return Ok(());
             }
         }
-        Ok(())
+        self.spot.begin(&mut self.stage)
     }
 
     /// Every worker's own proof finds nothing, and none is halted.

@@ -133,7 +133,7 @@ async fn within<T>(sim: &Sim, ms: Millis, future: impl Future<Output = T>) -> Op
 }
 
 /// What a client asks of a process, over a line of its own where that may die alone.
-async fn over<T: Send + 'static>(
+pub(super) async fn over<T: Send + 'static>(
     process: &Process,
     asked: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {

@@ -1,20 +1,18 @@
 //! The people at the desk: they freeze, pause, hasten, ask, suspend, halt and judge, all of it while
 //! money moves.
 
-use super::crowd::ASSETS;
+use super::crowd::{ASSETS, Doors, over};
 use super::stage::{Process, Stage};
 use super::tally::Tally;
 use super::witness::{Halts, Witness};
 use super::{Knob, Options};
 use crate::world::{Sim, SplitMix};
-use engine::Engine;
-use engine::deeds::{Actor, AssetChange, Deed, Objection, Outcome, Verdict};
+use engine::deeds::{Actor, AssetChange, Deed, Objection, Outcome, Performed, Verdict};
 use kernel::ids::{FlowId, Id, LedgerId, UserId};
 use kernel::money::AssetStatus;
 use kernel::people::Scope;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::AccountStatus;
-use std::sync::Arc;
 
 /// What a person halts for; any other reason is the engine's own.
 pub(super) const DRILL: &str = "a drill";
@@ -33,6 +31,9 @@ pub(super) struct Desk {
     done: u64,
     life: u64,
 }
+
+/// What is said to a person.
+type Came = Result<Performed, Objection>;
 
 fn one_of<T: Copy>(draws: &mut SplitMix, all: &[T]) -> Option<T> {
     let many = u64::try_from(all.len()).unwrap_or(1);
@@ -61,8 +62,14 @@ impl Desk {
         Actor { caller: format!("desk|{who}").into(), key: key.into(), reason: DRILL.into() }
     }
 
-    /// One deed after the other.
-    pub(super) async fn work(mut self, process: Process) {
+    /// What came of a deed; none where the process died meanwhile.
+    async fn act(&self, process: &Process, actor: Actor, deed: Deed) -> Option<Came> {
+        let engine = process.engine.clone();
+        over(process, async move { engine.act(actor, deed).await }).await
+    }
+
+    /// One deed after the other, each at whichever process is nearest.
+    pub(super) async fn work(mut self, doors: Doors) {
         let every = self.options.get(Knob::Deeds);
         if every == 0 {
             return;
@@ -70,34 +77,35 @@ impl Desk {
         loop {
             let wait = 1 + self.draws.next() % (2 * every);
             self.sim.sleep(wait).await;
-            let Some((kind, deed)) = self.drawn(&process.engine).await else { continue };
+            let process = doors();
+            let Some((kind, deed)) = self.drawn(&process).await else { continue };
             self.tally.deed(kind);
             let actor = self.actor("ann");
             if deed == Deed::Halt {
                 self.witness.halts(Halts::ByHand);
             }
             let judged = if let Deed::Resolve { id, .. } = &deed { Some(*id) } else { None };
-            let came = process.engine.act(actor.clone(), deed.clone()).await;
+            let came = self.act(&process, actor.clone(), deed.clone()).await;
             if self.draws.once_in(1, 4) {
                 // the same key again
-                let _same = process.engine.act(actor, deed).await;
+                let _same = self.act(&doors(), actor, deed).await;
             }
-            match came.map(|performed| performed.outcome) {
-                Ok(Outcome::Proposed { approval }) => {
-                    self.decide(&process.engine, approval, judged).await;
+            match came.map(|came| came.map(|performed| performed.outcome)) {
+                Some(Ok(Outcome::Proposed { approval })) => {
+                    self.decide(&doors, approval, judged).await;
                 }
-                Ok(Outcome::Halted { .. }) => {
+                Some(Ok(Outcome::Halted { .. })) => {
                     let wait = self.draws.next() % 5_000;
                     self.sim.sleep(wait).await;
-                    self.resume(&process.engine).await;
+                    self.resume(&doors()).await;
                 }
-                Ok(_) | Err(_) => {}
+                Some(Ok(_) | Err(_)) | None => {}
             }
         }
     }
 
     /// Another person decides, sometimes after a while, sometimes against it.
-    async fn decide(&mut self, engine: &Arc<Engine>, approval: Id, judged: Option<Id>) {
+    async fn decide(&mut self, doors: &Doors, approval: Id, judged: Option<Id>) {
         let wait = self.draws.next() % 3_000;
         self.sim.sleep(wait).await;
         let against = self.draws.once_in(1, 5);
@@ -107,11 +115,11 @@ impl Desk {
         }
         let actor = self.actor("bob");
         // it may have been overtaken
-        let _came = engine.act(actor, deed).await;
+        let _came = self.act(&doors(), actor, deed).await;
     }
 
     /// What a person does next.
-    async fn drawn(&mut self, engine: &Arc<Engine>) -> Option<(&'static str, Deed)> {
+    async fn drawn(&mut self, process: &Process) -> Option<(&'static str, Deed)> {
         let open: Vec<Id> = self.witness.open().into_iter().map(|(id, _)| id).collect();
         let ledgers = [LedgerId::FUNDING, LedgerId::SPOT];
         let draws = &mut self.draws;
@@ -138,13 +146,15 @@ impl Desk {
                 ("pause", Deed::Pause(one_of(draws, &scopes)?))
             }
             10 | 11 => {
-                let standing = engine.journal().standing().await.ok()?;
+                let engine = process.engine.clone();
+                let standing = async move { engine.journal().standing().await };
+                let standing = over(process, standing).await?.ok()?;
                 let numbers: Vec<u64> = standing.paused.iter().map(|p| p.number).collect();
                 ("unpause", Deed::Unpause(one_of(draws, &numbers)?))
             }
             12 => {
                 let status = one_of(draws, &[AssetStatus::Suspended, AssetStatus::Active])?;
-                let symbol = engine.assets().get(2).map(|asset| asset.symbol.clone())?;
+                let symbol = process.engine.assets().get(2).map(|asset| asset.symbol.clone())?;
                 let change = AssetChange { symbol, status: Some(status), ..AssetChange::default() };
                 ("change an asset", Deed::ChangeAsset(change))
             }
@@ -158,12 +168,15 @@ impl Desk {
     }
 
     /// Two persons let money move again.
-    async fn resume(&mut self, engine: &Arc<Engine>) {
+    async fn resume(&mut self, process: &Process) {
         let actor = self.actor("ann");
-        let came = engine.act(actor, Deed::Resume { accept: Vec::new() }).await;
-        if let Ok(Outcome::Proposed { approval }) = came.map(|performed| performed.outcome) {
+        let came = self.act(process, actor, Deed::Resume { accept: Vec::new() }).await;
+        if let Some(Ok(Outcome::Proposed { approval })) =
+            came.map(|came| came.map(|performed| performed.outcome))
+        {
             let actor = self.actor("bob");
-            if let Err(Objection::Breaks(breaks)) = engine.act(actor, Deed::Approve(approval)).await
+            if let Some(Err(Objection::Breaks(breaks))) =
+                self.act(process, actor, Deed::Approve(approval)).await
             {
                 self.witness.complain(format!("a resume finds breaks: {breaks:?}"));
             }
@@ -171,22 +184,26 @@ impl Desk {
     }
 
     /// The people clear up: nothing stands any more but what cannot go on.
-    pub(super) async fn clear_up(mut self, engine: Arc<Engine>) {
+    pub(super) async fn clear_up(mut self, doors: Doors) {
         loop {
+            let process = doors();
+            let engine = process.engine.clone();
             if engine.halted().is_some() {
-                self.resume(&engine).await;
+                self.resume(&process).await;
             }
-            if let Ok(standing) = engine.journal().standing().await {
+            let asked = engine.clone();
+            let standing = over(&process, async move { asked.journal().standing().await }).await;
+            if let Some(Ok(standing)) = standing {
                 for paused in standing.paused {
                     let actor = self.actor("ann");
-                    let _lifted = engine.act(actor, Deed::Unpause(paused.number)).await;
+                    let _lifted = self.act(&process, actor, Deed::Unpause(paused.number)).await;
                 }
             }
             for asset in engine.assets().iter().filter(|a| a.status != AssetStatus::Active) {
                 let (symbol, status) = (asset.symbol.clone(), Some(AssetStatus::Active));
                 let change = AssetChange { symbol, status, ..AssetChange::default() };
                 let actor = self.actor("ann");
-                let _active = engine.act(actor, Deed::ChangeAsset(change)).await;
+                let _active = self.act(&process, actor, Deed::ChangeAsset(change)).await;
             }
             self.sim.sleep(2_000).await;
         }

@@ -18,6 +18,7 @@ mod fate;
 mod folder;
 mod line;
 mod options;
+mod outside;
 mod phases;
 mod ports;
 mod program;

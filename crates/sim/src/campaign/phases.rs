@@ -109,6 +109,17 @@ pub(super) fn prepare(stage: &Stage, process: Process) -> Result<Process, String
     }
 }
 
+/// Every transfer has ended, but for those that can never.
+pub(super) fn all_ended(stage: &Stage) -> bool {
+    let witness = &stage.witness;
+    if witness.transfers().1 == 0 {
+        return true;
+    }
+    let irreversible = stage.options.get(Knob::Irreversible) > 0;
+    let stays = |id| irreversible && witness.for_ever(id, LedgerId::SPOT);
+    witness.open().iter().all(|(id, _)| stays(*id))
+}
+
 struct Run<'a> {
     stage: Stage,
     crowd: Crowd,
@@ -201,7 +212,7 @@ impl Run<'_> {
     fn people(&self, process: &Process) {
         self.crowd.ask(&one(process));
         let desk = Desk::new(&self.stage, self.life);
-        self.stage.sim.start(desk.work(process.clone()));
+        self.stage.sim.start(desk.work(one(process)));
         fate::loose(&self.stage, self.life);
     }
 
@@ -250,7 +261,7 @@ impl Run<'_> {
         self.stage.calm(true);
         let process = self.begin()?;
         let desk = Desk::new(&self.stage, self.life);
-        self.stage.sim.start(desk.clear_up(process.engine.clone()));
+        self.stage.sim.start(desk.clear_up(one(&process)));
         self.wait(60_000, |_| process.engine.halted().is_none())
             .map_err(|why| format!("{why}: HALT stays after the folder was put right"))?;
         drop(process);
@@ -261,7 +272,7 @@ impl Run<'_> {
     fn liveness(&mut self, process: Process) -> Ended {
         self.crowd.ask(&one(&process));
         let desk = Desk::new(&self.stage, self.life);
-        self.stage.sim.start(desk.clear_up(process.engine.clone()));
+        self.stage.sim.start(desk.clear_up(one(&process)));
         self.wait(LIVENESS, Self::all_over).map_err(|why| self.left(&why))?;
         let again = self.crowd.clone().all_again(process.clone());
         self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
@@ -294,17 +305,7 @@ impl Run<'_> {
     /// Everything has ended and everybody was told, but for what can never end.
     fn all_over(&self) -> bool {
         let stay = self.stage.witness.transfers().1 > 0;
-        self.all_ended() && (stay || self.crowd.over())
-    }
-
-    fn all_ended(&self) -> bool {
-        let witness = &self.stage.witness;
-        if witness.transfers().1 == 0 {
-            return true;
-        }
-        let irreversible = self.stage.options.get(Knob::Irreversible) > 0;
-        let stays = |id| irreversible && witness.for_ever(id, LedgerId::SPOT);
-        witness.open().iter().all(|(id, _)| stays(*id))
+        all_ended(&self.stage) && (stay || self.crowd.over())
     }
 
     fn left(&self, why: &str) -> String {

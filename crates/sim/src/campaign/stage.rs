@@ -16,7 +16,7 @@ use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::ids::{FlowId, LedgerId, WorkerId};
 use kernel::ports::clock::Rng;
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{Journal, Standing};
 use kernel::ports::ledger::{Heard, Ledger, World};
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
@@ -58,6 +58,28 @@ pub(super) struct Stage {
     questions: Weather<()>,
     pub settings: Settings,
     pub lives: u64,
+}
+
+/// Spot over its folder in this process, at its door.
+///
+/// # Errors
+/// Why the process died, or was refused.
+pub(super) async fn opened(
+    (build, witness): (Arc<dyn Build>, Witness),
+    (sim, disk): (Sim, SimDisk),
+    standing: Standing,
+) -> Result<Arc<dyn Ledger>, String> {
+    let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
+    let highest = known.map_or(0, |(_, known)| known.highest);
+    let spot = build.far(build.core(&sim, disk, highest).await?);
+    if witness.barred()
+        && let Heard::Said(is, ()) = spot.hello().await
+    {
+        witness.bar(Some(is.highest));
+    }
+    // what it stored and nobody heard of any more
+    show(&*spot, &witness).await;
+    Ok(door(spot, witness))
 }
 
 /// The engine's settings of a run.
@@ -162,17 +184,7 @@ impl Stage {
         let (sim, disk, witness) = (self.sim.clone(), self.disk.clone(), self.witness.clone());
         let begin = async move {
             let standing = standing.standing().await.map_err(|cause| cause.to_string())?;
-            let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-            let highest = known.map_or(0, |(_, known)| known.highest);
-            let spot = build.far(build.core(&sim, disk, highest).await?);
-            if witness.barred()
-                && let Heard::Said(is, ()) = spot.hello().await
-            {
-                witness.bar(Some(is.highest));
-            }
-            // what it stored and nobody heard of any more
-            show(&*spot, &witness).await;
-            Ok::<_, String>(door(spot, witness))
+            opened((build, witness), (sim, disk), standing).await
         };
         let spot = self.sim.block_on(begin)?.map_err(|why| Self::refused(&why))?;
         let world: Arc<dyn World> = funding.clone();

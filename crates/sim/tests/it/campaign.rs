@@ -77,8 +77,36 @@ fn several_workers_on_one_journal_do_no_harm() {
         let options = Options::drawn(seed).with(Knob::Workers, workers);
         assert_eq!(run(&options, Arc::new(Real), None).broken, None, "{}", options.replay());
     }
-    let still = all.faults.get("stands still").copied().unwrap_or_default();
-    assert!(still > 20 && all.all_crashes() > 20, "{all:?}");
+    // turns red where one of these is switched off again for several workers
+    for fault in [
+        "stands still",
+        "Spot stands still",
+        "Spot disk full",
+        "a ledger out of reach",
+        "a worker's clock jumps",
+        "the database's clock jumps",
+    ] {
+        assert!(all.faults.contains_key(fault), "{fault}: {all:?}");
+    }
+    let died = |why: &str| all.crashes.keys().any(|crash| crash.contains(why));
+    assert!(died("crashed: killed") && died("Spot killed") && died("disk"), "{all:?}");
+    assert!(
+        ["halt", "resolve", "status"].iter().all(|deed| all.deeds.contains_key(deed)),
+        "{all:?}"
+    );
+    assert!(all.all_crashes() > 20, "{all:?}");
+}
+
+/// Turns red where a folder that is lost, or set back, is put under workers that go on, and one of them
+/// has anything executed there; and where not all of them go on once it was put right.
+#[test]
+fn several_workers_halt_over_another_folder() {
+    for (seed, folder) in [(1, 1), (2, 1), (3, 2), (4, 3)] {
+        let options = Options::drawn(seed).with(Knob::Workers, 2 + seed % 2);
+        let options = options.with(Knob::Folder, folder).with(Knob::Irreversible, seed % 2);
+        let options = options.with(Knob::Transfers, 60);
+        assert_eq!(run(&options, Arc::new(Real), None).broken, None, "{}", options.replay());
+    }
 }
 
 /// A build with a lie around its ledgers.

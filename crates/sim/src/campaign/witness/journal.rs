@@ -54,8 +54,10 @@ impl Inner {
         }
         for (kind, facts) in durable.cases(self.cases) {
             self.cases += 1;
-            let wrong =
-                NEVER.contains(&kind) || (kind == "WRONG_LEDGER" && halts != Halts::WrongLedger);
+            // a worker that goes on while another folder comes in may see it in its proof first
+            let changed = halts == Halts::WrongLedger;
+            let seen = changed && self.several && kind == "CONSERVATION";
+            let wrong = (NEVER.contains(&kind) && !seen) || (kind == "WRONG_LEDGER" && !changed);
             must(!wrong, || format!("a case {kind}: {facts}"))?;
         }
         let (rows, entries) = durable.audited();

@@ -48,7 +48,7 @@ pub const FOUND: &[Found] = &[
 /// Those that only show where several workers share the journal.
 #[rustfmt::skip]
 pub const MANY: &[Found] = &[
-    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (10, "went from version")),
+    found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (2, "went from version")),
     found("nobody-inherits", "nobody goes on with what a dead worker held", (0, "it does not end")),
     found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (2, "and nobody refused it")),
 ];
