@@ -1,7 +1,7 @@
 //! What this process knows of the batches that it opened: when the last transfer of one has ended, the
 //! batch's row goes with the next write, and no row is counted down in the database.
 
-use super::flush::Ended;
+use super::transfers::Ended;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,10 +3,11 @@
 
 use super::fault::Fault;
 use super::needs::Bound;
+use super::purses::Owner;
 use crate::rules::{Balance, Book, Changed, Opened, Spend, Standing};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
 use kernel::money::Amount;
 use kernel::people::{Spent, Stand};
 use kernel::ports::ledger::{Direction, Incarnation, Known};
@@ -30,8 +31,8 @@ pub(crate) enum Seat {
 pub(crate) enum Purse {
     /// There is no such account.
     Nobody,
-    /// It is ours for this write.
-    Open(Balance),
+    /// As it is stored, or believed to be, and as it is by now.
+    Open(Balance, Balance),
     /// Somebody else holds it.
     Locked,
 }
@@ -133,7 +134,7 @@ pub(crate) struct Board {
     pub(crate) numbers: Numbers,
     pub(crate) flags: Flags,
     pub(crate) seats: HashMap<Id, Seat>,
-    pub(crate) purses: HashMap<(UserId, AssetId), Purse>,
+    pub(crate) purses: HashMap<Owner, Purse>,
     pub(crate) moves: HashMap<Spend, Moves>,
     pub(crate) legs: HashMap<Id, Vec<(LedgerId, Operation)>>,
     /// Keys that are bound.

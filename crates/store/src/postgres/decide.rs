@@ -3,7 +3,7 @@
 
 use super::board::{Board, Moves, Purse, Stop};
 use super::fault::Fault;
-use crate::rules::{self, No, Plan, Posting, Row, Spend, Stamp, Touch};
+use crate::rules::{self, Balance, No, Plan, Posting, Row, Spend, Stamp, Touch};
 use kernel::answer::Answer;
 use kernel::ids::{FlowId, Id, LedgerId, Serial};
 use kernel::people::Spent;
@@ -57,7 +57,12 @@ impl Board {
             self.changes.operations.push((LedgerId::FUNDING, operation));
         }
         for (key, balance) in balances {
-            self.purses.insert(key, Purse::Open(balance));
+            let was = match self.purses.get(&key) {
+                Some(Purse::Open(was, _)) => *was,
+                // nothing is posted to what was not read
+                Some(Purse::Nobody | Purse::Locked) | None => Balance::empty(balance.status),
+            };
+            self.purses.insert(key, Purse::Open(was, balance));
         }
         for (book, asset, delta) in books {
             let sum = self.changes.books.entry((book, asset)).or_default();

@@ -265,7 +265,10 @@ impl Lane {
         }
         for (user, asset) in &needs.purses {
             // an asset that the account does not hold yet takes the account's status
-            let empty = |status: &_| Purse::Open(Balance::empty(*status));
+            let empty = |status: &_| {
+                let empty = Balance::empty(*status);
+                Purse::Open(empty, empty)
+            };
             let fresh = accounts.get(user).map_or(Purse::Nobody, empty);
             board.purses.entry((*user, *asset)).or_insert(fresh);
         }
@@ -340,7 +343,7 @@ fn read_purses(board: &mut Board, rows: Vec<Row>) -> Result<(), Fault> {
             stored: true,
             changed: false,
         };
-        board.purses.insert(key, Purse::Open(balance));
+        board.purses.insert(key, Purse::Open(balance, balance));
     }
     Ok(())
 }

@@ -1,14 +1,16 @@
 //! One group of items as one transaction: read, decide, write.
 
-use super::board::Stop;
+use super::board::{Purse, Stop};
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
 use super::lane::Lane;
 use super::needs::Needs;
+use super::purses::Owner;
 use super::recall::Known;
 use super::statement::Statements;
 use super::work::Item;
 use super::writer::Writers;
+use crate::rules::Balance;
 use kernel::answer::Answer;
 use kernel::ids::Id;
 use kernel::unit::{Key, Wrote};
@@ -59,10 +61,13 @@ impl Lane {
     ) -> Result<Vec<Said>, Fault> {
         let mut needs = Needs::of(items.iter(), manner.believe);
         let known = if manner.believe { writers.recall.take(&mut needs) } else { Vec::new() };
+        let purses = if manner.believe { writers.purses.take(&mut needs) } else { Vec::new() };
         let believed: Vec<Id> = known.iter().map(|(id, _)| *id).collect();
-        let tried = self.tried(writers, items, (&needs, known), manner).await;
+        let held: Vec<Owner> = purses.iter().map(|(owner, _)| *owner).collect();
+        let tried = self.tried(writers, items, (&needs, known, purses), manner).await;
         if tried.is_err() {
             writers.recall.forget(believed.iter().chain(&needs.seats));
+            writers.purses.doubt(&held);
         }
         match tried {
             Ok(said) => Ok(said),
@@ -76,13 +81,16 @@ impl Lane {
 
     async fn tried(
         &mut self,
-        Writers { flows, batches, recall, .. }: &Writers,
+        Writers { flows, batches, recall, purses, .. }: &Writers,
         items: &[Item],
-        (needs, known): (&Needs, Vec<(Id, Known)>),
+        (needs, known, held): (&Needs, Vec<(Id, Known)>, Vec<(Owner, Balance)>),
         manner: &Manner,
     ) -> Result<Vec<Said>, Fault> {
         let mut board = self.fetch(flows, needs, (manner.wait, Turn::default())).await?;
         let believed = board.believe(known);
+        let owners: Vec<Owner> = held.iter().map(|(owner, _)| *owner).collect();
+        let open = |(owner, held)| (owner, Purse::Open(held, held));
+        board.purses.extend(held.into_iter().map(open));
         board.refused.clone_from(&manner.refused);
         let mut said = Vec::with_capacity(items.len());
         for item in items {
@@ -99,17 +107,22 @@ impl Lane {
         }
         board.checks(believed)?;
         if board.untouched() {
+            if !owners.is_empty() {
+                // nothing is written that would check them
+                return Err(Fault::Believed);
+            }
             self.rollback().await?;
             // a unit that does nothing was told this time: the next one is not told an earlier one
             self.written(board.at);
             return Ok(said);
         }
-        let (mut all, ended) = Statements::of(self, flows, &mut board, batches.worker());
+        let (mut all, ended) = Statements::of(self, flows, &mut board, (batches.worker(), &owners));
         all.sweep(if manner.keep { batches.over() } else { Vec::new() });
         self.run(all, manner.keep).await?;
         if manner.keep {
             self.wrote(&board);
             batches.count(ended);
+            purses.keep(&board, owners.len());
             recall.keep(flows, &mut board);
         } else {
             self.rollback().await?;

@@ -3,6 +3,7 @@
 use super::batches::Batches;
 use super::lane::Shared;
 use super::origin::Past;
+use super::purses::Purses;
 use super::recall::Recall;
 use super::session::beside;
 use super::text;
@@ -61,6 +62,7 @@ impl Queue {
             batches: Arc::new(Batches::of(text::worker(options.worker.0))),
             waiting: waiting.clone(),
             recall: Recall::default(),
+            purses: Purses::default(),
             clock: options.clock.clone(),
             meter: options.meter.clone(),
         });

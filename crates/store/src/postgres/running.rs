@@ -8,12 +8,7 @@ use kernel::ids::{AssetId, LedgerId};
 use kernel::unit::{Operation, Outcome};
 use std::collections::BTreeMap;
 
-const RUNNING: &str = "INSERT INTO running_sums (lane, ledger, asset_id, leg, result, count, amount) \
-    SELECT $1, ledger, asset_id, leg, result, count, amount::numeric \
-    FROM unnest($2::smallint[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::text[]) \
-    AS n(ledger, asset_id, leg, result, count, amount) \
-    ON CONFLICT (lane, ledger, asset_id, leg, result) DO UPDATE SET \
-    count = running_sums.count + excluded.count, amount = running_sums.amount + excluded.amount";
+const RUNNING: &str = include_str!("sql/running.sql");
 
 /// What is added up together: ledger, asset, leg (of a movement its direction) and result, as they are
 /// spelt in a row.

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::fetch::Wait;
 use super::group::{Manner, Said};
 use super::lane::{Lane, Shared};
+use super::purses::Purses;
 use super::recall::Recall;
 use super::waiting::Waiting;
 use super::work::{Item, Solo};
@@ -32,6 +33,7 @@ pub(crate) struct Writers {
     pub(crate) batches: Arc<Batches>,
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) recall: Recall,
+    pub(crate) purses: Purses,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meter: Arc<dyn Meter>,
 }

@@ -1,0 +1,8 @@
+INSERT INTO books (account_type, book, lane, asset_id, amount)
+SELECT 'FUNDING', book, $1, asset_id, amount::numeric
+FROM (
+  SELECT
+    unnest($2::text[]) AS book, unnest($3::int[]) AS asset_id, unnest($4::text[]) AS amount
+) AS n
+ON CONFLICT (account_type, book, lane, asset_id)
+  DO UPDATE SET amount = books.amount + excluded.amount
