@@ -1,6 +1,7 @@
 //! The store on a real PostgreSQL: the suites of all journals and ledgers, and its own promises.
 
 mod archive;
+mod believed;
 mod first;
 mod indexes;
 mod site;
