@@ -48,6 +48,24 @@ impl Manner {
         Self { believe: true, wait: Wait::Skip, refused: None, keep: true };
 }
 
+/// What a group does not read, since this process wrote it last.
+struct Believed {
+    /// Transfers.
+    known: Vec<(Id, Known)>,
+    /// Balances.
+    held: Vec<(Owner, Balance)>,
+}
+
+impl Believed {
+    /// Takes it out of what is to be read.
+    fn taken(writers: &Writers, needs: &mut Needs, manner: &Manner) -> Self {
+        if !manner.believe {
+            return Self { known: Vec::new(), held: Vec::new() };
+        }
+        Self { known: writers.recall.take(needs), held: writers.purses.take(needs) }
+    }
+}
+
 impl Lane {
     /// Tries the items in one transaction. The answers count: they are durable.
     ///
@@ -60,14 +78,13 @@ impl Lane {
         manner: &Manner,
     ) -> Result<Vec<Said>, Fault> {
         let mut needs = Needs::of(items.iter(), manner.believe);
-        let known = if manner.believe { writers.recall.take(&mut needs) } else { Vec::new() };
-        let purses = if manner.believe { writers.purses.take(&mut needs) } else { Vec::new() };
-        let believed: Vec<Id> = known.iter().map(|(id, _)| *id).collect();
-        let held: Vec<Owner> = purses.iter().map(|(owner, _)| *owner).collect();
-        let tried = self.tried(writers, items, (&needs, known, purses), manner).await;
+        let believed = Believed::taken(writers, &mut needs, manner);
+        let transfers: Vec<Id> = believed.known.iter().map(|(id, _)| *id).collect();
+        let owners: Vec<Owner> = believed.held.iter().map(|(owner, _)| *owner).collect();
+        let tried = self.tried(writers, items, (&needs, believed), manner).await;
         if tried.is_err() {
-            writers.recall.forget(believed.iter().chain(&needs.seats));
-            writers.purses.doubt(&held);
+            writers.recall.forget(transfers.iter().chain(&needs.seats));
+            writers.purses.doubt(&owners);
         }
         match tried {
             Ok(said) => Ok(said),
@@ -83,7 +100,7 @@ impl Lane {
         &mut self,
         Writers { flows, batches, recall, purses, .. }: &Writers,
         items: &[Item],
-        (needs, known, held): (&Needs, Vec<(Id, Known)>, Vec<(Owner, Balance)>),
+        (needs, Believed { known, held }): (&Needs, Believed),
         manner: &Manner,
     ) -> Result<Vec<Said>, Fault> {
         let mut board = self.fetch(flows, needs, (manner.wait, Turn::default())).await?;
