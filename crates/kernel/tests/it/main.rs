@@ -3,7 +3,9 @@
 mod admit;
 mod audit;
 mod faults;
+mod laws;
 mod mutated;
 mod pair;
+mod seals;
 mod table;
 mod toy;

@@ -88,7 +88,7 @@ impl Life for Alone {
     }
 }
 
-fn table() -> Table {
+pub(crate) fn table() -> Table {
     Table::of::<State>()
 }
 
