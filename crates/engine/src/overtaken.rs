@@ -38,6 +38,16 @@ impl Overtaken {
     pub(crate) fn forget(&self, id: Id) {
         self.all().remove(&id);
     }
+
+    /// Of transfers that the journal does not know, those that were looked for since long ago.
+    fn never_came(&self, unknown: impl Iterator<Item = Id>, long_ago: impl Fn(u64) -> bool) {
+        let mut all = self.all();
+        for id in unknown {
+            if all.get(&id).is_some_and(|(_, since)| long_ago(*since)) {
+                all.remove(&id);
+            }
+        }
+    }
 }
 
 impl Engine {
@@ -76,12 +86,10 @@ impl Engine {
             let found = self.parts.journal.get(page.to_vec()).await?;
             let now = self.parts.clock.ticks();
             let there: BTreeSet<Id> = found.iter().map(|record| record.id).collect();
-            let never = |id: &Id, since: u64| {
-                page.contains(id)
-                    && !there.contains(id)
-                    && now.saturating_sub(since) > long.saturating_mul(NEVER)
-            };
-            self.overtaken.all().retain(|id, (_, since)| !never(id, *since));
+            let unknown = page.iter().filter(|id| !there.contains(id)).copied();
+            self.overtaken.never_came(unknown, |since| {
+                now.saturating_sub(since) > long.saturating_mul(NEVER)
+            });
             let mut back = Vec::new();
             for record in found {
                 if self.plan.table(record.flow).ends(record.head.state) {
