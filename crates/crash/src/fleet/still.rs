@@ -2,6 +2,7 @@
 //! own clock, before, meanwhile and after.
 
 use super::Fleet;
+use super::tables::OPEN;
 use crate::rng::Rng;
 use crate::stage::Stage;
 use crate::{Outcome, clock};
@@ -108,8 +109,6 @@ impl Fleet {
         })
     }
 }
-
-const OPEN: &str = "state NOT IN (40, -10, -30)";
 
 fn pace(database: &Database, which: &str) -> Outcome<Pace> {
     let took = "WITHIN GROUP (ORDER BY updated_at - created_at)";

@@ -9,7 +9,8 @@ use testbed::Database;
 const ROWS: &str = "SELECT portage_ulid(req_id), cid, user_id, source_type, amount, state \
     FROM transfers ORDER BY transfer_id";
 const EXTERNALS: &str = "SELECT reference, operation_id, user_id, amount FROM externals";
-const OPEN: &str = "SELECT count(*) FROM transfers WHERE state NOT IN (40, -10, -30)";
+/// What is true of a transfer that has not ended.
+pub(super) const OPEN: &str = "state NOT IN (40, -10, -30)";
 
 /// Transfers and external bookings are read once, when one of them is first asked for.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ fn row(fields: &[&str]) -> Outcome<Row> {
 
 impl Store for Tables<'_> {
     fn open_transfers(&self) -> Outcome<u64> {
-        number(&self.database.sql(OPEN)?)
+        number(&self.database.sql(&format!("SELECT count(*) FROM transfers WHERE {OPEN}"))?)
     }
 
     fn bound(&self, key: &str) -> Outcome<Option<Row>> {
