@@ -4,9 +4,10 @@
 use super::crowd::{Crowd, Doors};
 use super::desk::Desk;
 use super::door::{door, show};
+use super::fate::{SILENT, skew};
 use super::folder::{self, Copy};
 use super::outside::{Fate, Outside};
-use super::phases::{all_ended, prepare};
+use super::phases::{all_over, prepare};
 use super::stage::{Process, Stage};
 use super::trace::{Reader, Trace};
 use super::way::Way;
@@ -24,10 +25,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const LEASE: Millis = 3_000;
 /// How long one stands still at most.
 pub(super) const STILL: Millis = 4 * LEASE;
-/// How long one does not reach a ledger at most.
-const SILENT: Millis = 90_000;
-/// How far a clock jumps, in milliseconds.
-const HOUR: u64 = 3_600_000;
 /// How long things may go wrong, in virtual time.
 const SAFETY: Millis = 300_000;
 /// How long all may take to end once nothing goes wrong: an hour by which a clock may have run ahead,
@@ -52,12 +49,6 @@ pub(super) type Ended = Result<(), String>;
 pub(super) fn strikes(stage: &mut Stage, knob: Knob) -> bool {
     let every = stage.options.get(knob);
     every > 0 && stage.draws.once_in(STEP, every)
-}
-
-/// How far a clock is wrong after a jump.
-fn skew(stage: &mut Stage) -> i64 {
-    let [jump, hour] = [stage.draws.next() % (2 * HOUR), HOUR].map(i64::try_from);
-    jump.unwrap_or(0) - hour.unwrap_or(0)
 }
 
 /// One worker.
@@ -104,7 +95,7 @@ impl Member {
             stage.tally.fault("a ledger out of reach");
         }
         if strikes(stage, Knob::Jump) {
-            self.sim.skew(skew(stage));
+            self.sim.skew(skew(&mut stage.draws));
             stage.tally.fault("a worker's clock jumps");
         }
         match self.still {
@@ -321,7 +312,7 @@ impl Crew {
         self.stands_again()?;
         self.people(&doors, true);
         let end = self.stage.sim.time().saturating_add(LIVENESS);
-        while !self.all_over(&crowd) {
+        while !all_over(&self.stage, &crowd) {
             still_patient(patient)?;
             if self.stage.sim.time() >= end {
                 let open: Vec<_> = self.stage.witness.open().into_iter().take(5).collect();
@@ -338,12 +329,6 @@ impl Crew {
         self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
         self.goes_on(5_000)?;
         self.proven()
-    }
-
-    /// Everything has ended and everybody was told, but for what can never end.
-    fn all_over(&self, crowd: &Crowd) -> bool {
-        let stay = self.stage.witness.transfers().1 > 0;
-        all_ended(&self.stage) && (stay || crowd.over())
     }
 
     /// Nothing goes wrong any more.
@@ -450,7 +435,7 @@ impl Crew {
             member.fate(&mut self.stage);
         }
         if strikes(&mut self.stage, Knob::Jump) {
-            let jump = skew(&mut self.stage);
+            let jump = skew(&mut self.stage.draws);
             self.stage.sim.skew(jump);
             self.stage.tally.fault("the database's clock jumps");
         }

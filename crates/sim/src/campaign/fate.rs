@@ -13,6 +13,14 @@ use std::sync::Arc;
 const HOUR: u64 = 3_600_000;
 /// How long a process is paused at most.
 const PAUSE: Millis = 120_000;
+/// How long one does not reach a ledger at most.
+pub(super) const SILENT: Millis = 90_000;
+
+/// How far a clock is wrong after a jump.
+pub(super) fn skew(draws: &mut SplitMix) -> i64 {
+    let [jump, hour] = [draws.next() % (2 * HOUR), HOUR].map(i64::try_from);
+    jump.unwrap_or(0) - hour.unwrap_or(0)
+}
 
 /// One kind of fate: how often on average, and its own chance.
 struct Fate {
@@ -57,9 +65,8 @@ pub(super) fn loose(stage: &Stage, life: u64) {
         stage.sim.start(async move {
             loop {
                 fate.wait().await;
-                let jump = i64::try_from(fate.draws.next() % (2 * HOUR)).unwrap_or(0);
-                let hour = i64::try_from(HOUR).unwrap_or(0);
-                fate.sim.skew(jump - hour);
+                let wrong = skew(&mut fate.draws);
+                fate.sim.skew(wrong);
             }
         });
     }
@@ -77,7 +84,7 @@ async fn silence(mut fate: Fate, ways: Vec<Arc<Way>>) {
         let way = if spare { ways.first() } else { ways.last() };
         let Some(way) = way else { return };
         way.silence(true);
-        let wait = fate.draws.next() % 90_000;
+        let wait = fate.draws.next() % SILENT;
         fate.sim.sleep(wait).await;
         way.silence(false);
     }

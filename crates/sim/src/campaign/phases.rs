@@ -110,7 +110,7 @@ pub(super) fn prepare(stage: &Stage, process: Process) -> Result<Process, String
 }
 
 /// Every transfer has ended, but for those that can never.
-pub(super) fn all_ended(stage: &Stage) -> bool {
+fn all_ended(stage: &Stage) -> bool {
     let witness = &stage.witness;
     if witness.transfers().1 == 0 {
         return true;
@@ -118,6 +118,12 @@ pub(super) fn all_ended(stage: &Stage) -> bool {
     let irreversible = stage.options.get(Knob::Irreversible) > 0;
     let stays = |id| irreversible && witness.for_ever(id, LedgerId::SPOT);
     witness.open().iter().all(|(id, _)| stays(*id))
+}
+
+/// Everything has ended and everybody was told, but for what can never end.
+pub(super) fn all_over(stage: &Stage, crowd: &Crowd) -> bool {
+    let stay = stage.witness.transfers().1 > 0;
+    all_ended(stage) && (stay || crowd.over())
 }
 
 struct Run<'a> {
@@ -273,7 +279,8 @@ impl Run<'_> {
         self.crowd.ask(&one(&process));
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.clear_up(one(&process)));
-        self.wait(LIVENESS, Self::all_over).map_err(|why| self.left(&why))?;
+        self.wait(LIVENESS, |run| all_over(&run.stage, &run.crowd))
+            .map_err(|why| self.left(&why))?;
         let again = self.crowd.clone().all_again(process.clone());
         self.stage.sim.block_on(again).map_err(|stop| format!("{stop:?}"))?;
         let rest = self.stage.sim.clone();
@@ -300,12 +307,6 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Everything has ended and everybody was told, but for what can never end.
-    fn all_over(&self) -> bool {
-        let stay = self.stage.witness.transfers().1 > 0;
-        all_ended(&self.stage) && (stay || self.crowd.over())
     }
 
     fn left(&self, why: &str) -> String {
