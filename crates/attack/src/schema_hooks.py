@@ -68,10 +68,15 @@ def a_verdict():
     return call("act", "POST", where, body)[1].get("approval_id")
 
 
+def proposed_resume():
+    body = {"reason": "seed", "accept": []}
+    return call("act", "POST", "/ops/resume", body)[1].get("approval_id")
+
+
 def a_resume():
     """A proposal that another person may approve, and that takes effect."""
     call("act", "POST", "/ops/halt", {"reason": "seed"})
-    return call("act", "POST", "/ops/resume", {"reason": "seed", "accept": []})[1].get("approval_id")
+    return proposed_resume()
 
 
 def halted():
@@ -87,8 +92,7 @@ def halted():
 
 def lift():
     """Two persons let money move again: a server that is halted answers 503, as it must."""
-    said = call("act", "POST", "/ops/resume", {"reason": "seed", "accept": []})[1]
-    approval = said.get("approval_id")
+    approval = proposed_resume()
     if approval:
         call("approve", "POST", f"/ops/approvals/{approval}/approve", {"reason": "seed"})
 
