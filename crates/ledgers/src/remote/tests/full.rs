@@ -146,7 +146,12 @@ fn results_belong_to_what_was_asked() {
     assert_eq!(seqs(said(&[a.clone(), b.clone(), a.clone()])), [6, 7, 6]);
     // in another order, and each key once
     assert_eq!(seqs(said(&[b.clone(), a.clone()])), [6, 7, 6]);
-    // two that differ under one key say nothing of it
+    // nobody's answer is taken for its neighbour's
+    let both = batch(200, &[b.clone(), a.clone()], &ops[..2]);
+    assert_eq!(seqs(both), [6, 7]);
+    // two that differ under one key say nothing of it, beside everything else in order too
+    let more = [a.clone(), b.clone(), done(1, Withdraw, 8)];
+    assert_eq!(seqs(batch(200, &more, &ops[..2])), [0, 7]);
     assert_eq!(seqs(said(&[b.clone(), a.clone(), done(1, Withdraw, 8)])), [0, 7, 0]);
     // one that is missing is unknown, and harms no other
     assert_eq!(seqs(said(std::slice::from_ref(&b))), [0, 7, 0]);
@@ -235,6 +240,8 @@ fn a_fence_says_what_stands() {
     let whole = said(&format!("\"fenced\":true,{named},\"seq\":7"));
     let Heard::Said(_, Fenced::Stored(Stored::Found(stone))) = whole else { panic!("{whole:?}") };
     assert_eq!((stone.seq, stone.op.key, stone.outcome), (7, key, Outcome::Fenced));
+    let newest = said(&format!("\"fenced\":true,{named},\"seq\":9"));
+    assert!(matches!(newest, Heard::Said(_, Fenced::Stored(_))), "{newest:?}");
     let done = said(&format!("{named},\"seq\":7,\"success\":true"));
     let Heard::Said(_, Fenced::Stored(Stored::Found(done))) = done else { panic!("{done:?}") };
     assert_eq!(done.outcome, Outcome::Done);
@@ -245,6 +252,11 @@ fn a_fence_says_what_stands() {
         "\"fenced\":true,\"error\":\"X\"".to_owned(),
         format!("\"fenced\":true,{named}"),
         format!("\"fenced\":true,{named},\"seq\":10"),
+        format!("\"fenced\":true,{named},\"seq\":0"),
+        // one that says something of a key must say all of it
+        "\"fenced\":true,\"leg\":\"WITHDRAW\"".to_owned(),
+        "\"fenced\":true,\"seq\":7".to_owned(),
+        format!("\"fenced\":true,\"req_id\":\"{}\"", key.id),
         format!("\"fenced\":true,\"seq\":7,\"req_id\":\"{}\",\"leg\":\"DEPOSIT\"", key.id),
         "\"seq\":7".to_owned(),
     ] {
@@ -363,5 +375,7 @@ fn a_long_body_is_no_answer() {
     let heard = results(KNOWN, &[], &symbols(), reply(200, &pad(MANY)));
     assert_eq!(heard, Heard::Nothing(Cause::of("BODY_TOO_LARGE")));
     assert!(matches!(results(KNOWN, &[], &symbols(), reply(200, &pad(ONE))), Heard::Said(..)));
+    let longest = pad(MANY - pad(0).len());
+    assert!(matches!(results(KNOWN, &[], &symbols(), reply(200, &longest)), Heard::Said(..)));
     assert_eq!(books::hello(reply(200, &pad(ONE))), Heard::Nothing(Cause::of("BODY_TOO_LARGE")));
 }

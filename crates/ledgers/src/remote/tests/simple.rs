@@ -62,4 +62,7 @@ fn everything_else_is_unknown() {
     );
     let huge = format!("{{\"success\":true,\"x\":\"{}\"}}", "y".repeat(64 << 10));
     assert!(matches!(said(200, &huge), Simple::Unknown(_)));
+    // one byte less than too many
+    let most = format!("{:1$}", "{\"success\":true}", 64 << 10);
+    assert_eq!(said(200, &most), Simple::Done);
 }
