@@ -37,9 +37,19 @@ pub(crate) fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<
 
 /// Gives a user external money.
 pub(crate) async fn fund(world: &dyn World, user: u64, asset: AssetId, amount: Amount) {
+    give(world, &format!("fund-{user}-{asset}"), user, (asset, amount)).await;
+}
+
+/// The same, by a reference of its own.
+pub(crate) async fn give(
+    world: &dyn World,
+    reference: &str,
+    user: u64,
+    (asset, amount): (AssetId, Amount),
+) {
     let movement = External {
         direction: Direction::In,
-        reference: format!("fund-{user}-{asset}").into(),
+        reference: reference.into(),
         user: UserId(user),
         asset,
         amount,

@@ -2,11 +2,9 @@
 
 use super::site::{database, open};
 use crate::bed::{Bed, COIN, word};
-use crate::site::fund;
-use kernel::ids::UserId;
+use crate::site::{fund, give};
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::{Direction, External, World};
 use kernel::unit::Unit;
 use std::sync::Arc;
 use store::postgres::Postgres;
@@ -73,16 +71,7 @@ async fn an_operator_changes_an_account_by_hand() {
 async fn nobody_is_refused_on_a_belief() {
     let (bed, database, [one, two]) = fleet().await;
     assert_eq!(said(&one, bed.opening(1, USER, 850)).await, "done");
-    let movement = External {
-        direction: Direction::In,
-        reference: "more".into(),
-        user: UserId(USER),
-        asset: COIN,
-        amount: Amount(500),
-        reason: "a test".into(),
-        caller: "a test".into(),
-    };
-    assert!(two.funding().external(movement).await.is_ok());
+    give(&*two.funding(), "more", USER, (COIN, Amount(500))).await;
     assert_eq!(held(&database), "550 950");
     assert_eq!(said(&one, bed.opening(2, USER, 400)).await, "done");
     assert_eq!(held(&database), "150 1350");
