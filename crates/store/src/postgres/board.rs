@@ -31,10 +31,33 @@ pub(crate) enum Seat {
 pub(crate) enum Purse {
     /// There is no such account.
     Nobody,
-    /// As it is stored, or believed to be, and as it is by now.
-    Open(Balance, Balance),
+    /// It is ours for this write.
+    Open(Held),
     /// Somebody else holds it.
     Locked,
+}
+
+/// A balance that is decided on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    /// As it is stored, or believed to be.
+    pub(crate) was: Balance,
+    /// As it is by now.
+    pub(crate) now: Balance,
+    /// False: it is only believed, and no row is locked yet.
+    pub(crate) read: bool,
+}
+
+impl Held {
+    /// As its row was read.
+    pub(crate) const fn read(was: Balance) -> Self {
+        Self { was, now: was, read: true }
+    }
+
+    /// As this process wrote it last.
+    pub(crate) const fn believed(was: Balance) -> Self {
+        Self { was, now: was, read: false }
+    }
 }
 
 /// What a user moved on a day.
@@ -157,5 +180,10 @@ impl Board {
             && changes.highest.is_empty()
             && changes.entries.is_empty()
             && !self.moves.values().any(moved)
+    }
+
+    /// True where a balance was decided on that nobody has looked at.
+    pub(crate) fn believes(&self) -> bool {
+        self.purses.values().any(|purse| matches!(purse, Purse::Open(held) if !held.read))
     }
 }

@@ -1,7 +1,7 @@
 //! How items become changes: the rules look at the board, and what they say is added to what is
 //! written.
 
-use super::board::{Board, Moves, Purse, Stop};
+use super::board::{Board, Held, Moves, Purse, Stop};
 use super::fault::Fault;
 use crate::rules::{self, Balance, No, Plan, Posting, Row, Spend, Stamp, Touch};
 use kernel::answer::Answer;
@@ -57,12 +57,14 @@ impl Board {
             self.changes.operations.push((LedgerId::FUNDING, operation));
         }
         for (key, balance) in balances {
-            let was = match self.purses.get(&key) {
-                Some(Purse::Open(was, _)) => *was,
+            let held = match self.purses.get(&key) {
+                Some(Purse::Open(held)) => *held,
                 // nothing is posted to what was not read
-                Some(Purse::Nobody | Purse::Locked) | None => Balance::empty(balance.status),
+                Some(Purse::Nobody | Purse::Locked) | None => {
+                    Held::read(Balance::empty(balance.status))
+                }
             };
-            self.purses.insert(key, Purse::Open(was, balance));
+            self.purses.insert(key, Purse::Open(Held { now: balance, ..held }));
         }
         for (book, asset, delta) in books {
             let sum = self.changes.books.entry((book, asset)).or_default();

@@ -1,7 +1,7 @@
 //! The first round trip of a write: the transaction, the time, the flags, and every row that its
 //! items name, under their locks.
 
-use super::board::{Board, Flags, Moves, Numbers, Purse, Seat};
+use super::board::{Board, Flags, Held, Moves, Numbers, Purse, Seat};
 use super::fault::Fault;
 use super::lane::Lane;
 use super::needs::Needs;
@@ -265,10 +265,7 @@ impl Lane {
         }
         for (user, asset) in &needs.purses {
             // an asset that the account does not hold yet takes the account's status
-            let empty = |status: &_| {
-                let empty = Balance::empty(*status);
-                Purse::Open(empty, empty)
-            };
+            let empty = |status: &_| Purse::Open(Held::read(Balance::empty(*status)));
             let fresh = accounts.get(user).map_or(Purse::Nobody, empty);
             board.purses.entry((*user, *asset)).or_insert(fresh);
         }
@@ -343,7 +340,7 @@ fn read_purses(board: &mut Board, rows: Vec<Row>) -> Result<(), Fault> {
             stored: true,
             changed: false,
         };
-        board.purses.insert(key, Purse::Open(balance, balance));
+        board.purses.insert(key, Purse::Open(Held::read(balance)));
     }
     Ok(())
 }

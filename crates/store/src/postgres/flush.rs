@@ -3,13 +3,13 @@
 //! Where a part would change other rows than were decided on the statement raises an error, so that
 //! COMMIT, which was sent behind it, does nothing.
 
-use super::board::{Board, Moves, Purse};
+use super::board::{Board, Held, Moves, Purse};
 use super::lane::Lane;
 use super::purses::Owner;
 use super::statement::{Statements, params};
 use super::text::{self, int, small};
 use super::transfers::Ended;
-use crate::rules::{Balance, Book, Spend};
+use crate::rules::{Book, Spend};
 use kernel::audit::UnitDigest;
 use kernel::ids::{AssetId, LedgerId};
 use kernel::people::Spent;
@@ -48,17 +48,12 @@ pub(crate) fn column<'r, R: 'r, T>(
 
 impl Statements {
     /// Everything that a board has to be written, and what it means for batches. `worker` carries
-    /// what is opened; the balances of `believed` were not read.
-    pub(crate) fn of(
-        lane: &Lane,
-        flows: &Flows,
-        board: &mut Board,
-        (worker, believed): (i64, &[Owner]),
-    ) -> (Self, Ended) {
+    /// what is opened.
+    pub(crate) fn of(lane: &Lane, flows: &Flows, board: &mut Board, worker: i64) -> (Self, Ended) {
         let mut all = Self::default();
         let at = int(board.at);
         // first, as they are locked first where they are read
-        all.purses(board, believed);
+        all.purses(board);
         let ended = all.transfers(flows, board, (at, worker));
         all.operations(&board.changes.operations, at);
         all.moves(board);
@@ -102,38 +97,39 @@ impl Statements {
         );
     }
 
-    /// Balances: those that change, each from what was decided on, and those `believed` that do not.
-    fn purses(&mut self, board: &Board, believed: &[Owner]) {
+    /// Balances: those that change, each from what was decided on, and those that do not but are only
+    /// believed.
+    fn purses(&mut self, board: &Board) {
         let open = |(owner, purse): (&Owner, &Purse)| match purse {
-            Purse::Open(was, now) => Some((*owner, *was, *now)),
+            Purse::Open(held) => Some((*owner, *held)),
             Purse::Nobody | Purse::Locked => None,
         };
         let (moved, mut unmoved): (Vec<_>, Vec<_>) =
-            board.purses.iter().filter_map(open).partition(|(.., now)| now.changed);
+            board.purses.iter().filter_map(open).partition(|(_, held)| held.now.changed);
         let (mut old, mut new): (Vec<_>, Vec<_>) =
-            moved.into_iter().partition(|(_, was, _)| was.stored);
-        unmoved.retain(|(owner, ..)| believed.contains(owner));
+            moved.into_iter().partition(|(_, held)| held.was.stored);
+        unmoved.retain(|(_, held)| !held.read);
         // whoever waits for another's row waits in one order
         [&mut old, &mut new, &mut unmoved]
             .into_iter()
-            .for_each(|rows| rows.sort_unstable_by_key(|(owner, ..)| *owner));
-        let place = |rows: &[(Owner, Balance, Balance)]| {
+            .for_each(|rows| rows.sort_unstable_by_key(|(owner, _)| *owner));
+        let place = |rows: &[(Owner, Held)]| {
             params![
-                column(rows, |((user, _), ..)| int(user.0)),
-                column(rows, |((_, asset), ..)| small(asset.0)),
+                column(rows, |((user, _), _)| int(user.0)),
+                column(rows, |((_, asset), _)| small(asset.0)),
             ]
         };
-        let was = |rows: &[(Owner, Balance, Balance)]| {
+        let was = |rows: &[(Owner, Held)]| {
             params![
-                column(rows, |(_, was, _)| was.available.0.to_string()),
-                column(rows, |(_, was, _)| was.frozen.0.to_string()),
-                column(rows, |(_, was, _)| was.status.name()),
+                column(rows, |(_, held)| held.was.available.0.to_string()),
+                column(rows, |(_, held)| held.was.frozen.0.to_string()),
+                column(rows, |(_, held)| held.was.status.name()),
             ]
         };
-        let now = |rows: &[(Owner, Balance, Balance)]| {
+        let now = |rows: &[(Owner, Held)]| {
             params![
-                column(rows, |(.., now)| now.available.0.to_string()),
-                column(rows, |(.., now)| now.frozen.0.to_string()),
+                column(rows, |(_, held)| held.now.available.0.to_string()),
+                column(rows, |(_, held)| held.now.frozen.0.to_string()),
             ]
         };
         if !unmoved.is_empty() {
@@ -145,7 +141,7 @@ impl Statements {
             self.exactly(old.len(), PURSES, all);
         }
         if !new.is_empty() {
-            let status = params![column(&new, |(.., now)| now.status.name())];
+            let status = params![column(&new, |(_, held)| held.now.status.name())];
             self.add(NEW_PURSES, place(&new).into_iter().chain(now(&new)).chain(status).collect());
         }
     }

@@ -1,6 +1,6 @@
 //! One group of items as one transaction: read, decide, write.
 
-use super::board::{Purse, Stop};
+use super::board::{Held, Purse, Stop};
 use super::fault::Fault;
 use super::fetch::{Turn, Wait};
 use super::lane::Lane;
@@ -105,8 +105,7 @@ impl Lane {
     ) -> Result<Vec<Said>, Fault> {
         let mut board = self.fetch(flows, needs, (manner.wait, Turn::default())).await?;
         let believed = board.believe(known);
-        let owners: Vec<Owner> = held.iter().map(|(owner, _)| *owner).collect();
-        let open = |(owner, held)| (owner, Purse::Open(held, held));
+        let open = |(owner, was)| (owner, Purse::Open(Held::believed(was)));
         board.purses.extend(held.into_iter().map(open));
         board.refused.clone_from(&manner.refused);
         let mut said = Vec::with_capacity(items.len());
@@ -124,7 +123,7 @@ impl Lane {
         }
         board.checks(believed)?;
         if board.untouched() {
-            if !owners.is_empty() {
+            if board.believes() {
                 // nothing is written that would check them
                 return Err(Fault::Believed);
             }
@@ -133,13 +132,13 @@ impl Lane {
             self.written(board.at);
             return Ok(said);
         }
-        let (mut all, ended) = Statements::of(self, flows, &mut board, (batches.worker(), &owners));
+        let (mut all, ended) = Statements::of(self, flows, &mut board, batches.worker());
         all.sweep(if manner.keep { batches.over() } else { Vec::new() });
         self.run(all, manner.keep).await?;
         if manner.keep {
             self.wrote(&board);
             batches.count(ended);
-            purses.keep(&board, owners.len());
+            purses.keep(&board);
             recall.keep(flows, &mut board);
         } else {
             self.rollback().await?;

@@ -5,7 +5,7 @@
 //! processes share, an operator's SQL, nothing slips between. Where beliefs fail they rest for so
 //! many groups, twice as many each time: processes that share their accounts soon read always.
 
-use super::board::{Board, Purse};
+use super::board::{Board, Held, Purse};
 use super::needs::Needs;
 use crate::rules::Balance;
 use kernel::ids::{AssetId, UserId};
@@ -76,13 +76,13 @@ impl Purses {
     }
 
     /// Keeps what a write left.
-    pub(crate) fn keep(&self, board: &Board, believed: usize) {
+    pub(crate) fn keep(&self, board: &Board) {
         let mut state = self.state();
-        if believed > 0 {
+        if board.believes() {
             state.next /= 2;
         }
         for (owner, purse) in &board.purses {
-            if let Purse::Open(_, now) = purse
+            if let Purse::Open(Held { now, .. }) = purse
                 && now.changed
             {
                 state.put(*owner, Balance { stored: true, changed: false, ..*now });
@@ -117,13 +117,14 @@ mod tests {
     fn board(user: u64, available: u128) -> Board {
         let was = Balance::empty(AccountStatus::Active);
         let now = Balance { available: Amount(available), changed: true, ..was };
-        Board { purses: [(owner(user), Purse::Open(was, now))].into(), ..Board::default() }
+        let held = Held { now, ..Held::read(was) };
+        Board { purses: [(owner(user), Purse::Open(held))].into(), ..Board::default() }
     }
 
     #[test]
     fn what_was_written_is_believed_and_not_read() {
         let purses = Purses::default();
-        purses.keep(&board(1, 5), 0);
+        purses.keep(&board(1, 5));
         let mut asked = needs(1);
         let known = purses.take(&mut asked);
         assert_eq!(
@@ -142,7 +143,7 @@ mod tests {
         for _ in 0..4 {
             purses.doubt(&[owner(1)]);
             assert!(!purses.state().young.contains_key(&owner(1)));
-            purses.keep(&board(1, 5), 0);
+            purses.keep(&board(1, 5));
             let believes = |_: &u32| !purses.take(&mut needs(1)).is_empty();
             rests.push((0_u32..).find(believes));
         }
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn no_more_is_remembered_than_twice_the_most() {
         let purses = Purses::default();
-        (0..300_000).for_each(|user| purses.keep(&board(user, 5), 0));
+        (0..300_000).for_each(|user| purses.keep(&board(user, 5)));
         let state = purses.state();
         assert!(state.young.len() <= MOST && state.old.len() <= MOST);
         assert!(state.young.contains_key(&owner(299_999)));

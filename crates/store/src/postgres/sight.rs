@@ -69,7 +69,7 @@ impl Sight for Board {
 
     fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Stop> {
         match read(&self.purses, &key)? {
-            Purse::Open(_, balance) => Ok(Some(balance)),
+            Purse::Open(held) => Ok(Some(held.now)),
             Purse::Nobody => Ok(None),
             Purse::Locked => Err(Stop::Locked),
         }

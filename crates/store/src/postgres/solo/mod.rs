@@ -143,11 +143,11 @@ impl Hand {
                     Ok(End::Keep(said)) => {
                         let flows = &writers.flows;
                         let (all, ended) =
-                            Statements::of(alone.lane, flows, &mut alone.board, (worker, &[]));
+                            Statements::of(alone.lane, flows, &mut alone.board, worker);
                         let ran = alone.lane.run(all, true).await;
                         ran.map(|()| {
                             alone.lane.wrote(&alone.board);
-                            writers.purses.keep(&alone.board, 0);
+                            writers.purses.keep(&alone.board);
                             writers.batches.count(ended);
                             (said, true)
                         })
