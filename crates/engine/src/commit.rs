@@ -5,10 +5,13 @@ use crate::late::Late;
 use crate::limits;
 use crate::order::{Opening, Order};
 use crate::plan::{Leads, Planned, Reach};
+use crate::tasks::Background;
 use crate::wire::Begun;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::code::Code;
 use kernel::ids::Id;
+use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
 use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
@@ -91,20 +94,45 @@ impl Engine {
                 kept.push(Kept { record, leads, error, why, again });
             }
             let ticket = self.wire.begin(Begun::Write);
-            let wrote = self.parts.journal.write(units).await;
+            let begun = self.parts.journal.begin(units).await;
+            let mut over = Vec::with_capacity(kept.len());
+            for (kept, writing) in kept.into_iter().zip(begun) {
+                match writing {
+                    Writing::Over(wrote) => over.push((kept, wrote)),
+                    Writing::Waits(wrote) => self.wait_for_write(kept, wrote),
+                }
+            }
             drop(ticket);
-            let mut rest = Rest::default();
-            for (kept, wrote) in kept.into_iter().zip(wrote) {
-                self.settle(kept, wrote, &mut rest);
-            }
-            self.too_late(std::mem::take(&mut rest.late)).await;
-            self.reread(&mut rest).await;
-            jobs = rest.again;
-            jobs.extend(self.advance(rest.moved));
-            if rest.full {
-                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-            }
+            jobs = self.written_over(over).await;
         }
+    }
+
+    /// One that waits for somebody else's row, beside its neighbours, which go on.
+    fn wait_for_write(self: &Arc<Self>, kept: Kept, wrote: Fut<'static, Wrote>) {
+        let (engine, ticket) = (self.clone(), self.wire.begin(Begun::Write));
+        let waits = async move {
+            let wrote = wrote.await;
+            drop(ticket);
+            let jobs = engine.written_over(vec![(kept, wrote)]).await;
+            engine.commit(jobs).await;
+        };
+        self.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+    }
+
+    /// What became of units: those that moved are carried on. Gives back what is to be written next.
+    async fn written_over(self: &Arc<Self>, over: Vec<(Kept, Wrote)>) -> Vec<Job> {
+        let mut rest = Rest::default();
+        for (kept, wrote) in over {
+            self.settle(kept, wrote, &mut rest);
+        }
+        self.too_late(std::mem::take(&mut rest.late)).await;
+        self.reread(&mut rest).await;
+        let mut jobs = rest.again;
+        jobs.extend(self.advance(rest.moved));
+        if rest.full {
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+        jobs
     }
 
     /// What became of one unit.

@@ -15,7 +15,10 @@ use kernel::record::{Account, Facts, Head, Record, System, Terms};
 use kernel::unit::{Hold, Put};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, error::TrySendError};
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
+
+/// How many batches are opened at once.
+pub(crate) const HANDS: usize = 2;
 
 impl Engine {
     /// Opens a transfer and waits for its end: at most `open_timeout_ms` until it is durable, then
@@ -217,14 +220,21 @@ impl Engine {
         planned
     }
 
-    /// Takes batches out of the ring and opens them.
-    pub(crate) async fn run_intake(self: Arc<Self>, mut orders: Receiver<(Record, Order)>) {
+    /// Takes batches out of the ring and opens them, beside the other hands.
+    pub(crate) async fn run_intake(self: Arc<Self>, orders: Arc<Mutex<Receiver<(Record, Order)>>>) {
         let cap = self.parts.settings.batch_max;
         let mut batch = Vec::with_capacity(cap);
         let facts = Facts::new();
-        while orders.recv_many(&mut batch, cap).await > 0 {
+        loop {
+            let left = {
+                let mut orders = orders.lock().await;
+                if orders.recv_many(&mut batch, cap).await == 0 {
+                    return;
+                }
+                orders.len()
+            };
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
-            self.parts.meter.see(Seen::Queue { station: "intake", items: orders.len() });
+            self.parts.meter.see(Seen::Queue { station: "intake", items: left });
             let open = |(record, order): (Record, Order)| {
                 if !self.parts.settings.workers {
                     return self.parked(record, order);

@@ -237,7 +237,7 @@ pub struct Engine {
     held: Held,
     /// Those of them that stand while others of their station go on.
     aside: Mutex<BTreeMap<Id, Record>>,
-    wire: Wire,
+    wire: Arc<Wire>,
     lease: Lease,
     overtaken: Overtaken,
     /// The last id that was minted.
@@ -299,7 +299,7 @@ impl Engine {
             waiting: Waiting::default(),
             held: Held::default(),
             aside: Mutex::default(),
-            wire: Wire::default(),
+            wire: Arc::default(),
             lease,
             overtaken: Overtaken::default(),
             last: Mutex::default(),
@@ -349,7 +349,11 @@ impl Engine {
         }
         spawn.spawn(Background::Watch.task(), Box::pin(self.clone().run_watch()));
         spawn.spawn(Background::Waker.task(), Box::pin(self.clone().run_waker()));
-        spawn.spawn(Background::Intake.task(), Box::pin(self.clone().run_intake(orders)));
+        let orders = Arc::new(tokio::sync::Mutex::new(orders));
+        for _ in 0..intake::HANDS {
+            let hand = self.clone().run_intake(orders.clone());
+            spawn.spawn(Background::Intake.task(), Box::pin(hand));
+        }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.parts.settings.workers {

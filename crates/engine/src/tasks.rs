@@ -17,6 +17,8 @@ pub enum Background {
     Adopter,
     /// Writes one case or flag, again until it is durable.
     Case,
+    /// Waits for one write that somebody else holds up.
+    Write,
     /// Seals the audit. Without it changes would go unseen.
     Sealer,
     /// Holds what is open against the thresholds. Without it nobody is asked.
@@ -43,6 +45,7 @@ impl Background {
             Self::Checker => ("checker", Fate::EndsProcess),
             Self::Adopter => ("adopter", Fate::EndsWhenDone),
             Self::Case => ("case", Fate::EndsWhenDone),
+            Self::Write => ("write", Fate::EndsWhenDone),
             Self::Sealer => ("sealer", Fate::EndsProcess),
             Self::Watch => ("watch", Fate::EndsProcess),
             Self::Pulse => ("pulse", Fate::EndsProcess),

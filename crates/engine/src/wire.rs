@@ -35,12 +35,12 @@ pub(crate) struct Wire {
 
 /// Says that something goes on, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Ticket<'a> {
-    wire: &'a Wire,
+pub(crate) struct Ticket {
+    wire: Arc<Wire>,
     number: u64,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for Ticket {
     fn drop(&mut self) {
         self.wire.inner().begun.remove(&self.number);
         self.wire.ended.notify_waiters();
@@ -53,12 +53,12 @@ impl Wire {
     }
 
     /// Something begins.
-    pub(crate) fn begin(&self, begun: Begun) -> Ticket<'_> {
+    pub(crate) fn begin(self: &Arc<Self>, begun: Begun) -> Ticket {
         let mut inner = self.inner();
         let number = inner.next;
         inner.next = inner.next.wrapping_add(1);
         inner.begun.insert(number, begun);
-        Ticket { wire: self, number }
+        Ticket { wire: self.clone(), number }
     }
 
     /// The next ticket's number: everything below it has begun.

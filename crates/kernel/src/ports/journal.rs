@@ -99,12 +99,25 @@ pub struct Count {
     pub oldest: Millis,
 }
 
+/// What became of a unit, or where that is told.
+#[expect(missing_debug_implementations, reason = "a future has none")]
+pub enum Writing {
+    /// This.
+    Over(Wrote),
+    /// It waits for a row that somebody else holds.
+    Waits(Fut<'static, Wrote>),
+}
+
 /// The journal. A unit is all or nothing; a group of units is only a speed-up.
 pub trait Journal: Send + Sync {
     /// The journal's time: `max(clock, last written)`.
     fn now(&self) -> Millis;
     /// Independent units; one answer each, in order. An answer is given when it is durable.
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
+    /// The same, without waiting for those among them that wait for somebody else.
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
+        Box::pin(async move { self.write(units).await.into_iter().map(Writing::Over).collect() })
+    }
     /// Transfers by id, in no order; unknown ids are left out.
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>>;
     /// The transfer that a client's key is bound to.

@@ -3,6 +3,7 @@
 
 use super::board::{Board, Flags, Held, Moves, Numbers, Purse, Seat};
 use super::fault::Fault;
+use super::keys;
 use super::lane::Lane;
 use super::needs::Needs;
 use super::text::{self, count, int, small, uint};
@@ -92,9 +93,6 @@ const MOVES: &str = "SELECT l.day, l.user_id, l.asset_id, l.transfers, l.amount:
 const LEGS: &str = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger \
     FROM operations WHERE req_id = ANY($1)";
 
-const KEYS: &str = "SELECT n.place FROM unnest($1::text[], $2::text[], $3::text[]) \
-    WITH ORDINALITY AS n(flow, scope, cid, place) JOIN keys k USING (flow, scope, cid)";
-
 fn locking(sql: &str, wait: Wait) -> String {
     match wait {
         Wait::Skip => format!("{sql} SKIP LOCKED"),
@@ -103,7 +101,7 @@ fn locking(sql: &str, wait: Wait) -> String {
 }
 
 /// A question of the first round trip.
-type Ask = (String, Vec<Box<dyn ToSql + Sync + Send>>);
+pub(crate) type Ask = (String, Vec<Box<dyn ToSql + Sync + Send>>);
 
 impl Lane {
     /// Begins a transaction and reads what the items need; everything that it names is ours until
@@ -121,7 +119,7 @@ impl Lane {
         asks.extend(seats(&needs.seats, wait));
         asks.extend(moves(&needs.days, wait));
         asks.extend(legs(&needs.legs));
-        asks.extend(keys(flows, needs));
+        asks.extend(keys::asked(flows, needs));
         let mut answers = self.all(asks, turn).await?.into_iter();
         let mut board = Board { numbers: self.numbers(), ..Board::default() };
         for id in &needs.fresh {
@@ -146,7 +144,7 @@ impl Lane {
             }
         }
         if !needs.keys.is_empty() {
-            read_keys(&mut board, needs, answers.next().unwrap_or_default())?;
+            keys::read(&mut board, needs, answers.next().unwrap_or_default())?;
         }
         self.missing(&mut board, needs).await?;
         Ok(board)
@@ -317,19 +315,6 @@ fn moves(days: &BTreeSet<Spend>, wait: Wait) -> Option<Ask> {
     Some((locking(MOVES, wait), vec![Box::new(day), Box::new(user), Box::new(asset)]))
 }
 
-fn keys(flows: &Flows, needs: &Needs) -> Option<Ask> {
-    if needs.keys.is_empty() {
-        return None;
-    }
-    let (mut flow, mut scope, mut key) = (Vec::new(), Vec::new(), Vec::new());
-    for (of, within, name) in &needs.keys {
-        flow.push(flows.table(*of).flow);
-        scope.push(within.to_string());
-        key.push(name.to_string());
-    }
-    Some((KEYS.to_owned(), vec![Box::new(flow), Box::new(scope), Box::new(key)]))
-}
-
 fn read_purses(board: &mut Board, rows: Vec<Row>) -> Result<(), Fault> {
     for row in rows {
         let key = (UserId(uint(row.try_get(0)?)), AssetId(count(row.try_get(1)?)));
@@ -374,16 +359,6 @@ fn read_moves(board: &mut Board, rows: Vec<Row>) -> Result<(), Fault> {
         let amount = text::read_amount(row.try_get(4)?)?;
         let stored = Spent { transfers: uint(row.try_get(3)?), amount };
         board.moves.insert(spend(&row)?, Moves::Open(stored, stored, true));
-    }
-    Ok(())
-}
-
-fn read_keys(board: &mut Board, needs: &Needs, rows: Vec<Row>) -> Result<(), Fault> {
-    let asked: Vec<_> = needs.keys.iter().collect();
-    for row in rows {
-        let place: i64 = row.try_get(0)?;
-        let place = usize::try_from(place.saturating_sub(1)).unwrap_or(usize::MAX);
-        board.bound.extend(asked.get(place).map(|bound| (*bound).clone()));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::ask::Desk;
 use super::funding::Funding;
 use super::migrate::{self, State};
 use super::origin::Past;
-use super::queue::Queue;
+use super::queue::{Queue, over};
 use super::work::{Solo, Try};
 use super::{OpenError, Options, safe};
 use kernel::answer::Cause;
@@ -13,7 +13,7 @@ use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerI
 use kernel::people::{About, Acted, Approval, Day, OpenCase, Spent, Stand};
 use kernel::ports::Fut;
 use kernel::ports::audit::{Audit, Trail};
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing, Writing};
 use kernel::ports::ledger::Identity;
 use kernel::ports::office::{CaseFile, CaseRow, Delivery, Office, Search, Stat, Tells};
 use kernel::record::Record;
@@ -82,6 +82,10 @@ impl Journal for Postgres {
     }
 
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async { over(self.queue.units(units).await).await })
+    }
+
+    fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
         Box::pin(self.queue.units(units))
     }
 

@@ -18,6 +18,7 @@ mod flush;
 mod funding;
 mod group;
 mod journal;
+mod keys;
 mod lane;
 mod migrate;
 mod needs;

@@ -8,12 +8,14 @@ use super::recall::Recall;
 use super::session::beside;
 use super::text;
 use super::waiting::Waiting;
-use super::work::{Item, Reply, Solo, Told, common, replies};
+use super::work::{Item, Reply, Solo, Teller, Told, closed, common, replies};
 use super::writer::{Hand, Writers};
 use super::{OpenError, Options};
+use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::Millis;
 use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
 use kernel::unit::{Op, Unit, Wrote};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +91,7 @@ impl Queue {
 
     /// Writes units; one answer each, in order. One with something rare in it comes after those
     /// before it in this call, and before those behind it.
-    pub(crate) async fn units(&self, units: Vec<Unit>) -> Vec<Wrote> {
+    pub(crate) async fn units(&self, units: Vec<Unit>) -> Vec<Writing> {
         let mut wrote = Vec::with_capacity(units.len());
         let mut together = Vec::with_capacity(units.len());
         for unit in units {
@@ -97,27 +99,32 @@ impl Queue {
                 together.push(unit);
                 continue;
             }
-            wrote.extend(self.together(std::mem::take(&mut together)).await);
+            let before = self.together(std::mem::take(&mut together)).await;
+            wrote.extend(over(before).await.into_iter().map(Writing::Over));
             let (reply, answers) = replies(1);
             let boxed = std::iter::once(Box::new(unit));
             for (unit, reply) in boxed.zip(reply) {
                 self.solo(Solo::Unit(unit, reply));
             }
-            wrote.extend(answered(answers, 1).await);
+            let answer = told(answers, 1).await.pop().flatten();
+            wrote.push(Writing::Over(answer.unwrap_or_else(closed)));
         }
         wrote.extend(self.together(together).await);
         wrote
     }
 
-    async fn together(&self, units: Vec<Unit>) -> Vec<Wrote> {
+    async fn together(&self, units: Vec<Unit>) -> Vec<Writing> {
         let asked = units.len();
         if asked == 0 {
             return Vec::new();
         }
         let (replies, answers) = replies(asked);
-        let item = |(unit, reply): (Unit, Reply<Wrote>)| Item::Unit(Box::new(unit), reply);
+        let item = |(unit, reply): (Unit, Reply<Writing>)| {
+            Item::Unit(Box::new(unit), Teller::Together(reply))
+        };
         self.common.0.add(units.into_iter().zip(replies).map(item));
-        answered(answers, asked).await
+        let closed = || Writing::Over(closed());
+        told(answers, asked).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
     }
 
     /// Legs at Funding, each by itself.
@@ -152,9 +159,13 @@ impl Queue {
     }
 }
 
-async fn answered(answers: oneshot::Receiver<Vec<Option<Wrote>>>, units: usize) -> Vec<Wrote> {
-    let closed = || Wrote::Unknown(Cause::of("STORE_CLOSED"));
-    told(answers, units).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
+/// What became of each, those too that wait for somebody else.
+pub(crate) async fn over(units: Vec<Writing>) -> Vec<Wrote> {
+    let end = async |writing| match writing {
+        Writing::Over(wrote) => wrote,
+        Writing::Waits(wrote) => wrote.await,
+    };
+    join_all(units.into_iter().map(end)).await
 }
 
 /// One answer for each item, whatever became of those who should have given it.

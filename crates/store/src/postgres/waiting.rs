@@ -1,11 +1,16 @@
 //! What waits to be written, by account: no two groups of this process name the same account, and
 //! what somebody else holds waits for its turn on a connection of its own.
+//!
+//! A key in somebody's open transaction shows only where a row is inserted beside it, and there a
+//! whole group waits. So whoever asks for such a key stands in the key's own line until it is free:
+//! asked for again and again, it holds up neither a group nor the rest of its account.
 
 use super::work::Item;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::record;
 use kernel::unit::{Guard, Op};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -16,6 +21,9 @@ pub(crate) enum Account {
     Purse(UserId, AssetId),
     /// A transfer.
     Transfer(Id),
+    /// A client's key that is in somebody else's open transaction, by its hash: two of the same
+    /// number only share a line.
+    Key(u64),
 }
 
 /// The most items of one turn: as many numbers as one block has (`transfer_blocks`).
@@ -41,6 +49,8 @@ struct State {
     locked: BTreeMap<Account, Vec<Item>>,
     /// Those of them that a connection waits for: what comes meanwhile gathers.
     busy: BTreeSet<Account>,
+    /// Keys that somebody else holds, by their hashes.
+    keys: BTreeSet<u64>,
     /// The last of them that was given out: turns go round.
     last: Option<Account>,
     /// Groups so far.
@@ -71,11 +81,15 @@ impl Waiting {
     pub(crate) fn add(&self, items: impl IntoIterator<Item = Item>) {
         let mut state = self.state();
         for item in items {
-            let account = account(&item);
+            let account = state.line(&item);
             state.sort(account, item);
         }
+        let patient = !state.locked.is_empty();
         drop(state);
         self.ready.notify_one();
+        if patient {
+            self.locked.notify_waiters();
+        }
     }
 
     /// Items that met a row in somebody else's hands.
@@ -85,8 +99,18 @@ impl Waiting {
         }
         let mut state = self.state();
         for item in items {
-            state.locked.entry(account(&item)).or_default().push(item);
+            state.gather(account(&item), item);
         }
+        drop(state);
+        self.locked.notify_waiters();
+    }
+
+    /// An item that waited, alone, for what somebody else inserts.
+    pub(crate) fn stuck(&self, item: Item) {
+        let mut state = self.state();
+        state.keys.extend(key(&item));
+        let account = state.line(&item);
+        state.gather(account, item);
         drop(state);
         self.locked.notify_waiters();
     }
@@ -100,7 +124,11 @@ impl Waiting {
                 let group = state.group();
                 if !group.items.is_empty() {
                     let rest = !state.ready.is_empty();
+                    let patient = !state.locked.is_empty();
                     drop(state);
+                    if patient {
+                        self.locked.notify_waiters();
+                    }
                     if rest {
                         self.ready.notify_one();
                     }
@@ -120,7 +148,7 @@ impl Waiting {
         for account in accounts.into_iter().rev() {
             let Some(held) = state.held.remove(&account) else { continue };
             if state.patient(&account) {
-                state.locked.entry(account).or_default().extend(held.later);
+                held.later.into_iter().for_each(|item| state.gather(account, item));
             } else {
                 // they are older than what is there
                 held.later
@@ -152,9 +180,14 @@ impl Waiting {
         }
     }
 
-    /// The account's turn is over.
-    pub(crate) fn over(&self, account: Account) {
-        self.state().busy.remove(&account);
+    /// The account's turn is over; `free`: nobody else holds it any more.
+    pub(crate) fn over(&self, account: Account, free: bool) {
+        let mut state = self.state();
+        state.busy.remove(&account);
+        if let (Account::Key(key), true) = (account, free) {
+            state.keys.remove(&key);
+        }
+        drop(state);
         self.locked.notify_waiters();
     }
 
@@ -169,14 +202,30 @@ impl Waiting {
 }
 
 impl State {
+    /// Where an item stands.
+    fn line(&self, item: &Item) -> Account {
+        if self.keys.is_empty() {
+            return account(item);
+        }
+        let held = key(item).filter(|key| self.keys.contains(key));
+        held.map_or_else(|| account(item), Account::Key)
+    }
+
     /// Others hold it, and its items wait for them.
     fn patient(&self, account: &Account) -> bool {
-        self.busy.contains(account) || self.locked.contains_key(account)
+        matches!(account, Account::Key(_))
+            || self.busy.contains(account)
+            || self.locked.contains_key(account)
+    }
+
+    /// It waits for its account's turn, and the others of its call do not.
+    fn gather(&mut self, account: Account, item: Item) {
+        self.locked.entry(account).or_default().push(item.waits());
     }
 
     fn sort(&mut self, account: Account, item: Item) {
         if self.patient(&account) {
-            self.locked.entry(account).or_default().push(item);
+            self.gather(account, item);
         } else if let Some(held) = self.held.get_mut(&account) {
             held.later.push(item);
         } else {
@@ -191,8 +240,9 @@ impl State {
         while items.len() < MOST
             && let Some((account, item)) = self.ready.pop_front()
         {
+            let account = if self.keys.is_empty() { account } else { self.line(&item) };
             if self.patient(&account) {
-                self.locked.entry(account).or_default().push(item);
+                self.gather(account, item);
                 continue;
             }
             let held = self.held.entry(account).or_insert_with(|| {
@@ -224,6 +274,11 @@ impl State {
     }
 }
 
+/// The hash of the client's key that an item binds.
+fn key(item: &Item) -> Option<u64> {
+    item.key().map(|key| BuildHasherDefault::<DefaultHasher>::default().hash_one(key))
+}
+
 /// A balance comes first: it is what many transfers share. This is only where an item waits: whether
 /// what else it names is held is found out when it is written.
 fn account(item: &Item) -> Account {
@@ -242,4 +297,54 @@ fn account(item: &Item) -> Account {
         if let Guard::Fresh(id) | Guard::Transfer { id, .. } = guard { Some(*id) } else { None }
     });
     Account::Transfer(op.map(|op| op.key.id).or(named).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::{Teller, replies};
+    use super::*;
+    use kernel::ids::FlowId;
+    use kernel::unit::Unit;
+
+    fn items<const N: usize>(keys: [&str; N]) -> Vec<Item> {
+        let (replies, _nobody) = replies(N);
+        let unit = |key: &str| {
+            let (scope, key) = ("test|1".into(), key.into());
+            Unit::guarded(vec![Guard::Unbound { flow: FlowId(0), scope, key }], Vec::new())
+        };
+        keys.map(unit)
+            .into_iter()
+            .map(Box::new)
+            .zip(replies)
+            .map(|(unit, reply)| Item::Unit(unit, Teller::Together(reply)))
+            .collect()
+    }
+
+    /// How many items a lane would get.
+    fn group(waiting: &Waiting) -> usize {
+        let Group { items, accounts } = waiting.state().group();
+        waiting.written(accounts);
+        items.len()
+    }
+
+    /// Turns red where a key that somebody holds comes before a lane each time that it is asked for
+    /// (run: `over` that forgets it always), and where it never does again.
+    #[test]
+    fn a_key_that_somebody_holds_waits_in_its_own_line_until_it_is_free() {
+        let waiting = Waiting::default();
+        items(["held"]).into_iter().for_each(|item| waiting.stuck(item));
+        for _ in 0..3 {
+            waiting.add(items(["held", "free", "held"]));
+            assert_eq!(group(&waiting), 1);
+            let (line, _) = waiting.state().turn().expect("its turn");
+            assert!(matches!(line, Account::Key(_)) && waiting.state().turn().is_none());
+            waiting.over(line, false);
+        }
+        waiting.add(items(["held"]));
+        let (line, held) = waiting.state().turn().expect("its turn");
+        assert_eq!(held.len(), 1);
+        waiting.over(line, true);
+        waiting.add(items(["held", "free"]));
+        assert_eq!(group(&waiting), 2);
+    }
 }

@@ -2,10 +2,12 @@
 //! of its call.
 
 use super::fault::Fault;
+use super::needs::Bound;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
 use kernel::ids::{Id, Millis};
 use kernel::people::Count;
+use kernel::ports::journal::Writing;
 use kernel::ports::ledger::{External, Moved, StatusChange, Stored};
 use kernel::ports::office::Tells;
 use kernel::record::Record;
@@ -60,15 +62,63 @@ pub(crate) fn replies<T>(items: usize) -> (Vec<Reply<T>>, oneshot::Receiver<Vec<
     ((0..items).map(|n| Reply { call: call.clone(), n }).collect(), answers)
 }
 
+/// Where what became of a unit is told.
+pub(crate) enum Teller {
+    /// In its place among the others of its call.
+    Together(Reply<Writing>),
+    /// By itself: the others of its call did not wait for it.
+    Apart(oneshot::Sender<Wrote>),
+}
+
+impl Teller {
+    pub(crate) fn give(self, wrote: Wrote) {
+        match self {
+            Self::Together(reply) => reply.give(Writing::Over(wrote)),
+            // whoever asked went away
+            Self::Apart(told) => drop(told.send(wrote)),
+        }
+    }
+
+    /// It waits for somebody else, which the others of its call do not.
+    fn waits(self) -> Self {
+        let Self::Together(reply) = self else { return self };
+        let (told, wrote) = oneshot::channel();
+        reply.give(Writing::Waits(Box::pin(async { wrote.await.unwrap_or_else(|_| closed()) })));
+        Self::Apart(told)
+    }
+}
+
+/// Nobody is left to write it: nobody knows.
+pub(crate) const fn closed() -> Wrote {
+    Wrote::Unknown(Cause::of("STORE_CLOSED"))
+}
+
 /// What many of are decided together.
 pub(crate) enum Item {
     /// A unit of nothing but transfers, their operations, receipts and counts.
-    Unit(Box<Unit>, Reply<Wrote>),
+    Unit(Box<Unit>, Teller),
     /// A leg at Funding by itself.
     Leg(Op, Reply<Answer>),
 }
 
 impl Item {
+    /// The client's key that it binds.
+    pub(crate) fn key(&self) -> Option<Bound> {
+        let Self::Unit(unit, _) = self else { return None };
+        unit.guards.iter().find_map(|guard| match guard {
+            Guard::Unbound { flow, scope, key } => Some((*flow, scope.clone(), key.clone())),
+            _ => None,
+        })
+    }
+
+    /// It waits for somebody else.
+    pub(crate) fn waits(self) -> Self {
+        match self {
+            Self::Unit(unit, teller) => Self::Unit(unit, teller.waits()),
+            Self::Leg(..) => self,
+        }
+    }
+
     /// Nobody knows; or there was no room, and nothing is written.
     pub(crate) fn unknown(self, fault: &Fault) {
         match self {

@@ -7,16 +7,17 @@ use super::fault::Fault;
 use super::fetch::Wait;
 use super::group::{Manner, Said};
 use super::lane::{Lane, Shared};
+use super::needs::Bound;
 use super::purses::Purses;
 use super::recall::Recall;
-use super::waiting::Waiting;
+use super::waiting::{Account, Waiting};
 use super::work::{Item, Solo};
 use kernel::answer::Answer;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::table::Flows;
 use kernel::unit::{Key, Op, Put, Unit, Wrote};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -69,8 +70,15 @@ impl Hand {
     pub(crate) async fn wait(mut self) {
         let waiting = self.writers.waiting.clone();
         while let Some((account, items)) = waiting.turn().await {
-            self.write(items, Wait::Lock).await;
-            waiting.over(account);
+            let free = match account {
+                Account::Key(_) => self.let_go(&items).await,
+                Account::Purse(..) | Account::Transfer(_) => Ok(()),
+            };
+            match &free {
+                Ok(()) => self.write(items, Wait::Lock).await,
+                Err(fault) => items.into_iter().for_each(|item| item.unknown(fault)),
+            }
+            waiting.over(account, free.is_ok());
         }
     }
 
@@ -170,6 +178,21 @@ impl Hand {
         again
     }
 
+    /// Waits until nobody else is about to bind the keys of these items. It holds nothing meanwhile:
+    /// the rest of an account goes on.
+    async fn let_go(&mut self, items: &[Item]) -> Result<(), Fault> {
+        let keys: BTreeSet<Bound> = items.iter().filter_map(Item::key).collect();
+        let writers = self.writers.clone();
+        let waited = match self.lane().await {
+            Ok(lane) => lane.let_go(&writers.flows, &keys).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(Fault::Cut(_)) = &waited {
+            self.cut();
+        }
+        waited
+    }
+
     /// A group that broke, in parts until the culprit is alone.
     async fn apart(
         &mut self,
@@ -195,7 +218,7 @@ impl Hand {
         }
         for item in items {
             match fault {
-                Fault::Locked => self.writers.waiting.locked(vec![item]),
+                Fault::Locked => self.writers.waiting.stuck(item),
                 Fault::Refused(why) => self.refused(item, manner.clone(), why).await,
                 Fault::Believed
                 | Fault::Damaged(_)

@@ -8,6 +8,7 @@ use crate::house::{FUNDING, SPOT};
 use engine::Alerts;
 use std::collections::BTreeSet;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Somebody's own session, with a transaction open in it.
@@ -74,24 +75,31 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
     worker.kill().await;
 }
 
-/// Turns red where a client's key in somebody else's open transaction holds the neighbours of the one
-/// who asks for it.
+/// Turns red where a client's key in somebody else's open transaction, asked for again and again,
+/// holds the neighbours of the one who asks for it, or the rest of its account.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_somebody_holds_delays_nobody_else() {
     let site = Site::open(quick(true)).await;
     let worker = site.worker().await;
     let key = "INSERT INTO keys VALUES ('internal', 'test|1', 'held', 0)";
     let holder = Holder::takes(&site, key).await;
-    let (held, ()) = tokio::join!(worker.create(FUNDING, 1, "held", 7), async {
+    let over = AtomicBool::new(false);
+    let asks = async {
+        while !over.load(Ordering::Relaxed) {
+            let held = worker.create(FUNDING, 1, "held", 7).await;
+            assert!(held.is_err(), "somebody holds its key");
+        }
+    };
+    let others = async {
         for n in 0..20 {
             worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
+            worker.moves(FUNDING, 1, &format!("own-{n}"), 3).await;
         }
-    });
-    holder.lets_go(&site);
-    let id = match held {
-        Ok(accepted) => accepted.record.id,
-        Err(_) => worker.keyed(FUNDING, 1, "held", 7).await,
+        over.store(true, Ordering::Relaxed);
     };
+    tokio::join!(asks, others);
+    holder.lets_go(&site);
+    let id = worker.keyed(FUNDING, 1, "held", 7).await;
     worker.reaches(id, "COMMITTED").await;
     site.adds_up(&worker).await;
     worker.kill().await;
