@@ -5,6 +5,7 @@
 
 mod bare;
 mod http;
+mod lasting;
 mod load;
 mod ours;
 mod peers;
@@ -47,12 +48,16 @@ struct Args {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "naive,bare,ours,bare-http,ours-http,bare-batch,ours-batch"
+        default_value = "naive,bare,ours,ours-spot,ours-two,bare-http,ours-http,bare-batch,ours-batch"
     )]
     rows: Vec<What>,
     /// Connections of the naive saga; the best of them counts.
     #[arg(long, value_delimiter = ',', default_value = "8,16,64")]
     pools: Vec<usize>,
+    /// Then so many minutes more of ours at the highest level, a row for each, while the server
+    /// vacuums.
+    #[arg(long, default_value_t = 0)]
+    minutes: u64,
     /// Says after each row which statements cost most, and what the store's writers did.
     #[arg(long)]
     profile: bool,
@@ -93,7 +98,7 @@ async fn measure(args: &Args) -> Outcome {
     let sync = probe::fdatasync(folder.path()).map_err(|why| why.to_string())?;
     println!("fdatasync of 8 KiB here: {} µs (median of 300)", sync.as_micros());
     let site = Site::start(&args.dir, args.profile)?;
-    let mut lines = Vec::new();
+    let (mut lines, mut last) = (Vec::new(), None);
     for what in &args.rows {
         let subject = Subject::open(*what, &site, args, folder.path()).await?;
         if lines.is_empty() {
@@ -109,7 +114,16 @@ async fn measure(args: &Args) -> Outcome {
                 }
             }
         }
+        if *what == What::Ours
+            && let Some(level) = args.levels.iter().max()
+        {
+            let load = (Spread::Users(args.users), *level);
+            last = lasting::lasts((*what, &subject), &site, load, args.minutes).await?;
+        }
     }
     report::verdict(&lines);
+    if let Some(last) = last {
+        report::lasted(&lines, &last, args.minutes);
+    }
     Ok(())
 }

@@ -5,17 +5,18 @@ use crate::Outcome;
 use crate::load::{AMOUNT, FUNDED};
 use engine::{Engine, Parts, Settings};
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId, WorkerId};
-use kernel::money::Amount;
+use kernel::money::{Amount, Asset};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Binding, Party, System, Terms};
 use ledgers::disk::Folder;
-use ledgers::spot::Spot;
+use ledgers::{remote, spot};
 use rustls::{ClientConfig, RootCertStore};
 use server::ports::{Fatal, SystemClock, SystemRng, Tasks};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,6 +24,18 @@ use store::postgres::{Database, Options, Postgres, Time};
 
 /// Connections that write.
 const WRITERS: usize = 2;
+
+/// What callers of a Spot that is served by itself show.
+pub(crate) const TOKEN: &str = "the benchmark's";
+
+/// Where the Spot core is.
+#[derive(Debug)]
+pub(crate) enum Spot {
+    /// In this process, with its log in this folder.
+    Inside(PathBuf),
+    /// Served there.
+    Served(SocketAddr),
+}
 
 /// What the store's writers did.
 #[derive(Debug, Default)]
@@ -72,8 +85,8 @@ pub(crate) async fn prepare(site: &testbed::Database, users: u64) -> Outcome {
 }
 
 impl Ours {
-    /// Opens a database that was prepared, beside an empty folder.
-    pub(crate) async fn open(url: &str, folder: &Path) -> Outcome<Self> {
+    /// Opens a database that was prepared, and an empty Spot.
+    pub(crate) async fn open(url: &str, spot: Spot) -> Outcome<Self> {
         let database = database(url)?;
         let fatal: Fatal = Arc::new(|what| panic!("{what}"));
         let commits = Arc::new(Commits::default());
@@ -92,16 +105,16 @@ impl Ours {
             fatal: fatal.clone(),
         };
         let store = Postgres::open(options).await.map_err(|why| why.to_string())?;
-        let disk = Folder::open(folder.join("spot")).map_err(|why| why.to_string())?;
-        let assets = kernel::money::Asset::fresh().into_iter().map(|asset| asset.id).collect();
-        let spot = Spot::open(Arc::new(disk), &*rng, assets, 0, fatal.clone()).await;
-        let (spot, _) = spot.map_err(|why| why.to_string())?;
+        let (spot, cores) = match &spot {
+            Spot::Inside(folder) => (core(folder, fatal.clone()).await?, vec![LedgerId::SPOT]),
+            Spot::Served(address) => (served(*address)?, Vec::new()),
+        };
         let ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding(), spot];
         let settings =
             Settings { sync_timeout_ms: 60_000, open_timeout_ms: 60_000, ..Settings::default() };
         let tasks = Tasks::new(fatal.clone());
         let parts = Parts {
-            cores: vec![LedgerId::SPOT],
+            cores,
             retire: fatal,
             flows,
             journal: store.clone(),
@@ -135,6 +148,33 @@ impl Ours {
     pub(crate) fn halted(&self) -> Option<Arc<str>> {
         self.engine.halted()
     }
+}
+
+/// The Spot core of a folder.
+pub(crate) async fn core(folder: &Path, fatal: Fatal) -> Outcome<Arc<dyn Ledger>> {
+    let disk = Folder::open(folder.to_owned()).map_err(|why| why.to_string())?;
+    let rng = SystemRng::default();
+    let core = spot::Spot::open(Arc::new(disk), &rng, symbols().assets(), 0, fatal).await;
+    Ok(core.map_err(|why| why.to_string())?.0)
+}
+
+/// As the settings have it by default.
+fn served(address: SocketAddr) -> Outcome<Arc<dyn Ledger>> {
+    let settings = remote::Settings {
+        url: format!("http://{address}"),
+        token: remote::Token(TOKEN.to_owned()),
+        timeout_ms: 2_000,
+        connect_timeout_ms: 1_000,
+        max_in_flight: 32,
+        batch: 1_000,
+    };
+    let remote = remote::Remote::new(LedgerId::SPOT, &settings, symbols());
+    Ok(Arc::new(remote.map_err(|why| why.to_string())?))
+}
+
+/// The fresh assets.
+pub(crate) fn symbols() -> remote::Symbols {
+    remote::Symbols::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
 }
 
 /// What as many deposits from outside leave behind, in three statements.

@@ -3,7 +3,7 @@
 use crate::bare::{self, Bare};
 use crate::http::{Child, Host};
 use crate::load::{AMOUNT, FUNDED, Spread, drive};
-use crate::ours::{self, Ours};
+use crate::ours::{self, Ours, Spot};
 use crate::probe::Run;
 use crate::report::What;
 use crate::site::{Counters, Site};
@@ -26,7 +26,11 @@ pub(crate) struct Subject {
 enum Who {
     Naive(Wal),
     Bare(Wal),
-    Ours(Ours),
+    /// Workers in this process, and the Spot that they share where it is not inside.
+    Ours(
+        Vec<Ours>,
+        #[expect(dead_code, reason = "it serves for as long as this lives")] Option<Child>,
+    ),
     /// Behind a door; in batches.
     Http(Child, Host, bool),
 }
@@ -65,14 +69,26 @@ impl Subject {
                     "INSERT INTO balances SELECT n, {FUNDED}, 0, 0, 0 FROM generate_series(1, {users}) n"
                 ))?;
             }
-            Some(Host::Ours) => ours::prepare(&database, users).await?,
+            Some(Host::Ours | Host::Spot) => ours::prepare(&database, users).await?,
         }
         database.sql("VACUUM ANALYZE")?;
         let child = |host| Child::start(host, database.url(), &own);
         let who = match what {
             What::Naive => Who::Naive(Wal::open(&file)?),
             What::Bare => Who::Bare(Wal::open(&file)?),
-            What::Ours => Who::Ours(Ours::open(database.url(), &own).await?),
+            What::Ours => {
+                let inside = Spot::Inside(own.join("spot"));
+                Who::Ours(vec![Ours::open(database.url(), inside).await?], None)
+            }
+            What::OursSpot | What::OursTwo => {
+                let served = child(Host::Spot)?;
+                let mut workers = Vec::new();
+                for _ in 0..if what == What::OursTwo { 2 } else { 1 } {
+                    let spot = Spot::Served(served.address());
+                    workers.push(Ours::open(database.url(), spot).await?);
+                }
+                Who::Ours(workers, Some(served))
+            }
             What::BareHttp => Who::Http(child(Host::Bare)?, Host::Bare, false),
             What::OursHttp => Who::Http(child(Host::Ours)?, Host::Ours, false),
             What::BareBatch => Who::Http(child(Host::Bare)?, Host::Bare, true),
@@ -89,7 +105,9 @@ impl Subject {
     pub(crate) fn says(&self) -> String {
         match &self.who {
             Who::Naive(_) | Who::Bare(_) | Who::Http(..) => String::new(),
-            Who::Ours(ours) => ours.commits.says(),
+            Who::Ours(workers, _) => {
+                workers.iter().map(|ours| ours.commits.says()).collect::<Vec<_>>().join("; ")
+            }
         }
     }
 
@@ -103,7 +121,7 @@ impl Subject {
     ) -> Outcome<Run> {
         let pools = match &self.who {
             Who::Naive(_) => self.pools.as_slice(),
-            Who::Bare(_) | Who::Ours(_) | Who::Http(..) => &[0],
+            Who::Bare(_) | Who::Ours(..) | Who::Http(..) => &[0],
         };
         let mut best: Option<Run> = None;
         for pool in pools {
@@ -141,11 +159,12 @@ impl Subject {
                 };
                 self.timed(site, row, call).await?
             }
-            Who::Ours(ours) => {
-                let ours = ours.clone();
-                let call = move |n| {
-                    let ours = ours.clone();
-                    async move { ours.transfer(n, spread.user(n)).await }
+            Who::Ours(workers, _) => {
+                let (workers, many) = (workers.clone(), workers.len());
+                let call = move |n: u64| {
+                    let turn = usize::try_from(n).unwrap_or(0).checked_rem(many).unwrap_or(0);
+                    let ours = workers.get(turn).cloned();
+                    async move { ours.ok_or("no worker")?.transfer(n, spread.user(n)).await }
                 };
                 let timed = self.timed(site, row, call.clone()).await?;
                 // sessions that live on report what they synced with a write that comes a second later
@@ -184,7 +203,7 @@ impl Subject {
     /// The process that does the work.
     fn process(&self) -> String {
         match &self.who {
-            Who::Naive(_) | Who::Bare(_) | Who::Ours(_) => "self".to_owned(),
+            Who::Naive(_) | Who::Bare(_) | Who::Ours(..) => "self".to_owned(),
             Who::Http(child, ..) => child.pid().to_string(),
         }
     }
@@ -192,7 +211,7 @@ impl Subject {
     /// No money came or went, and nothing is left half done.
     fn conserved(&self) -> Outcome {
         let halted = match &self.who {
-            Who::Ours(ours) => ours.halted(),
+            Who::Ours(workers, _) => workers.iter().find_map(Ours::halted),
             Who::Naive(_) | Who::Bare(_) | Who::Http(..) => None,
         };
         if let Some(why) = halted {
@@ -201,7 +220,7 @@ impl Subject {
         let sql = match &self.who {
             Who::Naive(_) => naive_books(),
             Who::Bare(_) | Who::Http(_, Host::Bare, _) => bare_books(),
-            Who::Ours(_) | Who::Http(_, Host::Ours, _) => OUR_BOOKS.to_owned(),
+            Who::Ours(..) | Who::Http(_, Host::Ours | Host::Spot, _) => OUR_BOOKS.to_owned(),
         };
         match self.database.sql(&sql)?.as_str() {
             "t" => Ok(()),

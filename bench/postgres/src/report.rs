@@ -15,6 +15,10 @@ pub(crate) enum What {
     Bare,
     /// Portage in this process.
     Ours,
+    /// The same, with Spot served by a process of its own.
+    OursSpot,
+    /// Two such workers before one Spot.
+    OursTwo,
     /// The bare statements behind HTTP, a post for each transfer.
     BareHttp,
     /// Portage behind HTTP, a post for each transfer.
@@ -31,6 +35,8 @@ impl What {
             Self::Naive => "naive",
             Self::Bare => "bare",
             Self::Ours => "ours",
+            Self::OursSpot => "ours-spot",
+            Self::OursTwo => "ours-two",
             Self::BareHttp => "bare-http",
             Self::OursHttp => "ours-http",
             Self::BareBatch => "bare-batch",
@@ -43,7 +49,9 @@ impl What {
         match self {
             Self::Naive => None,
             Self::Bare | Self::BareHttp | Self::BareBatch => Some(Host::Bare),
-            Self::Ours | Self::OursHttp | Self::OursBatch => Some(Host::Ours),
+            Self::Ours | Self::OursSpot | Self::OursTwo | Self::OursHttp | Self::OursBatch => {
+                Some(Host::Ours)
+            }
         }
     }
 }
@@ -149,6 +157,21 @@ pub(crate) fn verdict(lines: &[Line]) {
     let busy = lines.iter().filter(|line| line.run.others() > 0.3).count();
     if busy > 0 {
         println!("{busy} of {} rows shared the machine with others: repeat it alone", lines.len());
+    }
+}
+
+/// What was aimed at after a load that lasted.
+const LASTED: f64 = 15.0;
+
+/// Prints how fast the last minute of it was, beside the naive saga's few seconds.
+pub(crate) fn lasted(lines: &[Line], last: &Line, minutes: u64) {
+    let naive = |line: &&Line| {
+        line.what == What::Naive && line.spread == last.spread && line.level == last.level
+    };
+    if let Some(naive) = lines.iter().find(naive) {
+        let ratio = last.run.rate() / naive.run.rate();
+        let what = format!("the last of {minutes} minutes of {}", last.what.name());
+        said(&what, ratio, &format!("{LASTED} x naive"), ratio >= LASTED);
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::Outcome;
 use crate::bare::Bare;
 use crate::load::AMOUNT;
-use crate::ours::Ours;
+use crate::ours::{self, Ours, Spot};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Json, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -22,7 +22,7 @@ use server::http::pace::Pace;
 use server::http::{self, App};
 use server::layers::Flags;
 use server::metrics::Metrics;
-use server::ports::{SystemClock, Tasks};
+use server::ports::{Fatal, SystemClock, Tasks};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ const IN_FLIGHT: usize = 1_024;
 pub(crate) enum Host {
     Ours,
     Bare,
+    /// The Spot core of a folder, as `portage spot serve` serves it.
+    Spot,
 }
 
 impl Host {
@@ -47,6 +49,7 @@ impl Host {
         match self {
             Self::Ours => "ours",
             Self::Bare => "bare",
+            Self::Spot => "spot",
         }
     }
 }
@@ -58,6 +61,7 @@ pub(crate) async fn serve(host: Host, url: &str, folder: &Path) -> Outcome {
     let (router, tasks) = match host {
         Host::Ours => ours(url, folder).await?,
         Host::Bare => bare(url, folder).await?,
+        Host::Spot => spot(folder).await?,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
@@ -79,7 +83,7 @@ fn config() -> Outcome<Config> {
 }
 
 async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
-    let ours = Ours::open(url, folder).await?;
+    let ours = Ours::open(url, Spot::Inside(folder.join("spot"))).await?;
     let (store, clock) = (ours.store.clone(), ours.clock.clone());
     // nobody asks for seals or backups here
     let sealer =
@@ -103,6 +107,13 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         engine: ours.engine.clone(),
     };
     Ok((http::router(Arc::new(app)), ours.tasks.clone()))
+}
+
+async fn spot(folder: &Path) -> Outcome<(Router, Tasks)> {
+    let fatal: Fatal = Arc::new(|what| panic!("{what}"));
+    let core = ours::core(&folder.join("spot"), fatal.clone()).await?;
+    let desk = server::spot::Desk::new(core, ours::symbols(), ours::TOKEN);
+    Ok((server::spot::router(Arc::new(desk)), Tasks::new(fatal)))
 }
 
 /// What the peer's routes reach.

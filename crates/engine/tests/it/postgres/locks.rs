@@ -76,7 +76,7 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
 }
 
 /// Turns red where a client's key in somebody else's open transaction, asked for again and again,
-/// holds the neighbours of the one who asks for it, or the rest of its account.
+/// holds the neighbours of those who ask for it, or the rest of their account (`batches-wait`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_somebody_holds_delays_nobody_else() {
     let site = Site::open(quick(true)).await;
@@ -84,7 +84,7 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
     let key = "INSERT INTO keys VALUES ('internal', 'test|1', 'held', 0)";
     let holder = Holder::takes(&site, key).await;
     let over = AtomicBool::new(false);
-    let asks = async {
+    let asks = async || {
         while !over.load(Ordering::Relaxed) {
             let held = worker.create(FUNDING, 1, "held", 7).await;
             assert!(held.is_err(), "somebody holds its key");
@@ -97,7 +97,7 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
         }
         over.store(true, Ordering::Relaxed);
     };
-    tokio::join!(asks, others);
+    tokio::join!(asks(), asks(), asks(), asks(), others);
     holder.lets_go(&site);
     let id = worker.keyed(FUNDING, 1, "held", 7).await;
     worker.reaches(id, "COMMITTED").await;
