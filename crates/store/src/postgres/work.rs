@@ -105,9 +105,9 @@ impl Item {
     /// The client's key that it binds.
     pub(crate) fn key(&self) -> Option<Bound> {
         let Self::Unit(unit, _) = self else { return None };
-        unit.guards.iter().find_map(|guard| match guard {
-            Guard::Unbound { flow, scope, key } => Some((*flow, scope.clone(), key.clone())),
-            _ => None,
+        unit.guards.iter().find_map(|guard| {
+            let Guard::Unbound { flow, scope, key } = guard else { return None };
+            Some((*flow, scope.clone(), key.clone()))
         })
     }
 
