@@ -53,11 +53,9 @@ impl Engine {
 
     /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
     pub(crate) fn know(&self, standing: &Standing) {
-        if *self.assets() != *standing.assets {
+        self.assets.read(standing.assets_version, &standing.assets, || {
             self.parts.ledgers.iter().for_each(|ledger| ledger.know(&standing.assets));
-            let assets = standing.assets.as_slice().into();
-            *self.assets.lock().unwrap_or_else(PoisonError::into_inner) = assets;
-        }
+        });
         let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         accepted.clone_from(&standing.accepted);
     }

@@ -3,6 +3,7 @@
 //! It is pure plans (`plan.rs`) driven by a few background tasks ([`tasks`]); the world is reached
 //! through the kernel's ports alone, so that the simulation runs this very code.
 
+mod assets;
 pub mod audit;
 mod cases;
 mod commit;
@@ -36,6 +37,7 @@ mod waiting;
 mod watch;
 mod wire;
 
+use assets::Assets;
 use cases::Episodes;
 use gate::Gate;
 use held::Held;
@@ -59,7 +61,7 @@ use pulse::Pulses;
 use station::{Place, Station};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tasks::Background;
 use tokio::sync::mpsc;
 use waiting::{Ear, Waiting};
@@ -255,7 +257,7 @@ pub struct Engine {
     finding: Mutex<BTreeSet<LedgerId>>,
     /// Keys of people whose deeds are being done.
     turns: deeds::Turns,
-    assets: Mutex<Arc<[Asset]>>,
+    assets: Assets,
     report: Mutex<Option<Arc<conservation::Report>>>,
     checker: tokio::sync::Mutex<conservation::Checker>,
 }
@@ -311,7 +313,7 @@ impl Engine {
             pulses: Pulses::default(),
             finding: Mutex::default(),
             turns: deeds::Turns::default(),
-            assets: Mutex::new(Arc::default()),
+            assets: Assets::default(),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::default(),
             parts,
@@ -372,7 +374,7 @@ impl Engine {
 
     /// Every asset.
     pub fn assets(&self) -> Arc<[Asset]> {
-        self.assets.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.assets.all()
     }
 
     /// The asset of that symbol.

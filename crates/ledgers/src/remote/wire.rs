@@ -254,12 +254,53 @@ fn unhex(text: &str) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, hex, key, known, sum};
-    use kernel::ids::Id;
+    use super::{Asked, Head, Symbols, Who, amount, hex, key, known, sum};
+    use kernel::ids::{AssetId, Id, UserId};
     use kernel::life::Leg;
     use kernel::money::Amount;
     use kernel::ports::ledger::{Identity, Incarnation, Known};
-    use kernel::unit::Key;
+    use kernel::record::Account;
+    use kernel::unit::{Key, Op};
+
+    #[test]
+    fn what_is_asked_for_is_what_is_read() {
+        let symbols = Symbols::of([(AssetId(3), "USDT".to_owned())]);
+        let op = Op {
+            key: Key { id: Id::new(1_700_000_000_000, 5), leg: Leg::Withdraw },
+            account: Account::User(UserId(7)),
+            other: None,
+            asset: AssetId(3),
+            amount: Amount(250),
+        };
+        let asked = Asked::of(&op, &symbols).expect("words");
+        assert_eq!(asked.op(&symbols), Ok(op.clone()));
+        let spoilt = |asset: &str, amount: &str| {
+            let asked = Asked { asset: asset.into(), amount: amount.into(), ..asked.clone() };
+            asked.op(&symbols)
+        };
+        assert_eq!(spoilt("BTC", "250"), Err(Some(op.key)));
+        assert_eq!(spoilt("USDT", "2.5"), Err(Some(op.key)));
+        assert_eq!(Asked { leg: "SETTLE".into(), ..asked.clone() }.op(&symbols), Err(None));
+        // the wire has no words for these
+        for other in [
+            Op { account: Account::User(UserId(0)), ..op.clone() },
+            Op { amount: Amount::ZERO, ..op.clone() },
+            Op { other: Some(Account::User(UserId(8))), ..op.clone() },
+            Op { asset: AssetId(9), ..op.clone() },
+            Op { key: Key { leg: Leg::Settle, ..op.key }, ..op.clone() },
+        ] {
+            assert_eq!(Asked::of(&other, &symbols), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_meant_is_who_is_read() {
+        let is = Known { identity: Identity(7), incarnation: Incarnation(8), highest: 3 };
+        assert_eq!(Head::of(is).known(), Some(is));
+        let Who { ledger, incarnation, highest } = Who::of(is);
+        assert_eq!((ledger, incarnation, highest), (hex(7), hex(8), 3));
+        assert_eq!(Head { ledger: String::new(), ..Head::of(is) }.known(), None);
+    }
 
     #[test]
     fn amounts_have_one_spelling() {

@@ -351,6 +351,26 @@ fn balances_are_read_or_not() {
 }
 
 #[test]
+fn the_most_that_is_read_of_balances() {
+    let user = Whose::User(UserId(7));
+    let long = |most: usize| {
+        let body = format!("[]{}", " ".repeat(most - 2));
+        books::holdings(user, &symbols(), reply(200, &body))
+    };
+    assert_eq!(long(MANY), Ok(vec![]));
+    assert_eq!(long(MANY + 1), Err(Cause::of("BODY_TOO_LARGE")));
+}
+
+#[test]
+fn a_horizon_is_taken_when_the_ledger_says_so() {
+    let said = |status| books::horizon(KNOWN, reply(status, &format!("{{{}}}", who(9))));
+    assert!(matches!(said(200), Heard::Said(_, ())));
+    for status in [400, 404, 500] {
+        assert!(matches!(said(status), Heard::Nothing(_)), "{status}");
+    }
+}
+
+#[test]
 fn a_status_is_set_when_the_ledger_says_which() {
     let said = |status, rest: &str| {
         let body = format!("{{{}{rest}}}", who(9));

@@ -136,16 +136,21 @@ pub(super) fn cra_001(setup: Setup) {
     }
 }
 
-/// One opening is held up and another waits behind it: there is no room for a third.
+/// So many openings are under way at once.
+const HANDS: usize = 2;
+
+/// Each hand's opening is held up and another waits behind them: there is no room for one more.
 fn crowd(scene: &mut Scene) {
-    let (first, second) = (scene.ask(), scene.ask());
-    let rig = &scene.rig;
-    let before = rig.control().opened().len();
-    rig.control().hold_opening();
-    rig.nudge(&first);
-    let held = rig.until(|| rig.control().opened().len() > before);
-    assert!(held, "an opening is held up");
-    rig.nudge(&second);
+    for _ in 0..HANDS {
+        let (ask, rig) = (scene.ask(), &scene.rig);
+        let before = rig.control().opened().len();
+        rig.control().hold_opening();
+        rig.nudge(&ask);
+        let held = rig.until(|| rig.control().opened().len() > before);
+        assert!(held, "an opening is held up");
+    }
+    let behind = scene.ask();
+    scene.rig.nudge(&behind);
 }
 
 /// During SOURCE_PENDING, before the call.
