@@ -287,7 +287,7 @@ mod tests {
             Op { amount: Amount::ZERO, ..op.clone() },
             Op { other: Some(Account::User(UserId(8))), ..op.clone() },
             Op { asset: AssetId(9), ..op.clone() },
-            Op { key: Key { leg: Leg::Settle, ..op.key }, ..op.clone() },
+            Op { key: Key { leg: Leg::Settle, ..op.key }, ..op },
         ] {
             assert_eq!(Asked::of(&other, &symbols), None, "{other:?}");
         }
