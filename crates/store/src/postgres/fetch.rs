@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::keys;
 use super::lane::Lane;
 use super::needs::Needs;
+use super::statement::{Params, borrowed};
 use super::text::{self, count, int, small, uint};
 use crate::rules::{Balance, Spend, Standing};
 use futures_util::future::join_all;
@@ -18,7 +19,6 @@ use kernel::table::Flows;
 use kernel::unit::{Key, Op, Operation};
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Everybody who writes holds this advisory lock, shared; whoever changes flags or systems holds it
@@ -101,7 +101,7 @@ fn locking(sql: &str, wait: Wait) -> String {
 }
 
 /// A question of the first round trip.
-pub(crate) type Ask = (String, Vec<Box<dyn ToSql + Sync + Send>>);
+pub(crate) type Ask = (String, Params);
 
 impl Lane {
     /// Begins a transaction and reads what the items need; everything that it names is ours until
@@ -159,9 +159,7 @@ impl Lane {
         let begin = turn.begin();
         let begun = self.client.batch_execute(&begin);
         let asked = join_all(ready.iter().map(|(statement, params)| async move {
-            let params: Vec<&(dyn ToSql + Sync)> =
-                params.iter().map(|param| -> &(dyn ToSql + Sync) { &**param }).collect();
-            self.client.query(statement, &params).await
+            self.client.query(statement, &borrowed(params)).await
         }));
         // the first is sent first, and nothing waits for its answer
         let (begun, asked) = futures_util::future::join(begun, asked).await;

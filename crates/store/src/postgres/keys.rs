@@ -6,11 +6,10 @@ use super::fetch::Ask;
 use super::flush::column;
 use super::lane::Lane;
 use super::needs::{Bound, Needs};
-use super::statement::{Params, params};
+use super::statement::{Params, borrowed, params};
 use kernel::table::Flows;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 const BOUND: &str = "SELECT n.place FROM unnest($1::text[], $2::text[], $3::text[]) \
     WITH ORDINALITY AS n(flow, scope, cid, place) JOIN keys k USING (flow, scope, cid)";
@@ -44,10 +43,8 @@ impl Lane {
     pub(crate) async fn let_go(&self, flows: &Flows, keys: &BTreeSet<Bound>) -> Result<(), Fault> {
         let tried = self.prepared(TRIED).await?;
         let names = names(flows, keys);
-        let names: Vec<&(dyn ToSql + Sync)> =
-            names.iter().map(|name| -> &(dyn ToSql + Sync) { &**name }).collect();
         self.client.batch_execute("BEGIN").await?;
-        let waited = self.client.execute(&tried, &names).await;
+        let waited = self.client.execute(&tried, &borrowed(&names)).await;
         self.rollback().await?;
         waited?;
         Ok(())

@@ -13,6 +13,11 @@ pub(crate) fn boxed(value: impl ToSql + Sync + Send + 'static) -> Box<dyn ToSql 
     Box::new(value)
 }
 
+/// Parameters as the driver takes them.
+pub(crate) fn borrowed(params: &Params) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|param| -> &(dyn ToSql + Sync) { &**param }).collect()
+}
+
 macro_rules! params {
     ($($value:expr),* $(,)?) => { vec![$($crate::postgres::statement::boxed($value)),*] };
 }
@@ -85,8 +90,7 @@ impl Lane {
     pub(crate) async fn run(&self, all: Statements, commit: bool) -> Result<(), Fault> {
         let (sql, params) = all.together();
         let statement = self.prepared(&sql).await?;
-        let params: Vec<&(dyn ToSql + Sync)> =
-            params.iter().map(|param| -> &(dyn ToSql + Sync) { &**param }).collect();
+        let params = borrowed(&params);
         let sent = self.client.execute(&statement, &params);
         let end = async { if commit { self.client.batch_execute("COMMIT").await } else { Ok(()) } };
         // polled in this order, so COMMIT goes out last

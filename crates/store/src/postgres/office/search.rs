@@ -7,6 +7,7 @@ use super::super::ask::rows;
 use super::super::fault::Fault;
 use super::super::read::{OPEN, ended, records};
 use super::super::rows::COLUMNS;
+use super::super::statement::{Params, borrowed};
 use super::super::text::{int, small};
 use deadpool_postgres::Client;
 use kernel::ports::office::Search;
@@ -21,7 +22,7 @@ const BESIDE: i64 = 60_000;
 #[derive(Default)]
 struct Asked {
     clauses: Vec<String>,
-    values: Vec<Box<dyn ToSql + Sync + Send>>,
+    values: Params,
 }
 
 impl Asked {
@@ -49,9 +50,7 @@ pub(super) async fn transfers(
         asked.clauses.join(" AND "),
         super::at_most(search.limit),
     );
-    let values: Vec<&(dyn ToSql + Sync)> =
-        asked.values.iter().map(|value| -> &(dyn ToSql + Sync) { &**value }).collect();
-    records(flows, &rows(db, &sql, &values).await?)
+    records(flows, &rows(db, &sql, &borrowed(&asked.values)).await?)
 }
 
 /// What the index of services leaves out, as its own condition says it.
