@@ -42,7 +42,7 @@ pub(crate) struct Waiting {
 #[derive(Default)]
 struct State {
     /// In the order in which they came.
-    ready: VecDeque<(Account, Item)>,
+    ready: VecDeque<Item>,
     /// Accounts in the hands of a lane's group.
     held: HashMap<Account, Held>,
     /// Accounts whose rows somebody else holds.
@@ -81,8 +81,7 @@ impl Waiting {
     pub(crate) fn add(&self, items: impl IntoIterator<Item = Item>) {
         let mut state = self.state();
         for item in items {
-            let account = state.line(&item);
-            state.sort(account, item);
+            state.sort(item);
         }
         let patient = !state.locked.is_empty();
         drop(state);
@@ -151,10 +150,7 @@ impl Waiting {
                 held.later.into_iter().for_each(|item| state.gather(account, item));
             } else {
                 // they are older than what is there
-                held.later
-                    .into_iter()
-                    .rev()
-                    .for_each(|item| state.ready.push_front((account, item)));
+                held.later.into_iter().rev().for_each(|item| state.ready.push_front(item));
             }
         }
         drop(state);
@@ -223,13 +219,14 @@ impl State {
         self.locked.entry(account).or_default().push(item.waits());
     }
 
-    fn sort(&mut self, account: Account, item: Item) {
+    fn sort(&mut self, item: Item) {
+        let account = self.line(&item);
         if self.patient(&account) {
             self.gather(account, item);
         } else if let Some(held) = self.held.get_mut(&account) {
             held.later.push(item);
         } else {
-            self.ready.push_back((account, item));
+            self.ready.push_back(item);
         }
     }
 
@@ -238,9 +235,9 @@ impl State {
         let group = self.groups;
         let (mut items, mut accounts) = (Vec::new(), Vec::new());
         while items.len() < MOST
-            && let Some((account, item)) = self.ready.pop_front()
+            && let Some(item) = self.ready.pop_front()
         {
-            let account = if self.keys.is_empty() { account } else { self.line(&item) };
+            let account = self.line(&item);
             if self.patient(&account) {
                 self.gather(account, item);
                 continue;
