@@ -4,10 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey};
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What it does with what comes.
 #[derive(Debug, Clone)]
@@ -71,6 +72,9 @@ struct State {
     hanging: Vec<usize>,
     most: usize,
 }
+
+/// So long a request hangs before it counts: less than whoever posted it waits.
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// A server that listens until it is dropped.
 #[derive(Debug)]
@@ -152,10 +156,6 @@ fn met(mut stream: TcpStream, state: &Mutex<State>) {
         state.posted.push(Posted { head, body, taken });
         if answer.is_none() {
             state.hanging.push(number);
-            let now = state.hanging.len();
-            if now > state.most {
-                state.most = now;
-            }
         }
         (answer, number)
     };
@@ -166,9 +166,17 @@ fn met(mut stream: TcpStream, state: &Mutex<State>) {
             let _sent = stream.write_all(text.as_bytes());
         }
         None => {
+            let state = || state.lock().unwrap_or_else(PoisonError::into_inner);
+            // who gave up just before this one came is seen to have gone by then
+            stream.set_read_timeout(Some(SETTLED)).expect("a timeout");
+            if stream.read(&mut [0]).is_err_and(|fault| fault.kind() == ErrorKind::WouldBlock) {
+                let mut state = state();
+                let now = state.hanging.len();
+                state.most = if now > state.most { now } else { state.most };
+            }
+            stream.set_read_timeout(None).expect("no timeout");
             let _gave_up = stream.read(&mut [0]);
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.hanging.retain(|one| *one != number);
+            state().hanging.retain(|one| *one != number);
         }
     }
 }
