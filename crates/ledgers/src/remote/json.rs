@@ -116,6 +116,15 @@ const MOST_FIELDS: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::Json;
+    use serde::Deserialize;
+    use serde::de::value::{BytesDeserializer, Error};
+
+    /// What a reader of something else than JSON is told.
+    #[test]
+    fn bytes_are_no_value() {
+        let said = Json::deserialize(BytesDeserializer::<Error>::new(b"x")).unwrap_err();
+        assert!(said.to_string().contains("expected a JSON value"), "{said}");
+    }
 
     #[test]
     fn a_value_is_read_exactly() {

@@ -254,13 +254,19 @@ fn unhex(text: &str) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Head, Symbols, Who, amount, hex, key, known, sum};
+    use super::{Asked, Head, OPEN, Symbols, Who, amount, hex, key, known, sum};
     use kernel::ids::{AssetId, Id, UserId};
     use kernel::life::Leg;
     use kernel::money::Amount;
     use kernel::ports::ledger::{Identity, Incarnation, Known};
     use kernel::record::Account;
     use kernel::unit::{Key, Op};
+
+    #[test]
+    fn a_million_open_ids_go_with_a_horizon() {
+        let widest = serde_json::to_string(&[Id::new(1_700_000_000_000, 5).to_string()]).expect("JSON");
+        assert!(widest.len() * 1_000_000 <= OPEN, "{widest}");
+    }
 
     #[test]
     fn what_is_asked_for_is_what_is_read() {
