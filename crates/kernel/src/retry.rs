@@ -14,10 +14,9 @@ pub struct Backoff {
 impl Backoff {
     /// The wait after so many unknown answers: `base · 2^(retries-1)`, at most `cap`, of which the
     /// upper half is random so that those who failed together do not return together.
-    pub const fn wait(self, retries: u32, random: u64) -> Millis {
-        let doublings = if retries > 32 { 31 } else { retries.saturating_sub(1) };
-        let full = self.base.saturating_mul(1 << doublings);
-        let full = if full > self.cap { self.cap } else { full };
+    pub fn wait(self, retries: u32, random: u64) -> Millis {
+        let doublings = retries.clamp(1, 32).saturating_sub(1);
+        let full = self.base.saturating_mul(1 << doublings).min(self.cap);
         let half = full / 2;
         half.saturating_add(random % (full.saturating_sub(half).saturating_add(1)))
     }

@@ -9,3 +9,4 @@ mod pair;
 mod seals;
 mod table;
 mod toy;
+mod words;

@@ -2,7 +2,9 @@
 //! everything, a refund that cannot be refused. Each is broken once; the whole table breaks none.
 
 use kernel::check::{check, faults};
+use kernel::effects;
 use kernel::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use kernel::points::{self, Moment};
 use kernel::record::{Facts, Record};
 use kernel::table::{S, StateRow, Table};
 use kernel::words;
@@ -119,6 +121,22 @@ fn says(t: &Table, what: &str) {
 #[test]
 fn the_pair_holds() {
     assert_eq!(check::<State>(), [""; 0]);
+}
+
+/// Nothing is signed for a call that may be repeated; a withdraw that was given back has no effect.
+#[test]
+fn a_repeatable_call_is_claimed_without_a_signature() {
+    let t = table();
+    let claimed = points::of(&t).into_iter().filter(|point| point.via == Some(Via::Claim));
+    let moments: Vec<_> = claimed.map(|point| point.moment).collect();
+    let each = [Moment::BeforeWrite, Moment::TornWrite, Moment::AfterWrite];
+    assert_eq!(moments, [each, each].concat());
+    let standing = effects::standing(&t);
+    let standing = |name| standing.at(at(&t, name)).iter().map(|act| t.act(*act).name);
+    assert_eq!(standing("taking").collect::<Vec<_>>(), ["take"]);
+    assert_eq!(standing("giving").collect::<Vec<_>>(), ["take", "give"]);
+    assert_eq!(standing("returned").collect::<Vec<_>>(), ["return"]);
+    assert_eq!(standing("refused").collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]

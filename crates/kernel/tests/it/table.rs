@@ -9,7 +9,7 @@ use kernel::money::Amount;
 use kernel::points::{self, Moment};
 use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
 use kernel::table::Table;
-use kernel::{check, mermaid};
+use kernel::{check, effects, mermaid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -183,6 +183,25 @@ fn the_crash_points_of_a_send() {
     assert_eq!(at(State::Found, Some(Via::No)), [TornWrite, AfterWrite]);
     assert_eq!(at(State::Paid, None), []);
     assert_eq!(points.len(), 93);
+}
+
+/// Turns red where a claimed send has no effect yet, or what was taken back still has one.
+#[test]
+fn what_may_stand_when_a_state_is_entered() {
+    let table = Table::of::<State>();
+    let standing = effects::standing(&table);
+    let at = |state: State| -> Vec<&str> {
+        let s = table.named(state.name()).unwrap();
+        standing.at(s).iter().map(|act| table.act(*act).name).collect()
+    };
+    assert_eq!(at(State::Ready), [""; 0]);
+    assert_eq!(at(State::Sending), ["pay"]);
+    assert_eq!(at(State::Paid), ["pay"]);
+    assert_eq!(at(State::Voiding), ["pay", "void"]);
+    assert_eq!(at(State::ToRefund), [""; 0]);
+    assert_eq!(at(State::Refunding), ["refund"]);
+    assert_eq!(at(State::Refunded), ["refund"]);
+    assert_eq!(at(State::MovedOut), ["move out"]);
 }
 
 #[test]

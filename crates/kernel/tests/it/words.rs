@@ -1,0 +1,110 @@
+//! Words and numbers that are stored or shown: each is written down here once more, since a store
+//! that was written with one spelling is read with it for ever.
+
+use crate::table::record;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::ids::{ChainId, Id, LedgerId, UserId};
+use kernel::life::Leg;
+use kernel::people::{About, Stand};
+use kernel::record::{Account, Binding, Party, System, Terms};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+#[test]
+fn legs() {
+    let names = ["WITHDRAW", "DEPOSIT", "SETTLE", "REFUND", "MOVE", "QUARANTINE", "COST"];
+    assert_eq!(Leg::ALL.iter().map(|leg| leg.name()).collect::<Vec<_>>(), names);
+    for leg in Leg::ALL {
+        assert_eq!(Leg::parse(leg.name()), Some(*leg));
+        assert_eq!(leg.refusable(), matches!(leg, Leg::Withdraw | Leg::Deposit), "{leg:?}");
+    }
+    assert_eq!(Leg::parse("withdraw"), None);
+}
+
+#[test]
+fn ledgers_and_chains() {
+    for (code, name) in [(1, "FUNDING"), (2, "SPOT"), (3, "FUTURE"), (4, "MARGIN")] {
+        let ledger = LedgerId(code);
+        assert_eq!((ledger.name(), LedgerId::parse(name)), (name, Some(ledger)));
+        assert_eq!(System::Ledger(ledger).code(), code);
+        assert_eq!(System::coded(code), System::Ledger(ledger));
+    }
+    assert_eq!(LedgerId::parse("LEDGER"), None);
+    for code in [20, 30, 31] {
+        assert_eq!(System::Chain(ChainId(code)).code(), code);
+        assert_eq!(System::coded(code), System::Chain(ChainId(code)));
+    }
+}
+
+#[test]
+fn answers() {
+    let evidence = || Evidence::code(Code::InvalidAmount);
+    assert_eq!(evidence().code, "INVALID_AMOUNT");
+    assert_eq!(Cow::from(Code::InvalidAmount), "INVALID_AMOUNT");
+    let all = [
+        (Answer::Done(Receipt::seq(1)), "done"),
+        (Answer::Rejected(evidence(), Receipt::seq(1)), "rejected"),
+        (Answer::Dead(evidence()), "dead"),
+        (Answer::Unknown(Cause::of("TIMEOUT")), "unknown"),
+    ];
+    for (answer, word) in all {
+        assert_eq!(answer.word(), word);
+    }
+}
+
+#[test]
+fn what_people_decide() {
+    for (stand, name) in
+        [(Stand::Pending, "PENDING"), (Stand::Approved, "APPROVED"), (Stand::Rejected, "REJECTED")]
+    {
+        assert_eq!((stand.name(), Stand::parse(name)), (name, Some(stand)));
+    }
+    assert_eq!(Stand::parse(""), None);
+    let id = Id(7);
+    for (about, text, transfer) in [
+        (About::Service, "service".to_owned(), None),
+        (About::Transfer(id), format!("transfer/{id}"), Some(id)),
+        (About::User(UserId(4001)), "user/4001".to_owned(), None),
+        (About::Ledger(LedgerId::SPOT), "ledger/SPOT".to_owned(), None),
+    ] {
+        assert_eq!(about.to_string(), text);
+        assert_eq!((About::parse(&text), about.transfer()), (Some(about), transfer));
+    }
+    assert_eq!(About::parse("services"), None);
+}
+
+/// A key that comes with another request is a conflict: every word of a request counts.
+#[test]
+fn every_field_is_in_the_fingerprint() {
+    let plain = Terms::clone(&record(1).terms);
+    let changed = |change: &dyn Fn(&mut Terms)| {
+        let mut terms = plain.clone();
+        change(&mut terms);
+        terms.fingerprint()
+    };
+    let words = |pairs: &[(&str, &str)]| {
+        changed(&|terms| {
+            terms.metadata = pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        })
+    };
+    let other = |code| Party { system: System::coded(code), account: Account::User(UserId(1)) };
+    let all = [
+        plain.fingerprint(),
+        changed(&|terms| terms.user = UserId(2)),
+        changed(&|terms| terms.source = other(1)),
+        changed(&|terms| terms.target = other(1)),
+        changed(&|terms| terms.target = other(2)),
+        changed(&|terms| terms.asset.0 += 1),
+        changed(&|terms| terms.amount.0 += 1),
+        changed(&|terms| terms.reference = Some("a".into())),
+        words(&[("a", "b")]),
+        words(&[("ab", "")]),
+        words(&[("", "ab")]),
+        words(&[("a", "b"), ("c", "")]),
+    ];
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    // what the service adds is none of the request's
+    let key = Binding { scope: "s".into(), key: "k".into(), fingerprint: [1; 32] };
+    assert_eq!(changed(&|terms| terms.binding = Some(key.clone())), plain.fingerprint());
+}
