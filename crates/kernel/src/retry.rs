@@ -16,7 +16,7 @@ impl Backoff {
     /// upper half is random so that those who failed together do not return together.
     pub fn wait(self, retries: u32, random: u64) -> Millis {
         let doublings = retries.clamp(1, 32).saturating_sub(1);
-        let full = self.base.saturating_mul(1 << doublings).min(self.cap);
+        let full = self.base.saturating_mul(1 << doublings).clamp(0, self.cap);
         let half = full / 2;
         half.saturating_add(random % (full.saturating_sub(half).saturating_add(1)))
     }

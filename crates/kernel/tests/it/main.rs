@@ -9,4 +9,5 @@ mod pair;
 mod seals;
 mod table;
 mod toy;
+mod units;
 mod words;

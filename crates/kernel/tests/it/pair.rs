@@ -137,6 +137,14 @@ fn a_repeatable_call_is_claimed_without_a_signature() {
     assert_eq!(standing("giving").collect::<Vec<_>>(), ["take", "give"]);
     assert_eq!(standing("returned").collect::<Vec<_>>(), ["return"]);
     assert_eq!(standing("refused").collect::<Vec<_>>(), [""; 0]);
+    // where no doubt leads back, a call that is only claimed has done nothing yet
+    let t = stepping("taking", |t| Step::Call {
+        act: 0,
+        done: at(t, "taken"),
+        rejected: at(t, "refused"),
+        unknown: at(t, "giving back"),
+    });
+    assert!(effects::standing(&t).at(at(&t, "taking")).is_empty());
 }
 
 #[test]

@@ -4,10 +4,13 @@
 use crate::table::record;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
-use kernel::ids::{ChainId, Id, LedgerId, UserId};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
 use kernel::life::Leg;
-use kernel::people::{About, Stand};
+use kernel::people::{About, Scope, Stand};
+use kernel::ports::ledger::AccountStatus;
+use kernel::ports::office::Tells;
 use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::unit::Severity;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -35,6 +38,45 @@ fn ledgers_and_chains() {
         assert_eq!(System::Chain(ChainId(code)).code(), code);
         assert_eq!(System::coded(code), System::Chain(ChainId(code)));
     }
+}
+
+/// `ledgers.md` §1: who is frozen receives and does not pay; who is disabled does neither.
+#[test]
+fn what_bars_an_account() {
+    let (frozen, disabled) = (Some(Code::AccountFrozen), Some(Code::AccountDisabled));
+    for (status, name, withdraw, deposit) in [
+        (AccountStatus::Active, "ACTIVE", None, None),
+        (AccountStatus::Frozen, "FROZEN", frozen, None),
+        (AccountStatus::Disabled, "DISABLED", disabled, disabled),
+    ] {
+        assert_eq!((status.name(), AccountStatus::parse(name)), (name, Some(status)));
+        assert_eq!((status.bars_withdraw(), status.bars_deposit()), (withdraw, deposit), "{name}");
+    }
+    assert_eq!(AccountStatus::parse("active"), None);
+}
+
+#[test]
+fn what_may_be_stopped() {
+    let all = [
+        (Scope::Flow(FlowId(0)), "flow"),
+        (Scope::Ledger(LedgerId::SPOT), "ledger"),
+        (Scope::Chain(ChainId(20)), "chain"),
+        (Scope::Asset(AssetId(1)), "asset"),
+        (Scope::Account(UserId(1), LedgerId::SPOT), "account"),
+        (Scope::Transfer(Id(7)), "transfer"),
+    ];
+    for (scope, kind) in all {
+        assert_eq!(scope.kind(), kind);
+    }
+}
+
+#[test]
+fn cases_and_what_tells_of_them() {
+    assert_eq!(
+        [Severity::Warning, Severity::Critical].map(Severity::name),
+        ["WARNING", "CRITICAL"]
+    );
+    assert_eq!([Tells::Opened, Tells::Closed].map(Tells::name), ["case.opened", "case.closed"]);
 }
 
 #[test]

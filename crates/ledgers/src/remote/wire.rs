@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn a_million_open_ids_go_with_a_horizon() {
-        let widest = serde_json::to_string(&[Id::new(1_700_000_000_000, 5).to_string()]).expect("JSON");
+        let widest =
+            serde_json::to_string(&[Id::new(1_700_000_000_000, 5).to_string()]).expect("JSON");
         assert!(widest.len() * 1_000_000 <= OPEN, "{widest}");
     }
 
