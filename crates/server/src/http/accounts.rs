@@ -33,6 +33,7 @@ pub(super) struct Which {
     #[serde(default)]
     after: u64,
     /// Without `user`: about so many rows of each ledger, at most 1000.
+    #[param(minimum = 10, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 
@@ -141,10 +142,10 @@ fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
 #[serde(deny_unknown_fields)]
 pub struct SetStatus {
     /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
-    #[schema(example = "FROZEN")]
+    #[schema(pattern = "^(ACTIVE|FROZEN|DISABLED)$", example = "FROZEN")]
     pub status: String,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "court order 12")]
+    #[schema(min_length = 1, max_length = 256, example = "court order 12")]
     pub reason: String,
 }
 

@@ -148,6 +148,7 @@ pub(super) struct Which {
     /// Only those below this number: `next` of the page before.
     before: Option<u64>,
     /// At most so many, up to 1000; 100 where it is left out.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 

@@ -29,14 +29,14 @@ pub struct Movement {
     #[schema(example = "USDT")]
     pub asset: String,
     /// A plain positive decimal in the asset's unit.
-    #[schema(example = "1000")]
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
     pub amount: String,
     /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
     #[serde(rename = "ref")]
-    #[schema(example = "bank-2024-12-23-7")]
+    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-7")]
     pub reference: String,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "wire received")]
+    #[schema(min_length = 1, max_length = 256, example = "wire received")]
     pub reason: String,
 }
 

@@ -27,10 +27,12 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Query)]
 pub(in super::super) struct Which {
     /// `PENDING`, `APPROVED` or `REJECTED`; all where nothing is said.
+    #[param(pattern = "^(PENDING|APPROVED|REJECTED)$")]
     status: Option<String>,
     /// The `next` of the page before.
     cursor: Option<String>,
     /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }
 

@@ -35,7 +35,7 @@ pub struct AssetRow {
     #[schema(example = "USDT")]
     pub symbol: String,
     /// Its decimals; they never change.
-    #[schema(example = 6)]
+    #[schema(maximum = 38, example = 6)]
     pub precision: u8,
     /// `ACTIVE`, `SUSPENDED` or `DELISTED`.
     #[schema(example = "ACTIVE")]
@@ -57,10 +57,10 @@ pub struct AssetRow {
 #[serde(deny_unknown_fields)]
 pub struct AddAsset {
     /// 1 to 16 upper-case letters and digits, not in use.
-    #[schema(example = "EURC")]
+    #[schema(pattern = "^[A-Z0-9]{1,16}$", example = "EURC")]
     pub symbol: String,
     /// Its decimals, at most 38. They never change.
-    #[schema(example = 6)]
+    #[schema(maximum = 38, example = 6)]
     pub precision: u8,
     /// Its number; the next one where nothing is said.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub struct AddAsset {
     #[serde(default)]
     pub daily_amount: Option<String>,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "listed on Monday")]
+    #[schema(min_length = 1, max_length = 256, example = "listed on Monday")]
     pub reason: String,
 }
 
@@ -89,7 +89,7 @@ pub struct AddAsset {
 pub struct ChangeAsset {
     /// `ACTIVE`, `SUSPENDED` or `DELISTED`. What was accepted before goes on.
     #[serde(default)]
-    #[schema(example = "SUSPENDED")]
+    #[schema(pattern = "^(ACTIVE|SUSPENDED|DELISTED)$", example = "SUSPENDED")]
     pub status: Option<String>,
     /// Whether users may move it between their accounts.
     #[serde(default)]
@@ -106,7 +106,7 @@ pub struct ChangeAsset {
     #[schema(value_type = Option<String>)]
     pub daily_amount: Option<Option<String>>,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "the issuer stopped redeeming")]
+    #[schema(min_length = 1, max_length = 256, example = "the issuer stopped redeeming")]
     pub reason: String,
 }
 

@@ -23,6 +23,7 @@ pub(in super::super) struct Which {
     /// The `next` of the page before.
     cursor: Option<String>,
     /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }
 

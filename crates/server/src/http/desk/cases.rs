@@ -27,12 +27,14 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Query)]
 pub(in super::super) struct Which {
     /// `open`, `closed` or `all`; `open` where nothing is said.
+    #[param(pattern = "^(open|closed|all)$", default = "open")]
     status: Option<String>,
     /// Only about this: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
     about: Option<String>,
     /// The `next` of the page before.
     cursor: Option<String>,
     /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }
 
@@ -107,7 +109,7 @@ pub struct CaseNote {
 #[serde(deny_unknown_fields)]
 pub struct Assign {
     /// Who looks after it: 1 to 128 characters.
-    #[schema(example = "ops-7")]
+    #[schema(min_length = 1, max_length = 128, example = "ops-7")]
     pub to: String,
     /// Why, for the audit; `assigned` where nothing is said.
     #[serde(default)]
@@ -120,7 +122,11 @@ pub struct Assign {
 #[serde(deny_unknown_fields)]
 pub struct Comment {
     /// 1 to 2000 characters.
-    #[schema(example = "The ledger's operators restart it at 14:00.")]
+    #[schema(
+        min_length = 1,
+        max_length = 2000,
+        example = "The ledger's operators restart it at 14:00."
+    )]
     pub text: String,
 }
 

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct Why {
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "ticket 4711: the ledger is back")]
+    #[schema(min_length = 1, max_length = 256, example = "ticket 4711: the ledger is back")]
     pub reason: String,
 }
 

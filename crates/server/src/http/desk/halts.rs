@@ -19,7 +19,11 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct Resume {
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "the ledger was restored and every break is explained in ticket 4711")]
+    #[schema(
+        min_length = 1,
+        max_length = 256,
+        example = "the ledger was restored and every break is explained in ticket 4711"
+    )]
     pub reason: String,
     /// The breaks of conservation that are accepted, each with its exact amount. Any other one
     /// stops money again.

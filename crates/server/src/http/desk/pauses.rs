@@ -25,13 +25,13 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct NewPause {
     /// `flow`, `ledger`, `chain`, `asset` or `account`.
-    #[schema(example = "ledger")]
+    #[schema(pattern = "^(flow|ledger|chain|asset|account)$", example = "ledger")]
     pub kind: String,
     /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
     #[schema(example = "SPOT")]
     pub name: String,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "maintenance until 14:00")]
+    #[schema(min_length = 1, max_length = 256, example = "maintenance until 14:00")]
     pub reason: String,
 }
 

@@ -29,13 +29,13 @@ const MANY: usize = 100;
 pub struct Resolve {
     /// `done`: the ledger's own stored DONE must bear it out. `rejected`: a fence must, or the
     /// stored refusal. `dead`: only on chains.
-    #[schema(example = "rejected")]
+    #[schema(pattern = "^(done|rejected|dead)$", example = "rejected")]
     pub answer: String,
     /// What bears it out, for the one who approves and for the audit: an object of at most 4 KiB.
     #[schema(example = json!({"ticket": "4711", "seen": "not in the ledger's statement"}))]
     pub evidence: Value,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "the ledger was restored without it")]
+    #[schema(min_length = 1, max_length = 256, example = "the ledger was restored without it")]
     pub reason: String,
 }
 
@@ -44,10 +44,10 @@ pub struct Resolve {
 #[serde(deny_unknown_fields)]
 pub struct SteerTransfers {
     /// Their ids, 1 to 100.
-    #[schema(example = json!(["01JFVQ2X8Z0Y1M3N4P5R6S7T8V"]))]
+    #[schema(min_items = 1, max_items = 100, example = json!(["01JFVQ2X8Z0Y1M3N4P5R6S7T8V"]))]
     pub ids: Vec<String>,
     /// Why, for the audit: 1 to 256 characters.
-    #[schema(example = "the ledger is back")]
+    #[schema(min_length = 1, max_length = 256, example = "the ledger is back")]
     pub reason: String,
 }
 
