@@ -4,6 +4,7 @@ Only requests that are meant to be good are changed, and only in what must name 
 there: a case, an approval, a transfer that stands, a pause, money. It is made through the API, by the
 roles that may.
 """
+import base64
 import json
 import os
 import urllib.error
@@ -13,7 +14,10 @@ import schemathesis
 
 SEEDS = json.loads(os.environ["ATTACK_SEEDS"])
 V1 = "/api/v1"
-MADE = {"count": 0, "open": None}
+MADE = {"count": 0, "open": None, "asset": None}
+# any cursor that is not of a page before is refused
+NOWHERE = ("cursor", "seal", "state", "asset", "from", "to", "subject")
+CODES = ("BAD_REQUEST", "INVALID_AMOUNT", "NOT_FOUND", "SYSTEM_ERROR")
 
 
 def call(role, method, path, body=None):
@@ -41,13 +45,68 @@ def fresh():
 def open_transfers():
     """Transfers to a ledger that is silent: they stand until somebody ends them."""
     if MADE["open"] is None:
-        MADE["open"] = []
-        for _ in range(20):
-            body = {"from": "FUNDING", "to": "FUTURE", "asset": "USDT", "amount": "1", "cid": fresh()}
-            status, made = call("user", "POST", "/internal_transfer", body)
-            if status in (200, 202):
-                MADE["open"].append(made["req_id"])
+        body = {"from": "FUNDING", "to": "FUTURE", "amount": "1"}
+        made = [opened("/internal_transfer", body) for _ in range(20)]
+        MADE["open"] = [id for id in made if id]
     return MADE["open"]
+
+
+def opened(path, body):
+    """The id of a transfer that the user makes; what an earlier request froze is freed first."""
+    for again in (False, True):
+        if again:
+            free()
+        status, made = call("user", "POST", path, {**body, "asset": "USDT", "cid": fresh()})
+        if status in (200, 202):
+            return made["req_id"]
+    return None
+
+
+def free():
+    """The user's accounts and the asset, as they were, and some money."""
+    claims = SEEDS["tokens"]["user"].split(".")[1]
+    user = json.loads(base64.urlsafe_b64decode(claims + "=="))["sub"]
+    active = {"status": "ACTIVE", "reason": "seed"}
+    for pause in call("read", "GET", "/ops/pauses")[1].get("pauses", []):
+        if pause["kind"] != "account":
+            call("act", "DELETE", f"/ops/pauses/{pause['id']}", {"reason": "seed"})
+    for account in ("FUNDING", "SPOT", "FUTURE"):
+        call("act", "POST", f"/ops/accounts/{user}/{account}/status", active)
+    call("act", "PATCH", "/ops/assets/USDT", {**active, "internal_transfer_enabled": True})
+    given = {"user_id": int(user), "asset": "USDT", "amount": "100", "ref": fresh()}
+    call("act", "POST", "/ops/deposits", {**given, "reason": "seed"})
+
+
+def a_transfer():
+    return opened("/internal_transfer", {"from": "FUNDING", "to": "SPOT", "amount": "0.01"})
+
+
+def a_second_transfer():
+    """In the spelling of the other route."""
+    return opened("/transfer", {"from": "funding", "to": "trading", "amount": "0.01"})
+
+
+def a_code():
+    MADE["count"] += 1
+    return CODES[MADE["count"] % len(CODES)]
+
+
+def an_asset():
+    """One of our own, which nobody else needs."""
+    if MADE["asset"] is None:
+        body = {"symbol": f"A{os.getpid()}", "precision": 6, "reason": "seed"}
+        if call("act", "POST", "/ops/assets", body)[0] == 200:
+            MADE["asset"] = body["symbol"]
+    return MADE["asset"]
+
+
+def a_user():
+    """Somebody with money in Funding."""
+    user = 700000 + MADE["count"]
+    free()
+    given = {"user_id": user, "asset": "USDT", "amount": "5", "ref": fresh(), "reason": "seed"}
+    call("act", "POST", "/ops/deposits", given)
+    return user
 
 
 def one_open():
@@ -110,6 +169,13 @@ def held():
     return id
 
 
+# what a path names, where it is not any text
+NAMED = {
+    f"GET {V1}/internal_transfer/{{req_id}}": ("req_id", a_transfer),
+    f"GET {V1}/transfer/{{req_id}}": ("req_id", a_second_transfer),
+    f"PATCH {V1}/ops/assets/{{symbol}}": ("symbol", an_asset),
+    "GET /docs/errors/{code}": ("code", a_code),
+}
 IDS = {
     f"GET {V1}/cases/{{id}}": a_case,
     f"POST {V1}/cases/{{id}}/assign": a_case,
@@ -141,11 +207,7 @@ def money(case, label):
         body.pop("user_id", None)
         (case.headers or {}).pop("Idempotency-Key", None)
     elif label == f"POST {V1}/ops/withdrawals":
-        user = 700000 + MADE["count"]
-        call("act", "PATCH", "/ops/assets/USDT", {"status": "ACTIVE", "reason": "seed"})
-        given = {"user_id": user, "asset": "USDT", "amount": "5", "ref": fresh(), "reason": "seed"}
-        call("act", "POST", "/ops/deposits", given)
-        body.update({"user_id": user, "asset": "USDT", "amount": "1", "ref": fresh()})
+        body.update({"user_id": a_user(), "asset": "USDT", "amount": "1", "ref": fresh()})
     elif label == f"POST {V1}/ops/transfers/{{id}}/resolve":
         body.update({"answer": "rejected"})
     elif label == f"POST {V1}/ops/transfers/{{action}}" and open_transfers():
@@ -154,6 +216,28 @@ def money(case, label):
     elif label == f"POST {V1}/ops/resume":
         call("act", "POST", "/ops/halt", {"reason": "seed"})
         body.update({"accept": []})
+    elif label == f"POST {V1}/internal_transfers":
+        one = {"from": "FUNDING", "to": "SPOT", "asset": "USDT", "amount": "0.01"}
+        body.update({"transfers": [{**one, "cid": fresh()} for _ in range(1 + MADE["count"] % 5)]})
+    elif label == f"POST {V1}/ops/assets":
+        for limit in ("min_transfer_amount", "max_transfer_amount", "daily_amount", "asset_id"):
+            body.pop(limit, None)
+        MADE["count"] += 1
+        body.update({"symbol": f"S{os.getpid()}N{MADE['count']}", "precision": 6})
+    elif label == f"PATCH {V1}/ops/assets/{{symbol}}":
+        if not body.get("status"):
+            body["status"] = "ACTIVE"
+        for limit in ("min_transfer_amount", "max_transfer_amount", "daily_amount"):
+            if body.get(limit) is not None:
+                body[limit] = "1000"
+    elif label == f"POST {V1}/ops/deposits":
+        user = 700000 + MADE["count"]
+        body.update({"user_id": user, "asset": "USDT", "amount": "5", "ref": fresh()})
+    elif label == f"POST {V1}/ops/pauses":
+        MADE["count"] += 1
+        body.update({"kind": "account", "name": f"{950000 + MADE['count']}/SPOT"})
+    elif label == f"POST {V1}/ops/accounts/{{user}}/{{type}}/status":
+        case.path_parameters.update({"user": a_user(), "type": "FUNDING"})
 
 
 def meant_well(case):
@@ -169,11 +253,13 @@ def before_call(context, case, kwargs):
         lift()
     if not meant_well(case):
         return
-    make = IDS.get(label)
+    name, make = NAMED.get(label) or ("id", IDS.get(label))
     made = make() if make else None
     if made is not None and case.path_parameters:
-        case.path_parameters["id"] = made
-        # a key that was used for another one would only be told so
-        for name in [name for name in case.headers or {} if name.lower() == "idempotency-key"]:
-            del case.headers[name]
+        case.path_parameters[name] = made
+    # a key that was used for something else would only be told so
+    for header in [header for header in case.headers or {} if header.lower() == "idempotency-key"]:
+        case.headers[header] = fresh()
+    for parameter in [parameter for parameter in case.query or {} if parameter in NOWHERE]:
+        del case.query[parameter]
     money(case, label)
