@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::keys;
 use super::lane::Lane;
 use super::needs::Needs;
-use super::statement::{Params, borrowed};
+use super::statement::{Params, borrowed, params};
 use super::text::{self, count, int, small, uint};
 use crate::rules::{Balance, Spend, Standing};
 use futures_util::future::join_all;
@@ -103,7 +103,39 @@ fn locking(sql: &str, wait: Wait) -> String {
 /// A question of the first round trip.
 pub(crate) type Ask = (String, Params);
 
+/// Rows as an account names them: locked for a moment, to see that nobody else holds them.
+const PURSE: &str = "SELECT FROM balances_tb WHERE user_id = $1 AND account_type = 'FUNDING' \
+    AND asset_id = $2 FOR NO KEY UPDATE";
+const SEAT: &str = "SELECT FROM transfers WHERE req_id = $1 FOR NO KEY UPDATE";
+
 impl Lane {
+    /// Waits until nobody else holds a balance, as long as the session allows.
+    ///
+    /// # Errors
+    /// [`Fault::Locked`]: somebody still does.
+    pub(crate) async fn purse_let_go(&self, user: UserId, asset: AssetId) -> Result<(), Fault> {
+        self.waited_for(PURSE, &params![int(user.0), small(asset.0)]).await
+    }
+
+    /// Waits until nobody else holds a transfer, as long as the session allows.
+    ///
+    /// # Errors
+    /// [`Fault::Locked`]: somebody still does.
+    pub(crate) async fn seat_let_go(&self, id: Id) -> Result<(), Fault> {
+        self.waited_for(SEAT, &params![text::uuid(id)]).await
+    }
+
+    /// Runs a statement that may wait in a transaction of its own, which holds nothing else and
+    /// changes nothing.
+    pub(crate) async fn waited_for(&self, sql: &str, params: &Params) -> Result<(), Fault> {
+        let tried = self.prepared(sql).await?;
+        self.client.batch_execute("BEGIN").await?;
+        let waited = self.client.execute(&tried, &borrowed(params)).await;
+        self.rollback().await?;
+        waited?;
+        Ok(())
+    }
+
     /// Begins a transaction and reads what the items need; everything that it names is ours until
     /// the transaction ends, or marked as somebody else's.
     pub(crate) async fn fetch(

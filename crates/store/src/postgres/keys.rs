@@ -6,7 +6,7 @@ use super::fetch::Ask;
 use super::flush::column;
 use super::lane::Lane;
 use super::needs::{Bound, Needs};
-use super::statement::{Params, borrowed, params};
+use super::statement::{Params, params};
 use kernel::table::Flows;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
@@ -40,14 +40,12 @@ impl Lane {
     ///
     /// # Errors
     /// [`Fault::Locked`]: somebody still is.
-    pub(crate) async fn let_go(&self, flows: &Flows, keys: &BTreeSet<Bound>) -> Result<(), Fault> {
-        let tried = self.prepared(TRIED).await?;
-        let names = names(flows, keys);
-        self.client.batch_execute("BEGIN").await?;
-        let waited = self.client.execute(&tried, &borrowed(&names)).await;
-        self.rollback().await?;
-        waited?;
-        Ok(())
+    pub(crate) async fn keys_let_go(
+        &self,
+        flows: &Flows,
+        keys: &BTreeSet<Bound>,
+    ) -> Result<(), Fault> {
+        self.waited_for(TRIED, &names(flows, keys)).await
     }
 }
 

@@ -8,7 +8,7 @@ use super::recall::Recall;
 use super::session::beside;
 use super::text;
 use super::waiting::Waiting;
-use super::work::{Item, Reply, Solo, Teller, Told, closed, common, replies};
+use super::work::{Item, Reply, Solo, Teller, Told, Trial, closed, common, replies};
 use super::writer::{Hand, Writers};
 use super::{OpenError, Options};
 use futures_util::future::join_all;
@@ -32,7 +32,10 @@ const PATIENT: usize = 2;
 #[derive(Clone)]
 pub(crate) struct Queue {
     common: Arc<Entrance>,
-    alone: mpsc::UnboundedSender<Solo>,
+    /// What people decide, and whatever else is a transaction of its own.
+    alone: mpsc::UnboundedSender<Trial>,
+    /// Such as meets balances: nobody's halt waits behind a row that somebody holds.
+    bank: mpsc::UnboundedSender<Trial>,
     shared: Arc<Shared>,
 }
 
@@ -68,7 +71,6 @@ impl Queue {
             clock: options.clock.clone(),
             meter: options.meter.clone(),
         });
-        let (alone, solos) = mpsc::unbounded_channel();
         let lock = options.database.lock;
         let brief = if lock < BRIEF { lock } else { BRIEF };
         for _ in 0..options.database.writers {
@@ -77,11 +79,14 @@ impl Queue {
         for _ in 0..PATIENT {
             beside(Hand::open(writers.clone(), lock).await?.wait());
         }
+        let (bank, movements) = mpsc::unbounded_channel();
+        beside(Hand::open(writers.clone(), lock).await?.alone(movements, bank.downgrade()));
+        let (alone, solos) = mpsc::unbounded_channel();
         let mut hand = Hand::open(writers, lock).await?;
         let latest = hand.latest().await?;
         shared.written.fetch_max(latest, Ordering::AcqRel);
-        beside(hand.alone(solos));
-        Ok(Self { common: Arc::new(Entrance(waiting)), alone, shared })
+        beside(hand.alone(solos, alone.downgrade()));
+        Ok(Self { common: Arc::new(Entrance(waiting)), alone, bank, shared })
     }
 
     /// When anything was written last, as far as this process knows.
@@ -154,8 +159,9 @@ impl Queue {
     }
 
     fn solo(&self, solo: Solo) {
+        let line = if solo.meets_balances() { &self.bank } else { &self.alone };
         // a lane that is gone drops it, whose call then hears that nobody knows
-        let _gone = self.alone.send(solo);
+        let _gone = line.send((solo, 1));
     }
 }
 

@@ -160,6 +160,20 @@ pub(crate) enum Solo {
     Telling(Told<()>),
 }
 
+/// Something by itself, and how often it was tried with this time.
+pub(crate) type Trial = (Solo, u32);
+
+impl Solo {
+    /// True where it needs rows of balances, which anybody may hold.
+    pub(crate) const fn meets_balances(&self) -> bool {
+        match self {
+            Self::Status(..) | Self::External(..) => true,
+            Self::Unit(..) | Self::Fence(..) | Self::Seal(..) => false,
+            Self::Delivered(..) | Self::Telling(_) => false,
+        }
+    }
+}
+
 /// True for a unit that may be decided together with others.
 pub(crate) fn common(unit: &Unit) -> bool {
     let guards = unit.guards.iter().all(|guard| match guard {

@@ -7,20 +7,21 @@ use super::fault::Fault;
 use super::fetch::Wait;
 use super::group::{Manner, Said};
 use super::lane::{Lane, Shared};
-use super::needs::Bound;
 use super::purses::Purses;
 use super::recall::Recall;
+use super::session::beside;
+use super::solo;
 use super::waiting::{Account, Waiting};
-use super::work::{Item, Solo};
+use super::work::{Item, Trial};
 use kernel::answer::Answer;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::table::Flows;
 use kernel::unit::{Key, Op, Put, Unit, Wrote};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
 
 /// A group that breaks is taken apart into so many.
 const PARTS: usize = 8;
@@ -70,10 +71,7 @@ impl Hand {
     pub(crate) async fn wait(mut self) {
         let waiting = self.writers.waiting.clone();
         while let Some((account, items)) = waiting.turn().await {
-            let free = match account {
-                Account::Key(_) => self.let_go(&items).await,
-                Account::Purse(..) | Account::Transfer(_) => Ok(()),
-            };
+            let free = self.let_go(account, &items).await;
             match &free {
                 Ok(()) => self.write(items, Wait::Lock).await,
                 Err(fault) => items.into_iter().for_each(|item| item.unknown(fault)),
@@ -82,10 +80,23 @@ impl Hand {
         }
     }
 
-    /// Runs what is a transaction of its own, one after the other.
-    pub(crate) async fn alone(mut self, mut queue: UnboundedReceiver<Solo>) {
-        while let Some(solo) = queue.recv().await {
-            self.solo(solo).await;
+    /// Runs what is a transaction of its own, one after the other. What met a row that somebody
+    /// holds comes again later, behind the others.
+    pub(crate) async fn alone(
+        mut self,
+        mut queue: UnboundedReceiver<Trial>,
+        again: WeakUnboundedSender<Trial>,
+    ) {
+        while let Some((solo, tries)) = queue.recv().await {
+            let Some(solo) = self.solo(solo, tries).await else { continue };
+            let again = again.clone();
+            beside(async move {
+                tokio::time::sleep(solo::pause(tries)).await;
+                // where the lane is gone its caller hears that nobody knows
+                if let Some(again) = again.upgrade() {
+                    drop(again.send((solo, tries + 1)));
+                }
+            });
         }
     }
 
@@ -178,14 +189,16 @@ impl Hand {
         again
     }
 
-    /// Waits until nobody else is about to bind the keys of these items. It holds nothing meanwhile:
-    /// the rest of an account goes on.
-    async fn let_go(&mut self, items: &[Item]) -> Result<(), Fault> {
-        let keys: BTreeSet<Bound> = items.iter().filter_map(Item::key).collect();
+    /// Waits until nobody else holds what the account is about: a row, or the keys of these items. It
+    /// holds nothing meanwhile, so that neither the rest of an account nor a HALT waits behind it.
+    async fn let_go(&mut self, account: Account, items: &[Item]) -> Result<(), Fault> {
         let writers = self.writers.clone();
-        let waited = match self.lane().await {
-            Ok(lane) => lane.let_go(&writers.flows, &keys).await,
-            Err(fault) => Err(fault),
+        let keys = || items.iter().filter_map(Item::key).collect();
+        let waited = match (self.lane().await, account) {
+            (Ok(lane), Account::Key(_)) => lane.keys_let_go(&writers.flows, &keys()).await,
+            (Ok(lane), Account::Purse(user, asset)) => lane.purse_let_go(user, asset).await,
+            (Ok(lane), Account::Transfer(id)) => lane.seat_let_go(id).await,
+            (Err(fault), _) => Err(fault),
         };
         if let Err(Fault::Cut(_)) = &waited {
             self.cut();

@@ -3,9 +3,14 @@
 //! A wrong build that was run: `lock_not_available` read as a refusal. The third test is red each time,
 //! the first one now and then.
 
-use super::site::{Site, full, quick};
+use super::site::{Site, Worker, full, quick};
 use crate::house::{FUNDING, SPOT};
-use engine::Alerts;
+use engine::deeds::{Actor, Deed};
+use engine::{Alerts, Settings};
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::ports::ledger::{Direction, External, Moved, World as _};
 use std::collections::BTreeSet;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +77,60 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
     };
     worker.reaches(poor, "COMMITTED").await;
     site.adds_up(&worker).await;
+    worker.kill().await;
+}
+
+/// A movement of the world for a user.
+async fn given(worker: &Worker, user: u64, reference: &str) -> Result<Moved, Cause> {
+    let movement = External {
+        direction: Direction::In,
+        reference: reference.into(),
+        user: UserId(user),
+        asset: AssetId(3),
+        amount: Amount(10),
+        reason: "a test".into(),
+        caller: "a test".into(),
+    };
+    worker.store.funding().external(movement).await
+}
+
+/// Turns red where whoever waits for a balance that somebody holds (a deposit, a transfer that pays
+/// from it) keeps others waiting with it: other people's deposits, and the emergency brake.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_balance_that_somebody_holds_delays_neither_a_halt_nor_other_deposits() {
+    let mut site = Site::open(Settings { lease_ms: 10_000, ..quick(true) }).await;
+    site.lock = Duration::from_secs(60);
+    let worker = site.worker().await;
+    for user in [1, 2] {
+        worker.moves(FUNDING, user, "first", 1_000).await;
+    }
+    let holder =
+        Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+    worker.create(SPOT, 1, "paid", 7).await.expect("it is opened");
+    let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    site.until(waits, "t").await;
+    let waiting = given(&worker, 1, "waits");
+    let others = async {
+        for n in 0..20 {
+            let moved = given(&worker, 2, &format!("free-{n}")).await;
+            assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+        }
+        let ada = Actor { caller: "ada".into(), key: "brake".into(), reason: "a test".into() };
+        worker.engine.act(ada, Deed::Halt).await.expect("it is halted");
+        assert_eq!(site.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "1");
+        assert_eq!(site.sql(&format!("SELECT count(*) {HOLDS}")), "1", "and it is held still");
+        holder.lets_go(&site);
+    };
+    // less than anybody waits for the row
+    let others = tokio::time::timeout(Duration::from_secs(30), others);
+    let (moved, others) = tokio::join!(waiting, others);
+    others.expect("a deposit or the HALT waits for somebody else's row");
+    // its tries may be over by then: then nobody knows, and its repeat finds out
+    let moved = match moved {
+        Err(_) => given(&worker, 1, "waits").await,
+        known => known,
+    };
+    assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
     worker.kill().await;
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Site {
     pub(crate) settings: Settings,
     /// Whether each worker owns the core, which then runs in its process.
     pub(crate) owned: bool,
+    /// How long whoever meets a row that somebody holds waits for it.
+    pub(crate) lock: Duration,
     dir: TempDir,
 }
 
@@ -76,8 +78,11 @@ pub(crate) fn quick(fuse: bool) -> Settings {
     }
 }
 
+/// The longest that a statement takes.
+const STATEMENT: Duration = Duration::from_secs(5);
+
 /// What a store is opened with: through this address.
-fn database(url: String) -> postgres::Database {
+fn database(url: String, lock: Duration) -> postgres::Database {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -91,9 +96,8 @@ fn database(url: String) -> postgres::Database {
         readers: 4,
         writers: 2,
         connect: Duration::from_secs(2),
-        // as a test can bear it, or as it is by default
-        lock: Duration::from_millis(if full() { 3_000 } else { 500 }),
-        statement: Duration::from_secs(5),
+        lock,
+        statement: if lock < STATEMENT { STATEMENT } else { lock + STATEMENT },
         lease: Duration::from_secs(2),
     }
 }
@@ -111,7 +115,9 @@ impl Site {
         let proxy = Proxy::start(&server.address().expect("an address")).expect("a proxy");
         let dir = tempfile::tempdir().expect("a folder");
         let way = Way::to(spot_at(&dir.path().join("spot")).await);
-        let site = Self { server, database: base, proxy, way, settings, owned: false, dir };
+        // as a test can bear it, or as it is by default
+        let lock = Duration::from_millis(if full() { 3_000 } else { 500 });
+        let site = Self { server, database: base, proxy, way, settings, owned: false, lock, dir };
         let store = site
             .store(WorkerId(1), HandClock::new(), Arc::new(|what| panic!("it gave up: {what}")))
             .await;
@@ -135,7 +141,7 @@ impl Site {
     async fn store(&self, worker: WorkerId, clock: HandClock, fatal: Fatal) -> Arc<Postgres> {
         let url = self.database.through(&self.proxy).expect("an address");
         let options = Options {
-            database: database(url),
+            database: database(url, self.lock),
             flows: Arc::new(flows::registry()),
             worker,
             time: Time::Database,

@@ -56,6 +56,10 @@ impl Fill for StatusChange {
             let found = row.try_get(0)?;
             return Ok(End::Drop(if same { Ok(found) } else { Err(Cause::of("CONTRADICTION")) }));
         }
+        // whoever waits for a row holds nothing that others need: it comes again
+        let sql = "SELECT FROM balances_tb WHERE user_id = $1 AND account_type = 'FUNDING' \
+                   FOR NO KEY UPDATE NOWAIT";
+        alone.execute(sql, &[&int(self.user.0)]).await?;
         let sql = "UPDATE balances_tb SET status = $2, version = version + 1 \
                    WHERE user_id = $1 AND account_type = 'FUNDING'";
         let found = alone.execute(sql, &[&int(self.user.0), &value]).await? > 0;

@@ -57,8 +57,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const TRIES: u32 = 12;
 
 impl Hand {
-    /// Runs it and answers.
-    pub(crate) async fn solo(&mut self, solo: Solo) {
+    /// Runs it and answers; gives it back where somebody holds what it needs, to be tried again.
+    pub(crate) async fn solo(&mut self, solo: Solo, tries: u32) -> Option<Solo> {
         let (none, plain) = (Needs::default(), Turn::default());
         match solo {
             Solo::Unit(unit, reply) => {
@@ -82,15 +82,21 @@ impl Hand {
                 tell(told, done.await.map(Ok));
             }
             Solo::Status(change, told) => {
-                let done = self.insist(&none, plain, &change);
-                tell(told, done.await);
+                match self.transaction(&none, (Wait::Skip, plain), &change).await {
+                    Err(fault) if passes(&fault, tries) => return Some(Solo::Status(change, told)),
+                    done => tell(told, done),
+                }
             }
             Solo::External(movement, told) => {
                 let purses = [(movement.user, movement.asset)].into();
                 let needs = Needs { purses, ..Needs::default() };
                 let turn = Turn { alone: false, deeds: true };
-                let done = self.insist(&needs, turn, &movement);
-                tell(told, done.await.map(Ok));
+                match self.transaction(&needs, (Wait::Skip, turn), &movement).await {
+                    Err(fault) if passes(&fault, tries) => {
+                        return Some(Solo::External(movement, told));
+                    }
+                    done => tell(told, done.map(Ok)),
+                }
             }
             Solo::Seal(seal, told) => {
                 let done = self.insist(&none, plain, &seal);
@@ -105,6 +111,7 @@ impl Hand {
                 tell(told, done.await.map(Ok));
             }
         }
+        None
     }
 
     /// Tries again where others were in the way and nothing was written.
@@ -114,15 +121,14 @@ impl Hand {
         turn: Turn,
         fill: &F,
     ) -> Result<F::Said, Fault> {
-        let (mut tries, mut pause) = (1, PAUSE);
+        let mut tries = 1;
         loop {
-            match self.transaction(needs, turn, fill).await {
-                Err(Fault::Believed | Fault::Locked) if tries < TRIES => {}
+            match self.transaction(needs, (Wait::Lock, turn), fill).await {
+                Err(fault) if passes(&fault, tries) => {}
                 done => return done,
             }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause(tries)).await;
             tries += 1;
-            pause = if pause < PAUSE * 32 { pause * 2 } else { pause };
         }
     }
 
@@ -130,12 +136,12 @@ impl Hand {
     async fn transaction<F: Fill>(
         &mut self,
         needs: &Needs,
-        turn: Turn,
+        (wait, turn): (Wait, Turn),
         fill: &F,
     ) -> Result<F::Said, Fault> {
         let writers = self.writers().clone();
         let lane = self.lane().await?;
-        let filled = match lane.fetch(&writers.flows, needs, (Wait::Lock, turn)).await {
+        let filled = match lane.fetch(&writers.flows, needs, (wait, turn)).await {
             Ok(board) => {
                 let worker = writers.batches.worker();
                 let mut alone = Alone { lane, flows: &writers.flows, board };
@@ -174,6 +180,16 @@ impl Hand {
             }
         }
     }
+}
+
+/// Others were in the way and nothing was written: it may be tried once more.
+const fn passes(fault: &Fault, tries: u32) -> bool {
+    matches!(fault, Fault::Believed | Fault::Locked) && tries < TRIES
+}
+
+/// How long to wait after so many tries.
+pub(crate) fn pause(tries: u32) -> Duration {
+    PAUSE * (1 << tries.clamp(1, 6).saturating_sub(1))
 }
 
 /// Gives one answer; the inner error is the store's own.
