@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::tasks::Background;
-use kernel::ids::Id;
+use kernel::ids::{Id, Millis};
 use kernel::people::{About, OpenCase, Scope};
 use kernel::ports::ledger::Form;
 use kernel::record::Record;
@@ -38,12 +38,20 @@ pub(crate) const KINDS: [(&str, Severity); 13] = [
 pub(crate) struct Episodes {
     /// True where the journal holds it.
     known: BTreeMap<CaseKey, bool>,
+    /// Those that this process opened, or saw a reason for.
+    ours: BTreeSet<CaseKey>,
 }
+
+/// From this age on a case that another process opened about what it alone sees may be closed by
+/// one that sees nothing of it: the other one may be gone.
+const STRANGE: Millis = 600_000;
 
 impl Episodes {
     /// Those that stand in the journal at start.
     pub(crate) fn of(open: &[OpenCase]) -> Self {
-        Self { known: open.iter().map(|case| ((case.kind.clone(), case.about), true)).collect() }
+        let key = |case: &OpenCase| (case.kind.clone(), case.about);
+        let known = open.iter().map(|case| (key(case), true)).collect();
+        Self { known, ours: BTreeSet::new() }
     }
 
     /// Takes over what the journal says. What is being written here stays.
@@ -51,6 +59,7 @@ impl Episodes {
         let open: BTreeSet<CaseKey> =
             open.iter().map(|case| (case.kind.clone(), case.about)).collect();
         self.known.retain(|key, stored| !*stored || open.contains(key));
+        self.ours.retain(|key| self.known.contains_key(key));
         self.known.extend(open.into_iter().map(|key| (key, true)));
     }
 }
@@ -95,6 +104,7 @@ impl Engine {
         {
             let mut episodes = self.episodes();
             let key: CaseKey = (case.kind.into(), about);
+            episodes.ours.insert(key.clone());
             if episodes.known.contains_key(&key) {
                 return false;
             }
@@ -127,7 +137,17 @@ impl Engine {
         tracing::info!(kind = %case.kind, about = %case.about, fact, "case closed");
         let put = Put::Close { kind: case.kind.clone(), about: case.about, fact: fact.into() };
         self.tell(&key, false, vec![put]).await;
-        self.episodes().known.remove(&key);
+        let mut episodes = self.episodes();
+        episodes.known.remove(&key);
+        episodes.ours.remove(&key);
+    }
+
+    /// True where this process may say that something is over which each process sees for itself:
+    /// who closes what another one still sees would have it opened again, and again.
+    pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
+        let key: CaseKey = (case.kind.clone(), case.about);
+        let age = self.parts.journal.now().saturating_sub(case.opened_at);
+        !self.lease.ends() || age >= STRANGE || self.episodes().ours.contains(&key)
     }
 
     /// Writes what happened to an episode until it is durable. Where it is about a transfer its

@@ -41,6 +41,7 @@ impl Engine {
             };
             self.lease.hear(&standing);
             self.know(&standing);
+            self.compare(&standing);
             if followed.resumed {
                 self.resumed();
             }
@@ -48,6 +49,17 @@ impl Engine {
                 self.go_on().await;
             }
             return Ok(standing);
+        }
+    }
+
+    /// Another process may have adopted another incarnation of a ledger than the one that we call:
+    /// it was started again, or there are two copies of it.
+    fn compare(self: &Arc<Self>, standing: &Standing) {
+        for (ledger, stored) in &standing.ledgers {
+            if self.gate.followed_by(*ledger, *stored) {
+                tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
+                self.find_out(*ledger);
+            }
         }
     }
 

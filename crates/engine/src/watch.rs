@@ -131,7 +131,8 @@ impl Engine {
                 standing.halted.is_none().then(|| "HALT was lifted".to_owned())
             }
             ("WRONG_LEDGER", None, About::Ledger(ledger)) => {
-                self.gate.adopted(ledger).then(|| "the ledger was adopted".to_owned())
+                let ends = self.gate.adopted(ledger) && standing.halted.is_none();
+                (ends && self.may_say(case)).then(|| "the ledger was adopted".to_owned())
             }
             ("TORN_TAIL", None, _) => {
                 let proven = self.report().is_some_and(|r| r.ok && r.at > case.opened_at);
@@ -139,13 +140,15 @@ impl Engine {
             }
             ("SIMPLE_LEDGER", None, About::Ledger(ledger)) => {
                 let form = self.ledger(ledger).map(|ledger| ledger.form());
-                (form != Some(Form::Simple)).then(|| "it is none any more".to_owned())
+                let ends = form != Some(Form::Simple) && self.may_say(case);
+                ends.then(|| "it is none any more".to_owned())
             }
             ("LEDGER_SILENT", None, About::Ledger(ledger)) => {
-                (!self.silent(ledger)).then(|| "it answers".to_owned())
+                let ends = !self.silent(ledger) && self.may_say(case);
+                ends.then(|| "it answers".to_owned())
             }
             ("ABNORMAL_FREQUENCY", None, About::User(user)) => {
-                let calm = !facts.hasty.contains_key(&user);
+                let calm = !facts.hasty.contains_key(&user) && self.may_say(case);
                 calm.then(|| "it is slow again, for a minute".to_owned())
             }
             _ => None,

@@ -1,0 +1,52 @@
+//! What each process of one journal sees for itself: which copy of a ledger it calls, who is in a
+//! hurry there.
+
+use super::site::{Site, quick};
+use crate::house::{FUNDING, SPOT};
+use engine::{Limits, Settings};
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{Incarnation, Known};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::time::Duration;
+
+/// Two copies of Spot, each called by processes of its own: who calls the one that the journal no longer
+/// means halts, also where nothing is under way. Turns red where nobody compares (`Engine::compare`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_another_process_adopted_stops_the_money() {
+    let site = Site::open(quick(true)).await;
+    let worker = site.worker().await;
+    worker.moves(FUNDING, 1, "first", 1_000).await;
+    let standing = worker.store.standing().await.expect("it stands");
+    let known = standing.ledgers.iter().find(|(id, _)| *id == SPOT).expect("it was adopted").1;
+    // as a process does whose settings name the copy
+    let copy = Known { incarnation: Incarnation(known.incarnation.0 ^ 1), ..known };
+    let guard = Guard::Incarnation { ledger: SPOT, known: Some(known) };
+    let unit = Unit::guarded(vec![guard], vec![Put::Adopt { ledger: SPOT, known: copy }]);
+    let wrote = worker.store.write(vec![unit]).await.pop();
+    assert!(matches!(wrote, Some(Wrote::Written(_))), "{wrote:?}");
+    let why = worker.halted().await;
+    assert!(why.contains("a second copy"), "{why}");
+    assert!(site.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", site.cases());
+    worker.kill().await;
+}
+
+/// Turns red where a process closes what it alone does not see: the case is opened again, and again,
+/// as long as it lasts, and each time somebody is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_is_closed_by_a_process_that_saw_it() {
+    let limits = Limits { warn_per_minute: 2, ..Limits::default() };
+    let settings = Settings { limits, ..quick(true) };
+    let site = Site::open(settings.clone()).await;
+    let (hasty, calm) = (site.worker().await, site.tuned(settings).await);
+    for n in 0..5 {
+        hasty.moves(FUNDING, 1, &format!("h-{n}"), 1).await;
+    }
+    let cases = "SELECT count(*) FROM cases WHERE kind = 'ABNORMAL_FREQUENCY'";
+    site.until(cases, "1").await;
+    // many rounds of both watches
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(site.sql(cases), "1", "{}", site.cases());
+    assert!(site.cases().contains("ABNORMAL_FREQUENCY|WARNING|OPEN"), "{}", site.cases());
+    calm.kill().await;
+    hasty.kill().await;
+}
