@@ -71,11 +71,27 @@ pub(crate) async fn postgres(config: &Config, needs: Needs) -> Result<Arc<Postgr
     Postgres::open(options).await.map_err(|error| fault(&error))
 }
 
+/// Whether the database has been Portage's before: a name that was mistyped must not be given tables,
+/// and a proof that nothing is wrong in them.
+///
+/// # Errors
+/// 66: it has no table of ours. As [`postgres()`].
+pub(crate) async fn there(config: &Config) -> Result<(), Fault> {
+    let state = postgres::state(&database(config)?).await.map_err(|error| fault(&error))?;
+    if let postgres::State::Empty = state {
+        let what = "the database has no tables of Portage: is it the one that is meant? `portage \
+            migrate` makes them";
+        return Err(Fault::new(Exit::NoInput, what));
+    }
+    Ok(())
+}
+
 /// Opens it to read the journal alone.
 ///
 /// # Errors
-/// As [`postgres()`].
+/// As [`there`] and [`postgres()`].
 pub(crate) async fn journal(config: &Config) -> Result<Arc<Postgres>, Fault> {
+    there(config).await?;
     let needs = Needs {
         flows: Arc::new(flows::registry()),
         clock: Arc::new(SystemClock::default()),

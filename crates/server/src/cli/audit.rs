@@ -26,7 +26,7 @@ pub(super) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage audit verify --data-dir ./portage-data\n\n\
     Opens the folder when no server holds it, else asks the server at --url, or the one that holds \
-    the folder. Ends with 0 only if nothing was changed, removed or cut off. Whoever may write to \
+    the folder; with a database it asks the server at --url where one is named. Ends with 0 only if nothing was changed, removed or cut off. Whoever may write to \
     the folder may cut off its end, with the seals there: only a seal that was kept elsewhere (the \
     log has each of them) tells. Give it with --seal.")]
 pub(super) struct Verify {
@@ -50,13 +50,14 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
     let config = global.settings()?;
     let dir = &config.data.dir;
     let proof = wait(async {
-        if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
+        let (database, named) = (config.database.is_set(), args.remote.has_url());
+        if (database && !named) || (!database && dir.join(store::embedded::FILE).is_file()) {
             match opened(&config, args).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => {}
                 proof => return proof,
             }
-        } else if !args.remote.has_url() {
+        } else if !named {
             return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
         }
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;

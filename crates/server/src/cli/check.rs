@@ -5,13 +5,17 @@ use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use crate::config::Config;
-use crate::house::House;
+use crate::house::{House, SPOT};
 use crate::http::ops;
 use crate::layers::Origin;
 use crate::ports::Fatal;
+use crate::stores;
 use crate::telemetry;
-use client::types::Proof;
+use client::types::{Break, Proof};
 use engine::conservation::Checker;
+use kernel::ids::LedgerId;
+use kernel::ports::journal::Standing;
+use kernel::ports::ledger::{Form, Heard};
 use kernel::ports::meter::NoMeter;
 use std::sync::Arc;
 
@@ -19,7 +23,8 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage check --data-dir ./portage-data\n\n\
     Opens the folder when no server holds it, and carries no transfer on; else asks the server at \
-    --url, or the one that holds the folder. Ends with 0 only if everything adds up.")]
+    --url, or the one that holds the folder. With a database it asks the server at --url where one \
+    is named. Ends with 0 only if everything adds up.")]
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
@@ -39,7 +44,9 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     telemetry::start(&config.log);
     let dir = &config.data.dir;
     wait(async {
-        let here = if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
+        let here = if config.database.is_set() && args.remote.has_url() {
+            None
+        } else if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
             match opened(&config).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => None,
@@ -61,14 +68,64 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     })
 }
 
+/// What is looked at must be there: a proof makes nothing new, and proves nothing of what it made.
+async fn there(config: &Config) -> Result<(), Fault> {
+    if config.database.is_set() {
+        stores::there(config).await?;
+    }
+    let inside = config.ledgers.remote().all(|(id, _)| id != LedgerId::SPOT);
+    let folder = config.data.dir.join(SPOT);
+    if inside && !folder.is_dir() {
+        let what = format!(
+            "{}: no Spot here: name the data folder of the process that owns Spot, set ledgers.spot \
+            where it is served, or ask a server at --url",
+            folder.display()
+        );
+        return Err(Fault::new(Exit::NoInput, what));
+    }
+    Ok(())
+}
+
+/// Every ledger outside the journal's database is the one that the journal knows; gives back those
+/// that forgot operations which the journal has answers of.
+async fn known(house: &House, standing: &Standing) -> Result<Vec<Break>, Fault> {
+    let mut forgot = Vec::new();
+    let outside = house.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
+    for ledger in outside.filter(|ledger| ledger.form() == Form::Full) {
+        let stored =
+            standing.ledgers.iter().find(|(id, _)| *id == ledger.id()).map(|found| found.1);
+        let (Some(was), name) = (stored, ledger.id().name()) else { continue };
+        let is = match ledger.hello().await {
+            Heard::Said(is, ()) | Heard::Wrong(is) => is,
+            Heard::Nothing(cause) => {
+                return Err(Fault::new(Exit::Unavailable, format!("{name} is silent: {cause}")));
+            }
+        };
+        if is.identity != was.identity {
+            let what = format!("{name} is another ledger than the one that the journal knows");
+            return Err(Fault::new(Exit::Data, what));
+        }
+        let lacks = was.highest.saturating_sub(is.highest);
+        if lacks > 0 {
+            let (key, amount) = (format!("{name}/highest"), format!("-{lacks}"));
+            let (is, was) = (is.highest, was.highest);
+            let what = format!("it forgot operations: it knows {is}, and answered for {was}");
+            forgot.push(Break { key, amount, what });
+        }
+    }
+    Ok(forgot)
+}
+
 /// One round on the folder itself. The engine is not started: nothing is carried on.
 async fn opened(config: &Config) -> Result<Proof, Fault> {
+    there(config).await?;
     let fatal: Fatal = Arc::new(|what| {
         show::complain(&what);
         std::process::exit(Exit::Io.code());
     });
     let house = House::of(config, Arc::new(NoMeter), fatal).await?;
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
+    let forgot = known(&house, &house.store.standing().await.map_err(failed)?).await?;
     let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
     let mut report = round.map_err(failed)?;
     let standing = house.store.standing().await.map_err(failed)?;
@@ -76,7 +133,10 @@ async fn opened(config: &Config) -> Result<Proof, Fault> {
     let unproven = ops::Unproven::of(house.ledgers.iter().cloned());
     let proof = ops::proof(&report, unproven, &standing.assets, standing.halted.as_deref());
     let value = serde_json::to_value(proof).and_then(serde_json::from_value);
-    value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))
+    let mut proof: Proof = value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+    proof.ok &= forgot.is_empty();
+    proof.breaks.extend(forgot);
+    Ok(proof)
 }
 
 fn told(proof: &Proof, json: bool) -> Result<(), Fault> {

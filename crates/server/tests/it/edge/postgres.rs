@@ -60,6 +60,38 @@ fn it_serves_from_postgresql_across_a_kill() {
     assert!(!log.contains(database.url()), "the URL is shown");
 }
 
+/// Turns red where a proof, an audit or an archiver gives tables to a database that was mistyped, or
+/// makes a Spot of its own and proves that instead of the one that the journal knows.
+#[test]
+fn what_only_looks_makes_nothing_to_look_at() {
+    let database = fresh();
+    for words in [&["check"][..], &["audit", "verify"], &["archive", "--older-than", "1d"]] {
+        let (code, text) = ran(database.url(), words);
+        assert_eq!(code, Some(66), "{words:?}: {text}");
+        assert!(text.contains("no tables of Portage"), "{text}");
+    }
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    assert_eq!(database.sql(tables).expect("a count"), "0");
+    let served = Served::start(&[(URL, database.url())]);
+    let (code, text) = said(&served.run(&DEPOSIT));
+    assert_eq!(code, Some(0), "{text}");
+    transfer(&served, "250");
+    drop(served);
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let settings = [(URL.to_owned(), database.url().to_owned())];
+    let check =
+        || said(&portage(elsewhere.path(), &settings).arg("check").output().expect("it runs"));
+    let (code, text) = check();
+    assert_eq!(code, Some(66), "{text}");
+    assert!(text.contains("no Spot here"), "{text}");
+    let spot = elsewhere.path().join("data/spot");
+    assert!(!spot.exists(), "it made one");
+    std::fs::create_dir_all(&spot).expect("a folder");
+    let (code, text) = check();
+    assert_eq!(code, Some(65), "{text}");
+    assert!(text.contains("another ledger than the one that the journal knows"), "{text}");
+}
+
 /// Turns red where two processes hold a Spot core each over one journal.
 #[test]
 fn a_second_core_is_refused() {
