@@ -53,10 +53,12 @@ impl Engine {
     }
 
     /// Another process may have adopted another incarnation of a ledger than the one that we call:
-    /// it was started again, or there are two copies of it.
+    /// it was started again, or there are two copies of it. Of a core in a process its owner's epoch
+    /// tells: a former owner halts nobody.
     fn compare(self: &Arc<Self>, standing: &Standing) {
         for (ledger, stored) in &standing.ledgers {
-            if self.gate.followed_by(*ledger, *stored) {
+            let served = self.plan.owner(*ledger).is_none();
+            if served && self.gate.followed_by(*ledger, *stored) {
                 tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
                 self.find_out(*ledger);
             }
