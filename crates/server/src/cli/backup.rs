@@ -5,11 +5,11 @@ use super::remote::{Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use crate::backup::{self, Error, Manifest, verified};
-use crate::config::Config;
+use crate::config::{Config, Ledger};
 use crate::house::{House, SPOT};
 use crate::ports::{Fatal, SystemRng};
 use crate::stores;
-use kernel::ids::Id;
+use kernel::ids::{Id, LedgerId};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::meter::NoMeter;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,11 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     if args.verify {
         return verify(&args.dir, args.json);
     }
-    let config = global.settings()?;
+    let mut config = global.settings()?;
+    if config.database.is_set() && config.data.dir.join(SPOT).is_dir() {
+        // what the fleet reaches by a URL is here: the folder itself is copied
+        config.ledgers = config.ledgers.with(LedgerId::SPOT, Ledger::default());
+    }
     let data = &config.data.dir;
     let there = match config.database.is_set() {
         true => data.join(SPOT).is_dir(),

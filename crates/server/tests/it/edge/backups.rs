@@ -15,6 +15,13 @@ const URL: &str = "DATABASE_URL";
 const ALONE: (&str, &str) = ("PORTAGE_OPS__FOUR_EYES", "false");
 const HALTED: &str = "SELECT count(*) FROM service_state WHERE name = 'halted'";
 
+/// As a fleet reaches a Spot that is served.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+    ("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:1"),
+    ("PORTAGE_LEDGERS__SPOT__TOKEN", "a-token-of-enough-letters-for-a-test"),
+];
+
 /// A server of its own with a copy of it, and a service on it.
 struct Scene {
     server: Server,
@@ -211,12 +218,9 @@ fn what_is_not_here_is_not_backed_up() {
         (Some(65), true),
         "{text}"
     );
-    let mut remote = settings.to_vec();
-    remote.push(("PORTAGE_LEDGERS__SPOT__KIND", "remote"));
-    remote.push(("PORTAGE_LEDGERS__SPOT__URL", "http://127.0.0.1:1"));
-    remote.push(("PORTAGE_LEDGERS__SPOT__TOKEN", "a-token-of-enough-letters-for-a-test"));
+    let remote = [&settings[..], &ELSEWHERE].concat();
     let (code, text) = ran(empty.path(), &remote, &["backup", "mine"]);
-    assert_eq!((code, text.contains("Spot is served elsewhere")), (Some(78), true), "{text}");
+    assert_eq!(code, Some(65), "nor where the fleet reaches its own: {text}");
     server.stop().expect("it stops");
     let (code, text) = ran(empty.path(), &settings, &["backup", "mine"]);
     assert_eq!(code, Some(69), "{text}");
@@ -225,6 +229,21 @@ fn what_is_not_here_is_not_backed_up() {
     let out = served.run(&["backup", "mine"]);
     assert!(!out.status.success(), "{out:?}");
     assert!(!served.dir.path().join("mine").exists());
+}
+
+/// Turns red where the folder of a Spot that a fleet reaches by a URL cannot be backed up with the
+/// fleet's own settings, while nobody serves it.
+#[test]
+fn a_served_spot_is_backed_up_where_it_lies() {
+    let Scene { server: _server, database, mut served, .. } = scene();
+    served.moves("first", "FUNDING", "3");
+    served.die();
+    let here = served.dir.path().to_owned();
+    let fleet = [&[(URL, database.url())][..], &ELSEWHERE].concat();
+    let text = comes_to(0, || ran(&here, &fleet, &["backup", "theirs"]));
+    assert!(text.contains("Spot up to operation 1;"), "{text}");
+    let (code, text) = ran(&here, &fleet, &["backup", "--verify", "theirs"]);
+    assert_eq!(code, Some(0), "{text}");
 }
 
 /// Turns red where a server goes on over a database that became another one, also one that is older
