@@ -33,14 +33,22 @@ pub(crate) const KINDS: [(&str, Severity); 13] = [
     ("TORN_TAIL", Severity::Warning),
 ];
 
+fn key(case: &OpenCase) -> CaseKey {
+    (case.kind.clone(), case.about)
+}
+
+/// What is known of an episode.
+#[derive(Debug, Default)]
+struct Episode {
+    /// The journal holds it.
+    stored: bool,
+    /// This process opened it, or saw a reason for it.
+    ours: bool,
+}
+
 /// The episodes that this process knows of, so that one is logged and written once.
 #[derive(Debug, Default)]
-pub(crate) struct Episodes {
-    /// True where the journal holds it.
-    known: BTreeMap<CaseKey, bool>,
-    /// Those that this process opened, or saw a reason for.
-    ours: BTreeSet<CaseKey>,
-}
+pub(crate) struct Episodes(BTreeMap<CaseKey, Episode>);
 
 /// From this age on a case that another process opened about what it alone sees may be closed by
 /// one that sees nothing of it: the other one may be gone.
@@ -49,18 +57,18 @@ const STRANGE: Millis = 600_000;
 impl Episodes {
     /// Those that stand in the journal at start.
     pub(crate) fn of(open: &[OpenCase]) -> Self {
-        let key = |case: &OpenCase| (case.kind.clone(), case.about);
-        let known = open.iter().map(|case| (key(case), true)).collect();
-        Self { known, ours: BTreeSet::new() }
+        let mut known = Self::default();
+        known.follow(open);
+        known
     }
 
     /// Takes over what the journal says. What is being written here stays.
     fn follow(&mut self, open: &[OpenCase]) {
-        let open: BTreeSet<CaseKey> =
-            open.iter().map(|case| (case.kind.clone(), case.about)).collect();
-        self.known.retain(|key, stored| !*stored || open.contains(key));
-        self.ours.retain(|key| self.known.contains_key(key));
-        self.known.extend(open.into_iter().map(|key| (key, true)));
+        let open: BTreeSet<CaseKey> = open.iter().map(key).collect();
+        self.0.retain(|key, episode| !episode.stored || open.contains(key));
+        for key in open {
+            self.0.entry(key).or_default().stored = true;
+        }
     }
 }
 
@@ -104,11 +112,11 @@ impl Engine {
         {
             let mut episodes = self.episodes();
             let key: CaseKey = (case.kind.into(), about);
-            episodes.ours.insert(key.clone());
-            if episodes.known.contains_key(&key) {
+            if let Some(episode) = episodes.0.get_mut(&key) {
+                episode.ours = true;
                 return false;
             }
-            episodes.known.insert(key, false);
+            episodes.0.insert(key, Episode { stored: false, ours: true });
         }
         match case.severity {
             Severity::Critical => {
@@ -126,28 +134,26 @@ impl Engine {
         let key: CaseKey = (case.kind.into(), case.about);
         more.push(Put::Case(case));
         self.tell(&key, true, more).await;
-        if let Some(stored) = self.episodes().known.get_mut(&key) {
-            *stored = true;
+        if let Some(episode) = self.episodes().0.get_mut(&key) {
+            episode.stored = true;
         }
     }
 
     /// Closes a case, once, for this fact.
     pub(crate) async fn close_case(&self, case: &OpenCase, fact: &str) {
-        let key: CaseKey = (case.kind.clone(), case.about);
+        let key = key(case);
         tracing::info!(kind = %case.kind, about = %case.about, fact, "case closed");
         let put = Put::Close { kind: case.kind.clone(), about: case.about, fact: fact.into() };
         self.tell(&key, false, vec![put]).await;
-        let mut episodes = self.episodes();
-        episodes.known.remove(&key);
-        episodes.ours.remove(&key);
+        self.episodes().0.remove(&key);
     }
 
     /// True where this process may say that something is over which each process sees for itself:
     /// who closes what another one still sees would have it opened again, and again.
     pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
-        let key: CaseKey = (case.kind.clone(), case.about);
         let age = self.parts.journal.now().saturating_sub(case.opened_at);
-        !self.lease.ends() || age >= STRANGE || self.episodes().ours.contains(&key)
+        let ours = || self.episodes().0.get(&key(case)).is_some_and(|episode| episode.ours);
+        !self.lease.ends() || age >= STRANGE || ours()
     }
 
     /// Writes what happened to an episode until it is durable. Where it is about a transfer its
