@@ -365,18 +365,6 @@ impl Gate {
         }
     }
 
-    /// The journal says who the ledger is: where it is not the one that we know it may not be called
-    /// before somebody finds out. True for the first to notice.
-    pub(crate) fn followed_by(&self, ledger: LedgerId, stored: Known) -> bool {
-        match self.flags().desks.get_mut(&ledger) {
-            Some(desk) if desk.adopted && desk.known.incarnation != stored.incarnation => {
-                desk.adopted = false;
-                true
-            }
-            _ => false,
-        }
-    }
-
     /// What is known of a ledger.
     pub(crate) fn known(&self, ledger: LedgerId) -> Option<Known> {
         self.flags().desks.get(&ledger).map(|desk| desk.known)

@@ -57,8 +57,13 @@ impl Engine {
     /// tells: a former owner halts nobody.
     fn compare(self: &Arc<Self>, standing: &Standing) {
         for (ledger, stored) in &standing.ledgers {
+            let ours =
+                self.gate.known(*ledger).filter(|ours| ours.incarnation != stored.incarnation);
             let served = self.plan.owner(*ledger).is_none();
-            if served && self.gate.followed_by(*ledger, *stored) {
+            if let Some(ours) = ours
+                && served
+                && self.gate.suspect(*ledger, ours)
+            {
                 tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
                 self.find_out(*ledger);
             }

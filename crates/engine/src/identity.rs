@@ -108,7 +108,7 @@ impl Engine {
         // what was answered before is read first: a ledger that is asked afterwards must know it
         let answered = self.gate.known(ledger).map_or(0, |known| known.highest);
         let stored = match self.parts.journal.standing().await {
-            Ok(standing) => standing.ledgers.iter().find(|(id, _)| *id == ledger).map(|x| x.1),
+            Ok(standing) => standing.ledger(ledger),
             Err(cause) => return Found::Later(cause),
         };
         let actual = match port.hello().await {

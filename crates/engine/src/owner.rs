@@ -43,9 +43,9 @@ fn refused(
     ledger: LedgerId,
     identity: Identity,
 ) -> Result<(), Cause> {
-    let (mut owners, mut known) = (standing.owners.iter(), standing.ledgers.iter());
-    let owned = owners.any(|o| o.ledger == ledger && o.identity != identity && o.lives);
-    let other = known.any(|(id, known)| *id == ledger && known.identity != identity);
+    let owned =
+        standing.owners.iter().any(|o| o.ledger == ledger && o.identity != identity && o.lives);
+    let other = standing.ledger(ledger).is_some_and(|known| known.identity != identity);
     let used = other && standing.workers.iter().any(|worker| *worker != parts.worker);
     let why = match (owned, used) {
         (true, _) => format!("another process owns the {} core of this journal", ledger.name()),
@@ -98,8 +98,7 @@ async fn take_over(
             return Ok(owner.epoch);
         }
         refused(parts, &standing, ledger, identity)?;
-        let adopted = standing.ledgers.iter().find(|(known, _)| *known == ledger);
-        if adopted.is_some_and(|(_, known)| known.identity != identity) {
+        if standing.ledger(ledger).is_some_and(|known| known.identity != identity) {
             // nobody lives who owns the right one: whoever looks at its identity halts
             return Ok(NEVER);
         }

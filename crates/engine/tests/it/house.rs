@@ -364,8 +364,7 @@ impl House {
 
     /// What the journal knows of Spot.
     pub(crate) async fn known(&self) -> Option<Known> {
-        let standing = self.standing().await;
-        standing.ledgers.into_iter().find(|(ledger, _)| *ledger == SPOT).map(|(_, known)| known)
+        self.standing().await.ledger(SPOT)
     }
 
     /// Severity, kind and facts of every case.

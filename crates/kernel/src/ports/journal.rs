@@ -49,6 +49,13 @@ pub struct Standing {
     pub workers: Vec<WorkerId>,
 }
 
+impl Standing {
+    /// Who the journal takes a ledger for, where it met it.
+    pub fn ledger(&self, id: LedgerId) -> Option<Known> {
+        self.ledgers.iter().find(|(known, _)| *known == id).map(|(_, known)| *known)
+    }
+}
+
 /// The worker in whose process a ledger's core runs (`ledgers.md` §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {

@@ -172,8 +172,8 @@ impl Source {
     ) -> Result<(Manifest, u64), Error> {
         let spot = self.spot.as_ref().ok_or(Error::Elsewhere)?;
         let standing = store.standing().await.map_err(Error::Silent)?;
-        let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-        if known.is_some_and(|(_, known)| known.identity != spot.known().identity) {
+        let known = standing.ledger(LedgerId::SPOT);
+        if known.is_some_and(|known| known.identity != spot.known().identity) {
             let what = "the Spot in this folder is not the one that the journal knows";
             return Err(Error::Apart(what.to_owned()));
         }

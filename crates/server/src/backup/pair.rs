@@ -73,7 +73,7 @@ fn apart(
         ));
     }
     let SpotPoint { identity, highest, .. } = about.spot.as_ref()?;
-    let (_, known) = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT)?;
+    let known = standing.ledger(LedgerId::SPOT)?;
     if format!("{:032x}", known.identity.0) != *identity {
         return Some("the database knows another Spot than the backup's".to_owned());
     }

@@ -17,7 +17,7 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     let worker = site.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
     let standing = worker.store.standing().await.expect("it stands");
-    let known = standing.ledgers.iter().find(|(id, _)| *id == SPOT).expect("it was adopted").1;
+    let known = standing.ledger(SPOT).expect("it was adopted");
     // as a process does whose settings name the copy
     let copy = Known { incarnation: Incarnation(known.incarnation.0 ^ 1), ..known };
     let guard = Guard::Incarnation { ledger: SPOT, known: Some(known) };
