@@ -157,9 +157,8 @@ impl House {
         })?;
         let mut ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding()];
         let mut own = None;
-        if settings.remote().all(|(id, _)| id != LedgerId::SPOT) {
-            let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-            let acknowledged = known.map_or(0, |(_, known)| known.highest);
+        if settings.has_own_spot() {
+            let acknowledged = standing.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
             let assets = standing.assets.iter().map(|asset| asset.id).collect();
             let (spot, torn) = spot(dir, assets, acknowledged, &*rng, fatal).await?;
             if let Some(torn) = torn {

@@ -26,9 +26,10 @@ pub(super) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage audit verify --data-dir ./portage-data\n\n\
     Opens the folder when no server holds it, else asks the server at --url, or the one that holds \
-    the folder; with a database it asks the server at --url where one is named. Ends with 0 only if nothing was changed, removed or cut off. Whoever may write to \
-    the folder may cut off its end, with the seals there: only a seal that was kept elsewhere (the \
-    log has each of them) tells. Give it with --seal.")]
+    the folder; with a database it asks the server at --url where one is named. Ends with 0 only if \
+    nothing was changed, removed or cut off. Whoever may write to the folder may cut off its end, with \
+    the seals there: only a seal that was kept elsewhere (the log has each of them) tells. Give it with \
+    --seal.")]
 pub(super) struct Verify {
     /// A seal that was kept elsewhere, as the log said it.
     #[arg(long, value_name = "NUMBER:ROOT:MAC", value_parser = seal)]
@@ -48,17 +49,13 @@ fn seal(text: &str) -> Result<String, String> {
 pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
     let Command::Verify(args) = command;
     let config = global.settings()?;
-    let dir = &config.data.dir;
     let proof = wait(async {
-        let (database, named) = (config.database.is_set(), args.remote.has_url());
-        if (database && !named) || (!database && dir.join(store::embedded::FILE).is_file()) {
+        if args.remote.opens(&config)? {
             match opened(&config, args).await {
                 // somebody holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => {}
                 proof => return proof,
             }
-        } else if !named {
-            return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
         }
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
         Ok(client.audit_verify(args.seal.as_deref()).await?)

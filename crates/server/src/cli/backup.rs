@@ -1,7 +1,7 @@
 //! `portage backup` and `portage restore`: copies of everything, and back.
 
 use super::exit::{Exit, Fault};
-use super::remote::{Minted, Remote};
+use super::remote::{self, Minted, Remote};
 use super::{Global, show, wait};
 use crate::auth::Scope;
 use crate::backup::{self, Error, Manifest, verified};
@@ -76,17 +76,17 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
         return verify(&args.dir, args.json);
     }
     let mut config = global.settings()?;
-    if config.database.is_set() && config.data.dir.join(SPOT).is_dir() {
-        // what the fleet reaches by a URL is here: the folder itself is copied
-        config.ledgers = config.ledgers.with(LedgerId::SPOT, Ledger::default());
-    }
-    let data = &config.data.dir;
-    let there = match config.database.is_set() {
+    let (data, database) = (&config.data.dir, config.database.is_set());
+    let there = match database {
         true => data.join(SPOT).is_dir(),
         false => data.join(store::embedded::FILE).is_file(),
     };
     if !there && !args.remote.has_url() {
-        return Err(Fault::new(Exit::NoInput, format!("{}: no store here", data.display())));
+        return Err(remote::none(data));
+    }
+    if there && database {
+        // what the fleet reaches by a URL is here: the folder itself is copied
+        config.ledgers = config.ledgers.with(LedgerId::SPOT, Ledger::default());
     }
     let (manifest, waited) = wait(async {
         match opened(&config, &args.dir).await {

@@ -13,7 +13,6 @@ use crate::stores;
 use crate::telemetry;
 use client::types::{Break, Proof};
 use engine::conservation::Checker;
-use kernel::ids::LedgerId;
 use kernel::ports::journal::Standing;
 use kernel::ports::ledger::{Form, Heard};
 use kernel::ports::meter::NoMeter;
@@ -42,30 +41,18 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
         "warn".clone_into(&mut config.log.level);
     }
     telemetry::start(&config.log);
-    let dir = &config.data.dir;
-    wait(async {
-        let here = if config.database.is_set() && args.remote.has_url() {
-            None
-        } else if config.database.is_set() || dir.join(store::embedded::FILE).is_file() {
+    let proof = wait(async {
+        if args.remote.opens(&config)? {
             match opened(&config).await {
                 // somebody holds it: the owner's note says who
-                Err(fault) if fault.exit == Exit::TempFail => None,
-                other => Some(other?),
+                Err(fault) if fault.exit == Exit::TempFail => {}
+                proof => return proof,
             }
-        } else if args.remote.has_url() {
-            None
-        } else {
-            return Err(Fault::new(Exit::NoInput, format!("{}: no store here", dir.display())));
-        };
-        let proof = match here {
-            Some(proof) => proof,
-            None => {
-                let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
-                client.conservation().await?
-            }
-        };
-        told(&proof, args.json)
-    })
+        }
+        let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
+        Ok(client.conservation().await?)
+    })?;
+    told(&proof, args.json)
 }
 
 /// What is looked at must be there: a proof makes nothing new, and proves nothing of what it made.
@@ -73,9 +60,8 @@ async fn there(config: &Config) -> Result<(), Fault> {
     if config.database.is_set() {
         stores::there(config).await?;
     }
-    let inside = config.ledgers.remote().all(|(id, _)| id != LedgerId::SPOT);
     let folder = config.data.dir.join(SPOT);
-    if inside && !folder.is_dir() {
+    if config.ledgers.has_own_spot() && !folder.is_dir() {
         let what = format!(
             "{}: no Spot here: name the data folder of the process that owns Spot, set ledgers.spot \
             where it is served, or ask a server at --url",
@@ -92,9 +78,9 @@ async fn known(house: &House, standing: &Standing) -> Result<Vec<Break>, Fault> 
     let mut forgot = Vec::new();
     let outside = house.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
     for ledger in outside.filter(|ledger| ledger.form() == Form::Full) {
-        let stored =
-            standing.ledgers.iter().find(|(id, _)| *id == ledger.id()).map(|found| found.1);
-        let (Some(was), name) = (stored, ledger.id().name()) else { continue };
+        let (Some(was), name) = (standing.ledger(ledger.id()), ledger.id().name()) else {
+            continue;
+        };
         let is = match ledger.hello().await {
             Heard::Said(is, ()) | Heard::Wrong(is) => is,
             Heard::Nothing(cause) => {

@@ -45,6 +45,23 @@ impl Remote {
         self.url.is_some()
     }
 
+    /// True where a command that only looks opens the store of these settings, false where it asks the
+    /// server that the caller names.
+    ///
+    /// # Errors
+    /// 66: there is no store here, and no server was named.
+    pub(super) fn opens(&self, config: &Config) -> Result<bool, Fault> {
+        let (database, named) = (config.database.is_set(), self.url.is_some());
+        let here = match database {
+            true => !named,
+            false => config.data.dir.join(store::embedded::FILE).is_file(),
+        };
+        if here || named {
+            return Ok(here);
+        }
+        Err(none(&config.data.dir))
+    }
+
     /// A client with the token that was given, or one minted for this.
     pub(super) fn client(
         &self,
@@ -75,6 +92,11 @@ impl Remote {
             None => Ok(Client::new(&url, &token)?),
         }
     }
+}
+
+/// Nothing is kept in the folder.
+pub(super) fn none(dir: &Path) -> Fault {
+    Fault::new(Exit::NoInput, format!("{}: no store here", dir.display()))
 }
 
 /// Nobody serves the folder that was named.

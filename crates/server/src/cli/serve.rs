@@ -21,7 +21,7 @@ use crate::webhooks::WEBHOOKS;
 use engine::Engine;
 use engine::audit::Sealer;
 use engine::tasks::Background;
-use kernel::ids::{LedgerId, Millis};
+use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{Fate, Spawn, Task};
@@ -84,8 +84,7 @@ pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Conf
 /// # Errors
 /// 78: nobody else could carry what is opened here.
 pub(super) fn shared(config: &Config, alone: bool) -> Result<(), Fault> {
-    let remote = config.ledgers.remote().any(|(id, _)| id == LedgerId::SPOT);
-    if alone || (config.database.is_set() && remote) {
+    if alone || (config.database.is_set() && !config.ledgers.has_own_spot()) {
         return Ok(());
     }
     let what = "workers in other processes need database.url, and ledgers.spot.kind = \"remote\" with \

@@ -154,6 +154,11 @@ impl Ledgers {
         self.all().filter(|(_, ledger)| ledger.kind == Some(Kind::Remote))
     }
 
+    /// Spot's core runs in this process, on the data folder.
+    pub fn has_own_spot(&self) -> bool {
+        self.remote().all(|(id, _)| id != LedgerId::SPOT)
+    }
+
     /// Those that cannot give back what they withdrew.
     pub fn irreversible(&self) -> Vec<LedgerId> {
         self.all().filter(|(_, ledger)| !ledger.reversible).map(|(id, _)| id).collect()
