@@ -4,6 +4,8 @@
 
 use super::Fleet;
 use super::crowd::Crowd;
+use super::front::post;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Turns red where what Spot did before it ended is made again, or is not matched when it is back;
@@ -33,4 +35,16 @@ fn spot_ends_and_begins_between_batches_of_several_workers() {
     let seen = fleet.settled(crowd);
     assert!(seen.cut.is_empty(), "requests were cut off: {:?}", seen.cut);
     assert_eq!(fleet.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "0");
+    no_backup_without_spot(&fleet);
+}
+
+/// Turns red where a server of which Spot is elsewhere calls half of the service a backup.
+fn no_backup_without_spot(fleet: &Fleet) {
+    let asked = post("/api/v1/ops/backup", &fleet.token, &json!({ "dir": "half" }));
+    let refused = fleet.square.insist(0, &asked);
+    assert_eq!(refused.status, 500, "{refused:?}");
+    let why = refused.text("error");
+    assert!(why.contains("Spot is served elsewhere"), "{refused:?}");
+    let made = |n: usize| fleet.dir.path().join(format!("serve-{n}")).join("backups").join("half");
+    assert!(!(0..2).any(|n| made(n).exists()), "something passes for a backup");
 }
