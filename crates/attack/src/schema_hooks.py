@@ -72,8 +72,14 @@ def free():
             call("act", "DELETE", f"/ops/pauses/{pause['id']}", {"reason": "seed"})
     for account in ("FUNDING", "SPOT", "FUTURE"):
         call("act", "POST", f"/ops/accounts/{user}/{account}/status", active)
-    call("act", "PATCH", "/ops/assets/USDT", {**active, "internal_transfer_enabled": True})
-    given = {"user_id": int(user), "asset": "USDT", "amount": "100", "ref": fresh()}
+    deposit(int(user), "100")
+
+
+def deposit(user, amount):
+    """Outside money, in an asset that somebody may have stopped."""
+    active = {"status": "ACTIVE", "internal_transfer_enabled": True, "reason": "seed"}
+    call("act", "PATCH", "/ops/assets/USDT", active)
+    given = {"user_id": user, "asset": "USDT", "amount": amount, "ref": fresh()}
     call("act", "POST", "/ops/deposits", {**given, "reason": "seed"})
 
 
@@ -103,9 +109,7 @@ def an_asset():
 def a_user():
     """Somebody with money in Funding."""
     user = 700000 + MADE["count"]
-    free()
-    given = {"user_id": user, "asset": "USDT", "amount": "5", "ref": fresh(), "reason": "seed"}
-    call("act", "POST", "/ops/deposits", given)
+    deposit(user, "5")
     return user
 
 
@@ -169,14 +173,12 @@ def held():
     return id
 
 
-# what a path names, where it is not any text
+# what a path names, where it is not any text: it stands between the braces
 NAMED = {
-    f"GET {V1}/internal_transfer/{{req_id}}": ("req_id", a_transfer),
-    f"GET {V1}/transfer/{{req_id}}": ("req_id", a_second_transfer),
-    f"PATCH {V1}/ops/assets/{{symbol}}": ("symbol", an_asset),
-    "GET /docs/errors/{code}": ("code", a_code),
-}
-IDS = {
+    f"GET {V1}/internal_transfer/{{req_id}}": a_transfer,
+    f"GET {V1}/transfer/{{req_id}}": a_second_transfer,
+    f"PATCH {V1}/ops/assets/{{symbol}}": an_asset,
+    "GET /docs/errors/{code}": a_code,
     f"GET {V1}/cases/{{id}}": a_case,
     f"POST {V1}/cases/{{id}}/assign": a_case,
     f"POST {V1}/cases/{{id}}/comment": a_case,
@@ -253,9 +255,10 @@ def before_call(context, case, kwargs):
         lift()
     if not meant_well(case):
         return
-    name, make = NAMED.get(label) or ("id", IDS.get(label))
+    make = NAMED.get(label)
     made = make() if make else None
     if made is not None and case.path_parameters:
+        name = label[label.index("{") + 1 : label.index("}")]
         case.path_parameters[name] = made
     # a key that was used for something else would only be told so
     for header in [header for header in case.headers or {} if header.lower() == "idempotency-key"]:
