@@ -62,14 +62,15 @@ fn a_row_less_is_a_matrix_less() {
     }
 }
 
-/// What dies with its process and is not found again, and what is done twice after it.
+/// What dies with its process and is not found again, and what is done twice after it. Two threads play
+/// the scenes, and each meets a fault of its own first: what all of them say is looked for.
 #[test]
 fn the_matrix_turns_red() {
     for (name, says) in [
         ("no-recovery", "does not end"),
         ("early-answer", "at rest"),
         ("double-deposit", "there is no such transfer"),
-        ("timeout-is-refusal", "COMMIT"),
+        ("timeout-is-refusal", "ROLLED_BACK"),
     ] {
         let trial = Trial { wrong: Some(name), ..ways() };
         let complaint = complaint(name, || drop(all(&trial)));
