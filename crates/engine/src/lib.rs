@@ -9,6 +9,7 @@ mod cases;
 mod commit;
 mod concerned;
 pub mod conservation;
+mod deaf;
 pub mod deeds;
 mod gate;
 mod guard;

@@ -112,6 +112,13 @@ impl Ring {
         out
     }
 
+    /// Takes out everything that waits here.
+    pub(crate) fn empty(&self) -> Vec<Record> {
+        let Inner { fresh, alone, later, .. } = &mut *self.inner();
+        let later = std::mem::take(later).into_values();
+        fresh.drain(..).chain(alone.drain(..)).chain(later).collect()
+    }
+
     /// Takes in what fits, at once or at its `due_at`, and gives back the rest.
     pub(crate) fn offer(&self, records: impl IntoIterator<Item = Record>) -> Vec<Record> {
         let mut over = Vec::new();

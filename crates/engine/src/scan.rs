@@ -40,11 +40,13 @@ impl Engine {
         let every = self.parts.settings.scan_interval_ms;
         let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
         loop {
+            // what it could not serve it leaves to others, who look sooner
+            let serves = self.unreached().is_empty();
             match self.scan().await {
-                Found::More => continue,
+                Found::More if serves => continue,
                 // where others put work there is more to come
-                Found::Some if self.lease.ends() => wait = SOON,
-                Found::Some | Found::Nothing => wait = longer(wait, every),
+                Found::Some if serves && self.lease.ends() => wait = SOON,
+                Found::More | Found::Some | Found::Nothing => wait = longer(wait, every),
             }
             let now = self.parts.clock.ticks();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
@@ -88,6 +90,7 @@ impl Engine {
         if !self.lease.ends() {
             return Ok(());
         }
+        self.give_back().await;
         self.look_at_overtaken().await?;
         let now = self.parts.clock.ticks();
         if now.saturating_sub(*counted) >= COUNT {

@@ -1,8 +1,9 @@
 //! What each process of one journal sees for itself: which copy of a ledger it calls, who is in a
 //! hurry there.
 
-use super::site::{Site, quick};
+use super::site::{Site, WAYS, quick};
 use crate::house::{FUNDING, SPOT};
+use crate::way::{Mood, Way};
 use engine::{Limits, Settings};
 use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::{Incarnation, Known};
@@ -28,6 +29,34 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     assert!(why.contains("a second copy"), "{why}");
     assert!(site.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", site.cases());
     worker.kill().await;
+}
+
+/// Turns red where a worker that cannot reach Spot keeps what it holds (run: `give_back` does nothing),
+/// also one that never reached it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_worker_cannot_serve_another_one_does() {
+    let site = Site::open(quick(true)).await;
+    let other = site.worker().await;
+    other.moves(FUNDING, 1, "first", 1_000).await;
+    for met in [true, false] {
+        let way = Way::to(site.way.spot());
+        way.mood(if met { Mood::Fair } else { Mood::Silent });
+        let deaf = site.by(way.clone(), quick(true)).await;
+        way.mood(Mood::Silent);
+        let mut ids = Vec::new();
+        for n in 0..10 {
+            for from in WAYS {
+                let key = format!("{met}-{n}-{}", from.name());
+                ids.push(deaf.create(from, 1, &key, 5).await.expect("it is opened").record.id);
+            }
+        }
+        for id in ids {
+            other.reaches(id, "COMMITTED").await;
+        }
+        deaf.kill().await;
+    }
+    site.adds_up(&other).await;
+    other.kill().await;
 }
 
 /// Turns red where a process closes what it alone does not see: the case is opened again, and again,

@@ -14,6 +14,7 @@ use kernel::ports::meter::NoMeter;
 use kernel::record::Binding;
 use kernel::retry::Backoff;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::postgres::{self, Options, Postgres, Time};
@@ -159,17 +160,27 @@ impl Site {
 
     /// Begins a worker with other settings.
     pub(crate) async fn tuned(&self, settings: Settings) -> Worker {
-        self.begun(settings, HandClock::new()).await
+        self.begun(settings, HandClock::new(), self.way.clone()).await
+    }
+
+    /// Begins a worker that reaches Spot on a way of its own.
+    pub(crate) async fn by(&self, way: Arc<Way>, settings: Settings) -> Worker {
+        self.begun(settings, HandClock::new(), way).await
+    }
+
+    /// Where its Spot core lives.
+    pub(crate) fn spot_folder(&self) -> PathBuf {
+        self.dir.path().join("spot")
     }
 
     /// Begins a worker whose machine's clock is so much ahead.
     pub(crate) async fn apart(&self, ahead: Millis) -> Worker {
         let clock = HandClock::new();
         clock.forward(ahead);
-        self.begun(self.settings.clone(), clock).await
+        self.begun(self.settings.clone(), clock, self.way.clone()).await
     }
 
-    async fn begun(&self, settings: Settings, clock: HandClock) -> Worker {
+    async fn begun(&self, settings: Settings, clock: HandClock, way: Arc<Way>) -> Worker {
         let worker = WorkerId(Chance.next());
         let (tasks, fate): (Arc<Tasks>, Fate) = Default::default();
         let (told, dying) = (fate.clone(), tasks.clone());
@@ -183,7 +194,7 @@ impl Site {
         let engine = Engine::start(Parts {
             flows: Arc::new(flows::registry()),
             journal: store.clone(),
-            ledgers: vec![store.funding(), self.way.clone()],
+            ledgers: vec![store.funding(), way],
             clock: Arc::new(clock),
             rng: Arc::new(Chance),
             spawn: tasks.clone(),
@@ -201,7 +212,7 @@ impl Site {
     /// Closes the Spot core and opens its folder again: what a new process does.
     pub(crate) async fn reopen_spot(&self) {
         self.way.lead(None);
-        self.way.lead(Some(spot_at(&self.dir.path().join("spot")).await));
+        self.way.lead(Some(spot_at(&self.spot_folder()).await));
     }
 
     /// Spot refuses what comes to a user from now on.
