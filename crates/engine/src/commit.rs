@@ -9,7 +9,7 @@ use crate::tasks::Background;
 use crate::wire::Begun;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::code::Code;
-use kernel::ids::Id;
+use kernel::ids::{Id, LedgerId};
 use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
@@ -40,6 +40,8 @@ pub(crate) struct Job {
     pub record: Record,
     pub unit: Unit,
     pub leads: Leads,
+    /// See [`Planned::relies`].
+    pub relies: Vec<LedgerId>,
     /// The refusal or cause that the unit puts.
     pub error: Option<Evidence>,
     pub why: Why,
@@ -58,7 +60,8 @@ impl Job {
             | Why::Later
             | Why::Freed => None,
         };
-        Self { record, unit: planned.unit, leads: planned.leads, error, why, again: 0 }
+        let Planned { unit, leads, relies } = planned;
+        Self { record, unit, leads, relies, error, why, again: 0 }
     }
 }
 
@@ -89,7 +92,9 @@ impl Engine {
         while !jobs.is_empty() {
             let mut units = Vec::with_capacity(jobs.len());
             let mut kept = Vec::with_capacity(jobs.len());
-            for Job { record, unit, leads, error, why, again } in jobs {
+            let known = self.gate.all_known();
+            for Job { record, mut unit, leads, relies, error, why, again } in jobs {
+                self.vouch(&mut unit, &relies, &known);
                 units.push(unit);
                 kept.push(Kept { record, leads, error, why, again });
             }
@@ -164,6 +169,10 @@ impl Engine {
                     }
                 }
             }
+            Wrote::Lost(Guard::Incarnation { ledger, known }) => {
+                self.overtook(ledger, known);
+                self.relied(kept, rest);
+            }
             Wrote::Lost(guard) => match kept.why {
                 // an id that exists or lies below the horizon: another one
                 why @ (Why::Opens(_) | Why::Parks(_)) if matches!(guard, Guard::Fresh(_)) => {
@@ -204,6 +213,19 @@ impl Engine {
                 }
                 rest.late.extend(self.late(&kept));
                 rest.unsure.push((kept, cause));
+            }
+        }
+    }
+
+    /// A unit that relied on another incarnation of a ledger than the journal means.
+    fn relied(&self, kept: Kept, rest: &mut Rest) {
+        match kept.why {
+            // it may be opened; nothing is claimed before it is known at whom
+            Why::Opens(_) | Why::Parks(_) => rest.again.extend(self.again(kept, Reach::NoClaim)),
+            // what the ledger answered it will answer again, where it is the right one
+            Why::Answered(_) => rest.moved.push(kept.record),
+            Why::Moves | Why::Later | Why::Freed => {
+                rest.again.push(self.postponed(kept.record, &Cause::of("WRONG_LEDGER")));
             }
         }
     }

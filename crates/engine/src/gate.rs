@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
+/// Who each ledger is taken for.
+pub(crate) type Everybody = BTreeMap<LedgerId, Known>;
+
 /// How a ledger outside the journal's database stands with us.
 #[derive(Debug, Clone, Copy)]
 struct Desk {
@@ -363,6 +366,11 @@ impl Gate {
             }
             _ => false,
         }
+    }
+
+    /// What is known of every ledger.
+    pub(crate) fn all_known(&self) -> Everybody {
+        self.flags().desks.iter().map(|(ledger, desk)| (*ledger, desk.known)).collect()
     }
 
     /// What is known of a ledger.

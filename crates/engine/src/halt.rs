@@ -52,20 +52,15 @@ impl Engine {
         }
     }
 
-    /// Another process may have adopted another incarnation of a ledger than the one that we call:
-    /// it was started again, or there are two copies of it. Of a core in a process its owner's epoch
-    /// tells: a former owner halts nobody.
+    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
+    /// core in a process its owner's epoch tells: a former owner halts nobody.
     fn compare(self: &Arc<Self>, standing: &Standing) {
         for (ledger, stored) in &standing.ledgers {
             let ours =
                 self.gate.known(*ledger).filter(|ours| ours.incarnation != stored.incarnation);
             let served = self.plan.owner(*ledger).is_none();
-            if let Some(ours) = ours
-                && served
-                && self.gate.suspect(*ledger, ours)
-            {
-                tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
-                self.find_out(*ledger);
+            if served {
+                self.overtook(*ledger, ours);
             }
         }
     }

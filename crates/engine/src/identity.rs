@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use crate::concerned::Named;
+use crate::gate::Everybody;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::effects;
@@ -53,6 +54,22 @@ impl Engine {
             self.find_out(ledger);
         }
         Err(Cause::of("WRONG_LEDGER"))
+    }
+
+    /// Has a unit written only where the journal still means these ledgers as we know them.
+    pub(crate) fn vouch(&self, unit: &mut Unit, relies: &[LedgerId], known: &Everybody) {
+        let guard = |ledger: &LedgerId| self.plan.vouch(*ledger, known.get(ledger).copied());
+        // before all others: what was asked of a wrong one is no reason to say anything else
+        unit.guards.splice(0..0, relies.iter().filter_map(guard));
+    }
+
+    /// The journal means another incarnation of the ledger than the one that we called: it was started
+    /// again, or there are two copies of it.
+    pub(crate) fn overtook(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
+        if ours.is_some_and(|ours| self.gate.suspect(ledger, ours)) {
+            tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
+            self.find_out(ledger);
+        }
     }
 
     /// Finds out beside the caller, again until it answers.

@@ -47,7 +47,7 @@ use kernel::ids::{Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{Journal, Linked};
-use kernel::ports::ledger::{Known, Ledger, StatusChange};
+use kernel::ports::ledger::{Form, Known, Ledger, StatusChange};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
 use kernel::record::Record;
@@ -288,6 +288,7 @@ impl Engine {
                 holds: enlist.is_some_and(kernel::ports::ledger::Enlist::holds),
                 reversible: !parts.settings.irreversible.contains(&ledger.id()),
                 epoch: epochs.get(&ledger.id()).copied(),
+                named: enlist.is_none() && ledger.form() == Form::Full,
             };
             (ledger.id(), desk)
         };

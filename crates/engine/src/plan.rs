@@ -8,6 +8,7 @@ use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{FlowId, LedgerId, Millis};
 use kernel::life::{Leg, Place, Ruling, Side, Step, Via};
 use kernel::people::{About, Scope};
+use kernel::ports::ledger::Known;
 use kernel::record::{Facts, Head, Record, System};
 use kernel::table::{A, Flows, S, Table};
 use kernel::unit::{
@@ -41,6 +42,8 @@ pub(crate) struct Desk {
     pub reversible: bool,
     /// Its core runs in this process, which took it over so often.
     pub epoch: Option<u64>,
+    /// It says who it is, and the journal keeps that.
+    pub named: bool,
 }
 
 /// What a unit leads to: straight on, or by the answer of its fork.
@@ -56,6 +59,9 @@ pub(crate) struct Leads {
 pub(crate) struct Planned {
     pub unit: Unit,
     pub leads: Leads,
+    /// The ledgers outside the journal's database that it claims at, or stores a receipt of. It must
+    /// not be written where the journal means another one by that name.
+    pub relies: Vec<LedgerId>,
 }
 
 /// The tables and the ledgers that they are about.
@@ -73,13 +79,13 @@ struct Way {
     moves: bool,
     /// The refusal that is put with the head.
     error: Option<Evidence>,
-    /// Who must own the cores that it claims at, or stores a receipt of.
-    owners: Vec<Guard>,
+    /// See [`Planned::relies`].
+    relies: Vec<LedgerId>,
 }
 
 impl Way {
     fn from(head: Head) -> Self {
-        Self { head, then: Then::default(), moves: false, error: None, owners: Vec::new() }
+        Self { head, then: Then::default(), moves: false, error: None, relies: Vec::new() }
     }
 }
 
@@ -117,6 +123,21 @@ impl Plan {
     /// What guards claims at a ledger and its receipts, where its core runs in this process.
     pub(crate) fn owner(&self, ledger: LedgerId) -> Option<Guard> {
         self.desk(ledger)?.epoch.map(|epoch| Guard::Owner { ledger, epoch })
+    }
+
+    /// What guards claims at a ledger that is taken for this one, and its receipts. The epoch of its
+    /// owner says more than the incarnation of a core that runs in this process.
+    pub(crate) fn vouch(&self, ledger: LedgerId, known: Option<Known>) -> Option<Guard> {
+        let named = || known.filter(|_| self.desk(ledger).is_some_and(|desk| desk.named));
+        let incarnation = || named().map(|known| Guard::Incarnation { ledger, known: Some(known) });
+        self.owner(ledger).or_else(incarnation)
+    }
+
+    /// Nothing that the journal's own transaction holds can be another one.
+    fn relies(&self, way: &mut Way, ledger: LedgerId) {
+        if !self.enlisted(ledger) && !way.relies.contains(&ledger) {
+            way.relies.push(ledger);
+        }
     }
 
     pub(crate) fn enlisted(&self, ledger: LedgerId) -> bool {
@@ -164,8 +185,7 @@ impl Plan {
         let mut opened = record.clone();
         opened.head = way.head;
         way.then.puts.insert(0, Put::Open(opened));
-        let mut guards = way.owners;
-        guards.extend([Guard::NotHalted, Guard::Fresh(record.id)]);
+        let mut guards = vec![Guard::NotHalted, Guard::Fresh(record.id)];
         if let Some(binding) = &record.terms.binding {
             let (scope, key) = (binding.scope.clone(), binding.key.clone());
             guards.push(Guard::Unbound { flow: record.flow, scope, key });
@@ -173,7 +193,7 @@ impl Plan {
         // after the binding: a replay is a replay, whatever was moved that day
         guards.extend(quota.into_iter().flat_map(Quota::guards));
         let leads = Leads { straight: way.head, done, rejected };
-        Planned { unit: Unit { guards, then: way.then }, leads }
+        Planned { unit: Unit { guards, then: way.then }, leads, relies: way.relies }
     }
 
     /// Records an answer. `None`: nothing moves; see [`Plan::later`].
@@ -206,7 +226,7 @@ impl Plan {
             self.go(record, &mut way, (via, to), None);
         }
         if let Some((ledger, operation)) = self.operation(record, answer) {
-            way.owners.extend(self.owner(ledger));
+            self.relies(&mut way, ledger);
             way.then.puts.push(Put::Receipt { ledger, operation });
         }
         Some(self.sealed(record, way, reach, facts))
@@ -228,12 +248,7 @@ impl Plan {
         // what a ledger refused is what people ask for: a later hindrance does not hide it
         let error = (head.rejections == 0)
             .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
-        let put = Put::Head { id: record.id, head, error, hold };
-        let unit = Unit {
-            guards: vec![stands_at(record)],
-            then: Then { puts: vec![put], ..Then::default() },
-        };
-        Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
+        put_alone(record, head, Put::Head { id: record.id, head, error, hold })
     }
 
     /// Marks a record as tried alone by an owner that may die of it.
@@ -243,12 +258,7 @@ impl Plan {
         head.alone = true;
         head.deaths = head.deaths.saturating_add(1);
         head.due_at = None;
-        let put = Put::Head { id: record.id, head, error: None, hold: Hold::Mine };
-        let unit = Unit {
-            guards: vec![stands_at(record)],
-            then: Then { puts: vec![put], ..Then::default() },
-        };
-        Planned { unit, leads: Leads { straight: head, done: None, rejected: None } }
+        put_alone(record, head, put(record, head, None))
     }
 
     /// An answer that the table does not allow: the flow stops, a person is asked.
@@ -332,13 +342,12 @@ impl Plan {
                 keep(&mut then.puts, &error);
             }
         }
-        let mut guards = way.owners;
-        guards.push(stands_at(record));
+        let mut guards = vec![stands_at(record)];
         if way.moves {
             guards.push(Guard::NotHalted);
         }
         let leads = Leads { straight: way.head, done, rejected };
-        Planned { unit: Unit { guards, then: way.then }, leads }
+        Planned { unit: Unit { guards, then: way.then }, leads, relies: way.relies }
     }
 
     /// Goes through claims and rules; forks at the first call at an enlisted ledger.
@@ -356,7 +365,9 @@ impl Plan {
                 Step::Claim { to } if reach != Reach::NoClaim && !table.sends(to) => {
                     way.moves = true;
                     let called = table.makes(to).and_then(|act| self.ledger_of(record, act));
-                    way.owners.extend(called.and_then(|ledger| self.owner(ledger)));
+                    if let Some(ledger) = called {
+                        self.relies(way, ledger);
+                    }
                     self.go(record, way, (Via::Claim, to), None);
                 }
                 Step::Decide { rule, yes, no } => {
@@ -406,10 +417,11 @@ impl Plan {
             on.then.puts.push(put(record, on.head, None));
             on
         };
-        let mut done = side(Via::Done, done);
-        way.owners.append(&mut done.owners);
-        let mut rejected = rejected.map(|to| side(Via::Rejected, to));
-        rejected.iter_mut().for_each(|other| way.owners.append(&mut other.owners));
+        let done = side(Via::Done, done);
+        let rejected = rejected.map(|to| side(Via::Rejected, to));
+        for on in std::iter::once(&done).chain(&rejected) {
+            on.relies.iter().for_each(|ledger| self.relies(way, *ledger));
+        }
         let heads = (Some(done.head), rejected.as_ref().map(|way| way.head));
         way.then.fork = Some(Box::new(Fork {
             ledger,
@@ -459,6 +471,14 @@ fn settled(head: Head) -> Head {
 
 fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
     Put::Head { id: record.id, head, error, hold: Hold::Mine }
+}
+
+/// Nothing but where the record stands.
+fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
+    let then = Then { puts: vec![put], ..Then::default() };
+    let unit = Unit { guards: vec![stands_at(record)], then };
+    let leads = Leads { straight: head, done: None, rejected: None };
+    Planned { unit, leads, relies: Vec::new() }
 }
 
 /// Gives the heads among `puts` the error that led to them.

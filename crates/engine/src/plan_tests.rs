@@ -10,8 +10,8 @@ use kernel::unit::{Guard, Hold, Put, Then};
 use std::sync::Arc;
 
 fn plan(reversible: bool) -> Plan {
-    let funding = Desk { enlisted: true, holds: true, reversible, epoch: None };
-    let spot = Desk { enlisted: false, holds: false, reversible, epoch: None };
+    let funding = Desk { enlisted: true, holds: true, reversible, epoch: None, named: false };
+    let spot = Desk { enlisted: false, holds: false, reversible, epoch: None, named: true };
     let desks = [(LedgerId::FUNDING, funding), (LedgerId::SPOT, spot)].into();
     Plan { flows: Arc::new(flows::registry()), desks }
 }
@@ -171,4 +171,21 @@ fn answers_that_no_step_spells_are_contradictions() {
     let held = Answer::Unknown(Cause::of("CONTRADICTION"));
     assert!(plan.contradicts(&called, &held).is_some());
     assert!(plan.answered(&pushed, &no, Reach::Plain, &Facts::new()).is_none());
+}
+
+/// The ledgers that a unit relies on: those it claims at or stores a receipt of, on every way of its
+/// fork, but for those in the journal's own transaction.
+#[test]
+fn a_unit_relies_on_ledgers_outside_the_journal() {
+    let plan = plan(true);
+    let forward = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
+    let opened = plan.open(&forward, Reach::Fused, &Facts::new(), None);
+    assert_eq!(opened.relies, [LedgerId::SPOT], "its fork claims there");
+    let parked = plan.open(&forward, Reach::NoClaim, &Facts::new(), None);
+    assert_eq!(parked.relies, []);
+    let pending = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "TARGET_PENDING");
+    let done = Answer::Done(Receipt::seq(1));
+    let answered = plan.answered(&pending, &done, Reach::Fused, &Facts::new()).unwrap();
+    assert_eq!(answered.relies, [LedgerId::SPOT], "it stores a receipt");
+    assert_eq!(plan.later(&pending, &Cause::of("TIMEOUT"), 500, Hold::Mine).relies, []);
 }

@@ -196,6 +196,7 @@ impl Engine {
         let state = table.state(planned.leads.straight.state).name.into();
         let outcome = Outcome::Resolved { verdict, said, state };
         planned.unit.guards.extend(approval.map(Guard::Pending));
+        self.vouch(&mut planned.unit, &planned.relies, &self.gate.all_known());
         planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
         planned.unit.then.events.splice(0..0, line);
         planned.unit.then.puts.extend(approval.map(|id| approves(doing, id)));
@@ -214,6 +215,10 @@ impl Engine {
             Err(Guard::NotHalted) => {
                 self.gate.is_halted("the journal is halted".into());
                 Ok(None)
+            }
+            Err(Guard::Incarnation { ledger, known }) => {
+                self.overtook(ledger, known);
+                Err(Cause::of("WRONG_LEDGER").into())
             }
             Err(guard) => moved(&guard).map(|()| None),
         }

@@ -2,7 +2,7 @@
 //! hurry there.
 
 use super::site::{Site, WAYS, quick};
-use crate::house::{FUNDING, SPOT};
+use crate::house::{FUNDING, NEVER, SPOT, copied, spot_at};
 use crate::way::{Mood, Way};
 use engine::{Limits, Settings};
 use kernel::ports::journal::Journal as _;
@@ -29,6 +29,31 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     assert!(why.contains("a second copy"), "{why}");
     assert!(site.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", site.cases());
     worker.kill().await;
+}
+
+/// One process calls a copy of Spot that another one, with a later copy, has followed: what it says
+/// counts no more, and nothing new is made there. Turns red where units rely on a ledger whoever it is
+/// (run: `Engine::vouch` adds nothing): the transfer ends by the word of a copy that nobody means.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_copy_says_that_another_one_followed_does_not_count() {
+    let site = Site::open(quick(true)).await;
+    // it does not look who the journal takes Spot for
+    let behind = site.tuned(Settings { scan_interval_ms: NEVER, ..quick(true) }).await;
+    behind.moves(FUNDING, 1, "first", 1_000).await;
+    let (late, ids) = site.held(&behind, 3).await;
+    let done = site.way.spot().known().highest;
+    let copy = copied(&site.spot_folder());
+    let other = site.by(Way::to(spot_at(copy.path()).await), quick(true)).await;
+    late.add_permits(1_000);
+    let why = behind.halted().await;
+    assert!(why.contains("a second copy"), "{why}");
+    drop(behind.create(FUNDING, 1, "more", 5).await);
+    for (id, state) in behind.states(&ids).await {
+        assert!(!matches!(state, "COMMITTED" | "FAILED"), "{id}: {state}");
+    }
+    assert_eq!(site.way.spot().known().highest, done, "it made something new");
+    other.kill().await;
+    behind.kill().await;
 }
 
 /// Turns red where a worker that cannot reach Spot keeps what it holds (run: `give_back` does nothing),
