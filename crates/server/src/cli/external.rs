@@ -18,7 +18,7 @@ struct What {
     #[arg(long)]
     asset: String,
     /// A plain decimal in the asset's unit.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     amount: String,
     /// The outside world's id of it: the key. Without it a fresh one is made and printed.
     #[arg(long = "ref", value_name = "ID")]

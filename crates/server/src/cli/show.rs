@@ -12,9 +12,11 @@ use std::io::Write;
 /// stdout cannot be written.
 pub(super) fn say(text: &str) -> Result<(), Fault> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        // whoever reads has seen enough, as with `| head -1`; what was done is done
+        Err(fault) if fault.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        said => Ok(said?),
+    }
 }
 
 /// Prints to stderr, as far as that works.

@@ -6,6 +6,16 @@ use super::{Desk, escaped, fields, rows};
 use crate::auth::Scope;
 use serde_json::Value;
 
+/// A page of a list.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Paged {
+    /// Where it begins: the `next` of the page before.
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
 /// Questions for a person, newest first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops cases --status all")]
@@ -17,7 +27,7 @@ pub(in crate::cli) struct Cases {
     #[arg(long)]
     about: Option<String>,
     #[command(flatten)]
-    desk: Desk,
+    page: Paged,
 }
 
 /// One of them, by its id.
@@ -58,11 +68,8 @@ pub(in crate::cli) struct Find {
     /// An account type, or a time of RFC 3339.
     #[arg(long)]
     to: Option<String>,
-    /// Below this number: the `next` of the page before.
-    #[arg(long)]
-    cursor: Option<String>,
     #[command(flatten)]
-    desk: Desk,
+    page: Paged,
 }
 
 /// What waits for another person, and what was decided.
@@ -73,7 +80,7 @@ pub(in crate::cli) struct Approvals {
     #[arg(long)]
     status: Option<String>,
     #[command(flatten)]
-    desk: Desk,
+    page: Paged,
 }
 
 /// What people did, newest first.
@@ -84,7 +91,7 @@ pub(in crate::cli) struct Actions {
     #[arg(long)]
     subject: Option<String>,
     #[command(flatten)]
-    desk: Desk,
+    page: Paged,
 }
 
 /// All of them.
@@ -115,11 +122,26 @@ fn query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
     if given.is_empty() { path.to_owned() } else { format!("{path}?{}", given.join("&")) }
 }
 
+/// One page, and where the next one begins.
+async fn page<const N: usize>(
+    global: &Global,
+    page: &Paged,
+    path: &str,
+    mut parameters: Vec<(&str, Option<String>)>,
+    (list, titles): (&str, [&str; N]),
+) -> Result<(), Fault> {
+    parameters.push(("cursor", page.cursor.clone()));
+    look(global, &page.desk, &query(path, &parameters), |found| {
+        let more = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
+        rows(&found[list], titles) + more.as_deref().unwrap_or_default()
+    })
+    .await
+}
+
 pub(super) async fn cases(global: &Global, args: &Cases) -> Result<(), Fault> {
-    let path =
-        query("/cases", &[("status", Some(args.status.clone())), ("about", args.about.clone())]);
     let titles = ["id", "severity", "kind", "about", "status", "opened_at", "assigned", "facts"];
-    look(global, &args.desk, &path, |found| rows(&found["cases"], titles)).await
+    let wanted = vec![("status", Some(args.status.clone())), ("about", args.about.clone())];
+    page(global, &args.page, "/cases", wanted, ("cases", titles)).await
 }
 
 pub(super) async fn one(global: &Global, args: &One, kind: &str) -> Result<(), Fault> {
@@ -144,20 +166,16 @@ pub(super) async fn one(global: &Global, args: &One, kind: &str) -> Result<(), F
 }
 
 pub(super) async fn find(global: &Global, args: &Find) -> Result<(), Fault> {
-    let path = query(
-        "/transfers",
-        &[
-            ("state", args.state.clone()),
-            ("user", args.user.map(|user| user.to_string())),
-            ("asset", args.asset.clone()),
-            ("min_age", args.min_age.map(|age| age.to_string())),
-            ("min_attempts", args.min_attempts.map(|n| n.to_string())),
-            ("error_class", args.error_class.clone()),
-            ("from", args.from.clone()),
-            ("to", args.to.clone()),
-            ("cursor", args.cursor.clone()),
-        ],
-    );
+    let wanted = vec![
+        ("state", args.state.clone()),
+        ("user", args.user.map(|user| user.to_string())),
+        ("asset", args.asset.clone()),
+        ("min_age", args.min_age.map(|age| age.to_string())),
+        ("min_attempts", args.min_attempts.map(|n| n.to_string())),
+        ("error_class", args.error_class.clone()),
+        ("from", args.from.clone()),
+        ("to", args.to.clone()),
+    ];
     let titles = [
         ">transfer_id",
         "req_id",
@@ -171,17 +189,13 @@ pub(super) async fn find(global: &Global, args: &Find) -> Result<(), Fault> {
         "error_class",
         "created_at",
     ];
-    look(global, &args.desk, &path, |found| {
-        let more = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
-        rows(&found["transfers"], titles) + more.as_deref().unwrap_or_default()
-    })
-    .await
+    page(global, &args.page, "/transfers", wanted, ("transfers", titles)).await
 }
 
 pub(super) async fn approvals(global: &Global, args: &Approvals) -> Result<(), Fault> {
-    let path = query("/ops/approvals", &[("status", args.status.clone())]);
     let titles = ["id", "kind", "subject", "value", "by", "status", "decided_by", "reason"];
-    look(global, &args.desk, &path, |found| rows(&found["approvals"], titles)).await
+    let wanted = vec![("status", args.status.clone())];
+    page(global, &args.page, "/ops/approvals", wanted, ("approvals", titles)).await
 }
 
 pub(super) async fn pauses(global: &Global, args: &All) -> Result<(), Fault> {
@@ -204,9 +218,9 @@ pub(super) async fn assets(global: &Global, args: &All) -> Result<(), Fault> {
 }
 
 pub(super) async fn actions(global: &Global, args: &Actions) -> Result<(), Fault> {
-    let path = query("/ops/audit", &[("subject", args.subject.clone())]);
     let titles = ["id", "at", "by", "kind", "subject", "value", "reason"];
-    look(global, &args.desk, &path, |found| rows(&found["actions"], titles)).await
+    let wanted = vec![("subject", args.subject.clone())];
+    page(global, &args.page, "/ops/audit", wanted, ("actions", titles)).await
 }
 
 pub(super) async fn stats(global: &Global, args: &All) -> Result<(), Fault> {

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Create {
     #[arg(long)]
     asset: String,
     /// A plain decimal in the asset's unit.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     amount: String,
     /// Your own key; without it a fresh one is made and printed.
     #[arg(long)]
