@@ -171,7 +171,7 @@ impl Engine {
             }
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
                 self.overtook(ledger, known);
-                self.relied(kept, rest);
+                self.relied(ledger, kept, rest);
             }
             Wrote::Lost(guard) => match kept.why {
                 // an id that exists or lies below the horizon: another one
@@ -217,17 +217,25 @@ impl Engine {
         }
     }
 
-    /// A unit that relied on another incarnation of a ledger than the journal means.
-    fn relied(&self, kept: Kept, rest: &mut Rest) {
-        match kept.why {
-            // it may be opened; nothing is claimed before it is known at whom
-            Why::Opens(_) | Why::Parks(_) => rest.again.extend(self.again(kept, Reach::NoClaim)),
-            // what the ledger answered it will answer again, where it is the right one
-            Why::Answered(_) => rest.moved.push(kept.record),
+    /// A unit that relied on another incarnation of this ledger than the journal means.
+    fn relied(&self, ledger: LedgerId, kept: Kept, rest: &mut Rest) {
+        match &kept.why {
+            // what it answered it will answer again, where it is the right one
+            Why::Answered(answer) if self.is_of(ledger, &kept.record, answer) => {
+                rest.moved.push(kept.record);
+            }
+            // nothing is claimed before it is known at whom; all else counts
+            Why::Opens(_) | Why::Parks(_) | Why::Answered(_) => {
+                rest.again.extend(self.again(kept, Reach::NoClaim));
+            }
             Why::Moves | Why::Later | Why::Freed => {
                 rest.again.push(self.postponed(kept.record, &Cause::of("WRONG_LEDGER")));
             }
         }
+    }
+
+    fn is_of(&self, ledger: LedgerId, record: &Record, answer: &Answer) -> bool {
+        self.plan.operation(record, answer).is_some_and(|(of, _)| of == ledger)
     }
 
     /// The answer of a unit that may not have been written, since another one may stand in its place.
