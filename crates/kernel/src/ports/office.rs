@@ -167,6 +167,9 @@ pub trait Office: Send + Sync {
     fn deliveries(&self, longest: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>>;
     /// How many webhooks are still to be delivered, and when the oldest of them came up.
     fn undelivered(&self) -> Fut<'_, Result<(u64, Option<Millis>), Cause>>;
+    /// Takes one up for a try, as it stood when it was due: until then no other process that shares the
+    /// journal tries it. False where one has taken it up, or it was delivered.
+    fn take_up(&self, due: &Delivery, until: Millis) -> Fut<'_, Result<bool, Cause>>;
     /// What became of a try; `due_at` is `None` where it was delivered.
     fn delivered(
         &self,

@@ -30,6 +30,8 @@ pub const WEBHOOKS: Task = Task { name: "webhooks", fate: Fate::EndsProcess };
 pub const BACKOFF: Backoff = Backoff { base: 1_000, cap: 300_000 };
 /// How often the journal is asked what is new.
 const LOOK_MS: Millis = 1_000;
+/// So long no other process tries what one has taken up: twice as long as a try may last.
+const HOLD_MS: Millis = 10_000;
 /// So many are under way at once.
 const AT_ONCE: usize = 8;
 /// So many are taken up before the journal is asked again.
@@ -114,8 +116,9 @@ impl Webhooks {
         let mut round = Round::default();
         for tried in tries {
             match tried? {
-                Ok(()) => round.taken = round.taken.saturating_add(1),
-                Err(cause) => round.refused = Some(cause),
+                Some(Ok(())) => round.taken = round.taken.saturating_add(1),
+                Some(Err(cause)) => round.refused = Some(cause),
+                None => {}
             }
         }
         (round.waiting, _) = office.undelivered().await?;
@@ -123,9 +126,13 @@ impl Webhooks {
         Ok(round)
     }
 
-    /// One try, and what came of it; the outer error: that could not be noted.
-    async fn try_one(&self, due: Delivery) -> Result<Result<(), Cause>, Cause> {
+    /// One try, and what came of it; `None`: another process makes it. The outer error: that could not
+    /// be noted.
+    async fn try_one(&self, due: Delivery) -> Result<Option<Result<(), Cause>>, Cause> {
         let Parts { office, journal, clock, rng, metrics } = &self.parts;
+        if !office.take_up(&due, journal.now().saturating_add(HOLD_MS)).await? {
+            return Ok(None);
+        }
         let tried = self.way.post(&Message::of(&due), clock.now()).await;
         metrics.webhook_tried(tried.as_ref().map_or_else(|cause| cause.class, |()| "TAKEN"));
         let (due_at, error) = match &tried {
@@ -136,7 +143,7 @@ impl Webhooks {
             }
         };
         office.delivered(due.case.number, due.tells, due_at, error).await?;
-        Ok(tried)
+        Ok(Some(tried))
     }
 }
 

@@ -28,6 +28,8 @@ mod own;
 #[path = "../keys/mod.rs"]
 mod pairs;
 #[cfg(test)]
+mod receiver;
+#[cfg(test)]
 mod release;
 #[cfg(test)]
 mod remote;

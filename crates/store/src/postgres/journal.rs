@@ -5,7 +5,7 @@ use super::funding::Funding;
 use super::migrate::{self, State};
 use super::origin::Past;
 use super::queue::{Queue, over};
-use super::work::{Solo, Try};
+use super::work::{Solo, Taking, Try};
 use super::{OpenError, Options, safe};
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
@@ -238,6 +238,12 @@ impl Office for Postgres {
 
     fn undelivered(&self) -> Fut<'_, Result<(u64, Option<Millis>), Cause>> {
         Box::pin(self.desk.undelivered())
+    }
+
+    fn take_up(&self, due: &Delivery, until: Millis) -> Fut<'_, Result<bool, Cause>> {
+        let Delivery { case, tells, due_at, .. } = due;
+        let taking = Taking { case: case.number, tells: *tells, due_at: *due_at, until };
+        self.queue.ask(|told| Solo::TakenUp(taking, told))
     }
 
     fn delivered(

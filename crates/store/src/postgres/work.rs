@@ -139,6 +139,17 @@ pub(crate) struct Try {
     pub(crate) error: Option<Arc<str>>,
 }
 
+/// A webhook that is taken up for a try.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    pub(crate) case: u64,
+    pub(crate) tells: Tells,
+    /// When it was due, so that one of several who saw it has it.
+    pub(crate) due_at: Option<Millis>,
+    /// Nobody else tries it before.
+    pub(crate) until: Millis,
+}
+
 /// Who asked, and waits for one answer.
 pub(crate) type Told<T> = oneshot::Sender<Result<T, Cause>>;
 
@@ -154,6 +165,8 @@ pub(crate) enum Solo {
     External(External, Told<Moved>),
     /// A seal of the audit.
     Seal(Seal, Told<()>),
+    /// A webhook is about to be tried.
+    TakenUp(Taking, Told<bool>),
     /// What a try to deliver a webhook came to.
     Delivered(Try, Told<()>),
     /// From now on webhooks are posted.
@@ -169,7 +182,7 @@ impl Solo {
         match self {
             Self::Status(..) | Self::External(..) => true,
             Self::Unit(..) | Self::Fence(..) | Self::Seal(..) => false,
-            Self::Delivered(..) | Self::Telling(_) => false,
+            Self::TakenUp(..) | Self::Delivered(..) | Self::Telling(_) => false,
         }
     }
 }

@@ -4,7 +4,6 @@
 mod backups;
 mod framing;
 mod postgres;
-mod receiver;
 mod secrets;
 mod slow;
 mod tls;

@@ -1,7 +1,7 @@
 //! Webhooks of a real process, to a real receiver that is down, refuses, sends elsewhere or hangs.
 
-use super::receiver::{Mood, Posted, Receiver};
 use super::{Served, USER, answer, eventually, head, transfer};
+use crate::receiver::{Mood, Posted, Receiver};
 use kernel::ids::{Id, LedgerId};
 use kernel::people::About;
 use kernel::ports::journal::Journal;

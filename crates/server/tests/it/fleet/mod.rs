@@ -8,6 +8,7 @@ mod paused;
 mod process;
 mod rolling;
 mod spot;
+mod told;
 
 use crowd::{Crowd, FIRST, HAS, Seen, Square, USERS, Wish};
 use front::{get, post, ready};

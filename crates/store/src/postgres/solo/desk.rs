@@ -2,7 +2,7 @@
 
 use super::super::fault::Fault;
 use super::super::text::{int, uint};
-use super::super::work::Try;
+use super::super::work::{Taking, Try};
 use super::{Alone, End, Fill};
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
@@ -35,6 +35,19 @@ impl Fill for Seal {
             (self.root.as_slice(), self.previous.as_slice(), self.mac.as_slice());
         alone.execute(sql, &[&number, &at, &cover, &root, &previous, &mac]).await?;
         Ok(End::Keep(Ok(())))
+    }
+}
+
+/// One of those who saw it due has it.
+impl Fill for Taking {
+    type Said = bool;
+
+    async fn fill(&self, alone: &mut Alone<'_>) -> Result<End<bool>, Fault> {
+        let sql = "UPDATE webhook_deliveries SET due_at = $4 \
+                   WHERE case_id = $1 AND tells = $2 AND due_at = $3";
+        let (case, due_at, until) = (int(self.case), self.due_at.map(int), int(self.until));
+        let taken = alone.execute(sql, &[&case, &self.tells.name(), &due_at, &until]).await? > 0;
+        Ok(if taken { End::Keep(true) } else { End::Drop(false) })
     }
 }
 

@@ -102,6 +102,10 @@ impl Hand {
                 let done = self.insist(&none, plain, &seal);
                 tell(told, done.await);
             }
+            Solo::TakenUp(taking, told) => {
+                let done = self.insist(&none, plain, &taking);
+                tell(told, done.await.map(Ok));
+            }
             Solo::Delivered(tried, told) => {
                 let done = self.insist(&none, plain, &tried);
                 tell(told, done.await.map(Ok));

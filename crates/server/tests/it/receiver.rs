@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What it does with what comes.
 #[derive(Debug, Clone)]
-pub(super) enum Mood {
+pub(crate) enum Mood {
     /// Takes it.
     Takes,
     /// Answers with this status.
@@ -25,7 +25,7 @@ pub(super) enum Mood {
 
 /// One request, as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Posted {
+pub(crate) struct Posted {
     pub head: String,
     pub body: String,
     /// Whether it was taken.
@@ -33,29 +33,29 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let found = lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
         found.unwrap_or_else(|| panic!("no {name} in {}", self.head))
     }
 
-    pub(super) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.header("webhook-id")
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect("JSON")
     }
 
     /// What it tells of which case.
-    pub(super) fn tells(&self) -> (u64, String) {
+    pub(crate) fn tells(&self) -> (u64, String) {
         let body = self.json();
         let number = body["data"]["id"].as_u64().expect("a number");
         (number, body["type"].as_str().expect("a type").to_owned())
     }
 
     /// Whether the signature is that of this secret, by a library that the server does not sign with.
-    pub(super) fn is_signed(&self, secret: &[u8]) -> bool {
+    pub(crate) fn is_signed(&self, secret: &[u8]) -> bool {
         let text = format!("{}.{}.{}", self.id(), self.header("webhook-timestamp"), self.body);
         let key = EncodingKey::from_secret(secret);
         let mac = jsonwebtoken::crypto::sign(text.as_bytes(), &key, Algorithm::HS256);
@@ -78,7 +78,7 @@ const SETTLED: Duration = Duration::from_millis(500);
 
 /// A server that listens until it is dropped.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     pub port: u16,
     state: Arc<Mutex<State>>,
     open: Arc<AtomicBool>,
@@ -86,7 +86,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// At a free port, or again at one where another was.
-    pub(super) fn at(port: u16, mood: Mood) -> Self {
+    pub(crate) fn at(port: u16, mood: Mood) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let state = State { mood, posted: Vec::new(), hanging: Vec::new(), most: 0 };
@@ -104,7 +104,7 @@ impl Receiver {
         Self { port, state, open }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/hook?of=portage", self.port)
     }
 
@@ -112,22 +112,22 @@ impl Receiver {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn turns(&self, mood: Mood) {
+    pub(crate) fn turns(&self, mood: Mood) {
         self.state().mood = mood;
     }
 
     /// Everything that came, in its order.
-    pub(super) fn posted(&self) -> Vec<Posted> {
+    pub(crate) fn posted(&self) -> Vec<Posted> {
         self.state().posted.clone()
     }
 
     /// The requests that hang now.
-    pub(super) fn hanging(&self) -> Vec<usize> {
+    pub(crate) fn hanging(&self) -> Vec<usize> {
         self.state().hanging.clone()
     }
 
     /// So many hung at once.
-    pub(super) fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.state().most
     }
 }
