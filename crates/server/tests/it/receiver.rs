@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(crate) enum Mood {
     /// Takes it.
     Takes,
+    /// Takes it, after so long.
+    Dawdles(Duration),
     /// Answers with this status.
     Says(u16),
     /// Sends the caller there.
@@ -143,22 +145,25 @@ impl Drop for Receiver {
 /// Reads one request and answers it; each has a connection of its own.
 fn met(mut stream: TcpStream, state: &Mutex<State>) {
     let Some((head, body)) = request(&mut stream) else { return };
+    let pause;
     let (answer, number) = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.posted.len();
         let answer = match state.mood.clone() {
-            Mood::Takes => Some("204 No Content\r\n".to_owned()),
+            Mood::Takes | Mood::Dawdles(_) => Some("204 No Content\r\n".to_owned()),
             Mood::Says(status) => Some(format!("{status} Told\r\n")),
             Mood::Sends(to) => Some(format!("307 Temporary Redirect\r\nlocation: {to}\r\n")),
             Mood::Hangs => None,
         };
-        let taken = matches!(state.mood, Mood::Takes);
+        let taken = matches!(state.mood, Mood::Takes | Mood::Dawdles(_));
+        pause = if let Mood::Dawdles(pause) = state.mood { pause } else { Duration::ZERO };
         state.posted.push(Posted { head, body, taken });
         if answer.is_none() {
             state.hanging.push(number);
         }
         (answer, number)
     };
+    std::thread::sleep(pause);
     match answer {
         Some(answer) => {
             let text = format!("HTTP/1.1 {answer}content-length: 0\r\nconnection: close\r\n\r\n");

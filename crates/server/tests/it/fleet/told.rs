@@ -3,6 +3,7 @@
 use super::Fleet;
 use crate::receiver::{Mood, Receiver};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 
@@ -16,7 +17,8 @@ const CASES: &str = "WITH made AS (INSERT INTO cases (kind, severity, subject, f
 /// Turns red where each server posts what it sees due (run: `take_up` is always true).
 #[test]
 fn a_webhook_is_posted_by_one_of_several_servers() {
-    let receiver = Receiver::at(0, Mood::Takes);
+    // so that a round of one outlasts the wait of the other
+    let receiver = Receiver::at(0, Mood::Dawdles(Duration::from_millis(250)));
     let hook = [
         ("PORTAGE_ALERTS__WEBHOOK_URL", &*receiver.url()),
         ("PORTAGE_ALERTS__WEBHOOK_SECRET", SECRET),
