@@ -70,7 +70,7 @@ pub(crate) fn elsewhere() -> Fatal {
 pub struct Fault {
     /// How the process ends.
     pub exit: Exit,
-    /// For a person, on stderr.
+    /// For a person, on stderr; empty where nobody wants to know.
     pub sentence: String,
     /// It may have been done all the same.
     pub unclear: bool,
@@ -137,9 +137,11 @@ impl From<crate::auth::keys::Error> for Fault {
     }
 }
 
-/// A closed pipe or a full disk below stdout.
+/// A full disk below stdout, or a closed pipe: whoever read it has seen enough, as with `| head -1`, so
+/// the command ends there and has nothing to complain of.
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Exit::Io, error.to_string())
+        let closed = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Self::new(Exit::Io, if closed { String::new() } else { error.to_string() })
     }
 }

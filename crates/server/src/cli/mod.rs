@@ -117,7 +117,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
-            show::complain(&fault.sentence);
+            if !fault.sentence.is_empty() {
+                show::complain(&fault.sentence);
+            }
             ended(fault.exit.code())
         }
     }

@@ -12,11 +12,8 @@ use std::io::Write;
 /// stdout cannot be written.
 pub(super) fn say(text: &str) -> Result<(), Fault> {
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        // whoever reads has seen enough, as with `| head -1`; what was done is done
-        Err(fault) if fault.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        said => Ok(said?),
-    }
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
 }
 
 /// Prints to stderr, as far as that works.
