@@ -12,6 +12,7 @@ use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
 use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
+use kernel::ports::ledger::Known;
 use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
 use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
@@ -42,6 +43,8 @@ pub(crate) struct Job {
     pub leads: Leads,
     /// See [`Planned::relies`].
     pub relies: Vec<LedgerId>,
+    /// As whom the ledger was asked that answered: an answer is never one of who it is taken for later.
+    pub heard: Option<(LedgerId, Known)>,
     /// The refusal or cause that the unit puts.
     pub error: Option<Evidence>,
     pub why: Why,
@@ -61,7 +64,7 @@ impl Job {
             | Why::Freed => None,
         };
         let Planned { unit, leads, relies } = planned;
-        Self { record, unit, leads, relies, error, why, again: 0 }
+        Self { record, unit, leads, relies, heard: None, error, why, again: 0 }
     }
 }
 
@@ -69,6 +72,7 @@ impl Job {
 struct Kept {
     record: Record,
     leads: Leads,
+    heard: Option<(LedgerId, Known)>,
     error: Option<Evidence>,
     why: Why,
     again: u8,
@@ -93,10 +97,10 @@ impl Engine {
             let mut units = Vec::with_capacity(jobs.len());
             let mut kept = Vec::with_capacity(jobs.len());
             let known = self.gate.all_known();
-            for Job { record, mut unit, leads, relies, error, why, again } in jobs {
-                self.vouch(&mut unit, &relies, &known);
+            for Job { record, mut unit, leads, relies, heard, error, why, again } in jobs {
+                self.vouch(&mut unit, &relies, (heard, &known));
                 units.push(unit);
-                kept.push(Kept { record, leads, error, why, again });
+                kept.push(Kept { record, leads, heard, error, why, again });
             }
             let ticket = self.wire.begin(Begun::Write);
             let begun = self.parts.journal.begin(units).await;
@@ -219,6 +223,7 @@ impl Engine {
 
     /// A unit that relied on another incarnation of this ledger than the journal means.
     fn relied(&self, ledger: LedgerId, kept: Kept, rest: &mut Rest) {
+        rest.late.extend(self.late(&kept));
         match &kept.why {
             // what it answered it will answer again, where it is the right one
             Why::Answered(answer) if self.is_of(ledger, &kept.record, answer) => {
@@ -226,7 +231,9 @@ impl Engine {
             }
             // nothing is claimed before it is known at whom; all else counts
             Why::Opens(_) | Why::Parks(_) | Why::Answered(_) => {
-                rest.again.extend(self.again(kept, Reach::NoClaim));
+                // it was not written for sure: the next one is the first that may be unknown
+                let again = kept.again;
+                rest.again.extend(self.again(kept, Reach::NoClaim).map(|job| Job { again, ..job }));
             }
             Why::Moves | Why::Later | Why::Freed => {
                 rest.again.push(self.postponed(kept.record, &Cause::of("WRONG_LEDGER")));
@@ -292,7 +299,7 @@ impl Engine {
 
     /// Plans the same thing again with another reach.
     fn again(&self, kept: Kept, reach: Reach) -> Option<Job> {
-        let Kept { record, why, again, .. } = kept;
+        let Kept { record, heard, why, again, .. } = kept;
         let facts = Facts::new();
         let planned = match &why {
             Why::Opens(order) => Some(self.plan.open(&record, reach, &facts, order.quota.as_ref())),
@@ -301,9 +308,8 @@ impl Engine {
             Why::Parks(order) => Some(self.parking(&record, order)),
             Why::Later | Why::Freed => None,
         }?;
-        let mut job = Job::new(record, planned, why);
-        job.again = again.saturating_add(1);
-        Some(job)
+        let again = again.saturating_add(1);
+        Some(Job { heard, again, ..Job::new(record, planned, why) })
     }
 
     /// Asks the journal after units whose outcome nobody knows, and after records that others

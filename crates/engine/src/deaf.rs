@@ -3,40 +3,29 @@
 
 use crate::Engine;
 use crate::commit::{Job, Why};
-use kernel::answer::Cause;
 use kernel::ids::LedgerId;
+use kernel::ports::journal::Standing;
 use kernel::record::Record;
-use kernel::unit::Hold;
 use std::sync::Arc;
 
 impl Engine {
-    /// The ledgers that have not answered this process for as long as a dead worker would keep what it
-    /// held. Where nobody shares the journal there is nobody to give anything to.
-    pub(crate) fn unreached(&self) -> Vec<LedgerId> {
-        if !self.lease.ends() {
-            return Vec::new();
-        }
-        let (now, most) = (self.parts.journal.now(), self.parts.settings.lease_ms);
-        let deaf = |ledger: &LedgerId| {
-            self.pulses.since(*ledger).is_some_and(|since| now.saturating_sub(since) >= most)
-        };
-        self.outside().into_iter().filter(deaf).collect()
-    }
-
-    /// Frees what waits here for a ledger that is not reached: it comes back with its backoff, to
+    /// Frees some of what waits here for ledgers that are not reached: it comes back with its backoff, to
     /// whoever asks the journal first.
-    pub(crate) async fn give_back(self: &Arc<Self>) {
-        let unreached = self.unreached();
-        // what is stopped waits for persons, wherever it is held
-        if unreached.is_empty() || self.halted().is_some() || self.gate.stale() {
+    pub(crate) async fn give_back(self: &Arc<Self>, standing: &Standing) {
+        let others = standing.workers.iter().any(|worker| *worker != self.parts.worker);
+        if !others || self.gate.stale() {
             return;
         }
         let stations: Vec<_> = self.stations().values().cloned().collect();
         for station in stations {
-            let Some(ledger) = station.place.ledger.filter(|l| unreached.contains(l)) else {
+            let Some(ledger) = station.place.ledger.filter(|ledger| self.unreached(*ledger)) else {
                 continue;
             };
-            let records = station.ring.empty();
+            // what is stopped waits for persons, wherever it is held
+            if self.gate.stands(station.place.flow, ledger) {
+                continue;
+            }
+            let records = station.ring.some(self.parts.settings.batch_max);
             if records.is_empty() {
                 continue;
             }
@@ -47,15 +36,19 @@ impl Engine {
         }
     }
 
-    /// One that was to wait still is not to be asked sooner for that.
+    /// It has not answered this process for as long as a dead worker would keep what it held. One in the
+    /// simple form is heard of with calls alone, so its silence says nothing.
+    fn unreached(&self, ledger: LedgerId) -> bool {
+        let (now, most) = (self.parts.journal.now(), self.parts.settings.lease_ms);
+        let since = self.pulses.since(ledger).filter(|_| self.plan.named(ledger));
+        since.is_some_and(|since| now.saturating_sub(since) >= most)
+    }
+
+    /// No call was made: nothing is counted, and the last cause stays.
     fn given_back(&self, record: Record) -> Job {
-        let cause = Cause::of("LEDGER_SILENT");
-        match record.head.due_at {
-            Some(due) if due > self.parts.journal.now() => {
-                let planned = self.plan.later(&record, &cause, due, Hold::Free);
-                Job::new(record, planned, Why::Freed)
-            }
-            Some(_) | None => self.left(record, &cause),
-        }
+        let due = self.due(record.head.retries);
+        let due = record.head.due_at.filter(|later| *later > due).unwrap_or(due);
+        let planned = self.plan.freed(&record, due);
+        Job::new(record, planned, Why::Freed)
     }
 }

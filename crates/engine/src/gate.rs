@@ -50,6 +50,12 @@ impl Flags {
         self.paused.contains(&scope) || self.pausing.contains(&scope)
     }
 
+    /// Persons have to lift something before the ledger is called for this flow.
+    fn bars_calls(&self, flow: FlowId, ledger: LedgerId) -> bool {
+        let paused = self.stands(Scope::Flow(flow)) || self.stands(Scope::Ledger(ledger));
+        self.halted.is_some() || paused
+    }
+
     fn system_stands(&self, party: &Party) -> bool {
         self.stands(system(party))
     }
@@ -290,11 +296,15 @@ impl Gate {
         one_stands.then_some(Reach::Plain)
     }
 
+    /// True where persons have to lift something before the ledger is called for this flow.
+    pub(crate) fn stands(&self, flow: FlowId, ledger: LedgerId) -> bool {
+        self.flags().bars_calls(flow, ledger)
+    }
+
     /// What to say to a ledger that may be called now for this flow; `None`: it may not.
     pub(crate) fn call(&self, flow: FlowId, ledger: LedgerId) -> Option<Known> {
         let flags = self.flags();
-        let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Ledger(ledger));
-        if flags.halted.is_some() || stands || self.stale() {
+        if flags.bars_calls(flow, ledger) || self.stale() {
             return None;
         }
         flags.desks.get(&ledger).filter(|desk| desk.adopted).map(|desk| desk.known)

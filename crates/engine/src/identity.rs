@@ -57,8 +57,16 @@ impl Engine {
     }
 
     /// Has a unit written only where the journal still means these ledgers as we know them.
-    pub(crate) fn vouch(&self, unit: &mut Unit, relies: &[LedgerId], known: &Everybody) {
-        let guard = |ledger: &LedgerId| self.plan.vouch(*ledger, known.get(ledger).copied());
+    pub(crate) fn vouch(
+        &self,
+        unit: &mut Unit,
+        relies: &[LedgerId],
+        (heard, known): (Option<(LedgerId, Known)>, &Everybody),
+    ) {
+        let guard = |ledger: &LedgerId| {
+            let heard = heard.filter(|(of, _)| of == ledger).map(|(_, known)| known);
+            self.plan.vouch(*ledger, heard.or_else(|| known.get(ledger).copied()))
+        };
         // before all others: what was asked of a wrong one is no reason to say anything else
         unit.guards.splice(0..0, relies.iter().filter_map(guard));
     }

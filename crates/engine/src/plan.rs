@@ -128,9 +128,14 @@ impl Plan {
     /// What guards claims at a ledger that is taken for this one, and its receipts. The epoch of its
     /// owner says more than the incarnation of a core that runs in this process.
     pub(crate) fn vouch(&self, ledger: LedgerId, known: Option<Known>) -> Option<Guard> {
-        let named = || known.filter(|_| self.desk(ledger).is_some_and(|desk| desk.named));
-        let incarnation = || named().map(|known| Guard::Incarnation { ledger, known: Some(known) });
+        let known = known.filter(|_| self.named(ledger));
+        let incarnation = || known.map(|known| Guard::Incarnation { ledger, known: Some(known) });
         self.owner(ledger).or_else(incarnation)
+    }
+
+    /// True for a ledger that says who it is.
+    pub(crate) fn named(&self, ledger: LedgerId) -> bool {
+        self.desk(ledger).is_some_and(|desk| desk.named)
     }
 
     /// Nothing that the journal's own transaction holds can be another one.
@@ -249,6 +254,14 @@ impl Plan {
         let error = (head.rejections == 0)
             .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
         put_alone(record, head, Put::Head { id: record.id, head, error, hold })
+    }
+
+    /// Leaves a record to whoever asks the journal at that time; its error stays.
+    pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.due_at = Some(due);
+        put_alone(record, head, Put::Head { id: record.id, head, error: None, hold: Hold::Free })
     }
 
     /// Marks a record as tried alone by an owner that may die of it.

@@ -112,11 +112,14 @@ impl Ring {
         out
     }
 
-    /// Takes out everything that waits here.
-    pub(crate) fn empty(&self) -> Vec<Record> {
-        let Inner { fresh, alone, later, .. } = &mut *self.inner();
-        let later = std::mem::take(later).into_values();
-        fresh.drain(..).chain(alone.drain(..)).chain(later).collect()
+    /// Takes out what waits here, those first whose time has come, and at most so many.
+    pub(crate) fn some(&self, most: usize) -> Vec<Record> {
+        let inner = &mut *self.inner();
+        let next = || {
+            let ready = inner.fresh.pop_front().or_else(|| inner.alone.pop_front());
+            ready.or_else(|| inner.later.pop_first().map(|(_, record)| record))
+        };
+        std::iter::from_fn(next).take(most).collect()
     }
 
     /// Takes in what fits, at once or at its `due_at`, and gives back the rest.

@@ -40,13 +40,11 @@ impl Engine {
         let every = self.parts.settings.scan_interval_ms;
         let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
         loop {
-            // what it could not serve it leaves to others, who look sooner
-            let serves = self.unreached().is_empty();
             match self.scan().await {
-                Found::More if serves => continue,
+                Found::More => continue,
                 // where others put work there is more to come
-                Found::Some if serves && self.lease.ends() => wait = SOON,
-                Found::More | Found::Some | Found::Nothing => wait = longer(wait, every),
+                Found::Some if self.lease.ends() => wait = SOON,
+                Found::Some | Found::Nothing => wait = longer(wait, every),
             }
             let now = self.parts.clock.ticks();
             if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
@@ -84,13 +82,13 @@ impl Engine {
 
     /// Follows the flags, and what others did.
     async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
-        self.refresh().await?;
+        let standing = self.refresh().await?;
         self.waiting.sweep();
         self.queues();
         if !self.lease.ends() {
             return Ok(());
         }
-        self.give_back().await;
+        self.give_back(&standing).await;
         self.look_at_overtaken().await?;
         let now = self.parts.clock.ticks();
         if now.saturating_sub(*counted) >= COUNT {

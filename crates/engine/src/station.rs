@@ -240,7 +240,8 @@ impl Engine {
             let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
             let lonely = company && whole && record.head.retries >= LONELY_AFTER;
             record.head.alone = panicked || lonely;
-            jobs.push(self.answered(record, answer));
+            let heard = Some((ledger, known));
+            jobs.push(Job { heard, ..self.answered(record, answer) });
         }
         jobs
     }
@@ -291,9 +292,9 @@ impl Engine {
         }
     }
 
-    /// Asked again like any other, but from the journal: what only a person ends would hold the place
-    /// of one that can go on, and what cannot go on here may do so elsewhere.
-    pub(crate) fn left(&self, record: Record, cause: &Cause) -> Job {
+    /// Only a person ends it. Until then it is asked again like any other, but from the journal: in
+    /// a ring it would hold the place of one that can go on.
+    fn left(&self, record: Record, cause: &Cause) -> Job {
         let record = self.unclear(record, cause);
         let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Free);
         Job::new(record, planned, Why::Freed)

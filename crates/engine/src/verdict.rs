@@ -196,7 +196,7 @@ impl Engine {
         let state = table.state(planned.leads.straight.state).name.into();
         let outcome = Outcome::Resolved { verdict, said, state };
         planned.unit.guards.extend(approval.map(Guard::Pending));
-        self.vouch(&mut planned.unit, &planned.relies, &self.gate.all_known());
+        self.vouch(&mut planned.unit, &planned.relies, (None, &self.gate.all_known()));
         planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
         planned.unit.then.events.splice(0..0, line);
         planned.unit.then.puts.extend(approval.map(|id| approves(doing, id)));
