@@ -288,7 +288,8 @@ impl Engine {
                 holds: enlist.is_some_and(kernel::ports::ledger::Enlist::holds),
                 reversible: !parts.settings.irreversible.contains(&ledger.id()),
                 epoch: epochs.get(&ledger.id()).copied(),
-                named: enlist.is_none() && ledger.form() == Form::Full,
+                // where nobody shares the journal nobody else can adopt another one
+                named: leased.ends && enlist.is_none() && ledger.form() == Form::Full,
             };
             (ledger.id(), desk)
         };

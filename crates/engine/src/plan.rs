@@ -42,7 +42,7 @@ pub(crate) struct Desk {
     pub reversible: bool,
     /// Its core runs in this process, which took it over so often.
     pub epoch: Option<u64>,
-    /// It says who it is, and the journal keeps that.
+    /// It says who it is, and others may have the journal mean another incarnation of it.
     pub named: bool,
 }
 
@@ -133,7 +133,7 @@ impl Plan {
         self.owner(ledger).or_else(incarnation)
     }
 
-    /// True for a ledger that says who it is.
+    /// True for a ledger of which the journal may mean another incarnation than ours.
     pub(crate) fn named(&self, ledger: LedgerId) -> bool {
         self.desk(ledger).is_some_and(|desk| desk.named)
     }
