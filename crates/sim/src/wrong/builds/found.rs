@@ -37,7 +37,7 @@ pub const FOUND: &[Found] = &[
     found("second-core", "two Spot cores over one folder, taken for one", (0, "and stored nothing")),
     found("refund-refused", "a refund into an account that is not active is refused, and stays so", (20, "a refund was refused")),
     found("empty-folder", "whatever folder Spot finds, an empty one too, is taken for the right one", (4, "is not the ledger that it was, and did something")),
-    found("checked-after-claim", "the engine looks at the asset again after the claim, and refuses", (2, "is FAILED and nobody refused it")),
+    found("checked-after-claim", "the engine looks at the asset again after the claim, and refuses", (5, "is FAILED and nobody refused it")),
     found("results-expire", "Spot forgets results that are ten minutes old by its process's clock", (8, "a second time")),
     found("answer-by-timer", "a create is answered by a timer, before its row is durable", (0, "of no transfer that was opened")),
     found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and nobody refused it")),
