@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// More steps than any run takes that comes to its end, by far: the longest of some hundreds took
 /// half a million.
-const STEPS: u64 = 4_000_000;
+const STEPS: u64 = 12_000_000;
 
 /// One process.
 #[derive(Clone)]
