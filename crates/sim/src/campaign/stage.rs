@@ -23,8 +23,8 @@ use kernel::retry::Backoff;
 use kernel::table::Flows;
 use std::sync::Arc;
 
-/// More steps than any run takes that comes to its end, by far: the longest of some hundreds took
-/// half a million.
+/// More steps than any run takes that comes to its end: most take less than half a million, and one
+/// whose database's clock stood still for an hour, since it had been ahead by that, seven.
 const STEPS: u64 = 12_000_000;
 
 /// One process.
