@@ -77,10 +77,11 @@ fn each_half_is_posted_until_it_was_taken() {
     eventually("each was tried", || count(&receiver.posted(), OPENED) == 7);
     assert_eq!(count(&receiver.posted(), CLOSED), 0, "{:?}", receiver.posted());
     in_order(&receiver.posted());
-    // both die, and come back: the receiver as one that others must not be confused with
-    served.again(|_| ());
+    // both die, and come back: the receiver as one that others must not be confused with. It goes first: a
+    // server that met it once more says the next thing a minute later, with waits that have grown to minutes
     let (port, mut all) = (receiver.port, receiver.posted());
     drop(receiver);
+    served.again(|_| ());
     eventually("nobody answers", || served.log().contains("UNREACHABLE"));
     let receiver = Receiver::at(port, Mood::Says(302));
     let tried = |posted: &[Posted]| posted.iter().map(|one| one.id().to_owned()).collect();
