@@ -226,7 +226,7 @@ impl Engine {
         rest.late.extend(self.late(&kept));
         match &kept.why {
             // what it answered it will answer again, where it is the right one
-            Why::Answered(answer) if self.is_of(ledger, &kept.record, answer) => {
+            Why::Answered(_) if self.plan.calls(&kept.record) == Some(ledger) => {
                 rest.moved.push(kept.record);
             }
             // nothing is claimed before it is known at whom; all else counts
@@ -239,10 +239,6 @@ impl Engine {
                 rest.again.push(self.postponed(kept.record, &Cause::of("WRONG_LEDGER")));
             }
         }
-    }
-
-    fn is_of(&self, ledger: LedgerId, record: &Record, answer: &Answer) -> bool {
-        self.plan.operation(record, answer).is_some_and(|(of, _)| of == ledger)
     }
 
     /// The answer of a unit that may not have been written, since another one may stand in its place.

@@ -39,9 +39,7 @@ impl Engine {
     /// It has not answered this process for as long as a dead worker would keep what it held. One in the
     /// simple form is heard of with calls alone, so its silence says nothing.
     fn unreached(&self, ledger: LedgerId) -> bool {
-        let (now, most) = (self.parts.journal.now(), self.parts.settings.lease_ms);
-        let since = self.pulses.since(ledger).filter(|_| self.plan.named(ledger));
-        since.is_some_and(|since| now.saturating_sub(since) >= most)
+        self.plan.named(ledger) && self.silent_for(ledger, self.parts.settings.lease_ms)
     }
 
     /// No call was made: nothing is counted, and the last cause stays.

@@ -247,21 +247,15 @@ impl Plan {
 
     /// Puts a record's next attempt at a later time; nothing else moves.
     pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
-        let mut head = record.head;
-        head.version = head.version.saturating_add(1);
-        head.due_at = Some(due);
         // what a ledger refused is what people ask for: a later hindrance does not hide it
-        let error = (head.rejections == 0)
+        let error = (record.head.rejections == 0)
             .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
-        put_alone(record, head, Put::Head { id: record.id, head, error, hold })
+        put_off(record, due, error, hold)
     }
 
     /// Leaves a record to whoever asks the journal at that time; its error stays.
     pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
-        let mut head = record.head;
-        head.version = head.version.saturating_add(1);
-        head.due_at = Some(due);
-        put_alone(record, head, Put::Head { id: record.id, head, error: None, hold: Hold::Free })
+        put_off(record, due, None, Hold::Free)
     }
 
     /// Marks a record as tried alone by an owner that may die of it.
@@ -484,6 +478,14 @@ fn settled(head: Head) -> Head {
 
 fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
     Put::Head { id: record.id, head, error, hold: Hold::Mine }
+}
+
+/// Nothing but when the record is looked at next, and by whom.
+fn put_off(record: &Record, due: Millis, error: Option<Evidence>, hold: Hold) -> Planned {
+    let mut head = record.head;
+    head.version = head.version.saturating_add(1);
+    head.due_at = Some(due);
+    put_alone(record, head, Put::Head { id: record.id, head, error, hold })
 }
 
 /// Nothing but where the record stands.

@@ -26,6 +26,12 @@ impl Pulses {
 }
 
 impl Engine {
+    /// True where the ledger has been asked in vain for at least so long.
+    pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
+        let now = self.parts.journal.now();
+        self.pulses.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
+    }
+
     /// Asks a ledger who it is, again and again. Whoever it says it is, it answers.
     pub(crate) async fn run_pulse(self: Arc<Self>, ledger: LedgerId) {
         let every = self.parts.settings.scan_interval_ms;

@@ -258,9 +258,7 @@ impl Engine {
     }
 
     fn silent(&self, ledger: LedgerId) -> bool {
-        let most = self.parts.settings.alerts.silent_seconds.saturating_mul(1_000);
-        let now = self.parts.journal.now();
-        self.pulses.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
+        self.silent_for(ledger, self.parts.settings.alerts.silent_seconds.saturating_mul(1_000))
     }
 
     fn look_at_users(self: &Arc<Self>, hasty: &BTreeMap<UserId, u32>) {

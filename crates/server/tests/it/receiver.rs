@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// The key that it shares with whoever posts to it.
+pub(crate) const SECRET: &str = "a secret of the receiver, 32 bytes and more";
+
 /// What it does with what comes.
 #[derive(Debug, Clone)]
 pub(crate) enum Mood {
@@ -145,8 +148,7 @@ impl Drop for Receiver {
 /// Reads one request and answers it; each has a connection of its own.
 fn met(mut stream: TcpStream, state: &Mutex<State>) {
     let Some((head, body)) = request(&mut stream) else { return };
-    let pause;
-    let (answer, number) = {
+    let (answer, number, pause) = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.posted.len();
         let answer = match state.mood.clone() {
@@ -156,12 +158,12 @@ fn met(mut stream: TcpStream, state: &Mutex<State>) {
             Mood::Hangs => None,
         };
         let taken = matches!(state.mood, Mood::Takes | Mood::Dawdles(_));
-        pause = if let Mood::Dawdles(pause) = state.mood { pause } else { Duration::ZERO };
+        let pause = if let Mood::Dawdles(pause) = state.mood { pause } else { Duration::ZERO };
         state.posted.push(Posted { head, body, taken });
         if answer.is_none() {
             state.hanging.push(number);
         }
-        (answer, number)
+        (answer, number, pause)
     };
     std::thread::sleep(pause);
     match answer {

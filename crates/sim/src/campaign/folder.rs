@@ -34,8 +34,7 @@ pub(super) fn copied(stage: &Stage) -> Option<Copy> {
 /// Spoils the folder between two processes. Some where the next one must not touch what it finds.
 pub(super) fn spoil(stage: &mut Stage, copy: Option<&Copy>) -> Option<Wrong> {
     let standing = stage.place.standing();
-    let spot = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-    let known = spot.map_or(0, |(_, known)| known.highest);
+    let known = standing.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
     let right = stage.disk.clone();
     match (stage.options.get(Knob::Folder), copy) {
         (1, _) => {

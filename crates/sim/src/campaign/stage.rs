@@ -69,8 +69,7 @@ pub(super) async fn opened(
     (sim, disk): (Sim, SimDisk),
     standing: Standing,
 ) -> Result<Arc<dyn Ledger>, String> {
-    let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-    let highest = known.map_or(0, |(_, known)| known.highest);
+    let highest = standing.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
     let spot = build.far(build.core(&sim, disk, highest).await?);
     if witness.barred()
         && let Heard::Said(is, ()) = spot.hello().await

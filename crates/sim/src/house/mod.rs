@@ -103,8 +103,8 @@ impl House {
         let begin = async move {
             let opened = opening.await;
             let standing = opened.journal.standing().await?;
-            let known = standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT);
-            let spot = restart(known.map_or(0, |(_, known)| known.highest)).await;
+            let known = standing.ledger(LedgerId::SPOT);
+            let spot = restart(known.map_or(0, |known| known.highest)).await;
             Ok::<_, Cause>((opened, spot))
         };
         let (opened, spot) = self.sim.block_on(begin)?.map_err(refused)?;

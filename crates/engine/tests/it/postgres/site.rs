@@ -160,7 +160,7 @@ impl Site {
 
     /// Begins a worker with other settings.
     pub(crate) async fn tuned(&self, settings: Settings) -> Worker {
-        self.begun(settings, HandClock::new(), self.way.clone()).await
+        self.by(self.way.clone(), settings).await
     }
 
     /// Begins a worker that reaches Spot on a way of its own.

@@ -1,7 +1,7 @@
 //! Webhooks of a real process, to a real receiver that is down, refuses, sends elsewhere or hangs.
 
 use super::{Served, USER, answer, eventually, head, transfer};
-use crate::receiver::{Mood, Posted, Receiver};
+use crate::receiver::{Mood, Posted, Receiver, SECRET};
 use kernel::ids::{Id, LedgerId};
 use kernel::people::About;
 use kernel::ports::journal::Journal;
@@ -11,7 +11,6 @@ use std::io::Write;
 use std::path::Path;
 use tempfile::TempDir;
 
-const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 const OPENED: &str = "case.opened";
 const CLOSED: &str = "case.closed";
 

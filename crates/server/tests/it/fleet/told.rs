@@ -1,11 +1,9 @@
 //! Several servers of one fleet have the address to which webhooks are posted.
 
 use super::Fleet;
-use crate::receiver::{Mood, Receiver};
+use crate::receiver::{Mood, Receiver, SECRET};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 
 /// Cases that stand, each with its first half to be told.
 const CASES: &str = "WITH made AS (INSERT INTO cases (kind, severity, subject, facts, status, opened_at) \

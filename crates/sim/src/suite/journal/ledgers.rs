@@ -28,8 +28,7 @@ fn adopt(known: Known) -> Put {
 }
 
 async fn spot(b: &Bench) -> Option<Known> {
-    let standing = b.ok("standing", b.on().journal.standing().await);
-    standing.ledgers.iter().find(|(ledger, _)| *ledger == LedgerId::SPOT).map(|(_, known)| *known)
+    b.ok("standing", b.on().journal.standing().await).ledger(LedgerId::SPOT)
 }
 
 async fn a_receipt_is_kept_with_its_transfer(b: &mut Bench) {
