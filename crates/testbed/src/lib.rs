@@ -1,5 +1,5 @@
 //! A real PostgreSQL for tests: a cluster of its own in a temporary folder, databases by the dozen,
-//! and a proxy that cuts the wire where it hurts.
+//! and a proxy that cuts the wire where it hurts, or lets it fall silent.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
@@ -16,7 +16,7 @@ mod url;
 pub use base::{Base, Recovery};
 pub use database::Database;
 pub use process::signal;
-pub use proxy::{Proxy, Seen, Strike};
+pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use server::{GIVEN, Options, Server};
 
 /// What went wrong, in words for the person who runs the test.

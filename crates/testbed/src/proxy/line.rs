@@ -1,9 +1,9 @@
 //! One connection through the proxy: two threads, one for each direction.
 
 use super::wire::{Client, Host};
-use super::{Desk, Strike};
+use super::{Desk, Direction, Strike};
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -32,11 +32,12 @@ struct Shared {
 impl Line {
     /// Connects to the server; nothing where it cannot be reached.
     pub(super) fn open(number: u64, client: TcpStream, desk: &Arc<Desk>) -> Option<Self> {
-        let server = TcpStream::connect(&desk.server).ok()?;
+        let to = desk.state().server.clone();
+        let server = TcpStream::connect(&to).ok()?;
         // small messages that ask and answer: none of them waits for another
         client.set_nodelay(true).and_then(|()| server.set_nodelay(true)).ok()?;
         let kept = [client.try_clone().ok()?, server.try_clone().ok()?];
-        desk.state().open.push((number, kept));
+        desk.state().opened(number, kept);
         let shared = Arc::default();
         Some(Self { number, client, server, desk: desk.clone(), shared })
     }
@@ -52,14 +53,15 @@ impl Line {
             self.forth(&answer);
             self.close();
         });
-        self.desk.state().open.retain(|(number, _)| *number != self.number);
+        self.desk.state().open.remove(&self.number);
     }
 
+    /// Closes both sides; the other direction sees it also where it was silent.
     fn close(&self) {
-        for side in [&self.client, &self.server] {
-            // the other end may have closed it already
-            let _closed = side.shutdown(Shutdown::Both);
+        if let Some(open) = self.desk.state().open.get_mut(&self.number) {
+            open.cut();
         }
+        self.desk.bell.notify_all();
     }
 
     /// From the client to the server. Nothing: either is gone, or the line is to be cut.
@@ -68,19 +70,30 @@ impl Line {
         let mut said = Client::default();
         let mut buffer = vec![0; PIECE];
         loop {
-            let read = client.read(&mut buffer).ok().filter(|read| *read > 0)?;
+            let read = client.read(&mut buffer).unwrap_or_default();
             let mut bytes = buffer.get(..read)?;
             self.desk.sent.fetch_add(u64::try_from(read).ok()?, Ordering::SeqCst);
-            self.desk.pass();
             loop {
                 let (before, commit) = said.take(bytes);
                 bytes = &[];
                 self.shared.bare.fetch_add(std::mem::take(&mut said.bare), Ordering::SeqCst);
+                if let Some(name) = said.name.take() {
+                    self.desk.state().named(self.number, name);
+                }
+                // also its end: a line that is silent says nothing of it
+                self.desk.pass(self.number, Direction::FromClient);
+                if read == 0 {
+                    return None;
+                }
                 server.write_all(&before).ok()?;
                 let Some(commit) = commit else { break };
                 self.desk.commits.fetch_add(1, Ordering::SeqCst);
                 match self.desk.next_strike() {
                     None => server.write_all(&commit).ok()?,
+                    Some(Strike::ReplySwallowed) => {
+                        self.desk.state().silence(self.number, &Direction::ALL);
+                        server.write_all(&commit).ok()?;
+                    }
                     Some(strike) => return self.struck(strike, &commit, answer),
                 }
             }
@@ -90,7 +103,7 @@ impl Line {
     fn struck(&self, strike: Strike, commit: &[u8], answer: &mpsc::Receiver<()>) -> Option<()> {
         self.shared.mute.store(true, Ordering::SeqCst);
         match strike {
-            Strike::NeverSent => {}
+            Strike::NeverSent | Strike::ReplySwallowed => {}
             Strike::Cut => (&self.server).write_all(commit).ok()?,
             Strike::ReplyLost => {
                 // what was answered before belongs to others
@@ -108,7 +121,7 @@ impl Line {
         let mut said = Host::default();
         let mut buffer = vec![0; PIECE];
         loop {
-            let read = server.read(&mut buffer).ok().filter(|read| *read > 0)?;
+            let read = server.read(&mut buffer).unwrap_or_default();
             let bytes = buffer.get(..read)?;
             self.desk.received.fetch_add(u64::try_from(read).ok()?, Ordering::SeqCst);
             let mut bare = self.shared.bare.swap(0, Ordering::SeqCst);
@@ -116,7 +129,10 @@ impl Line {
                 answered.send(()).ok()?;
             }
             self.shared.bare.fetch_add(bare, Ordering::SeqCst);
-            self.desk.pass();
+            self.desk.pass(self.number, Direction::FromServer);
+            if read == 0 {
+                return None;
+            }
             if !self.shared.mute.load(Ordering::SeqCst) {
                 client.write_all(bytes).ok()?;
             }

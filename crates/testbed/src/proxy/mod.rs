@@ -1,11 +1,17 @@
-//! A proxy between clients and a server, which cuts the wire at the moment that hurts most.
+//! A proxy between clients and a server, which cuts the wire at the moment that hurts most, or lets
+//! it fall silent.
 
 mod line;
+mod silence;
 mod wire;
+
+pub use silence::{Direction, Healing, Side, Silence};
 
 use crate::Outcome;
 use line::Line;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use silence::Open;
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +24,8 @@ pub enum Strike {
     Cut,
     /// It never reached the server.
     NeverSent,
+    /// It was forwarded; its reply is swallowed, and the connection stays open and silent.
+    ReplySwallowed,
 }
 
 /// What has passed so far.
@@ -40,7 +48,6 @@ pub struct Seen {
 /// What the lines share.
 #[derive(Debug)]
 struct Desk {
-    server: String,
     state: Mutex<State>,
     /// Rung when bytes flow again, and when a line or the proxy ends.
     bell: Condvar,
@@ -54,11 +61,16 @@ struct Desk {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Where new connections lead, as `host:port`.
+    server: String,
     held: bool,
     refusing: bool,
     /// What befalls the next COMMITs, in their order.
     strikes: Vec<Strike>,
-    open: Vec<(u64, [TcpStream; 2])>,
+    /// By its number.
+    open: BTreeMap<u64, Open>,
+    /// What befalls connections that are made now.
+    silences: Vec<Silence>,
 }
 
 /// A proxy on a port of its own; it ends, with all its connections, with this value.
@@ -78,8 +90,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let desk = Arc::new(Desk {
-            server: server.to_owned(),
-            state: Mutex::default(),
+            state: Mutex::new(State { server: server.to_owned(), ..State::default() }),
             bell: Condvar::new(),
             over: AtomicBool::new(false),
             connections: AtomicU64::new(0),
@@ -106,6 +117,11 @@ impl Proxy {
     /// Whether new connections are closed at once.
     pub fn refuse(&self, refusing: bool) {
         self.desk.state().refusing = refusing;
+    }
+
+    /// New connections lead to another server, at `host:port`; those that are open stay where they are.
+    pub fn lead_to(&self, server: &str) {
+        server.clone_into(&mut self.desk.state().server);
     }
 
     /// What befalls the next COMMITs, one after the other, whoever sends them.
@@ -155,20 +171,19 @@ impl Desk {
     }
 
     fn cut(&self) {
-        for (_, sides) in &self.state().open {
-            for side in sides {
-                // the other end may have closed it already
-                let _closed = side.shutdown(Shutdown::Both);
-            }
+        for open in self.state().open.values_mut() {
+            open.cut();
         }
         self.bell.notify_all();
     }
 
-    /// Waits while bytes are held back.
-    fn pass(&self) {
-        let state = self.state();
-        let freed = self.bell.wait_while(state, |s| s.held && !self.over.load(Ordering::SeqCst));
-        drop(freed);
+    /// Waits while the bytes of a connection are held back.
+    fn pass(&self, number: u64, direction: Direction) {
+        let kept = |state: &mut State| {
+            let silent = state.open.get(&number).is_some_and(|open| open.silent(direction));
+            (state.held || silent) && !self.over.load(Ordering::SeqCst)
+        };
+        drop(self.bell.wait_while(self.state(), kept));
     }
 
     fn next_strike(&self) -> Option<Strike> {

@@ -16,6 +16,8 @@ pub(super) struct Client {
     portals: HashMap<Vec<u8>, bool>,
     /// How many of its requests are answered by one bare byte.
     pub(super) bare: usize,
+    /// What it calls itself (`application_name`), once it has said so.
+    pub(super) name: Option<String>,
 }
 
 /// What a server said so far.
@@ -47,6 +49,7 @@ impl Client {
                 self.bare += 1;
             } else {
                 self.started = true;
+                self.name = Some(application_name(&message));
             }
         }
         Some(message)
@@ -107,6 +110,18 @@ fn whole(buffer: &mut Vec<u8>, head: usize) -> Option<Vec<u8>> {
     (buffer.len() >= end && end >= head + 4).then(|| buffer.drain(..end).collect())
 }
 
+/// What a client calls itself in its first message; empty where it does not.
+fn application_name(message: &[u8]) -> String {
+    // a length, a version, then names and values, each with a zero behind it
+    let mut words = message.get(8..).unwrap_or_default().split(|byte| *byte == 0);
+    while let (Some(name), Some(value)) = (words.next(), words.next()) {
+        if name == b"application_name" {
+            return String::from_utf8_lossy(value).into_owned();
+        }
+    }
+    String::new()
+}
+
 /// Whether the last statement of a text is a COMMIT.
 fn is_commit(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
@@ -133,6 +148,20 @@ mod tests {
         let first = startup(196_608);
         assert_eq!(client.take(&first).0, first);
         client
+    }
+
+    #[test]
+    fn a_client_is_known_by_its_name() {
+        let words = b"user\0me\0application_name\0portage: writer\0\0";
+        let length = u32::try_from(words.len() + 8).unwrap().to_be_bytes();
+        let first = [&length[..], &196_608_u32.to_be_bytes(), words].concat();
+        let mut client = Client::default();
+        client.take(&startup(80_877_103));
+        assert_eq!(client.name, None, "it asked for encryption only");
+        client.take(&first);
+        assert_eq!(client.name.as_deref(), Some("portage: writer"));
+        let mut nameless = started();
+        assert_eq!(nameless.name.take().as_deref(), Some(""));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
-use testbed::{Database, Proxy, Server, Strike};
+use testbed::{Database, Direction, Healing, Proxy, Server, Side, Silence, Strike};
 
 struct Bed {
     proxy: Proxy,
@@ -44,10 +44,15 @@ struct Psql {
 
 impl Psql {
     fn open(bed: &Bed) -> Self {
+        Self::named(bed, "psql")
+    }
+
+    fn named(bed: &Bed, name: &str) -> Self {
         let url = bed.database.through(&bed.proxy).unwrap();
         let mut psql = Command::new("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &url]);
         psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        psql.env("PGAPPNAME", name);
         let mut child = psql.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out }
@@ -167,4 +172,137 @@ fn held_bytes_arrive_when_they_are_released() {
     bed.proxy.release();
     assert!(psql.hears("done"));
     assert_eq!(bed.rows(), "1");
+}
+
+/// Two clients that are connected: a writer and a reader.
+fn two(bed: &Bed) -> [Psql; 2] {
+    ["writer", "reader"].map(|name| {
+        let mut psql = Psql::named(bed, name);
+        psql.say("SELECT 7;");
+        assert!(psql.hears("7"));
+        psql
+    })
+}
+
+fn writers(directions: &[Direction]) -> Silence {
+    let (name, directions) = (Some("writer".to_owned()), directions.to_vec());
+    Silence { name, directions, later: false, closed: None }
+}
+
+/// How many sessions of that name the server has.
+fn sessions(bed: &Bed, name: &str) -> String {
+    let of = "FROM pg_stat_activity WHERE datname = current_database() AND application_name";
+    bed.database.sql(&format!("SELECT count(*) {of} = '{name}'")).unwrap()
+}
+
+fn until(what: impl Fn() -> bool) {
+    while !what() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn only_connections_of_a_name_fall_silent_and_what_they_said_may_arrive_late() {
+    let bed = bed();
+    let [mut writer, mut reader] = two(&bed);
+    assert_eq!(bed.proxy.silence(&writers(&Direction::ALL)), 1);
+    let before = bed.proxy.seen().sent;
+    writer.say("INSERT INTO t VALUES (1);\n\\echo done");
+    until(|| bed.proxy.seen().sent > before);
+    reader.say("SELECT count(*) FROM t;");
+    assert!(reader.hears("0"), "its bytes pass, and the writer's do not");
+    // one that connects now is not concerned
+    assert!(bed.insert(2));
+    bed.proxy.heal(Healing::Late);
+    assert!(writer.hears("done"));
+    assert_eq!(bed.rows(), "1,2");
+}
+
+#[test]
+fn what_is_silent_in_one_direction_happens_and_is_not_heard() {
+    let bed = bed();
+    let [mut writer, _] = two(&bed);
+    bed.proxy.silence(&writers(&[Direction::FromServer]));
+    writer.say("INSERT INTO t VALUES (1);\n\\echo done");
+    until(|| bed.rows() == "1");
+    bed.proxy.heal(Healing::Closed);
+    assert!(!writer.hears("done"), "its answer was swallowed");
+}
+
+#[test]
+fn a_silence_may_be_of_later_connections_too_and_one_that_never_heals_stays() {
+    let bed = bed();
+    let [mut writer, mut reader] = two(&bed);
+    assert_eq!(bed.proxy.silence(&Silence { later: true, ..writers(&Direction::ALL) }), 1);
+    let connections = bed.proxy.seen().connections;
+    let mut late = Psql::named(&bed, "writer");
+    late.say("INSERT INTO t VALUES (1);\n\\echo done");
+    until(|| bed.proxy.seen().connections > connections);
+    // its first message is at the proxy, and no session begins for it
+    reader.say("SELECT pg_sleep(0.2);");
+    assert!(reader.hears(""));
+    assert_eq!(sessions(&bed, "writer"), "1");
+    bed.proxy.heal(Healing::Never);
+    let mut fresh = Psql::named(&bed, "writer");
+    fresh.say("INSERT INTO t VALUES (2);\n\\echo done");
+    assert!(fresh.hears("done"));
+    for psql in [&mut writer, &mut late] {
+        psql.say("INSERT INTO t VALUES (3);\n\\echo done");
+    }
+    bed.proxy.cut();
+    for psql in [&mut writer, &mut late] {
+        assert!(!psql.hears("done"), "it was silent until it was cut");
+    }
+    assert_eq!(bed.rows(), "2");
+}
+
+#[test]
+fn of_a_half_open_connection_one_side_knows() {
+    let bed = bed();
+    let [mut writer, _reader] = two(&bed);
+    bed.proxy.silence(&Silence { closed: Some(Side::Server), ..writers(&[]) });
+    until(|| sessions(&bed, "writer") == "0");
+    assert_eq!(sessions(&bed, "reader"), "1");
+    writer.say("SELECT 8;");
+    assert!(writer.child.try_wait().unwrap().is_none(), "it waits for an answer");
+    bed.proxy.heal(Healing::Closed);
+    assert!(!writer.hears("8"));
+    let [mut writer, _reader] = two(&bed);
+    bed.proxy.silence(&Silence { closed: Some(Side::Client), ..writers(&[]) });
+    writer.say("SELECT 8;");
+    assert!(!writer.hears("8"), "it was closed");
+    assert_eq!(sessions(&bed, "writer"), "1", "and the server did not notice");
+}
+
+#[test]
+fn the_reply_of_a_commit_is_swallowed_and_nothing_is_closed() {
+    let bed = bed();
+    let mut psql = Psql::open(&bed);
+    bed.proxy.strike(&[Strike::ReplySwallowed]);
+    psql.say("BEGIN;\nINSERT INTO t VALUES (1);\nCOMMIT;\n\\echo done");
+    until(|| bed.rows() == "1");
+    assert_eq!(bed.proxy.seen().struck, 1);
+    assert!(psql.child.try_wait().unwrap().is_none(), "it waits for an answer");
+    bed.proxy.heal(Healing::Late);
+    assert!(psql.hears("done"));
+}
+
+#[test]
+fn new_connections_may_lead_to_another_server() {
+    let bed = bed();
+    let other = Server::start().unwrap();
+    let mut old = Psql::open(&bed);
+    let which = "SELECT inet_server_port();";
+    let port = |address: String| address.rsplit_once(':').unwrap().1.to_owned();
+    let first = port(SERVER.get().unwrap().address().unwrap());
+    old.say(which);
+    assert!(old.hears(&first));
+    bed.proxy.lead_to(&other.address().unwrap());
+    let mut psql = Command::new("psql");
+    let at = format!("postgres://postgres@{}/postgres", bed.proxy.address());
+    psql.args(["-X", "-A", "-t", "-d", &at, "-c", which]);
+    let told = String::from_utf8(psql.output().unwrap().stdout).unwrap();
+    assert_eq!(told.trim(), port(other.address().unwrap()));
+    old.say(which);
+    assert!(old.hears(&first), "what is open stays where it is");
 }
