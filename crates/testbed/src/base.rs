@@ -1,9 +1,7 @@
 //! Base backups: a copy of a running server's data, and the ways in which an older copy comes back.
 
 use crate::Outcome;
-use crate::programs::{Programs, run};
-use std::fs::File;
-use std::io::Write;
+use crate::programs::{Programs, append, run};
 use std::path::{Path, PathBuf};
 
 /// A copy of a server's data as of one moment. It goes away with its server.
@@ -58,10 +56,7 @@ impl Base {
         };
         // it says that it is ready when it takes writes, not before
         let settings = format!("{settings}hot_standby = off\n");
-        let path = data.join("postgresql.conf");
-        let file = File::options().append(true).open(&path);
-        file.and_then(|mut file| file.write_all(settings.as_bytes()))
-            .map_err(|fault| format!("{}: {fault}", path.display()))?;
+        append(&data.join("postgresql.conf"), &settings)?;
         let mut signal = programs.command("touch");
         signal.arg(data.join("recovery.signal"));
         run(signal).map(drop)

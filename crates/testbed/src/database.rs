@@ -48,6 +48,16 @@ impl Database {
             .ok_or_else(|| format!("no address in {}", self.url))
     }
 
+    /// The database of this name at another server, which may be a standby, or one that was promoted.
+    /// It does not go away with the value.
+    ///
+    /// # Errors
+    /// A URL has no address.
+    pub fn at(&self, server: &Server) -> Outcome<Copied> {
+        let url = url::with_address(&self.url, &server.address()?);
+        url.map(Copied).ok_or_else(|| format!("no address in {}", self.url))
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -60,6 +70,25 @@ impl Database {
     /// The server's, as `psql` says it.
     pub fn sql(&self, text: &str) -> Outcome<String> {
         psql(&self.url, text)
+    }
+}
+
+/// What another server has of a [`Database`].
+#[derive(Debug, Clone)]
+pub struct Copied(String);
+
+impl Copied {
+    /// Where clients find it.
+    pub fn url(&self) -> &str {
+        &self.0
+    }
+
+    /// Runs SQL as [`Database::sql`] does.
+    ///
+    /// # Errors
+    /// The server's, as `psql` says it.
+    pub fn sql(&self, text: &str) -> Outcome<String> {
+        psql(&self.0, text)
     }
 }
 

@@ -10,11 +10,12 @@ mod database;
 mod process;
 mod programs;
 mod proxy;
+mod replica;
 mod server;
 mod url;
 
 pub use base::{Base, Recovery};
-pub use database::Database;
+pub use database::{Copied, Database};
 pub use process::signal;
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use server::{GIVEN, Options, Server};

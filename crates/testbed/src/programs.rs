@@ -2,6 +2,8 @@
 
 use crate::Outcome;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,13 @@ pub(crate) fn run(mut command: Command) -> Outcome<String> {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     Err(format!("{name}: {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
+}
+
+/// Adds settings to a server's file; of one name the last counts.
+pub(crate) fn append(path: &Path, settings: &str) -> Outcome {
+    let file = File::options().append(true).open(path);
+    file.and_then(|mut file| file.write_all(settings.as_bytes()))
+        .map_err(|fault| format!("{}: {fault}", path.display()))
 }
 
 /// The major version of the server in a folder.

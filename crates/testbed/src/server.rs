@@ -3,8 +3,8 @@
 //! It runs with everything that makes it durable. Beside it runs a small shell, which ends it and
 //! removes its folder when this process is gone, however that came about.
 
-use crate::programs::{Programs, run};
-use crate::{Base, Database, Outcome, Recovery, clock, process, url};
+use crate::programs::{Programs, append, run};
+use crate::{Base, Database, Outcome, Recovery, clock, process, replica, url};
 use std::fs::File;
 use std::io::Write;
 use std::net::TcpListener;
@@ -94,14 +94,7 @@ impl Server {
     /// There is no PostgreSQL here, or it does not start.
     pub fn with(options: &Options) -> Outcome<Self> {
         let programs = Programs::find()?;
-        let mut name = tempfile::Builder::new();
-        name.prefix("portage-postgres-");
-        let made = match &options.below {
-            Some(below) => name.tempdir_in(below),
-            None => name.tempdir(),
-        };
-        let folder = made.map_err(|fault| format!("no folder for PostgreSQL: {fault}"))?;
-        programs.hand_over(folder.path())?;
+        let folder = folder(&programs, options.below.as_deref())?;
         let data = folder.path().join("data");
         let mut init = programs.command("initdb");
         // nothing is lost in a folder that is not in use yet, so its making is not synced
@@ -110,10 +103,28 @@ impl Server {
         run(init)?;
         let port = free_port()?;
         configure(&data, port, options)?;
+        Self::run(programs, folder, port)
+    }
+
+    /// Starts what lies ready in a folder.
+    fn run(programs: Programs, folder: TempDir, port: u16) -> Outcome<Self> {
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
         let mut own = Own { programs, folder, port, watch: None, copies: 0, copied: None };
         own.run()?;
         Ok(Self { url, own: Some(own) })
+    }
+
+    /// A running copy of this server that follows its log under this name.
+    pub(crate) fn follower(&self, name: &str) -> Outcome<Self> {
+        let own = self.ours()?;
+        let programs = own.programs.clone();
+        let folder = folder(&programs, own.folder.path().parent())?;
+        let data = folder.path().join("data");
+        Base::taken(&programs, &self.url, data.clone())?;
+        replica::follows(&programs, &data, own.port, name)?;
+        let port = free_port()?;
+        append(&data.join("postgresql.conf"), &format!("port = {port}\n"))?;
+        Self::run(programs, folder, port)
     }
 
     /// The server that `cargo xtask test` started, or a person.
@@ -183,6 +194,23 @@ impl Server {
     /// It was given, or does not run.
     pub fn kill9(&mut self) -> Outcome {
         self.ours_mut()?.kill9()
+    }
+
+    /// Stops all of its processes where they are: connections stay open and nothing is answered, until
+    /// [`Server::thaw`].
+    ///
+    /// # Errors
+    /// It was given, or does not run.
+    pub fn freeze(&self) -> Outcome {
+        self.ours()?.signal_all("STOP").map(drop)
+    }
+
+    /// Lets its processes go on.
+    ///
+    /// # Errors
+    /// It was given, or does not run.
+    pub fn thaw(&self) -> Outcome {
+        self.ours()?.signal_all("CONT").map(drop)
     }
 
     /// Stops it as a person would: clients are cut off, a checkpoint is written.
@@ -303,13 +331,19 @@ impl Own {
         Err(format!("PostgreSQL does not start at port {}:\n{}", self.port, self.last_words()))
     }
 
-    fn kill9(&mut self) -> Outcome {
+    /// Sends a signal to all of its processes, and gives them back.
+    fn signal_all(&self, name: &str) -> Outcome<Vec<u32>> {
         let pid = self.pid().ok_or("PostgreSQL does not run")?;
-        // halted first, so that it starts nobody while its children are counted
+        // stopped first, so that it starts none while its children are counted
         process::signal("STOP", &[pid])?;
         let mut all = process::children(pid);
         all.push(pid);
-        process::signal("KILL", &all)?;
+        process::signal(name, &all)?;
+        Ok(all)
+    }
+
+    fn kill9(&mut self) -> Outcome {
+        let all = self.signal_all("KILL")?;
         clock::until(PATIENCE, || all.iter().all(|pid| !process::runs(*pid)).then_some(()))
             .ok_or("PostgreSQL outlives SIGKILL")?;
         self.end("gone")
@@ -361,8 +395,18 @@ fn configure(data: &Path, port: u16, options: &Options) -> Outcome {
     for (name, value) in &options.settings {
         text.push_str(&format!("{name} = '{value}'\n"));
     }
-    let path = data.join("postgresql.conf");
-    let file = File::options().append(true).open(&path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|fault| format!("{}: {fault}", path.display()))
+    append(&data.join("postgresql.conf"), &text)
+}
+
+/// A folder for a server, in this one or in the system's for temporary files.
+fn folder(programs: &Programs, below: Option<&Path>) -> Outcome<TempDir> {
+    let mut name = tempfile::Builder::new();
+    name.prefix("portage-postgres-");
+    let made = match below {
+        Some(below) => name.tempdir_in(below),
+        None => name.tempdir(),
+    };
+    let folder = made.map_err(|fault| format!("no folder for PostgreSQL: {fault}"))?;
+    programs.hand_over(folder.path())?;
+    Ok(folder)
 }

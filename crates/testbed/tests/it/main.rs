@@ -5,4 +5,6 @@ mod base;
 #[cfg(test)]
 mod proxy;
 #[cfg(test)]
+mod replica;
+#[cfg(test)]
 mod server;
