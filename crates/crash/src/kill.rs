@@ -288,11 +288,29 @@ fn whole(stage: &Stage, store: &dyn Store) -> Outcome {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
+/// What a user has, once each ledger answers.
+fn accounts(stage: &Stage, user: u64) -> Outcome<Vec<client::types::AccountRow>> {
+    let mut last = format!("accounts of {user}: no answer");
+    let all = clock::until(PATIENCE, || {
+        match stage.runtime().block_on(stage.scene.client().accounts(Some(user), 0)) {
+            Ok(found) if found.silent.is_empty() => Some(found.accounts),
+            Ok(found) => {
+                last = format!("accounts of {user}: silent are {:?}", found.silent);
+                None
+            }
+            Err(fault) => {
+                last = format!("accounts of {user}: {fault}");
+                None
+            }
+        }
+    });
+    all.ok_or(last)
+}
+
 /// What every user has is what the answers come to.
 fn balances(stage: &Stage) -> Outcome {
     for (user, (funding, spot)) in load::balances(&stage.scene.book)? {
-        let asked = stage.runtime().block_on(stage.scene.client().accounts(Some(user), 0));
-        let rows = asked.map_err(|fault| format!("accounts of {user}: {fault}"))?.accounts;
+        let rows = accounts(stage, user)?;
         let has = |ledger: &str| -> Outcome<i64> {
             let mine = |row: &&client::types::AccountRow| {
                 row.account == ledger && row.asset == crate::book::ASSET

@@ -1,5 +1,5 @@
-//! The process campaign: the real binary is killed, its disk loses power, fills up and fails; what
-//! was acknowledged must be there afterwards, once.
+//! The process campaign: the real binary is killed, its disk loses power, fills up and fails, its
+//! database falls silent or is another one; what was acknowledged must be there afterwards, once.
 //!
 //! Nothing in the product knows of this. The driver is another process, the faults are put into
 //! system calls from outside by `strace`.

@@ -6,11 +6,15 @@ use crate::journal::Journal;
 use crate::rng::Rng;
 use crate::{Outcome, wire};
 use client::{Client, Error};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use wire::Told;
+
+/// What is written down of a call that was not waited for any longer.
+const NO_REPLY: &str = "no reply in time";
 
 /// Whose money moves.
 pub(crate) const FIRST_USER: u64 = 4001;
@@ -32,25 +36,42 @@ pub struct Scene {
     pub over: AtomicBool,
     /// Names that only this run uses.
     pub name: String,
-    client: RwLock<Client>,
+    /// One for each server, in turn.
+    clients: RwLock<Vec<Client>>,
+    turn: AtomicUsize,
+    /// After so long without a reply it is unknown what became of a call.
+    reply: Duration,
     keys: AtomicU64,
     /// What stops the run: a fault of the driver, or an answer that none may be.
     broken: Mutex<Option<String>>,
 }
 
 impl Scene {
-    /// A scene without a server yet.
-    pub fn new(journal: Journal, client: Client, name: String) -> Arc<Self> {
-        Arc::new(Self {
+    /// A scene whose servers do not run yet.
+    ///
+    /// # Errors
+    /// There is no client.
+    pub fn new(
+        journal: Journal,
+        clients: Vec<Client>,
+        name: String,
+        reply: Duration,
+    ) -> Outcome<Arc<Self>> {
+        if clients.is_empty() {
+            return Err("a scene without a server".to_owned());
+        }
+        Ok(Arc::new(Self {
             journal,
             book: Book::default(),
             up: watch::Sender::new(false),
             over: AtomicBool::new(false),
             name,
-            client: RwLock::new(client),
+            clients: RwLock::new(clients),
+            turn: AtomicUsize::new(0),
+            reply,
             keys: AtomicU64::new(0),
             broken: Mutex::default(),
-        })
+        }))
     }
 
     /// What stops the run.
@@ -62,14 +83,29 @@ impl Scene {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
     }
 
-    /// The client with the newest token.
+    /// The client of the next server, with the newest token.
+    ///
+    /// # Panics
+    /// There is none, which no scene is made with.
     pub fn client(&self) -> Client {
-        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        let at = turn.checked_rem(clients.len()).unwrap_or_default();
+        #[expect(clippy::indexing_slicing, reason = "a remainder of its length, which is not 0")]
+        let client = clients[at].clone();
+        client
     }
 
-    /// From now on with another token.
-    pub fn take_client(&self, client: Client) {
-        *self.client.write().unwrap_or_else(PoisonError::into_inner) = client;
+    /// From now on with other tokens.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn take_clients(&self, clients: Vec<Client>) -> Outcome {
+        if clients.is_empty() {
+            return Err("a scene without a server".to_owned());
+        }
+        *self.clients.write().unwrap_or_else(PoisonError::into_inner) = clients;
+        Ok(())
     }
 
     /// One client, until it is over and nothing of its own is unknown.
@@ -89,7 +125,11 @@ impl Scene {
         let (kind, body, units) = (wish.kind, wish.body(), wish.units);
         let op = Op::Put { kind, key: key.to_owned(), body, units };
         self.journal.write(&Event::Invoke { n, client, op }).await?;
-        let told = wire::put(&self.client(), key, wish).await?;
+        let client = self.client();
+        let told = match timeout(self.reply, wire::put(&client, key, wish)).await {
+            Ok(told) => told?,
+            Err(_) => Told::Unknown(NO_REPLY.to_owned()),
+        };
         let event = match &told {
             Told::Known { id, body, state, replayed } => {
                 let state = (kind == Kind::Transfer).then(|| state.clone());
@@ -114,14 +154,15 @@ impl Scene {
         let n = self.journal.number();
         let op = Op::Get { id: id.to_owned() };
         self.journal.write(&Event::Invoke { n, client, op }).await?;
-        let event = match self.client().transfer(id).await {
-            Ok(story) => {
+        let event = match timeout(self.reply, self.client().transfer(id)).await {
+            Err(_) => Event::Info { n, why: NO_REPLY.to_owned() },
+            Ok(Ok(story)) => {
                 let version = u64::try_from(story.history.len()).unwrap_or(u64::MAX);
                 Event::Ok { n, said: Said::Story { state: story.transfer.state, version } }
             }
-            Err(Error::Refused { code, .. }) => Event::Fail { n, code },
-            Err(Error::Unreachable(_)) => Event::Fail { n, code: "UNREACHABLE".to_owned() },
-            Err(fault @ (Error::Unknown(_) | Error::Unfit(_))) => {
+            Ok(Err(Error::Refused { code, .. })) => Event::Fail { n, code },
+            Ok(Err(Error::Unreachable(_))) => Event::Fail { n, code: "UNREACHABLE".to_owned() },
+            Ok(Err(fault @ (Error::Unknown(_) | Error::Unfit(_)))) => {
                 Event::Info { n, why: fault.to_string() }
             }
         };

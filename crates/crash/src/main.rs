@@ -6,11 +6,12 @@
 )]
 
 use clap::Parser;
-use crash::fleet::Fleet;
+use crash::fleet::{Fleet, Network, Pair};
 use crash::record::Record;
 use crash::rng::Rng;
 use crash::stage::Stage;
-use crash::{Outcome, faults, fleet, kill, load, power, strace};
+use crash::{Outcome, faults, fleet, history, kill, load, power, strace};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,6 +37,15 @@ struct Cli {
     /// One of two workers of such a fleet stands still for so many seconds, twice: the others' pace.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     still: u64,
+    /// So many faults of the connections to PostgreSQL: silent, half open, in one direction, by pool.
+    #[arg(long, default_value_t = 0)]
+    wire: u64,
+    /// So many rounds on a primary with a synchronous standby: waits cancelled and ended, promotions.
+    #[arg(long, default_value_t = 0)]
+    pair: u64,
+    /// Of the faults of --wire and the rounds of --pair only those whose name holds this.
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    only: String,
     /// So many losses of power.
     #[arg(long, default_value_t = 0)]
     power: u64,
@@ -90,6 +100,7 @@ fn run(cli: &Cli) -> Outcome {
     // each part draws from numbers of its own, whichever of them run
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
+    let (silent, replicated) = (rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -104,6 +115,12 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.still > 0 {
         stood_still(cli, &below, still)?;
+    }
+    if cli.wire > 0 {
+        silenced(cli, &below, silent)?;
+    }
+    if cli.pair > 0 {
+        paired(cli, &below, replicated)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -171,6 +188,41 @@ fn fleet_killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     stage.say(&format!("{kills} kills, {open} with a transfer open: {by:?}"));
     stage.say(&format!("{met:?}"));
     record(cli).map_or(Ok(()), |record| record.fleet(&killed, &met, known))
+}
+
+/// How often each kind of answer was met. A campaign must meet all, one chosen fault need not.
+fn met(cli: &Cli, stage: &Stage) -> Outcome<BTreeMap<&'static str, u64>> {
+    if cli.only.is_empty() { stage.met() } else { Ok(history::met(&stage.history()?)) }
+}
+
+/// A man in the middle between two servers and their database.
+fn silenced(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let below = below.join("wire");
+    let mut network = Network::start(&cli.server, &below)?;
+    let mut stage = Stage::among(network.sites(), below, "wire", fleet::REPLY)?;
+    stage.runtime().block_on(load::furnish(&stage.scene))?;
+    stage.clients(cli.clients, &mut rng);
+    let silenced = network.run(&stage, cli.wire, &cli.only, &mut rng)?;
+    network.settle(&mut stage)?;
+    stage.say(&format!("{silenced:?}"));
+    let (met, known) = (met(cli, &stage)?, stage.scene.book.all().len());
+    stage.say(&format!("{known} keys, {met:?}"));
+    record(cli).map_or(Ok(()), |record| record.wire(&silenced, &met, known))
+}
+
+/// A primary and its standby beneath two servers.
+fn paired(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let below = below.join("pair");
+    let mut pair = Pair::start(&cli.server, &below)?;
+    let mut stage = Stage::among(pair.sites(), below, "pair", fleet::REPLY)?;
+    stage.runtime().block_on(load::furnish(&stage.scene))?;
+    stage.clients(cli.clients, &mut rng);
+    let paired = pair.run(&stage, cli.pair, &cli.only, &mut rng)?;
+    pair.settle(&mut stage)?;
+    stage.say(&format!("{paired:?}"));
+    let (met, known) = (met(cli, &stage)?, stage.scene.book.all().len());
+    stage.say(&format!("{known} keys, {met:?}"));
+    record(cli).map_or(Ok(()), |record| record.pair(&paired, &met, known))
 }
 
 /// The pace of a fleet beside a worker that stands still.

@@ -79,6 +79,67 @@ impl Record {
         self.put("fleet", &text)
     }
 
+    /// The faults of connections.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn wire(
+        &self,
+        silenced: &fleet::Silenced,
+        met: &BTreeMap<&'static str, u64>,
+        known: usize,
+    ) -> Outcome {
+        let met: Vec<String> = met.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+        let mut text = format!(
+            "{}: {} faults in {}; {} transfers were open when they began, and all ended within {} ms. \
+             A process that could not write had given up its lease and said so within {} ms. {known} \
+             keys acknowledged, none missing, none doubled. Answers in the history: {}.\n\n\
+             | fault | times |\n|---|---|\n",
+            self.of,
+            silenced.faults,
+            minutes(silenced.took),
+            silenced.open,
+            silenced.ended.as_millis(),
+            silenced.gave_up.as_millis(),
+            met.join(", "),
+        );
+        for (name, times) in &silenced.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("wire", &text)
+    }
+
+    /// The rounds on a replicated pair.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn pair(
+        &self,
+        paired: &fleet::Paired,
+        met: &BTreeMap<&'static str, u64>,
+        known: usize,
+    ) -> Outcome {
+        let met: Vec<String> = met.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+        let mut text = format!(
+            "{}: {} rounds in {}, {} promotions; {} waits for the standby were cancelled, {} sessions \
+             ended in one; {} processes ended for another database and were started again. {known} \
+             keys acknowledged, none missing, none doubled. Answers in the history: {}.\n\n\
+             | round | times |\n|---|---|\n",
+            self.of,
+            paired.rounds,
+            minutes(paired.took),
+            paired.promoted,
+            paired.cancelled,
+            paired.ended,
+            paired.restarted,
+            met.join(", "),
+        );
+        for (name, times) in &paired.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("pair", &text)
+    }
+
     /// A worker that stood still.
     ///
     /// # Errors

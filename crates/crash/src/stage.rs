@@ -13,11 +13,16 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+/// How long a client of one server waits for a reply: as long as the client itself does.
+const REPLY: Duration = Duration::from_secs(30);
+
 /// One campaign's stage.
 #[derive(Debug)]
 pub struct Stage {
-    /// Where the server is.
+    /// Where the server is; the first of them where there are several.
     pub site: Site,
+    /// Where all of them are.
+    sites: Vec<Site>,
     /// What the clients share.
     pub scene: Arc<Scene>,
     runtime: Runtime,
@@ -50,12 +55,20 @@ impl Stage {
     /// # Errors
     /// They cannot be set up.
     pub fn at(site: Site, below: PathBuf, name: &str) -> Outcome<Self> {
+        Self::among(vec![site], below, name, REPLY)
+    }
+
+    /// Clients of several servers, which ask them in turn and wait so long for a reply.
+    ///
+    /// # Errors
+    /// They cannot be set up, or there is no server.
+    pub fn among(sites: Vec<Site>, below: PathBuf, name: &str, reply: Duration) -> Outcome<Self> {
+        let site = sites.first().cloned().ok_or("no server to ask")?;
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|fault| format!("no runtime: {fault}"))?;
         let journal = Journal::create(&below.join("history.jsonl"))?;
-        let client = client(&site)?;
-        let scene = Scene::new(journal, client, name.to_owned());
-        Ok(Self { site, scene, runtime, clients: JoinSet::new(), below })
+        let scene = Scene::new(journal, clients(&sites)?, name.to_owned(), reply)?;
+        Ok(Self { site, sites, scene, runtime, clients: JoinSet::new(), below })
     }
 
     /// What the clients run on.
@@ -94,13 +107,12 @@ impl Stage {
         if in_time { Ok(()) } else { Err("clients wait for ever".to_owned()) }
     }
 
-    /// A new token, before the old one ends.
+    /// New tokens, before the old ones end.
     ///
     /// # Errors
     /// The binary's.
     pub fn renew(&self) -> Outcome {
-        self.scene.take_client(client(&self.site)?);
-        Ok(())
+        self.scene.take_clients(clients(&self.sites)?)
     }
 
     /// Everything that was seen, so far.
@@ -154,6 +166,10 @@ pub(crate) fn fresh_folder(below: &Path, name: &str) -> Outcome<PathBuf> {
     }
     std::fs::create_dir_all(&path).map_err(fault)?;
     Ok(path)
+}
+
+fn clients(sites: &[Site]) -> Outcome<Vec<Client>> {
+    sites.iter().map(client).collect()
 }
 
 pub(crate) fn client(site: &Site) -> Outcome<Client> {

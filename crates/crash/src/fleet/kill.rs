@@ -1,7 +1,8 @@
 //! Kills in a fleet: any of its processes, the database too, one alone or all at the same moment,
 //! while clients work and the others go on.
 
-use super::tables::{Tables, lose};
+use super::member::Member;
+use super::tables::{Sql, Tables, lose};
 use super::{Fleet, SERVE};
 use crate::kill::{kept, proven};
 use crate::rng::Rng;
@@ -167,15 +168,20 @@ impl Fleet {
 /// # Errors
 /// What has not ended, or does not hold.
 pub fn settle(fleet: &mut Fleet, stage: &mut Stage) -> Outcome {
+    settled(&mut fleet.members, stage, &fleet.database)
+}
+
+/// The same of these processes and this database.
+pub(super) fn settled(members: &mut [Member], stage: &mut Stage, database: &dyn Sql) -> Outcome {
     stage.renew()?;
     stage.scene.over.store(true, std::sync::atomic::Ordering::Relaxed);
     stage.scene.up.send_replace(true);
     stage.clients_end()?;
-    proven(stage, &Tables::of(&fleet.database))?;
+    proven(stage, &Tables::of(database))?;
     stage.site.run(&["check"])?;
     stage.site.run(&["audit", "verify"])?;
     // whoever asks others stops first
-    for member in fleet.members.iter_mut().rev() {
+    for member in members.iter_mut().rev() {
         member.stop()?;
     }
     stage.faults_of_history()

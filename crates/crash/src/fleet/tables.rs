@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::store::{Books, Row, Store, body, state};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use testbed::Database;
+use testbed::{Copied, Database};
 
 const ROWS: &str = "SELECT portage_ulid(req_id), cid, user_id, source_type, amount, state \
     FROM transfers ORDER BY transfer_id";
@@ -12,11 +12,41 @@ const EXTERNALS: &str = "SELECT reference, operation_id, user_id, amount FROM ex
 /// What is true of a transfer that has not ended.
 pub(super) const OPEN: &str = "state NOT IN (40, -10, -30)";
 
+/// A database that answers SQL as `psql` prints it.
+pub(super) trait Sql: std::fmt::Debug {
+    /// Runs it on a connection of its own.
+    ///
+    /// # Errors
+    /// The server's.
+    fn sql(&self, text: &str) -> Outcome<String>;
+}
+
+impl Sql for Database {
+    fn sql(&self, text: &str) -> Outcome<String> {
+        Self::sql(self, text)
+    }
+}
+
+impl Sql for Copied {
+    fn sql(&self, text: &str) -> Outcome<String> {
+        Self::sql(self, text)
+    }
+}
+
 /// Transfers and external bookings are read once, when one of them is first asked for.
 #[derive(Debug)]
 pub(super) struct Tables<'a> {
-    database: &'a Database,
+    database: &'a dyn Sql,
     read: OnceCell<Read>,
+}
+
+/// What has not ended at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Open {
+    /// So many transfers.
+    pub(super) count: u64,
+    /// The database's time.
+    pub(super) at: u64,
 }
 
 #[derive(Debug)]
@@ -28,8 +58,19 @@ struct Read {
 
 impl<'a> Tables<'a> {
     /// From now on.
-    pub(super) fn of(database: &'a Database) -> Self {
+    pub(super) fn of(database: &'a dyn Sql) -> Self {
         Self { database, read: OnceCell::new() }
+    }
+
+    /// How many transfers have not ended, and the database's time.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(super) fn open_now(&self) -> Outcome<Open> {
+        let sql = format!("SELECT count(*), portage_now() FROM transfers WHERE {OPEN}");
+        let told = self.database.sql(&sql)?;
+        let [count, at] = fields(told.trim()).try_into().map_err(|_| format!("not two: {told}"))?;
+        Ok(Open { count: number(count)?, at: number(at)? })
     }
 
     fn read(&self) -> Outcome<&Read> {
@@ -68,7 +109,7 @@ fn fields(line: &str) -> Vec<&str> {
     line.split('|').collect()
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Outcome<T> {
+pub(super) fn number<T: std::str::FromStr>(text: &str) -> Outcome<T> {
     text.parse().map_err(|_| format!("`{text}` is no number"))
 }
 
