@@ -10,8 +10,8 @@ pub(super) struct Member {
     pub(super) name: &'static str,
     pub(super) site: Site,
     pub(super) running: Option<Server>,
-    /// What stands between it and the database.
-    pub(super) proxy: Option<Proxy>,
+    /// What stands between it and the database, by the hosts of its URL.
+    pub(super) proxies: Vec<Proxy>,
 }
 
 impl Member {

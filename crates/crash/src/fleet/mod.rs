@@ -37,13 +37,25 @@ pub struct Fleet {
 /// The member that answers clients.
 const SERVE: usize = 1;
 
+/// What one process of a fleet is.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    name: &'static str,
+    role: Role,
+    /// So many proxies of its own it reaches the database through, each a host in its URL; without any
+    /// it reaches it as it is.
+    hosts: usize,
+}
+
+const fn part(name: &'static str, role: Role, hosts: usize) -> Part {
+    Part { name, role, hosts }
+}
+
 /// What a fleet is made of.
 #[derive(Debug)]
 struct Plan<'a> {
     /// Its processes in the order in which they start, Spot first.
-    members: &'a [(&'static str, Role)],
-    /// Each reaches the database through a proxy of its own.
-    proxies: bool,
+    members: &'a [Part],
     /// The database's settings.
     postgres: Options,
     /// Settings of all processes.
@@ -51,8 +63,12 @@ struct Plan<'a> {
 }
 
 /// A server that others carry for, and two workers.
-const SHARED: [(&str, Role); 4] =
-    [("spot", Role::Spot), ("serve", Role::Serve), ("work-1", Role::Work), ("work-2", Role::Work)];
+const SHARED: [Part; 4] = [
+    part("spot", Role::Spot, 0),
+    part("serve", Role::Serve, 0),
+    part("work-1", Role::Work, 0),
+    part("work-2", Role::Work, 0),
+];
 
 impl Fleet {
     /// Starts it in fresh folders below `below`.
@@ -61,7 +77,7 @@ impl Fleet {
     /// It cannot be started.
     pub fn start(program: &Path, below: &Path) -> Outcome<Self> {
         let (postgres, settings) = (Options::default(), &[][..]);
-        let plan = Plan { members: &SHARED, proxies: false, postgres, settings };
+        let plan = Plan { members: &SHARED, postgres, settings };
         Self::of(&plan, program, below)
     }
 
@@ -69,17 +85,19 @@ impl Fleet {
         let postgres = testbed::Server::with(&plan.postgres)?;
         let database = postgres.database()?;
         let mut members = Vec::new();
-        for &(name, role) in plan.members {
+        for &Part { name, role, hosts } in plan.members {
             let site = Site { role, ..Site::new(program, &below.join(name))? };
-            let proxy = plan.proxies.then(|| Proxy::start(&postgres.address()?)).transpose()?;
-            members.push(Member { name, site, running: None, proxy });
+            let proxy = |_| Proxy::start(&postgres.address()?);
+            let proxies = (0..hosts).map(proxy).collect::<Outcome<_>>()?;
+            members.push(Member { name, site, running: None, proxies });
         }
         let spot = members.first().map(|member| member.site.url()).unwrap_or_default();
         let mut fleet = Self { members, database, postgres };
         for member in &mut fleet.members {
-            let url = match &member.proxy {
-                Some(proxy) => fleet.database.through(proxy)?,
-                None => fleet.database.url().to_owned(),
+            let url = match member.proxies.as_slice() {
+                [] => fleet.database.url().to_owned(),
+                [proxy] => fleet.database.through(proxy)?,
+                [first, rest @ ..] => several(&fleet.database.through(first)?, first, rest),
             };
             member.site.settings = settings(&url, &spot);
             let more = plan.settings.iter().map(|(name, value)| (*name, (*value).to_owned()));
@@ -97,6 +115,18 @@ impl Fleet {
         let serve = self.members.get(SERVE).map(|member| member.site.clone());
         serve.ok_or_else(|| "nobody serves".to_owned())
     }
+}
+
+/// A URL with the addresses of all of them, of which the one that takes writes is meant.
+fn several(url: &str, first: &Proxy, rest: &[Proxy]) -> String {
+    let mut hosts = first.address();
+    for proxy in rest {
+        hosts.push(',');
+        hosts.push_str(&proxy.address());
+    }
+    let url = url.replace(&first.address(), &hosts);
+    let mark = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{mark}target_session_attrs=read-write")
 }
 
 /// What every process of a fleet is started with.

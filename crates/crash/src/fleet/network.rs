@@ -7,7 +7,7 @@
 
 use super::probe::{Worker, ready, standing};
 use super::tables::Tables;
-use super::{Fleet, Plan};
+use super::{Fleet, Part, Plan, part};
 use crate::kill::kept;
 use crate::rng::Rng;
 use crate::server::{Role, Site};
@@ -30,8 +30,8 @@ const STAYS: Duration = Duration::from_secs(3);
 /// connections, of which one may be dead.
 const IN_A_ROW: usize = 12;
 
-const MEMBERS: [(&str, Role); 3] =
-    [("spot", Role::Spot), ("serve-1", Role::Alone), ("serve-2", Role::Alone)];
+const MEMBERS: [Part; 3] =
+    [part("spot", Role::Spot, 0), part("serve-1", Role::Alone, 1), part("serve-2", Role::Alone, 1)];
 /// The members that answer clients, and carry.
 const SERVERS: (usize, usize) = (1, 2);
 
@@ -162,7 +162,7 @@ impl Network {
     pub fn start(program: &Path, below: &Path) -> Outcome<Self> {
         // sessions that fell silent stay at the server until it ends
         let postgres = Options { max_connections: 600, ..Options::default() };
-        let plan = Plan { members: &MEMBERS, proxies: true, postgres, settings: &TIMES };
+        let plan = Plan { members: &MEMBERS, postgres, settings: &TIMES };
         let fleet = Fleet::of(&plan, program, below)?;
         let begun = Worker::in_order(&fleet.database)?;
         let workers: BTreeMap<usize, Worker> = servers().into_iter().zip(begun).collect();
@@ -247,12 +247,14 @@ impl Network {
         }
         self.proxy(victim)?.heal(healing);
         self.recovers(stage, &format!("healed: {healing:?}"))?;
+        // what is silent still would fill the server, fault by fault
+        self.proxy(victim)?.heal(Healing::Closed);
         Ok(struck)
     }
 
     fn proxy(&self, member: usize) -> Outcome<&testbed::Proxy> {
         let member = self.fleet.members.get(member);
-        member.and_then(|member| member.proxy.as_ref()).ok_or_else(|| "no proxy".to_owned())
+        member.and_then(|member| member.proxies.first()).ok_or_else(|| "no proxy".to_owned())
     }
 
     fn begins(&self, fault: Fault, victim: usize) -> Outcome {
@@ -274,7 +276,7 @@ impl Network {
     fn worked(&mut self, stage: &Stage, rng: &mut Rng) -> Outcome {
         let calls = stage.scene.journal.calls();
         let sent = || (stage.scene.journal.calls() > calls + 64).then_some(());
-        clock::until(Duration::from_secs(10), sent).ok_or("clients get nowhere")?;
+        clock::until(BOUND, sent).ok_or("clients get nowhere")?;
         std::thread::sleep(Duration::from_micros(rng.below(400_000)));
         self.lives(stage)
     }

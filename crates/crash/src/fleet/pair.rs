@@ -5,7 +5,7 @@
 use super::member::Member;
 use super::probe::{ready, standing};
 use super::tables::Tables;
-use super::{Fleet, Plan};
+use super::{Fleet, Part, Plan, part};
 use crate::kill::kept;
 use crate::rng::Rng;
 use crate::server::{Role, Site};
@@ -26,8 +26,9 @@ const EVERY: Duration = Duration::from_millis(100);
 /// The database is not the one that the process worked on: whoever supervises it starts it again.
 const ELSEWHERE: i32 = 75;
 
-const MEMBERS: [(&str, Role); 3] =
-    [("spot", Role::Spot), ("serve-1", Role::Alone), ("serve-2", Role::Alone)];
+/// One names the database by an address that is led to the promoted one, the other by two hosts.
+const MEMBERS: [Part; 3] =
+    [part("spot", Role::Spot, 0), part("serve-1", Role::Alone, 1), part("serve-2", Role::Alone, 2)];
 
 const TIMES: [(&str, &str); 3] = [
     ("PORTAGE_DATABASE__CONNECT_TIMEOUT_MS", "1500"),
@@ -111,6 +112,8 @@ pub struct Pair {
     standby: Server,
     /// The database at the primary.
     here: Copied,
+    /// Where the primary is among two hosts.
+    host: usize,
 }
 
 impl Drop for Pair {
@@ -128,12 +131,14 @@ impl Pair {
     /// It cannot be started.
     pub fn start(program: &Path, below: &Path) -> Outcome<Self> {
         let postgres = Options { max_connections: 300, ..Options::default() };
-        let plan = Plan { members: &MEMBERS, proxies: true, postgres, settings: &TIMES };
+        let plan = Plan { members: &MEMBERS, postgres, settings: &TIMES };
         let mut fleet = Fleet::of(&plan, program, below)?;
         let standby = fleet.postgres.standby(STANDBY)?;
         fleet.postgres.require_standby(STANDBY)?;
         let here = fleet.database.at(&fleet.postgres)?;
-        Ok(Self { fleet, standby, here })
+        let pair = Self { fleet, standby, here, host: 0 };
+        pair.leads(1, &pair.standby)?;
+        Ok(pair)
     }
 
     /// Where clients find it.
@@ -212,7 +217,8 @@ impl Pair {
         paired.promoted += 1;
         let address = self.standby.address()?;
         for member in &self.fleet.members {
-            if let Some(proxy) = &member.proxy {
+            // of two hosts the other one is it already
+            if let [proxy] = member.proxies.as_slice() {
                 proxy.lead_to(&address);
             }
         }
@@ -228,17 +234,26 @@ impl Pair {
         self.standby.sql("ALTER SYSTEM RESET primary_conninfo")?;
         let next = self.standby.standby(STANDBY)?;
         self.standby.require_standby(STANDBY)?;
+        self.leads(self.host, &next)?;
+        self.host = 1_usize.saturating_sub(self.host);
         self.fleet.postgres = std::mem::replace(&mut self.standby, next);
+        Ok(())
+    }
+
+    /// This one of two hosts is that server from now on.
+    fn leads(&self, host: usize, server: &Server) -> Outcome {
+        let address = server.address()?;
+        for member in self.fleet.members.iter().filter(|member| member.proxies.len() == 2) {
+            let proxy = member.proxies.get(host).ok_or("a third host")?;
+            proxy.lead_to(&address);
+        }
         Ok(())
     }
 
     /// Every process finds that its database is another one, ends for it, and is started again.
     fn restarted(&mut self) -> Outcome<u64> {
         let mut times = 0;
-        for member in self.fleet.members.iter_mut().filter(|member| member.proxy.is_some()) {
-            if member.site.role == Role::Spot {
-                continue;
-            }
+        for member in self.fleet.members.iter_mut().filter(|member| !member.proxies.is_empty()) {
             let process = member.running.as_mut().ok_or("it does not run")?;
             let Some(status) = process.ends_within(BOUND) else {
                 return Err(format!(
