@@ -164,8 +164,10 @@ fn told(error: rusqlite::Error) -> io::Error {
     let text = error.to_string();
     match failure(error) {
         Failure::Full => io::Error::new(io::ErrorKind::StorageFull, text),
-        Failure::Refused(_) | Failure::Damaged(_) | Failure::Busy | Failure::Broken(_) => {
-            io::Error::other(text)
-        }
+        Failure::Refused(_)
+        | Failure::Failed(_)
+        | Failure::Damaged(_)
+        | Failure::Busy
+        | Failure::Broken(_) => io::Error::other(text),
     }
 }

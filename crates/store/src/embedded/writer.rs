@@ -68,7 +68,9 @@ impl Writer {
     fn write_items(&mut self, works: &mut [Work], items: &[(usize, usize)]) {
         match self.transaction(works, items) {
             Ok(()) => {}
-            Err(Failure::Refused(_) | Failure::Damaged(_)) if items.len() > 1 => {
+            Err(Failure::Refused(_) | Failure::Failed(_) | Failure::Damaged(_))
+                if items.len() > 1 =>
+            {
                 let (first, second) = items.split_at(items.len() / 2);
                 self.write_items(works, first);
                 self.write_items(works, second);
@@ -103,11 +105,16 @@ impl Writer {
         group.finish()
     }
 
-    /// Runs a statement, for as long as somebody else holds the lock.
+    /// Begins or ends a transaction, for as long as somebody else holds the lock. What no trigger of
+    /// an operator can hinder fails only where the connection is not in the state that it was left
+    /// in: then nobody knows what is written.
     fn run_sql(&self, sql: &str) -> Result<(), Failure> {
         loop {
             match self.db.execute_batch(sql).map_err(failure) {
                 Err(Failure::Busy) => {}
+                Err(Failure::Failed(what)) => {
+                    return Err(Failure::Broken(format!("{sql}: {what}")));
+                }
                 done => return done,
             }
         }
@@ -134,6 +141,9 @@ impl Writer {
                 Failure::Full => work.full(*n),
                 Failure::Refused(what) => {
                     work.unknown(*n, &Cause::because("STORE_REFUSED", what.as_str()));
+                }
+                Failure::Failed(what) => {
+                    work.unknown(*n, &Cause::because("STORE_FAILED", what.as_str()));
                 }
                 Failure::Damaged(what) => {
                     work.unknown(*n, &Cause::because("STORE_DAMAGED", what.as_str()));
