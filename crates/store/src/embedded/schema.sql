@@ -97,6 +97,12 @@ CREATE TABLE balances_tb (
   version INTEGER NOT NULL,
   PRIMARY KEY (user_id, account_type, asset_id)
 ) WITHOUT ROWID;
+-- An account has one status, and its rows carry it: who changes one of them changes all.
+CREATE TRIGGER balances_tb_one_status AFTER UPDATE OF status ON balances_tb WHEN new.status <> old.status
+BEGIN
+  UPDATE balances_tb SET status = new.status, version = version + 1
+  WHERE user_id = new.user_id AND account_type = new.account_type AND status <> new.status;
+END;
 -- Clearing and world of a ledger, signed, one row for each writer's lane.
 CREATE TABLE books (
   account_type TEXT NOT NULL, book TEXT NOT NULL, lane INTEGER NOT NULL, asset_id INTEGER NOT NULL,

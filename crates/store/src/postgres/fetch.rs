@@ -279,8 +279,10 @@ impl Lane {
         needs: &Needs,
         users: Vec<i64>,
     ) -> Result<(), Fault> {
+        // where rows of an older shape differ the strictest counts, which comes last
         let sql = "SELECT user_id, asset_id, status FROM balances_tb \
-                   WHERE user_id = ANY($1) AND account_type = 'FUNDING'";
+                   WHERE user_id = ANY($1) AND account_type = 'FUNDING' \
+                   ORDER BY status = 'DISABLED', status = 'FROZEN'";
         let rows = self.client.query(&self.prepared(sql).await?, &[&users]).await?;
         let mut accounts = std::collections::BTreeMap::new();
         for row in rows {

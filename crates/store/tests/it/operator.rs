@@ -1,13 +1,17 @@
 //! What an operator does to the rows with plain SQL while the store runs.
 
 use crate::bed::{Bed, COIN, balance, leg, one, word, written};
-use crate::site::fund;
+use crate::site::{fund, give};
 use kernel::answer::Answer;
+use kernel::ids::AssetId;
 use kernel::life::Leg;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Heard, Ledger};
 use store::embedded::Embedded;
+
+const GOLD: AssetId = AssetId(1);
+const MORE: AssetId = AssetId(2);
 
 async fn funded(bed: &Bed, users: u64) -> std::sync::Arc<Embedded> {
     let store = bed.open();
@@ -53,8 +57,8 @@ async fn a_trigger_that_does_not_run_stops_its_culprit_and_not_the_process() {
                    BEGIN INSERT INTO no_such_table VALUES (1); END";
     tool.execute_batch(trigger).expect("a trigger");
     // it does not even compile, so no balance can be written, whosever it is
-    let refused: Vec<_> = (1..10).map(|_| "STORE_REFUSED").collect();
-    assert_eq!(group(&bed, &store, 100).await, refused);
+    let failed: Vec<_> = (1..10).map(|_| "STORE_FAILED").collect();
+    assert_eq!(group(&bed, &store, 100).await, failed);
     tool.execute_batch("DROP TRIGGER broken").expect("no trigger");
     assert_eq!(group(&bed, &store, 200).await, all_but_user_five("done"));
 }
@@ -107,6 +111,35 @@ async fn a_status_set_by_sql_works_from_its_commit() {
         assert_eq!(tool.execute(sql, [status]).expect("a status"), 1);
         assert_eq!(word(&one(&store, bed.opening(n, 1, 5)).await), said, "{status}");
     }
+}
+
+/// Red where a status stays at the row that an operator's SQL named: the other row went on paying, and
+/// the next one took the status of the row that was found first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_set_at_one_row_is_the_accounts() {
+    let bed = Bed::new();
+    let store = funded(&bed, 1).await;
+    give(&*store.funding(), "gold", 1, (GOLD, Amount(10))).await;
+    let tool = bed.tool();
+    let statuses = || -> Vec<String> {
+        let sql = "SELECT DISTINCT status FROM balances_tb WHERE user_id = 1";
+        let mut asked = tool.prepare(sql).expect("SQL");
+        let rows = asked.query_map([], |row| row.get(0)).expect("rows");
+        let all: Result<Vec<String>, _> = rows.collect();
+        all.expect("rows")
+    };
+    for (n, status) in (1..).zip(["FROZEN", "DISABLED", "ACTIVE"]) {
+        let sql = "UPDATE balances_tb SET status = ?1 WHERE user_id = 1 AND asset_id = ?2";
+        assert_eq!(tool.execute(sql, (status, GOLD.0)).expect("a status"), 1);
+        assert_eq!(statuses(), [status]);
+        let said = if status == "ACTIVE" { "done".to_owned() } else { format!("ACCOUNT_{status}") };
+        assert_eq!(word(&one(&store, bed.opening(n, 1, 5)).await), said, "{status}");
+    }
+    // and a row that is added has it
+    let sql = "UPDATE balances_tb SET status = 'FROZEN' WHERE user_id = 1 AND asset_id = ?1";
+    assert_eq!(tool.execute(sql, [GOLD.0]).expect("a status"), 1);
+    give(&*store.funding(), "more", 1, (MORE, Amount(10))).await;
+    assert_eq!(statuses(), ["FROZEN"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

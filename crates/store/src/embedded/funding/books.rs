@@ -59,8 +59,10 @@ impl Books {
         db: &Connection,
         user: UserId,
     ) -> rusqlite::Result<Option<AccountStatus>> {
+        // where rows of an older shape differ the strictest counts
         let sql = "SELECT status FROM balances_tb \
-                   WHERE user_id = ? AND account_type = 'FUNDING' LIMIT 1";
+                   WHERE user_id = ? AND account_type = 'FUNDING' \
+                   ORDER BY status <> 'DISABLED', status <> 'FROZEN' LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| text::read_status(0, row.get_ref(0)?.as_str()?);
         let stored = db.prepare_cached(sql)?.query_row([int(user.0)], read).optional()?;
         let fresh = || self.rows.iter().find(|((owner, _), _)| *owner == user);

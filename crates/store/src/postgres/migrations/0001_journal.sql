@@ -166,6 +166,34 @@ CREATE TABLE balances_tb (
   version bigint NOT NULL,
   PRIMARY KEY (user_id, account_type, asset_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+-- An account has one status, and its rows carry it. Who adds a row holds the account shared until its
+-- COMMIT, who changes the status holds it alone: no row is added with a status that is changed at the
+-- same moment, and no change misses a row. A number of locks, so that no write fills the lock table.
+CREATE FUNCTION portage_account_lock(owner bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  $$ SELECT x'506f72740100'::bigint + (owner & 255) $$;
+CREATE FUNCTION portage_row_added() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT pg_try_advisory_xact_lock_shared(portage_account_lock(NEW.user_id)) THEN
+    RAISE EXCEPTION 'a status of account % is being changed', NEW.user_id USING ERRCODE = '55P03';
+  END IF;
+  -- a statement of its own sees what was committed until now
+  IF EXISTS (SELECT FROM balances_tb WHERE user_id = NEW.user_id
+      AND account_type = NEW.account_type AND status <> NEW.status) THEN
+    RAISE EXCEPTION 'account % has another status', NEW.user_id USING ERRCODE = 'PT001';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION portage_status_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(portage_account_lock(NEW.user_id));
+  UPDATE balances_tb SET status = NEW.status, version = version + 1
+    WHERE user_id = NEW.user_id AND account_type = NEW.account_type AND status <> NEW.status;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER balances_tb_row_added BEFORE INSERT ON balances_tb
+  FOR EACH ROW EXECUTE FUNCTION portage_row_added();
+CREATE TRIGGER balances_tb_one_status AFTER UPDATE OF status ON balances_tb
+  FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION portage_status_changed();
 -- Clearing and world of a ledger, signed, one row for each writer's lane.
 CREATE TABLE books (
   account_type text COLLATE "C" NOT NULL, book text COLLATE "C" NOT NULL, lane int NOT NULL, asset_id int NOT NULL,

@@ -5,4 +5,5 @@ mod believed;
 mod first;
 mod indexes;
 mod site;
+mod status;
 mod suites;
