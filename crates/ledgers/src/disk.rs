@@ -6,7 +6,7 @@ use kernel::ports::disk::Disk;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use tokio::sync::oneshot;
@@ -53,8 +53,8 @@ impl Folder {
     /// `Locked` where another owner holds it, in this process or in another; `Io`.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = path.into();
-        fs::create_dir_all(&path)?;
-        let lock = File::options().create(true).append(true).open(path.join(LOCK))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        let lock = File::options().create(true).append(true).mode(0o600).open(path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => return Err(OpenError::Locked),
@@ -83,7 +83,7 @@ impl Folder {
             return run(open);
         }
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(create);
+        options.read(true).write(true).create(create).mode(0o600);
         let file = options.open(self.path.join(name))?;
         let len = file.metadata()?.len();
         let mut open = Open { file: Arc::new(file), end: len, len };

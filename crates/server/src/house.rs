@@ -4,6 +4,7 @@ use crate::auth::key;
 use crate::backup::{Desk, Kept, MANIFEST, Source};
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, Form, Ledgers};
+use crate::file_modes;
 use crate::metrics::Metrics;
 use crate::ports::{Fatal, SystemClock, SystemRng, Tasks};
 use crate::stores::{self, Store};
@@ -35,7 +36,7 @@ pub(crate) const SPOT: &str = "spot";
 const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
     serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
 /// Who holds the folder, for people: pid and address.
-const OWNER: &str = "owner";
+pub(crate) const OWNER: &str = "owner";
 
 /// Everything that a data folder holds, opened.
 #[expect(missing_debug_implementations, reason = "ports have none")]
@@ -307,7 +308,7 @@ impl House {
     /// Leaves a note for people and for `portage check`: who holds the folder.
     pub fn sign(&self, url: &str) {
         let note = format!("{} {url}\n", std::process::id());
-        if let Err(fault) = fs::write(self.dir.join(OWNER), note) {
+        if let Err(fault) = file_modes::write(&self.dir.join(OWNER), &note) {
             tracing::warn!(%fault, "the owner's note cannot be written");
         }
     }
@@ -334,7 +335,9 @@ pub(crate) fn made(dir: &Path) -> Result<(), Fault> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SPOT));
     made.map_err(|fault| {
         Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
-    })
+    })?;
+    file_modes::narrow(dir);
+    Ok(())
 }
 
 /// The ledgers at the other end of a network. Nothing is sent yet.

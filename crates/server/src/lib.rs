@@ -4,6 +4,7 @@ pub mod auth;
 pub mod backup;
 pub mod cli;
 pub mod config;
+mod file_modes;
 pub mod house;
 pub mod http;
 pub mod json;

@@ -45,6 +45,7 @@ use kernel::table::Flows;
 use lane::Lane;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -56,7 +57,7 @@ use writer::Writer;
 /// The file that holds everything.
 pub const FILE: &str = "portage.db";
 /// The file whose lock says who owns the folder.
-const LOCK: &str = "portage.lock";
+pub const LOCK: &str = "portage.lock";
 /// The shape of the tables.
 const VERSION: i64 = 5;
 /// Marks the file as ours: "Port".
@@ -151,6 +152,7 @@ impl Embedded {
         std::fs::create_dir_all(&options.dir).map_err(OpenError::Io)?;
         let lock = Arc::new(lock(&options.dir)?);
         let file = options.dir.join(FILE);
+        private(&file).map_err(OpenError::Io)?;
         let db = Connection::open(&file)?;
         writer::setup(&db)?;
         if let Some(most) = options.max_bytes {
@@ -219,6 +221,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(dir.join(LOCK))
         .map_err(OpenError::Io)?;
     match file.try_lock() {
@@ -226,6 +229,12 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => Err(OpenError::Locked(dir.to_owned())),
         Err(TryLockError::Error(error)) => Err(OpenError::Io(error)),
     }
+}
+
+/// Makes the database's file where it is missing, read by this user alone whatever the process's
+/// umask is. SQLite gives its log and its index the mode of this file.
+fn private(file: &Path) -> std::io::Result<()> {
+    File::options().create(true).truncate(false).write(true).mode(0o600).open(file).map(drop)
 }
 
 /// A connection that only reads.
