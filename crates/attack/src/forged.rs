@@ -186,6 +186,7 @@ fn ours(tokens: &Tokens) -> Named<String> {
         json!({"sub": ""}),
         json!({"sub": 4001}),
         json!({"sub": "a\nb"}),
+        json!({"sub": "a\u{200b}"}),
         json!({"scope": ["admin"]}),
     ] {
         add(&format!("claims {change}"), &good, &claims(&change));

@@ -17,7 +17,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, About);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 13] = [
+pub(crate) const KINDS: [(&str, Severity); 14] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -27,6 +27,7 @@ pub(crate) const KINDS: [(&str, Severity); 13] = [
     ("CONSERVATION", Severity::Critical),
     ("RESTORED", Severity::Critical),
     ("WRONG_LEDGER", Severity::Critical),
+    ("JWKS_STALE", Severity::Critical),
     ("ABNORMAL_FREQUENCY", Severity::Warning),
     ("LEDGER_SILENT", Severity::Warning),
     ("SIMPLE_LEDGER", Severity::Warning),

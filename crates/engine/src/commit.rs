@@ -63,7 +63,13 @@ impl Job {
             | Why::Later
             | Why::Freed => None,
         };
-        let Planned { unit, leads, relies } = planned;
+        let Planned { mut unit, leads, relies } = planned;
+        if let Why::Opens(order) | Why::Parks(order) = &why {
+            // beside the binding, so that a replay is a replay, whatever was moved that day
+            let binds = |guard: &Guard| matches!(guard, Guard::Unbound { .. });
+            let at = unit.guards.iter().position(binds).map_or(0, |n| n.saturating_add(1));
+            drop(unit.guards.splice(at..at, order.unbound(&record)));
+        }
         Self { record, unit, leads, relies, heard: None, error, why, again: 0 }
     }
 }

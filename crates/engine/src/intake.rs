@@ -11,6 +11,7 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, Id};
 use kernel::people::Scope;
 use kernel::ports::meter::Seen;
+use kernel::principal;
 use kernel::record::{Account, Facts, Head, Record, System, Terms};
 use kernel::unit::{Hold, Put};
 use std::sync::Arc;
@@ -38,8 +39,13 @@ impl Engine {
         let quota = self.quota(&terms);
         terms.day = quota.as_ref().map(Quota::day);
         let fingerprint = terms.fingerprint();
+        let mut scopes = Vec::new();
         if let Some(binding) = &mut terms.binding {
             binding.fingerprint = fingerprint;
+            // one place for all issuers: there two processes that take different ones meet
+            let mut all = self.key_scopes(&binding.scope).into_iter();
+            binding.scope = all.next().unwrap_or_else(|| binding.scope.clone());
+            scopes = all.collect();
         }
         let terms = Arc::new(terms);
         let record = Record {
@@ -54,7 +60,7 @@ impl Engine {
         };
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
-        match self.intake.try_send((record, Order { opened, ended, quota })) {
+        match self.intake.try_send((record, Order { opened, ended, quota, scopes })) {
             Ok(()) => {}
             Err(TrySendError::Full((record, order))) => self.park(record, order).await,
             Err(TrySendError::Closed(_)) => return Err(Refused::Code(Code::Overloaded)),
@@ -83,10 +89,34 @@ impl Engine {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Result<Option<Accepted>, Cause> {
-        match self.parts.journal.bound(flow, scope, key).await? {
+        match self.find_bound(flow, &scope, &key).await? {
             Some(record) => self.rejoin(record).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The transfer that a client's key is bound to, by a principal of this subject under whichever
+    /// issuer.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn find_bound(
+        &self,
+        flow: FlowId,
+        principal: &Arc<str>,
+        key: &Arc<str>,
+    ) -> Result<Option<Record>, Cause> {
+        for scope in self.key_scopes(principal) {
+            if let Some(record) = self.parts.journal.bound(flow, scope, key.clone()).await? {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The scopes in which a principal's keys may be bound, that of new ones first.
+    pub fn key_scopes(&self, principal: &Arc<str>) -> Vec<Arc<str>> {
+        principal::key_scopes(principal, &self.parts.settings.issuers)
     }
 
     /// A transfer that was found bound: what it is now, after the wait of a first time.

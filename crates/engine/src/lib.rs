@@ -66,6 +66,7 @@ use std::sync::{Arc, Mutex};
 use tasks::Background;
 use tokio::sync::mpsc;
 use waiting::{Ear, Waiting};
+use watch::KeySet;
 use wire::Wire;
 
 /// The engine's settings; defaults are those of `spec/storage.md`.
@@ -97,6 +98,9 @@ pub struct Settings {
     pub limits: Limits,
     /// Verdicts and the resume from HALT take effect when another person approves.
     pub four_eyes: bool,
+    /// Every issuer of tokens that there was, the oldest first and the present one among them: a
+    /// client's key counts once for a subject, whoever of them signed for it. Empty: each by itself.
+    pub issuers: Vec<Arc<str>>,
     /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
     /// and whoever waits is told what those made of them.
     pub workers: bool,
@@ -165,6 +169,7 @@ impl Default for Settings {
             alerts: Alerts::default(),
             limits: Limits::default(),
             four_eyes: true,
+            issuers: Vec::new(),
             workers: true,
             lease_ms: 60_000,
         }
@@ -253,6 +258,8 @@ pub struct Engine {
     /// Breaks of conservation that were accepted.
     accepted: Mutex<Vec<kernel::people::Accepted>>,
     paces: Paces,
+    /// How old the keys are that check tokens in this process.
+    key_set: Mutex<KeySet>,
     pulses: Pulses,
     /// Ledgers whose identity somebody is finding out.
     finding: Mutex<BTreeSet<LedgerId>>,
@@ -313,6 +320,7 @@ impl Engine {
             cases: Mutex::new(Episodes::of(&cases)),
             accepted: Mutex::default(),
             paces: Paces::default(),
+            key_set: Mutex::default(),
             pulses: Pulses::default(),
             finding: Mutex::default(),
             turns: deeds::Turns::default(),

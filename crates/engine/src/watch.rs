@@ -15,7 +15,7 @@ use kernel::record::Record;
 use kernel::table::{S, Table};
 use kernel::unit::{Case, Severity};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Younger transfers are in good hands, whatever happened to them.
 const YOUNG: Millis = 1_000;
@@ -31,6 +31,18 @@ const REST: u64 = 19;
 
 /// When transfers came to where they stand, as their histories say; kept while they stand there.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
+
+/// How old the keys are that check tokens, as this process reads them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum KeySet {
+    /// No token is checked here, or none was yet: what others see of theirs is theirs to say.
+    #[default]
+    Unwatched,
+    /// They were read again in time.
+    Read,
+    /// They were not, for long: what a person must know.
+    Old(Arc<str>),
+}
 
 /// What cases are held against besides their transfers.
 struct Facts {
@@ -65,6 +77,7 @@ impl Engine {
         self.close_over(&open, &facts).await?;
         self.look_at_transfers(&open, entered).await?;
         self.look_at_ledgers();
+        self.look_at_key_set();
         self.look_at_users(&facts.hasty);
         Ok(())
     }
@@ -142,6 +155,10 @@ impl Engine {
                 let form = self.ledger(ledger).map(|ledger| ledger.form());
                 let ends = form != Some(Form::Simple) && self.may_say(case);
                 ends.then(|| "it is none any more".to_owned())
+            }
+            ("JWKS_STALE", None, _) => {
+                let ends = *self.key_set() == KeySet::Read && self.may_say(case);
+                ends.then(|| "the set of keys was read again".to_owned())
             }
             ("LEDGER_SILENT", None, About::Ledger(ledger)) => {
                 let ends = !self.silent(ledger) && self.may_say(case);
@@ -259,6 +276,26 @@ impl Engine {
 
     fn silent(&self, ledger: LedgerId) -> bool {
         self.silent_for(ledger, self.parts.settings.alerts.silent_seconds.saturating_mul(1_000))
+    }
+
+    /// What reads the keys that check tokens reports here after each time: `Some` says what a person
+    /// must know of a set that was not read again for long.
+    pub fn keys_read(&self, old: Option<Arc<str>>) {
+        *self.key_set() = old.map_or(KeySet::Read, KeySet::Old);
+    }
+
+    fn key_set(&self) -> MutexGuard<'_, KeySet> {
+        self.key_set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look_at_key_set(self: &Arc<Self>) {
+        let KeySet::Old(facts) = self.key_set().clone() else { return };
+        self.case(Case {
+            kind: "JWKS_STALE",
+            severity: Severity::Critical,
+            about: About::Service,
+            facts,
+        });
     }
 
     fn look_at_users(self: &Arc<Self>, hasty: &BTreeMap<UserId, u32>) {

@@ -19,6 +19,7 @@ pub mod mutants;
 pub mod people;
 pub mod points;
 pub mod ports;
+pub mod principal;
 pub mod record;
 pub mod retry;
 pub mod table;

@@ -7,6 +7,7 @@ use crate::verdict::{Judgement, approves, moved};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
 use kernel::people::{Accepted, Approval, Proposal, Stand};
+use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::{Value, json};
 use std::sync::{Arc, PoisonError};
@@ -129,8 +130,7 @@ impl Engine {
         id: Id,
     ) -> Result<(Outcome, Millis), Stop> {
         let approval = self.pending(id).await?;
-        let (mine, theirs) = (&*doing.actor.caller, &*approval.caller);
-        if mine == theirs || Actor::sub(mine) == Actor::sub(theirs) {
+        if same_person(&doing.actor.caller, &approval.caller) {
             return Err(Objection::SamePerson.into());
         }
         let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));

@@ -36,14 +36,6 @@ pub struct Actor {
     pub reason: Arc<str>,
 }
 
-impl Actor {
-    /// The principal without its issuer, which holds no `|`. The four-eyes rule compares it too, so
-    /// that one person with two issuers stays one person.
-    pub(crate) fn sub(principal: &str) -> &str {
-        principal.split_once('|').map_or(principal, |(_, sub)| sub)
-    }
-}
-
 /// What a person says that the open call of a transfer came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -270,7 +262,7 @@ pub enum Objection {
     Invalid(String),
     /// What was asked cannot be done as things stand: a sentence.
     NotPossible(String),
-    /// Who proposed cannot approve, under no issuer.
+    /// Who proposed cannot approve, under no issuer and in no other spelling.
     SamePerson,
     /// Somebody decided before.
     Decided(Stand),

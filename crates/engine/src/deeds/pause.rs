@@ -10,6 +10,7 @@ use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::people::Scope;
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
+use kernel::principal::action_key;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::Arc;
 
@@ -142,9 +143,9 @@ impl Engine {
         if self.ledger(ledger).is_none() {
             return Err(Objection::NotFound("ledger").into());
         }
-        let (caller, key) = (doing.actor.caller.clone(), &doing.actor.key);
+        let caller = doing.actor.caller.clone();
         // the ledger has its own memory of keys, so that a crash between the two is no second change
-        let key = format!("{caller}|{key}").into();
+        let key = action_key(&caller, &doing.actor.key).into();
         let reason = doing.actor.reason.clone();
         let change = StatusChange { user, status, reason, caller, key };
         if !self.set_status(ledger, change).await? {

@@ -15,7 +15,7 @@ use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::life::Leg;
 use kernel::money::{Amount, AssetStatus};
 use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Moved, StatusChange, Whose, World as _,
+    AccountStatus, Direction, External, Heard, Moved, StatusChange, Whose, World as _,
 };
 use kernel::retry::Backoff;
 
@@ -93,6 +93,32 @@ async fn a_key_does_one_thing_whoever_repeats_it() {
     assert_eq!(count(&house, "SELECT count(*) FROM operator_actions"), 2);
     let refused = house.create(FUNDING, 2, 5).await.unwrap();
     assert_eq!(refused.record.error.map(|e| e.code), Some("ACCOUNT_FROZEN".into()));
+}
+
+/// Red where the ledger's key of a change is `principal|key` as it stands: the second person's freeze
+/// was taken for a repeat of the first one's, and the account stayed open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bar_in_a_subject_makes_no_two_persons_share_a_key() {
+    let house = House::open(true, NEVER).await;
+    for ledger in [FUNDING, SPOT] {
+        let user = UserId(if ledger == FUNDING { 2 } else { 3 });
+        if ledger == SPOT {
+            house.create(FUNDING, 3, 5).await.unwrap();
+        }
+        let set = |status| Deed::Status { ledger, user, status };
+        let name = ledger.name();
+        for (who, key, status) in [
+            ("auth0|ada", name.to_owned(), AccountStatus::Frozen),
+            ("eve", name.to_owned(), AccountStatus::Active),
+            ("auth0", format!("ada|{name}"), AccountStatus::Frozen),
+        ] {
+            let done = house.does(who, &key, set(status)).await.unwrap();
+            assert_eq!((done.outcome, done.replayed), (Outcome::StatusSet, false), "{who}");
+        }
+        let port = house.engine().ledger(ledger).expect("a ledger");
+        let Heard::Said(_, all) = port.accounts(Whose::User(user)).await else { panic!() };
+        assert!(all.iter().all(|holding| holding.status == AccountStatus::Frozen), "{all:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -96,13 +96,20 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
 
     let id = approval(house.does("ada", "2", resume(&[])).await);
     assert_eq!(house.does("ada", "3", Deed::Approve(id)).await, Err(Objection::SamePerson));
-    let other = engine::deeds::Actor {
-        caller: "another issuer|ada".into(),
-        key: "1".into(),
-        reason: "a test".into(),
-    };
-    let same = house.engine().act(other, Deed::Approve(id)).await;
-    assert_eq!(same, Err(Objection::SamePerson), "one sub is one person");
+    // one subject is one person, whatever issuer wrote it, and however it is spelt
+    let alike = [
+        "another issuer|ada",
+        "portage|ada\u{200b}",
+        "portage|Ada",
+        "former|ａｄａ",
+        "portage|ada ",
+    ];
+    for (n, caller) in alike.into_iter().enumerate() {
+        let (key, reason) = (n.to_string().into(), "a test".into());
+        let other = engine::deeds::Actor { caller: caller.into(), key, reason };
+        let same = house.engine().act(other, Deed::Approve(id)).await;
+        assert_eq!(same, Err(Objection::SamePerson), "{caller:?}");
+    }
     house.reaches(out, "SOURCE_DONE").await;
     let none = house.does("bob", "0", Deed::Approve(Id(1))).await;
     assert_eq!(none, Err(Objection::NotFound("approval")));

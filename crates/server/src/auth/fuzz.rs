@@ -42,6 +42,7 @@ fn nobody_is_let_in_but_by_a_signed_token() {
             }
             Err(No::Because(why)) => kind(&why),
             Err(No::UnknownKey(_)) => kind(&"unknown key"),
+            Err(No::Stale) => kind(&"stale"),
         }
     });
     assert!(done.kinds > 6, "{done:?}");

@@ -6,6 +6,7 @@ use jsonwebtoken::Algorithm;
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
 
@@ -21,19 +22,30 @@ pub struct Rhythm {
     pub gap_ms: Millis,
     /// How long the first reading is tried.
     pub start_ms: Millis,
+    /// A set that was not read again for so long checks no token any more.
+    pub stale_ms: Millis,
 }
 
 impl Rhythm {
     /// A file costs nothing to read; there is nobody to wait for.
-    pub const FILE: Self = Self { every_ms: 5_000, failed_ms: 5_000, gap_ms: 1_000, start_ms: 0 };
+    pub const FILE: Self =
+        Self { every_ms: 5_000, failed_ms: 5_000, gap_ms: 1_000, start_ms: 0, stale_ms: STALE_MS };
 
     /// An address, asked every so often.
     pub const fn url(every_ms: Millis) -> Self {
         let failed_ms = if every_ms < 30_000 { every_ms } else { 30_000 };
-        Self { every_ms, failed_ms, gap_ms: 10_000, start_ms: 5_000 }
+        Self { every_ms, failed_ms, gap_ms: 10_000, start_ms: 5_000, stale_ms: STALE_MS }
+    }
+
+    /// The same with another end of a set that cannot be read again.
+    #[must_use]
+    pub const fn stale_after(self, stale_ms: Millis) -> Self {
+        Self { stale_ms, ..self }
     }
 }
 
+/// The default of `auth.jwks_max_stale_seconds`: a day.
+const STALE_MS: Millis = 86_400_000;
 /// Between two tries of the first reading.
 const RETRY_MS: Millis = 500;
 /// How many names are remembered with their algorithm.
@@ -58,9 +70,13 @@ pub(super) struct Current {
     pub generation: u64,
 }
 
-/// The keys that check tokens. The last good set counts until a better one was read.
+/// The keys that check tokens. The last good set counts until a better one was read, and for so long
+/// as [`Rhythm::stale_ms`] says: a key that its owner took out of the set must not count for ever
+/// only because the set cannot be had.
 pub struct Keys {
     current: RwLock<Arc<Current>>,
+    /// When a good set was read last, in ticks: the monotonic clock, which no one can set back.
+    good: AtomicU64,
     /// One reads at a time; who waits finds the work done.
     reading: Mutex<Reading>,
     source: Option<Source>,
@@ -92,6 +108,7 @@ impl Keys {
         let current = Current { set: Set::secret(key), generation: 0 };
         Self {
             current: RwLock::new(Arc::new(current)),
+            good: AtomicU64::default(),
             reading: Mutex::default(),
             source: None,
             rhythm: Rhythm::FILE,
@@ -108,6 +125,7 @@ impl Keys {
         rhythm: Rhythm,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
+        let asked = clock.ticks();
         let text = first(&source, rhythm, &*clock).await?;
         let set = Set::read(&text).map_err(|fault| Error::Unfit(format!("{source}: {fault}")))?;
         tracing::info!(keys = set.len(), "{source}: these keys check tokens");
@@ -117,6 +135,7 @@ impl Keys {
         let current = Current { set, generation: 0 };
         Ok(Self {
             current: RwLock::new(Arc::new(current)),
+            good: AtomicU64::new(asked),
             reading: Mutex::new(reading),
             source: Some(source),
             rhythm,
@@ -127,6 +146,42 @@ impl Keys {
     /// The keys that count now.
     pub(super) fn current(&self) -> Arc<Current> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How long ago a good set was read last; a secret for development is always new.
+    fn age_ms(&self) -> Millis {
+        if self.source.is_none() {
+            return 0;
+        }
+        self.clock.ticks().saturating_sub(self.good.load(Ordering::Acquire)) / NANOS
+    }
+
+    /// True where the set is too old to check a token.
+    pub(crate) fn stale(&self) -> bool {
+        self.age_ms() >= self.rhythm.stale_ms
+    }
+
+    /// True where the set is on the way there: not read again for half of that time.
+    fn aging(&self) -> bool {
+        self.age_ms() >= self.rhythm.stale_ms / 2
+    }
+
+    /// Whether the set is read again in time; `None` for a secret, which is never read again.
+    pub(crate) fn connected(&self) -> Option<bool> {
+        self.source.as_ref().map(|_| !self.aging())
+    }
+
+    /// What a person is told of a set that is on the way to its end, or beyond it.
+    fn trouble(&self, fault: Option<&str>) -> Option<Arc<str>> {
+        let source = self.source.as_ref().filter(|_| self.aging())?;
+        let (age, most) = (self.age_ms() / 1000, self.rhythm.stale_ms / 1000);
+        let then = if self.stale() {
+            "no token is taken until it is read again".to_owned()
+        } else {
+            format!("at {most} s (auth.jwks_max_stale_seconds) no token is taken any more")
+        };
+        let why = fault.unwrap_or("not asked yet");
+        Some(format!("{source}: no good set was read for {age} s ({why}); {then}").into())
     }
 
     /// A token names a key that was unknown to the set of that generation: reads the source anew,
@@ -141,20 +196,24 @@ impl Keys {
         }
     }
 
-    /// Reads the source from time to time, for as long as the process lives.
-    pub async fn watch(self: Arc<Self>) {
+    /// Reads the source from time to time, for as long as the process lives, and reports after each
+    /// time what a person must know of the set's age.
+    pub async fn watch(self: Arc<Self>, report: impl Fn(Option<Arc<str>>) + Send + Sync) {
         let Some(source) = &self.source else { return };
+        report(self.trouble(None));
         let mut wait = self.rhythm.every_ms;
         loop {
             self.clock.sleep(wait).await;
             let mut reading = self.reading.lock().await;
             self.renew(source, &mut reading).await;
+            report(self.trouble(reading.fault.as_deref()));
             wait =
                 if reading.fault.is_none() { self.rhythm.every_ms } else { self.rhythm.failed_ms };
         }
     }
 
     async fn renew(&self, source: &Source, reading: &mut Reading) {
+        let asked = self.clock.ticks();
         let text = source.read().await;
         reading.last = self.clock.ticks();
         let taken = text.and_then(|text| {
@@ -166,6 +225,10 @@ impl Keys {
             reading.text = text;
             Ok(Some(set))
         });
+        if taken.is_ok() {
+            // as old as the question: the answer may have been long on its way
+            self.good.store(asked, Ordering::Release);
+        }
         match taken {
             Err(fault) => {
                 if reading.fault.as_ref() != Some(&fault) {

@@ -84,7 +84,7 @@ fn a_good_token_says_who_calls_and_what_is_allowed() {
 
 #[test]
 fn a_user_is_a_plain_number() {
-    for sub in ["svc-a", "0", "007", "+5", "-1", "9223372036854775808", "1e3", "٣", " 5"] {
+    for sub in ["svc-a", "0", "007", "+5", "-1", "9223372036854775808", "1e3", "٣", "5x"] {
         let caller = check(HEADER, &claims(json!({"sub": sub}))).unwrap();
         assert_eq!(caller.user, None, "{sub}");
     }

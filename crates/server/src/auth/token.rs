@@ -2,6 +2,7 @@
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use kernel::ids::UserId;
+use kernel::principal::fit_subject;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -121,7 +122,8 @@ impl Claims {
             Some(Claim::Whole(_) | Claim::Other) | None => None,
         };
         let iss = text("iss").ok_or("iss is missing or no text")?;
-        let sub = text("sub").filter(|sub| fit_subject(sub)).ok_or("sub is missing or unfit")?;
+        let sub = text("sub").ok_or("sub is missing or no text")?;
+        fit_subject(&sub)?;
         let scope = match all.remove("scope") {
             Some(Claim::Text(scope)) => scope,
             None => String::new(),
@@ -136,11 +138,6 @@ impl Claims {
         let nbf = time("nbf").ok_or("nbf is missing or no time")?;
         Ok(Self { iss, sub, user, scope, exp, iat, nbf })
     }
-}
-
-/// A subject goes into logs, keys and the audit: printable, and of bounded length.
-pub(crate) fn fit_subject(sub: &str) -> bool {
-    (1..=255).contains(&sub.len()) && !sub.chars().any(char::is_control)
 }
 
 /// A user's id: a decimal integer above 0 and below 2^63, without leading zeros.

@@ -42,11 +42,24 @@ struct Passed {
     caller: Arc<Caller>,
 }
 
+/// Why a token was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// It proves nothing: why, for the log and never for the caller.
+    #[error("{0}")]
+    Because(&'static str),
+    /// Nothing can be said of it: the keys were not read again for too long.
+    #[error("the set of keys is older than auth.jwks_max_stale_seconds")]
+    Stale,
+}
+
 /// Why a token proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum No {
     /// For good.
     Because(&'static str),
+    /// The keys are too old to say.
+    Stale,
     /// It names a key that this generation of keys does not have.
     UnknownKey(u64),
 }
@@ -87,24 +100,36 @@ impl Verifier {
     /// Who holds this token. A key that is not known yet is looked for once.
     ///
     /// # Errors
-    /// Why it proves nothing: for the log, never for the caller.
-    pub async fn check(&self, token: &str) -> Result<Arc<Caller>, &'static str> {
+    /// [`Denied`].
+    pub async fn check(&self, token: &str) -> Result<Arc<Caller>, Denied> {
         let generation = match self.look(token) {
             Ok(caller) => return Ok(caller),
-            Err(No::Because(why)) => return Err(why),
+            Err(No::Because(why)) => return Err(Denied::Because(why)),
+            Err(No::Stale) => return Err(Denied::Stale),
             Err(No::UnknownKey(generation)) => generation,
         };
         self.keys.unknown(generation).await;
         self.look(token).map_err(|no| match no {
-            No::Because(why) => why,
-            No::UnknownKey(_) => "an unknown key",
+            No::Because(why) => Denied::Because(why),
+            No::Stale => Denied::Stale,
+            No::UnknownKey(_) => Denied::Because("an unknown key"),
         })
+    }
+
+    /// The keys that it checks with.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// As [`Verifier::check`], with the keys as they are.
     pub(super) fn look(&self, token: &str) -> Result<Arc<Caller>, No> {
         if token.len() > LONGEST {
             return Err(No::Because("the token is too long"));
+        }
+        if self.keys.stale() {
+            // what is no token at all is told so, and remembered ones count no more either
+            self.front(token)?;
+            return Err(No::Stale);
         }
         let name: [u8; 32] = Sha256::digest(token).into();
         let now = self.clock.now();

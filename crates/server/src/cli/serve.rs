@@ -139,7 +139,8 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         engine,
     });
     if config.auth.has_jwks() {
-        tasks.spawn(KEYS, Box::pin(keys.watch()));
+        let engine = Arc::clone(&app.engine);
+        tasks.spawn(KEYS, Box::pin(keys.watch(move |old| engine.keys_read(old))));
     }
     if let Some(tls) = &tls {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
@@ -196,6 +197,7 @@ async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Faul
         let every_ms = auth.jwks_refresh_seconds.saturating_mul(1000);
         (Source::url(url).map_err(fault)?, Rhythm::url(every_ms))
     };
+    let rhythm = rhythm.stale_after(auth.jwks_max_stale_seconds.saturating_mul(1000));
     Ok(Arc::new(Keys::open(source, rhythm, clock).await?))
 }
 

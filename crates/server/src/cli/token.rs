@@ -2,11 +2,12 @@
 
 use super::exit::{Exit, Fault};
 use super::{Global, show};
-use crate::auth::token::{Minted, fit_subject};
+use crate::auth::token::Minted;
 use crate::auth::{Scope, key};
 use crate::config::Config;
 use crate::ports::SystemClock;
 use kernel::ports::clock::Clock;
+use kernel::principal::fit_subject;
 
 /// Mint a token with the development key.
 #[derive(Debug, clap::Args)]
@@ -71,8 +72,7 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
 }
 
 fn subject(text: &str) -> Result<String, String> {
-    let unfit = || "1 to 255 bytes, without control characters".to_owned();
-    fit_subject(text).then(|| text.to_owned()).ok_or_else(unfit)
+    fit_subject(text).map(|()| text.to_owned()).map_err(str::to_owned)
 }
 
 fn scopes(text: &str) -> Result<String, String> {

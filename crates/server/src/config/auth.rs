@@ -3,13 +3,18 @@
 use super::secret::Secret;
 use super::section::{Rules, section};
 use crate::outward;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 section! {
     /// Who may come in.
     Auth {
         /// The only `iss` that is taken.
         issuer: String = "portage".to_owned(),
+        /// Issuers of before, the oldest first, for ever: a client's key made under one of them is
+        /// found under the present one. Set it in the same start as the new `auth.issuer`.
+        former_issuers: Vec<String> = Vec::new(),
         /// The only `aud` that is taken.
         audience: String = "portage".to_owned(),
         /// The public keys that check tokens (a JWK set), in a file; read again when it changes.
@@ -18,6 +23,9 @@ section! {
         jwks_url: String = String::new(),
         /// How often the address is asked.
         jwks_refresh_seconds: u64 = 300,
+        /// A set that could not be read again for so long checks no token any more (503); a case
+        /// opens at half of it.
+        jwks_max_stale_seconds: u64 = 86_400,
         /// For development, where no set of keys is named: at least 32 bytes; empty takes the
         /// generated key in `data.dir`.
         hs256_secret: Secret = Secret::default(),
@@ -33,6 +41,12 @@ section! {
 }
 
 impl Auth {
+    /// Every issuer that was ever taken, the oldest first.
+    pub fn issuers(&self) -> Vec<Arc<str>> {
+        let all = self.former_issuers.iter().chain([&self.issuer]);
+        all.map(|issuer| issuer.as_str().into()).collect()
+    }
+
     /// True where tokens come from elsewhere and no key of ours signs them.
     pub fn has_jwks(&self) -> bool {
         !self.jwks_file.as_os_str().is_empty() || !self.jwks_url.is_empty()
@@ -66,6 +80,13 @@ impl Auth {
             (1..=86_400).contains(&self.jwks_refresh_seconds),
             "1 to 86400: a key that was taken out of the set counts until then",
         );
+        rules.need(
+            "auth.jwks_max_stale_seconds",
+            (4..=2_592_000).contains(&self.jwks_max_stale_seconds)
+                && (url.is_empty() || self.jwks_max_stale_seconds / 4 >= self.jwks_refresh_seconds),
+            "4 to 2592000 (30 days), and at least four times auth.jwks_refresh_seconds: one reading \
+             that fails is no alarm",
+        );
         rules.need("auth.leeway_seconds", self.leeway_seconds <= 5, "at most 5");
         rules.need("auth.max_lifetime_seconds", self.max_lifetime_seconds > 0, "above 0");
         rules.need("auth.typ", !self.typ.is_empty(), "at least one type");
@@ -73,6 +94,13 @@ impl Auth {
             "auth.issuer",
             !self.issuer.is_empty() && !self.issuer.contains('|'),
             "not empty and without `|`, which parts issuer and subject",
+        );
+        let all = &self.former_issuers;
+        rules.need(
+            "auth.former_issuers",
+            all.iter().all(|one| !one.is_empty() && !one.contains('|') && *one != self.issuer)
+                && all.iter().collect::<BTreeSet<_>>().len() == all.len(),
+            "each once, not empty, without `|`, and not auth.issuer",
         );
         rules.need("auth.audience", !self.audience.is_empty(), "not empty");
         rules.need("auth.user_claim", !self.user_claim.is_empty(), "not empty");

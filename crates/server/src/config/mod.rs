@@ -142,6 +142,7 @@ impl Config {
                 warn_per_minute: self.limits.warn_per_minute,
             },
             four_eyes: self.ops.four_eyes,
+            issuers: self.auth.issuers(),
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
         }

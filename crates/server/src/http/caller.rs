@@ -2,6 +2,7 @@
 
 use super::App;
 use super::error::Refusal;
+use crate::auth::verify::Denied;
 use crate::auth::{Caller, Scope};
 use crate::telemetry;
 use axum::extract::FromRequestParts;
@@ -12,10 +13,14 @@ use kernel::code::Code;
 use kernel::ids::UserId;
 use std::sync::Arc;
 
+/// What a caller reads where nobody's token can be checked: theirs may be good.
+const STALE: &str = "Tokens cannot be checked: the keys were not read again for too long; nothing was \
+                     begun, try again later";
+
 /// The caller of a request with a good token.
 ///
 /// # Errors
-/// 401: no token, two, or one that proves nothing.
+/// 401: no token, two, or one that proves nothing. 503: the keys are too old to say.
 async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
     let refuse = |why: &str| {
         tracing::warn!(target: "security", why, "token refused");
@@ -30,7 +35,13 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> 
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(refuse("another scheme"));
     }
-    app.verifier.check(token).await.map_err(refuse)
+    app.verifier.check(token).await.map_err(|denied| match denied {
+        Denied::Because(why) => refuse(why),
+        Denied::Stale => {
+            tracing::error!(target: "security", why = %denied, "token not looked at");
+            Refusal::because(Code::Overloaded, STALE)
+        }
+    })
 }
 
 async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {

@@ -20,7 +20,7 @@ pub struct Health {
     /// `healthy`, `degraded` or `halted`.
     #[schema(example = "healthy")]
     pub status: &'static str,
-    /// `connected`, `unavailable`, or for a store without room `full`; by the part's name: `journal`, `funding`, `spot`, …
+    /// `connected`, `unavailable`, or for a store without room `full`; by the part's name: `journal`, `keys`, `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, &'static str>,
 }
@@ -49,6 +49,9 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
         read => word(read.is_ok()),
     };
     parts.insert("journal".to_owned(), journal);
+    if let Some(connected) = app.verifier.keys().connected() {
+        parts.insert("keys".to_owned(), word(connected));
+    }
     for (ledger, said) in abreast(&app, |ledger| ledger.hello()).await {
         parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
     }
@@ -75,7 +78,7 @@ pub(super) async fn livez() -> Json<Alive> {
     get, path = "/readyz", tag = "machine", operation_id = "read_readiness", security(()),
     responses(
         (status = 200, body = Alive, description = "Reads can be served"),
-        (status = 503, body = Alive, description = "Draining, or without a journal"),
+        (status = 503, body = Alive, description = "Draining, without a journal, or without keys that may check tokens"),
     )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
@@ -83,6 +86,8 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
         "draining"
     } else if app.engine.journal().standing().await.is_err() {
         "no journal"
+    } else if app.verifier.keys().stale() {
+        "stale keys"
     } else {
         return Json(Alive { status: "ok" }).into_response();
     };

@@ -9,7 +9,6 @@ use engine::{Accepted, Refused};
 use kernel::code::Code;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Record, Terms};
-use std::sync::Arc;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -74,8 +73,7 @@ async fn replay(app: &App, ask: &Ask) -> Result<Option<Accepted>, Refusal> {
 /// What the request's key is bound to.
 pub(super) async fn bound(app: &App, ask: &Ask) -> Result<Option<Record>, Refusal> {
     let Some(key) = &ask.key else { return Ok(None) };
-    let (flow, scope) = (app.internal, Arc::clone(&ask.principal));
-    let bound = app.engine.journal().bound(flow, scope, Arc::clone(key)).await;
+    let bound = app.engine.find_bound(app.internal, &ask.principal, key).await;
     bound.map_err(|cause| {
         unknown("replay", &cause);
         nobody_knows()

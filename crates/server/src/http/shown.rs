@@ -190,10 +190,10 @@ pub(super) fn message(app: &App, record: &Record) -> String {
     flows::words::message(table, record.head.state, record.error.as_ref())
 }
 
-/// A transfer belongs to its user; a service reads what it made itself.
-pub(super) fn may_see(caller: &Caller, record: &Record) -> bool {
-    caller.user == Some(record.terms.user)
-        || (caller.may(Scope::TransfersAny) && caller.principal == record.terms.principal)
+/// A transfer belongs to its user; a service reads what it made itself, also under a former issuer.
+pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
+    let itself = || app.engine.key_scopes(&caller.principal).contains(&record.terms.principal);
+    caller.user == Some(record.terms.user) || (caller.may(Scope::TransfersAny) && itself())
 }
 
 pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {

@@ -144,6 +144,6 @@ pub(super) async fn seen(
     let id = wire::id(req_id).ok_or_else(nothing)?;
     telemetry::about(id);
     let found = app.engine.transfer(id).await.map_err(silent("get"))?;
-    let ours = |record: &Record| record.flow == app.internal && shown::may_see(caller, record);
+    let ours = |record: &Record| record.flow == app.internal && shown::may_see(app, caller, record);
     found.filter(|(record, _)| ours(record)).ok_or_else(nothing)
 }

@@ -19,7 +19,11 @@ mod door;
 #[cfg(test)]
 mod edge;
 #[cfg(test)]
+mod file_modes;
+#[cfg(test)]
 mod fleet;
+#[cfg(test)]
+mod identity_provider;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]

@@ -146,6 +146,11 @@ fn common(operation: &mut Value) {
     for status in kinds.into_iter().filter(|(has, _)| *has).flat_map(|(_, all)| all) {
         responses.entry(*status).or_insert_with(|| problem.clone());
     }
+    if guarded {
+        let mut stale = problem;
+        stale["description"] = "Tokens cannot be checked, nothing was begun: `OVERLOADED`".into();
+        responses.entry("503").or_insert(stale);
+    }
 }
 
 /// Each answer has a sentence and an example; an error one for every code that it may carry.

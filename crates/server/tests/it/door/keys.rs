@@ -9,7 +9,7 @@ use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
 use server::auth::keys::{Error, Keys, Rhythm};
 use server::auth::source::Source;
-use server::auth::verify::Verifier;
+use server::auth::verify::{Denied, Verifier};
 use server::config::Auth;
 use server::outward::address;
 use server::ports::SystemClock;
@@ -105,7 +105,10 @@ async fn a_new_key_counts_and_an_old_one_no_longer() {
     keys.write(&set(&[(ES, "b"), (RS, "c")]));
     assert!(keys.takes(ES, "b").await, "an unknown kid has the file read");
     assert!(keys.takes(RS, "c").await);
-    assert_eq!(keys.verifier.check(&remembered).await.err(), Some("an unknown key"));
+    assert_eq!(
+        keys.verifier.check(&remembered).await.err(),
+        Some(Denied::Because("an unknown key"))
+    );
 }
 
 /// Turns red where a set that cannot be trusted takes the place of a good one.
@@ -132,6 +135,22 @@ async fn the_last_good_set_is_kept() {
     assert!(!keys.takes(ES, "b").await && keys.takes(ED, "a").await);
     keys.write(&set(&[(ES, "b")]));
     assert!(keys.takes(ES, "b").await && !keys.takes(ED, "a").await);
+}
+
+/// Turns red where the last good set counts for ever, or for a token that passed a moment ago.
+#[tokio::test]
+async fn a_set_that_is_not_read_again_checks_no_token_after_a_day() {
+    let keys = Filed::with(&set(&[(ED, "a")])).await.expect("keys");
+    std::fs::remove_file(keys.file()).expect("it goes");
+    keys.clock.turn(86_399_000);
+    let remembered = token(ED, "a");
+    assert!(keys.verifier.check(&remembered).await.is_ok());
+    keys.clock.turn(1_000);
+    for token in [remembered, token(ED, "a"), token(ES, "b")] {
+        assert_eq!(keys.verifier.check(&token).await.err(), Some(Denied::Stale));
+    }
+    let none = keys.verifier.check("no token").await.err();
+    assert!(matches!(none, Some(Denied::Because(_))), "{none:?}");
 }
 
 /// Turns red where a name is free again once its key left the set.
@@ -223,7 +242,7 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     assert_eq!(issuer.asked(), 1);
     for n in 0..20 {
         let unknown = token(ES, &format!("b{n}"));
-        assert_eq!(verifier.check(&unknown).await.err(), Some("an unknown key"));
+        assert_eq!(verifier.check(&unknown).await.err(), Some(Denied::Because("an unknown key")));
     }
     assert_eq!(issuer.asked(), 1, "just asked");
     clock.turn(10_000);
@@ -308,7 +327,7 @@ async fn the_address_is_asked_from_time_to_time() {
     let old = token(ED, "a");
     assert!(verifier.check(&old).await.is_ok());
     issuer.says(ok(&set(&[(ES, "b")])));
-    server::ports::beside(keys.watch());
+    server::ports::beside(keys.watch(|_| ()));
     while verifier.check(&old).await.is_ok() {
         tokio::task::yield_now().await;
     }

@@ -145,6 +145,13 @@ async fn sub_is_a_text_that_a_log_can_hold() {
         json!({"sub": ["4001"]}),
         json!({"sub": "a\nb"}),
         json!({"sub": "a\u{0}"}),
+        // what nobody sees makes two persons of one
+        json!({"sub": "mallory\u{200b}"}),
+        json!({"sub": "mal\u{ad}lory"}),
+        json!({"sub": "mallory\u{fe0f}"}),
+        json!({"sub": "\u{202e}mallory"}),
+        json!({"sub": "mallory "}),
+        json!({"sub": "\u{a0}mallory"}),
         json!({"sub": "x".repeat(256)}),
         json!({"scope": ["admin"]}),
         json!({"scope": 5}),
