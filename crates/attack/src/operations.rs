@@ -43,7 +43,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 48] = [
+pub const TABLE: [(&str, &str, Who); 49] = [
     ("GET",    "/api/v1/balances",                         Who::Reads),
     ("GET",    "/api/v1/cases",                            Who::Watches),
     ("GET",    "/api/v1/cases/{id}",                       Who::Watches),
@@ -68,6 +68,7 @@ pub const TABLE: [(&str, &str, Who); 48] = [
     ("GET",    "/api/v1/ops/conservation",                 Who::Watches),
     ("POST",   "/api/v1/ops/deposits",                     Who::Acts),
     ("POST",   "/api/v1/ops/halt",                         Who::Acts),
+    ("GET",    "/api/v1/ops/halts",                        Who::Watches),
     ("GET",    "/api/v1/ops/pauses",                       Who::Watches),
     ("POST",   "/api/v1/ops/pauses",                       Who::Acts),
     ("DELETE", "/api/v1/ops/pauses/{id}",                  Who::Acts),

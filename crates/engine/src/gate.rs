@@ -31,15 +31,14 @@ struct Desk {
 #[derive(Debug, Default)]
 struct Flags {
     halted: Option<Arc<str>>,
-    /// So often was it halted here; a resume lifts none that came after its proof.
-    halts: u64,
     /// So many halts of this process are being written.
     halting: u32,
     /// What the journal says stands.
     paused: BTreeSet<Scope>,
     /// What stands here and is being written.
     pausing: BTreeSet<Scope>,
-    /// Raised by each change that begins here: what the journal said before it is out of date.
+    /// Raised by each change that begins here and by each reading of the journal that is followed: what
+    /// the journal said before is out of date.
     epoch: u64,
     desks: BTreeMap<LedgerId, Desk>,
     draining: bool,
@@ -182,7 +181,6 @@ impl Gate {
     /// so in [`Gate::halt_stored`].
     pub(crate) fn halt(&self, reason: Arc<str>) {
         self.change(|flags| {
-            flags.halts = flags.halts.wrapping_add(1);
             flags.halting = flags.halting.saturating_add(1);
             flags.halted.get_or_insert(reason);
         });
@@ -198,11 +196,6 @@ impl Gate {
         self.change(|flags| {
             flags.halted.get_or_insert(reason);
         });
-    }
-
-    /// How often it was halted here.
-    pub(crate) fn halts(&self) -> u64 {
-        self.flags().halts
     }
 
     /// The scope takes no further step; the caller writes that, and says so in [`Gate::stored`].
@@ -225,8 +218,9 @@ impl Gate {
         self.flags().epoch
     }
 
-    /// Takes over what the journal says. `None`: something changed here since `epoch`, so that what
-    /// was read may be older than it.
+    /// Takes over what the journal says. `None`: something changed here since `epoch`, or another
+    /// reading was followed, so that what was read may be older than it: an older reading would let go
+    /// what a later one found to stand.
     pub(crate) fn follow(&self, epoch: u64, standing: &Standing) -> Option<Followed> {
         let mut flags = self.flags();
         if flags.epoch != epoch {
@@ -239,6 +233,7 @@ impl Gate {
             flags.halted.clone_from(&standing.halted);
         }
         flags.paused = paused;
+        flags.epoch = flags.epoch.wrapping_add(1);
         self.stops.store(!flags.quiet(), Ordering::SeqCst);
         drop(flags);
         if resumed || lifted {
@@ -408,5 +403,49 @@ impl Gate {
             }
             changed.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Followed, Gate};
+    use kernel::ports::Fut;
+    use kernel::ports::clock::Clock;
+    use kernel::ports::journal::Standing;
+    use std::sync::Arc;
+
+    struct Never;
+
+    impl Clock for Never {
+        fn now(&self) -> u64 {
+            0
+        }
+
+        fn ticks(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, _: u64) -> Fut<'static, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn standing(halts: u64, reason: Option<&str>) -> Standing {
+        Standing { halts, halted: reason.map(Into::into), ..Standing::default() }
+    }
+
+    /// Two tasks read the journal, and the first to ask is the last to follow. Seen red where a reading
+    /// that is followed does not overtake those that began before it.
+    #[test]
+    fn an_older_reading_opens_no_gate() {
+        let gate = Gate::new(Arc::new(Never));
+        let began = gate.epoch();
+        let lifted = standing(1, None);
+        // the second reading found the next halt, and is followed first
+        assert_eq!(gate.follow(began, &standing(2, Some("stop"))), Some(Followed::default()));
+        assert_eq!(gate.follow(began, &lifted), None, "it is read again");
+        assert!(gate.halted().is_some());
+        let resumed = gate.follow(gate.epoch(), &standing(2, None));
+        assert_eq!(resumed.map(|followed| followed.resumed), Some(true));
     }
 }

@@ -67,16 +67,25 @@ impl Engine {
                 .map(|b| format!("{} ({}): {}", b.key, b.amount, b.what))
                 .collect();
             let facts = format!("conservation is broken: {}", breaks.join("; "));
-            if self.halted().is_none() {
+            // under the HALT that was raised for the same breaks there is nothing new to say; a break
+            // that came since a resume's proof began must keep it from lifting
+            if self.raises_for(&report) || self.halted().is_none() {
                 self.halt("CONSERVATION", About::Service, facts.into()).await;
             } else {
-                // no second halt, which a resume would have to wait for: its own proof finds this
                 let (kind, severity) = ("CONSERVATION", Severity::Critical);
                 let (about, facts) = (About::Service, facts.into());
                 self.case(Case { kind, severity, about, facts });
             }
         }
         Ok(report)
+    }
+
+    /// Notes the breaks of a report; true where this process has not halted for all of them yet.
+    fn raises_for(&self, report: &Report) -> bool {
+        let mut halted_for = self.halted_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = report.breaks.iter().map(|b| halted_for.insert((b.key.clone(), b.amount)));
+        // every one is noted
+        fresh.fold(false, |any, fresh| any || fresh)
     }
 
     /// The next round counts every operation row again, as one does each day.

@@ -77,6 +77,7 @@ impl Engine {
     /// Money may move again: ledgers that were not adopted are looked at again.
     fn resumed(self: &Arc<Self>) {
         tracing::warn!("HALT was lifted: money moves again");
+        self.halted_for.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.parts.meter.see(Seen::Halted(false));
         for ledger in self.parts.ledgers.iter().map(|ledger| ledger.id()) {
             if !self.gate.adopted(ledger) {

@@ -5,11 +5,13 @@ use crate::limits::Quota;
 use crate::order::{Opening, Order};
 use crate::plan::{Planned, Reach};
 use crate::race::{First, race};
+use crate::wire::Begun;
 use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, Id};
 use kernel::people::Scope;
+use kernel::ports::ledger::{External, Moved, World};
 use kernel::ports::meter::Seen;
 use kernel::principal;
 use kernel::record::{Account, Facts, Head, Record, System, Terms};
@@ -143,6 +145,16 @@ impl Engine {
         }
         let over = self.gate.draining() || !self.gate.takes(flow) || self.crowded();
         over.then_some(Code::Overloaded)
+    }
+
+    /// Books external money as something that this process has begun: a HALT answers quiet when it has
+    /// ended. Whether it may be booked is decided in the transaction that books it.
+    ///
+    /// # Errors
+    /// The cause for which nobody knows; repeat it with the same reference.
+    pub async fn book(&self, world: &dyn World, movement: External) -> Result<Moved, Cause> {
+        let _ticket = self.wire.begin(Begun::Write);
+        world.external(movement).await
     }
 
     /// What a person has to lift before a transfer of this flow and these terms is taken in;

@@ -101,6 +101,8 @@ pub struct Settings {
     /// Every issuer of tokens that there was, the oldest first and the present one among them: a
     /// client's key counts once for a subject, whoever of them signed for it. Empty: each by itself.
     pub issuers: Vec<Arc<str>>,
+    /// For so long a proposal may be approved, by the journal's time.
+    pub approval_ms: Millis,
     /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
     /// and whoever waits is told what those made of them.
     pub workers: bool,
@@ -170,6 +172,7 @@ impl Default for Settings {
             limits: Limits::default(),
             four_eyes: true,
             issuers: Vec::new(),
+            approval_ms: 24 * 3_600_000,
             workers: true,
             lease_ms: 60_000,
         }
@@ -257,6 +260,8 @@ pub struct Engine {
     cases: Mutex<Episodes>,
     /// Breaks of conservation that were accepted.
     accepted: Mutex<Vec<kernel::people::Accepted>>,
+    /// Breaks, by key and amount, for which this process raised the HALT that stands.
+    halted_for: Mutex<BTreeSet<(String, i128)>>,
     paces: Paces,
     /// How old the keys are that check tokens in this process.
     key_set: Mutex<KeySet>,
@@ -319,6 +324,7 @@ impl Engine {
             full: AtomicBool::new(false),
             cases: Mutex::new(Episodes::of(&cases)),
             accepted: Mutex::default(),
+            halted_for: Mutex::default(),
             paces: Paces::default(),
             key_set: Mutex::default(),
             pulses: Pulses::default(),

@@ -88,6 +88,7 @@ pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
         | Guard::Resource { .. }
         | Guard::Inbox { .. }
         | Guard::NotHalted
+        | Guard::Halt(_)
         | Guard::Incarnation { .. }
         | Guard::Owner { .. }
         | Guard::AtMost { .. }

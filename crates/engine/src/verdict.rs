@@ -31,6 +31,8 @@ pub(crate) struct Judgement {
     pub verdict: Verdict,
     /// The name of the state whose call it answers.
     pub state: Arc<str>,
+    /// The place in the history of the event that led there: the stay in the state that is meant.
+    pub entered: u32,
 }
 
 impl Engine {
@@ -72,7 +74,9 @@ impl Engine {
             let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
             let record = found.ok_or(Objection::NotFound("transfer"))?;
             let state = self.plan.table(record.flow).state(record.head.state).name;
-            if state != &*judgement.state {
+            // read after the record, whose version guards what is written: nothing is missing in it
+            let entered = self.entered(judgement.id).await?;
+            if state != &*judgement.state || entered != judgement.entered {
                 self.too_late(heard.into_iter().collect()).await;
                 return self.overtaken(doing, approval, state).await;
             }
@@ -94,6 +98,15 @@ impl Engine {
             }
         }
         Err(Cause::of("MOVES").into())
+    }
+
+    /// The place in a transfer's history of the event that led it to the state where it stands. One that
+    /// left and came back waits for another answer, under another claim.
+    pub(crate) async fn entered(&self, id: Id) -> Result<u32, Cause> {
+        let history = self.parts.journal.history(id).await?;
+        let led = history.iter().map(|linked| &linked.entry);
+        let last = led.filter(|entry| entry.from != Some(entry.to)).next_back();
+        last.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
     }
 
     /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
@@ -199,7 +212,8 @@ impl Engine {
         self.vouch(&mut planned.unit, &planned.relies, (None, &self.gate.all_known()));
         planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
         planned.unit.then.events.splice(0..0, line);
-        planned.unit.then.puts.extend(approval.map(|id| approves(doing, id)));
+        let approves = approval.map(|id| decides(doing, id, Stand::Approved));
+        planned.unit.then.puts.extend(approves);
         planned.unit.then.puts.push(doing.action(&outcome));
         match self.wrote(doing, planned.unit).await? {
             Ok(at) => {
@@ -224,7 +238,7 @@ impl Engine {
         }
     }
 
-    /// The transfer went on before the verdict: the approval ends with what happened.
+    /// The transfer went on before the verdict: what was proposed is no longer so.
     async fn overtaken(
         &self,
         doing: &Doing,
@@ -235,7 +249,7 @@ impl Engine {
             return Err(Objection::NotPossible(format!("it has gone on to {state}")).into());
         };
         let outcome = Outcome::Overtaken { state: state.into() };
-        let puts = vec![approves(doing, id), doing.action(&outcome)];
+        let puts = vec![decides(doing, id, Stand::Superseded), doing.action(&outcome)];
         let unit = Unit::guarded(vec![Guard::Pending(id)], puts);
         match self.wrote(doing, unit).await? {
             Ok(at) => Ok((outcome, at)),
@@ -253,8 +267,9 @@ fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
     Err(Objection::NotPossible(why).into())
 }
 
-pub(crate) fn approves(doing: &Doing, id: Id) -> Put {
-    Put::Decide { id, stand: Stand::Approved, caller: doing.actor.caller.clone() }
+/// What a person's decision comes to.
+pub(crate) fn decides(doing: &Doing, id: Id, stand: Stand) -> Put {
+    Put::Decide { id, stand, caller: doing.actor.caller.clone() }
 }
 
 /// What a lost guard means to a deed: that the transfer moved.

@@ -209,7 +209,12 @@ pub struct Proposal {
     pub reason: Arc<str>,
     /// Who: `issuer|sub`.
     pub caller: Arc<str>,
+    /// For so long it may be decided, from its writing on, by the journal's time.
+    pub lasts: Millis,
 }
+
+/// What lets money move again after a HALT: a halt and a resume supersede every pending proposal of it.
+pub const RESUME: &str = "RESUME";
 
 /// How an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -220,6 +225,10 @@ pub enum Stand {
     Approved,
     /// Another person, or the proposer, refused it.
     Rejected,
+    /// What it was about is no longer so: a later halt, a resume, a transfer that moved on.
+    Superseded,
+    /// Nobody decided in time. Never stored: a pending row whose time has passed.
+    Lapsed,
 }
 
 impl Stand {
@@ -229,12 +238,27 @@ impl Stand {
             Self::Pending => "PENDING",
             Self::Approved => "APPROVED",
             Self::Rejected => "REJECTED",
+            Self::Superseded => "SUPERSEDED",
+            Self::Lapsed => "LAPSED",
         }
     }
 
+    /// Every one.
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Superseded, Self::Lapsed];
+
     /// How it stands by that spelling.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Pending, Self::Approved, Self::Rejected].into_iter().find(|s| s.name() == text)
+        Self::ALL.into_iter().find(|s| s.name() == text)
+    }
+
+    /// How what is stored like this stands at a moment: what nobody decided in time has lapsed.
+    #[must_use]
+    pub const fn at(self, now: Millis, expires_at: Millis) -> Self {
+        match self {
+            Self::Pending if expires_at <= now => Self::Lapsed,
+            stand => stand,
+        }
     }
 }
 
@@ -255,10 +279,28 @@ pub struct Approval {
     pub caller: Arc<str>,
     /// When.
     pub at: Millis,
+    /// Until when it may be decided, by the journal's time.
+    pub expires_at: Millis,
     /// How it stands.
     pub stand: Stand,
-    /// Who decided, and when.
+    /// Who decided, and when; [`JOURNAL`] where a halt or a resume superseded it.
     pub decided: Option<(Arc<str>, Millis)>,
+}
+
+/// Who decided a proposal that a halt or a resume superseded.
+pub const JOURNAL: &str = "journal";
+
+/// A HALT as it was raised: each has a number of its own, also one that was raised where one stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// Its number; the next one's is higher by one.
+    pub number: u64,
+    /// Why it was raised.
+    pub reason: Arc<str>,
+    /// When.
+    pub at: Millis,
+    /// When persons resumed; `None`: it stands.
+    pub lifted_at: Option<Millis>,
 }
 
 /// A day in UTC by the journal's time: days since 1970.

@@ -103,6 +103,8 @@ pub enum Guard {
     },
     /// Money may move.
     NotHalted,
+    /// HALT stands, and its last halt has this number: none was raised since.
+    Halt(u64),
     /// The journal holds this incarnation of the ledger as current; `None`: it never met it.
     Incarnation {
         /// The ledger.
@@ -149,7 +151,7 @@ pub enum Guard {
         /// The person's key.
         key: Arc<str>,
     },
-    /// The approval waits for a decision.
+    /// The approval waits for a decision, and its time has not passed.
     Pending(Id),
 }
 
@@ -242,12 +244,16 @@ pub enum Put {
         /// What.
         note: Note,
     },
-    /// No claim is written and no effect begun from now on. The first reason stays.
+    /// No claim is written and no effect begun from now on. The first reason stays; each halt gets the
+    /// next number and is listed with its own ([`crate::people::Halt`]). Pending proposals of a resume
+    /// are superseded.
     Halt {
         /// Why.
         reason: Arc<str>,
     },
-    /// Money may move again; these breaks of conservation are accepted beside those that were.
+    /// Money may move again; these breaks of conservation are accepted beside those that were. Every
+    /// halt that stands is lifted, and pending proposals of a resume are superseded, but for what its
+    /// unit decides.
     Resume {
         /// The breaks.
         accepted: Vec<Accepted>,

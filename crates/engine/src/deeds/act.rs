@@ -84,7 +84,8 @@ impl Engine {
         Ok(Performed { outcome, at: acted.at, replayed: true })
     }
 
-    /// An outcome with what is true of it now: a pause's number, whether what was on the wire ended.
+    /// An outcome with what is true of it now: a pause's number, whether a HALT stands and what was on
+    /// the wire ended.
     async fn completed(
         self: &Arc<Self>,
         doing: &Doing,
@@ -94,8 +95,8 @@ impl Engine {
         match outcome {
             Outcome::Paused(_) => self.pause_number(doing, deed).await.map(Outcome::Paused),
             Outcome::Halted { on_wire, calls, .. } => {
-                let quiet = self.wire_is_quiet().await;
-                Ok(Outcome::Halted { on_wire, calls, quiet })
+                let (halt, quiet) = self.halt_is_quiet().await;
+                Ok(Outcome::Halted { halt, on_wire, calls, quiet })
             }
             Outcome::Hastened
             | Outcome::Asked { .. }

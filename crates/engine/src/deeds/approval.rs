@@ -1,16 +1,33 @@
 //! What takes effect when another person approves: verdicts, and the resume from HALT.
 
 use super::doing::{Doing, Stop};
+use super::pause::lost;
 use super::{Actor, Objection, Outcome, Verdict, json};
 use crate::Engine;
-use crate::verdict::{Judgement, approves, moved};
+use crate::verdict::{Judgement, decides};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
-use kernel::people::{Accepted, Approval, Proposal, Stand};
+use kernel::people::{Accepted, Approval, Proposal, RESUME, Stand};
+use kernel::ports::journal::Standing;
 use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
 use serde_json::{Value, json};
 use std::sync::{Arc, PoisonError};
+
+/// Halts that are raised one after the other while somebody proposes: so often it is tried again.
+const TRIES: usize = 20;
+
+/// The number of the last halt that stands.
+fn stands(standing: &Standing) -> Result<u64, Objection> {
+    let none = || Objection::NotPossible("nothing is halted".to_owned());
+    standing.halted.as_ref().map(|_| standing.halts).ok_or_else(none)
+}
+
+/// A halt that a resume is not of.
+fn again() -> Stop {
+    let why = "it was halted again: that takes a proposal and a proof of its own".to_owned();
+    Objection::NotPossible(why).into()
+}
 
 impl Engine {
     /// A verdict: proposed, or with four eyes off given.
@@ -22,12 +39,18 @@ impl Engine {
     ) -> Result<(Outcome, Millis), Stop> {
         let record = self.open_transfer(id).await?;
         self.may_be(&record, verdict)?;
+        let (ledger, op) = self.open_call(&record)?;
         let state = self.plan.table(record.flow).state(record.head.state).name;
+        let entered = self.entered(id).await?;
         if !self.parts.settings.four_eyes {
-            let judgement = Judgement { id, verdict, state: state.into() };
+            let judgement = Judgement { id, verdict, state: state.into(), entered };
             return self.judge(doing, None, &judgement).await;
         }
-        let value = json!({ "answer": verdict.name(), "state": state, "evidence": evidence });
+        // the stay in the state, and so the call, that it answers: no later one with the same name
+        let value = json!({
+            "answer": verdict.name(), "state": state, "entered": entered,
+            "ledger": ledger.name(), "leg": op.key.leg.name(), "evidence": evidence,
+        });
         let proposal = self.proposal(doing, value);
         let outcome = Outcome::Proposed { approval: proposal.id };
         let puts = |_: &_| vec![Put::Propose(proposal.clone())];
@@ -39,38 +62,49 @@ impl Engine {
         let Actor { caller, reason, .. } = doing.actor.clone();
         let (kind, subject) = (doing.kind, doing.subject.clone());
         let value = value.to_string().into();
-        Proposal { id: self.mint(), kind, subject, value, reason, caller }
+        let lasts = self.parts.settings.approval_ms;
+        Proposal { id: self.mint(), kind, subject, value, reason, caller, lasts }
     }
 
-    /// The resume from HALT: proposed, or with four eyes off ordered.
+    /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
+    /// that stands, by its number.
     pub(super) async fn resume_by_hand(
         self: &Arc<Self>,
         doing: &Doing,
         accept: &[Accepted],
     ) -> Result<(Outcome, Millis), Stop> {
-        if self.parts.journal.standing().await?.halted.is_none() {
-            return Err(Objection::NotPossible("nothing is halted".to_owned()).into());
+        for _ in 0..TRIES {
+            let halt = stands(&self.parts.journal.standing().await?)?;
+            if !self.parts.settings.four_eyes {
+                return self.lift(doing, None, (halt, accept)).await;
+            }
+            let value = json!({ "halt": halt, "accept": json::breaks(accept) });
+            let proposal = self.proposal(doing, value);
+            let outcome = Outcome::Proposed { approval: proposal.id };
+            let puts = vec![Put::Propose(proposal), doing.action(&outcome)];
+            let unit = Unit::guarded(vec![Guard::Halt(halt)], puts);
+            match self.wrote(doing, unit).await? {
+                Ok(at) => return Ok((outcome, at)),
+                Err(Guard::Halt(_)) => {}
+                Err(guard) => return Err(lost(&guard)),
+            }
         }
-        if !self.parts.settings.four_eyes {
-            return self.lift(doing, None, accept).await;
-        }
-        let proposal = self.proposal(doing, json!({ "accept": json::breaks(accept) }));
-        let outcome = Outcome::Proposed { approval: proposal.id };
-        self.plainly(doing, vec![Put::Propose(proposal)], outcome).await
+        Err(Cause::of("MOVES").into())
     }
 
-    /// Lifts HALT over a proof from the beginning. A break that was not accepted, with the same key
-    /// and amount, keeps it.
+    /// Lifts the halt of this number over a proof from the beginning. A break that was not accepted,
+    /// with the same key and amount, keeps it. The number is what the proposal named and what stood when
+    /// the proof began, and the unit guards it: no halt is lifted that was raised since, by whichever
+    /// process.
     async fn lift(
         self: &Arc<Self>,
         doing: &Doing,
         approval: Option<Id>,
-        accept: &[Accepted],
+        (halt, accept): (u64, &[Accepted]),
     ) -> Result<(Outcome, Millis), Stop> {
-        let halts = self.gate.halts();
         let standing = self.parts.journal.standing().await?;
-        if standing.halted.is_none() {
-            return Err(Objection::NotPossible("nothing is halted".to_owned()).into());
+        if stands(&standing)? != halt {
+            return Err(again());
         }
         let mut report = self.prove().await?;
         let is_there =
@@ -86,32 +120,19 @@ impl Engine {
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
-        if self.gate.halts() != halts {
-            return Err(Objection::NotPossible("it was halted again meanwhile".to_owned()).into());
-        }
         let outcome = Outcome::Resumed { accepted: accept.to_vec() };
         let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
-        puts.extend(approval.map(|id| approves(doing, id)));
+        puts.extend(approval.map(|id| decides(doing, id, Stand::Approved)));
         puts.push(doing.action(&outcome));
-        let guards = approval.map(Guard::Pending).into_iter().collect();
+        let guards = [Guard::Halt(halt)].into_iter().chain(approval.map(Guard::Pending)).collect();
         match self.wrote(doing, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
-                self.halted_again(halts).await;
                 self.refresh().await?;
                 Ok((outcome, at))
             }
-            Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::Acted)),
-        }
-    }
-
-    /// A halt that came between the proof and the resume found the journal halted and changed
-    /// nothing there: it is written again, before anything moves.
-    async fn halted_again(&self, halts: u64) {
-        if self.gate.halts() != halts
-            && let Some(reason) = self.halted()
-        {
-            self.insist(vec![Put::Halt { reason }]).await;
+            Err(Guard::Halt(_)) => Err(again()),
+            Err(guard) => Err(lost(&guard)),
         }
     }
 
@@ -120,7 +141,9 @@ impl Engine {
         let approval = found.ok_or(Objection::NotFound("approval"))?;
         match approval.stand {
             Stand::Pending => Ok(approval),
-            stand @ (Stand::Approved | Stand::Rejected) => Err(Objection::Decided(stand).into()),
+            stand @ (Stand::Approved | Stand::Rejected | Stand::Superseded | Stand::Lapsed) => {
+                Err(Objection::Decided(stand).into())
+            }
         }
     }
 
@@ -136,16 +159,20 @@ impl Engine {
         let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));
         let value = json::read(&approval.value).ok_or_else(unreadable)?;
         match &*approval.kind {
-            "RESUME" => {
+            RESUME => {
                 let accept = value.get("accept").and_then(json::accepted);
-                self.lift(doing, Some(id), &accept.ok_or_else(unreadable)?).await
+                let halt = value.get("halt").and_then(Value::as_u64).ok_or_else(unreadable)?;
+                self.lift(doing, Some(id), (halt, &accept.ok_or_else(unreadable)?)).await
             }
             "RESOLVE" => {
                 let text = |name| value.get(name).and_then(Value::as_str);
                 let verdict = text("answer").and_then(Verdict::parse).ok_or_else(unreadable)?;
                 let state = text("state").ok_or_else(unreadable)?.into();
                 let transfer = approval.subject.parse().map_err(|_| unreadable())?;
-                let judgement = Judgement { id: transfer, verdict, state };
+                let entered = value.get("entered").and_then(Value::as_u64);
+                let entered = entered.and_then(|seq| u32::try_from(seq).ok());
+                let entered = entered.ok_or_else(unreadable)?;
+                let judgement = Judgement { id: transfer, verdict, state, entered };
                 self.judge(doing, Some(id), &judgement).await
             }
             _ => Err(unreadable()),
@@ -159,8 +186,7 @@ impl Engine {
         id: Id,
     ) -> Result<(Outcome, Millis), Stop> {
         let approval = self.pending(id).await?;
-        let caller = doing.actor.caller.clone();
-        let decide = Put::Decide { id, stand: Stand::Rejected, caller };
+        let decide = decides(doing, id, Stand::Rejected);
         let transfer = approval.subject.parse().ok();
         if let Some(transfer) = transfer
             && self.open_transfer(transfer).await.is_ok()

@@ -164,7 +164,8 @@ pub(super) fn outcome(stored: &str) -> Option<Outcome> {
             };
             let on_wire = value.get("on_wire")?.as_array()?.iter().map(call);
             let calls = usize::try_from(value.get("calls")?.as_u64()?).ok()?;
-            Outcome::Halted { on_wire: on_wire.collect::<Option<_>>()?, calls, quiet: false }
+            let on_wire = on_wire.collect::<Option<_>>()?;
+            Outcome::Halted { halt: None, on_wire, calls, quiet: false }
         }
         "PROPOSED" => Outcome::Proposed { approval: text(&value, "approval")?.parse::<Id>().ok()? },
         "RESUMED" => Outcome::Resumed { accepted: accepted(value.get("accepted")?)? },

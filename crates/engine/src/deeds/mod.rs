@@ -196,13 +196,17 @@ pub enum Outcome {
     Paused(Option<u64>),
     /// It goes on.
     Lifted,
-    /// No money moves.
+    /// No money moves, as long as a HALT stands.
     Halted {
+        /// The number of the last halt that stands now, which a resume names; `None`: persons resumed
+        /// since, or the journal does not say.
+        halt: Option<u64>,
         /// Calls that had begun before, and may still have an effect: the first hundred.
         on_wire: Vec<(LedgerId, Key)>,
         /// So many calls there were.
         calls: usize,
-        /// Every one of them, and every unit begun before, has ended since.
+        /// A HALT stands, and every one of them, and every unit begun before it, has ended since, at
+        /// every live worker.
         quiet: bool,
     },
     /// Another person has to approve.
@@ -224,7 +228,7 @@ pub enum Outcome {
         /// The name of the state that it led to.
         state: Arc<str>,
     },
-    /// The transfer had moved on before the approval: nothing was done.
+    /// The transfer had moved on before the approval, maybe back to the same state: nothing was done.
     Overtaken {
         /// The name of the state that it stands in.
         state: Arc<str>,

@@ -8,6 +8,7 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::people::Scope;
+use kernel::ports::journal::Standing;
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
 use kernel::principal::action_key;
@@ -96,7 +97,7 @@ impl Engine {
         let mut on_wire = self.wire.calls();
         let calls = on_wire.len();
         on_wire.truncate(NAMED);
-        let outcome = Outcome::Halted { on_wire, calls, quiet: false };
+        let outcome = Outcome::Halted { halt: None, on_wire, calls, quiet: false };
         let halt = Put::Halt { reason };
         let wrote = loop {
             match self.wrote(doing, Unit::puts(vec![halt.clone(), doing.action(&outcome)])).await {
@@ -122,17 +123,35 @@ impl Engine {
         Ok((outcome, at))
     }
 
-    /// Whether everything ended that had begun, at every live worker; waited for as long as for an opening.
-    pub(super) async fn wire_is_quiet(&self) -> bool {
+    /// The number of the halt that stands, and whether everything ended that had begun before it, at
+    /// every live worker; waited for as long as for an opening. The journal says what stands: where a
+    /// HALT's key is repeated, persons may have resumed since, and this process may not have read of the
+    /// HALT at all.
+    pub(super) async fn halt_is_quiet(self: &Arc<Self>) -> (Option<u64>, bool) {
+        let mut number = None;
         let quiet = async {
-            self.wire.quiet(self.wire.mark()).await;
-            self.others_obey().await;
+            loop {
+                // the gate follows before the mark is taken: what begins later meets it closed
+                if let Ok(standing) = self.refresh().await {
+                    number = standing.halted.as_ref().map(|_| standing.halts);
+                    if number.is_none() {
+                        return false;
+                    }
+                    self.wire.quiet(self.wire.mark()).await;
+                    self.others_obey().await;
+                    // one number at both ends: no resume came between
+                    let after = self.parts.journal.standing().await;
+                    let same = |s: Standing| s.halted.is_some() && s.halts == standing.halts;
+                    if after.is_ok_and(same) {
+                        return true;
+                    }
+                }
+                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            }
         };
         let patience = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
-        match race(quiet, patience).await {
-            First::Left(()) => true,
-            First::Right(()) => false,
-        }
+        let quiet = matches!(race(quiet, patience).await, First::Left(true));
+        (number, quiet)
     }
 
     pub(super) async fn status_by_hand(

@@ -115,7 +115,8 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
     assert!(matches!(stored(&house, id).await, Stored::Found(_)));
     let halted = house.does("eve", "halt", Deed::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
-    let named = Outcome::Halted { on_wire: vec![(SPOT, key)], calls: 1, quiet: false };
+    let on_wire = vec![(SPOT, key)];
+    let named = Outcome::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
     assert_eq!(halted.outcome, named);
     stile.lets(1);
     let done = bob.await.unwrap().unwrap();

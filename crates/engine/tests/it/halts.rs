@@ -47,7 +47,9 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let halted = house.does("ada", "1", Deed::Halt).await.unwrap();
         let key = Key { id: late, leg: Leg::Deposit };
-        let wanted = |quiet| Outcome::Halted { on_wire: vec![(SPOT, key)], calls: 1, quiet };
+        let on_wire = vec![(SPOT, key)];
+        let wanted =
+            |quiet| Outcome::Halted { halt: Some(1), on_wire: on_wire.clone(), calls: 1, quiet };
         assert_eq!(halted.outcome, wanted(false), "fuse={fuse}");
         assert_eq!(house.standing().await.halted.as_deref(), Some("a test"));
         let refused = house.create(FUNDING, 2, 5).await;

@@ -8,6 +8,7 @@ mod conservation;
 mod crashes;
 mod cut;
 mod deeds;
+mod halt_numbers;
 mod halts;
 mod hindered;
 mod horizon;

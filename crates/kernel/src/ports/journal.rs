@@ -41,7 +41,7 @@ pub struct Standing {
     pub ledgers: Vec<(LedgerId, Known)>,
     /// Results at or below it are forgotten.
     pub horizon: Option<Id>,
-    /// So many HALTs there were, the one that stands among them.
+    /// The number of the last halt; 0 before the first one. It rises with each, also where one stands.
     pub halts: u64,
     /// Who owns the cores that run inside a process.
     pub owners: Vec<Owner>,

@@ -3,7 +3,7 @@
 use super::Fut;
 use crate::answer::Cause;
 use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
-use crate::people::{About, Acted, Approval, Note, Stand};
+use crate::people::{About, Acted, Approval, Halt, Note, Stand};
 use crate::record::Record;
 use crate::table::S;
 use crate::unit::{Operation, Severity};
@@ -149,6 +149,8 @@ pub trait Office: Send + Sync {
         before: Option<Id>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>>;
+    /// Halts, newest first.
+    fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>>;
     /// Operators' actions, newest first.
     fn actions(
         &self,

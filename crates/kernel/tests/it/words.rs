@@ -97,10 +97,12 @@ fn answers() {
 
 #[test]
 fn what_people_decide() {
-    for (stand, name) in
-        [(Stand::Pending, "PENDING"), (Stand::Approved, "APPROVED"), (Stand::Rejected, "REJECTED")]
-    {
+    let names = ["PENDING", "APPROVED", "REJECTED", "SUPERSEDED", "LAPSED"];
+    for (stand, name) in Stand::ALL.into_iter().zip(names) {
         assert_eq!((stand.name(), Stand::parse(name)), (name, Some(stand)));
+        assert_eq!(stand.at(5, 6), stand);
+        let later = if stand == Stand::Pending { Stand::Lapsed } else { stand };
+        assert_eq!(stand.at(6, 6), later);
     }
     assert_eq!(Stand::parse(""), None);
     let id = Id(7);

@@ -109,6 +109,7 @@ impl Config {
         self.ledgers.rules(&mut rules);
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
+        self.ops.rules(&mut rules);
         self.conservation.rules(&mut rules);
         self.spot.rules(&mut rules);
         self.audit.rules(&mut rules);
@@ -143,6 +144,7 @@ impl Config {
             },
             four_eyes: self.ops.four_eyes,
             issuers: self.auth.issuers(),
+            approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
         }

@@ -126,22 +126,7 @@ async fn book(
         reason: form.reason.as_str().into(),
         caller: Arc::clone(&caller.principal),
     };
-    let booked = if app.engine.halted().is_some() {
-        // a repeat is answered with what was booked, and nothing else is
-        match app.world.booked(movement).await {
-            Ok(None) => {
-                return Err(Refusal::because(
-                    Code::Halted,
-                    "HALT: no money moves until persons resume. Nothing is booked under this ref",
-                ));
-            }
-            Ok(Some(before)) => Ok(before),
-            Err(cause) => Err(cause),
-        }
-    } else {
-        app.world.external(movement).await
-    };
-    match booked {
+    match app.engine.book(&*app.world, movement).await {
         Ok(Moved::Done { operation, available, at, replayed }) => {
             let booked = Booked {
                 operation_id: operation,
@@ -154,6 +139,11 @@ async fn book(
             let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
             Ok((status, Json(booked)).into_response())
         }
+        // by the store, in its own transaction, whatever this process knows of a HALT
+        Ok(Moved::Refused(Code::Halted)) => Err(Refusal::because(
+            Code::Halted,
+            "HALT: no money moves until persons resume. Nothing is booked under this ref",
+        )),
         Ok(Moved::Refused(code)) => Err(code.into()),
         Ok(Moved::Conflict(fields)) => {
             Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))

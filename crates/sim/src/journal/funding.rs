@@ -5,6 +5,7 @@ use super::state::State;
 use super::{Refusal, SimJournal};
 use crate::books::Books;
 use kernel::answer::{Answer, Cause};
+use kernel::code::Code;
 use kernel::ids::{AssetId, Id, LedgerId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
@@ -38,10 +39,10 @@ impl SimFunding {
     async fn written<T>(
         &self,
         about: Vec<Id>,
-        act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause>,
+        act: impl FnOnce(&mut State, Millis) -> Result<T, Cause>,
     ) -> Result<(Known, T), Cause> {
         let wrote = self.journal.commit(about, |state: &mut State, _, at| {
-            act(&mut state.books, at).map(|value| (is(&state.books), value))
+            act(state, at).map(|value| (is(&state.books), value))
         });
         match wrote.await {
             Ok(result) => result,
@@ -56,7 +57,7 @@ impl SimFunding {
         act: impl FnOnce(&mut Books, Millis) -> Result<T, Cause> + Send + 'a,
     ) -> Fut<'a, Heard<T>> {
         Box::pin(async move {
-            match self.written(about, act).await {
+            match self.written(about, |state, at| act(&mut state.books, at)).await {
                 Ok((known, said)) => Heard::Said(known, said),
                 Err(cause) => Heard::Nothing(cause),
             }
@@ -125,8 +126,11 @@ impl Enlist for SimFunding {
 impl World for SimFunding {
     fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async move {
-            let moved = self.written(Vec::new(), |books, at| books.external(&movement, at)).await;
-            moved.map(|(_, moved)| moved)
+            let book = |state: &mut State, at| match state.books.booked(&movement) {
+                None if state.halted.is_some() => Ok(Moved::Refused(Code::Halted)),
+                _ => state.books.external(&movement, at),
+            };
+            self.written(Vec::new(), book).await.map(|(_, moved)| moved)
         })
     }
 

@@ -303,7 +303,7 @@ impl Journal for SimJournal {
     }
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().approval(id)) })
+        Box::pin(async move { Ok(self.place.now().approval(id, self.now())) })
     }
 
     fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {

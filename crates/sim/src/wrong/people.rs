@@ -28,6 +28,7 @@ pub(super) fn twisted(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Jo
             let forgets = |put: &Put| matches!(put, Put::Halt { .. });
             Arc::new(Shell(Forgetful { inner, forgets }))
         }
+        "halt-unnumbered" => Arc::new(Shell(HaltUnnumbered(inner))),
         "limit-beside-the-unit" => Arc::new(Shell(LimitBeside(inner))),
         "action-repeats" => Arc::new(Shell(ActionRepeats(inner))),
         "proposer-forgotten" => Arc::new(Shell(ProposerForgotten(inner))),
@@ -55,6 +56,21 @@ impl JournalShell for Forgetful {
             }
         }
         self.inner.write(units)
+    }
+}
+
+/// Lifts whichever halt stands, also one that was raised after the proposal and its proof.
+struct HaltUnnumbered(Arc<dyn Journal>);
+
+impl JournalShell for HaltUnnumbered {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for unit in &mut units {
+            unit.guards.retain(|guard| !matches!(guard, Guard::Halt(_)));
+        }
+        self.0.write(units)
     }
 }
 

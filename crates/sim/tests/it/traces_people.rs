@@ -54,8 +54,9 @@ impl Draws {
     }
 
     fn guard(&mut self, day: Day, version: u32) -> Guard {
-        match self.below(6) {
+        match self.below(7) {
             0 => Guard::NotHalted,
+            6 => Guard::Halt(self.below(9)),
             1 => Guard::DayCount { user: UserId(1), day, most: self.below(4) },
             2 => Guard::DayAmount { count: self.count(day), most: Amount(1 << 63) },
             3 => Guard::Unacted { caller: self.text("ops", 2), key: self.text("key", 9) },
@@ -103,7 +104,8 @@ impl Draws {
             }
             10 => {
                 let (subject, value, kind) = (self.text("a", 3), self.text("b", 3), "RESUME");
-                Put::Propose(Proposal { id: self.id(), kind, subject, value, reason, caller })
+                let (id, lasts) = (self.id(), self.below(3) * 4_000_000);
+                Put::Propose(Proposal { id, kind, subject, value, reason, caller, lasts })
             }
             11 => {
                 let stand = self.of(&[Stand::Approved, Stand::Rejected]);
@@ -188,7 +190,8 @@ async fn lives(seed: u64, sim: Sim, mut site: Site) -> Vec<String> {
 }
 
 /// The answers that a trace must have seen, or it would be too poor to say anything.
-const ANSWERS: [&str; 8] = [
+const ANSWERS: [&str; 9] = [
+    "Lost(Halt(",
     "Written(",
     "Unknown(",
     "Lost(DayCount",

@@ -4,6 +4,7 @@ use crate::suite_journal::simulated;
 use crate::wrong::complaint;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
+use kernel::ports::ledger::World;
 use kernel::table::Flows;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 use sim::shell::{JournalShell, Shell};
@@ -70,15 +71,24 @@ pub(crate) fn reds(
     wrong: impl Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync + 'static,
     check: &str,
 ) {
+    turns_red(move |opened| Opened { journal: wrong(opened.journal.clone()), ..opened }, check);
+}
+
+/// The suite turns red over this way of external money, at that check.
+pub(crate) fn reds_world(
+    wrong: impl Fn(Arc<dyn World>) -> Arc<dyn World> + Send + Sync + 'static,
+    check: &str,
+) {
+    turns_red(move |opened| Opened { world: wrong(opened.world.clone()), ..opened }, check);
+}
+
+fn turns_red(wrong: impl Fn(Opened) -> Opened + Send + Sync + 'static, check: &str) {
     let wrong = Arc::new(wrong);
     let fresh = move |clock: HandClock, flows: Arc<Flows>| -> Site {
         let (mut site, wrong) = (simulated(clock, flows), wrong.clone());
         Box::new(move || {
             let (opening, wrong) = (site(), wrong.clone());
-            Box::pin(async move {
-                let Opened { journal, funding, world } = opening.await;
-                Opened { journal: wrong(journal), funding, world }
-            })
+            Box::pin(async move { wrong(opening.await) })
         })
     };
     let complaint = complaint(check, || {

@@ -1,8 +1,9 @@
 //! The journal suite turns red where a wrong journal forgets or mixes up what people do.
 
-use crate::wrong_journals::{bent, parts, red, red_build, reds, unguarded, unput};
+use crate::wrong_journals::{bent, parts, red, red_build, reds, reds_world, unguarded, unput};
 use kernel::answer::Cause;
-use kernel::ids::Millis;
+use kernel::ids::{Id, Millis};
+use kernel::people::{Approval, Stand};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
@@ -104,6 +105,44 @@ impl JournalShell for YoungestFirst {
     }
 }
 
+/// Shows what a halt or a resume superseded as if it waited.
+struct StillWaits(Arc<dyn Journal>);
+
+impl JournalShell for StillWaits {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move {
+            let mut found = self.0.approval(id).await?;
+            for approval in found.iter_mut().filter(|a| a.stand == Stand::Superseded) {
+                (approval.stand, approval.decided) = (Stand::Pending, None);
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// Leaves a halt out where one stands.
+struct OneHaltAnEpisode(Arc<dyn Journal>);
+
+impl JournalShell for OneHaltAnEpisode {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            if self.0.standing().await.is_ok_and(|standing| standing.halted.is_some()) {
+                let halts = |put: &Put| matches!(put, Put::Halt { .. });
+                units.iter_mut().for_each(|unit| unit.then.puts.retain(|put| !halts(put)));
+            }
+            self.0.write(units).await
+        })
+    }
+}
+
 #[test]
 fn a_halt_or_a_pause_that_is_not_one_is_noticed() {
     red(unput!(Put::Resume { .. }), "a_resume_ends_a_halt");
@@ -121,6 +160,8 @@ fn a_halt_or_a_pause_that_is_not_one_is_noticed() {
         "a_pause_stands_once_for_its_scope_and_caller",
     );
     red(unput!(Put::Unpause(_)), "a_pause_is_lifted_by_its_number");
+    red_build("halt-unnumbered", "a_guard_names_the_last_halt_that_stands");
+    reds(|inner| Arc::new(Shell(OneHaltAnEpisode(inner))), "each_halt_has_a_number_of_its_own");
 }
 
 #[test]
@@ -163,6 +204,15 @@ fn an_action_or_an_approval_that_is_not_one_is_noticed() {
     red(unput!(Put::Propose(_)), "a_proposal_waits_for_a_decision");
     red_build("proposer-forgotten", "a_proposal_waits_for_a_decision");
     red(unput!(Put::Decide { .. }), "a_decision_is_made_once");
+    red(bent!(Put::Propose(proposal) => proposal.lasts *= 2), "a_proposal_waits_for_a_decision");
+    reds(
+        |inner| Arc::new(Shell(StillWaits(inner))),
+        "a_halt_and_a_resume_supersede_what_was_proposed_of_a_resume",
+    );
+    reds_world(
+        |inner| sim::wrong::world(Some("world-books-under-halt"), inner),
+        "nothing_is_booked_under_halt",
+    );
 }
 
 #[test]

@@ -99,7 +99,8 @@ impl Journal for Embedded {
     }
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        self.ask(move |db, _| people::approval(db, id))
+        let now = self.now();
+        self.ask(move |db, _| people::approval(db, id, now))
     }
 
     fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {

@@ -29,6 +29,8 @@ pub(super) struct Lane {
     pub operated: Option<Id>,
     /// No claim is written.
     pub halted: bool,
+    /// The number of the last halt.
+    pub halts: u64,
     /// Ids at or below it are not opened any more.
     pub horizon: Option<Id>,
 }
@@ -69,6 +71,7 @@ impl Lane {
             opened: highest("SELECT max(req_id) FROM transfers")?,
             operated: highest("SELECT max(req_id) FROM operations")?,
             halted: state("halted")?.is_some(),
+            halts: uint(most("SELECT max(halt) FROM halts")?),
             horizon: state("horizon")?.and_then(|text| text.parse().ok()),
         })
     }

@@ -196,18 +196,19 @@ pub(super) fn standing(db: &Connection, flows: &Flows) -> rusqlite::Result<Stand
     let db = &*db.unchecked_transaction()?;
     let mut standing = Standing::default();
     let sql = "SELECT name, value, version FROM service_state \
-               WHERE name IN ('halted', 'halts', 'horizon', 'resource/assets')";
+               WHERE name IN ('halted', 'horizon', 'resource/assets')";
     let mut ask = db.prepare_cached(sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
         let (name, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         match name {
             "halted" => standing.halted = Some(value.into()),
-            "halts" => standing.halts = uint(row.get(2)?),
             "horizon" => standing.horizon = Some(text::read_id(1, value)?),
             _ => standing.assets_version = row.get(2)?,
         }
     }
+    let halts = "SELECT coalesce(max(halt), 0) FROM halts";
+    standing.halts = db.query_row(halts, [], |row| row.get(0).map(uint))?;
     standing.owners = owner::owners(db)?;
     standing.paused = people::paused(db, flows)?;
     standing.accepted = people::accepted(db)?;

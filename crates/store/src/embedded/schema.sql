@@ -151,6 +151,10 @@ CREATE TABLE pauses (
   reason TEXT NOT NULL, caller TEXT NOT NULL, at INTEGER NOT NULL,
   UNIQUE (scope, subject, caller)
 );
+-- Every HALT that was raised, with its number and reason; NULL: it stands.
+CREATE TABLE halts (
+  halt INTEGER PRIMARY KEY, reason TEXT NOT NULL, at INTEGER NOT NULL, lifted_at INTEGER
+);
 -- Breaks of conservation that two persons accepted; the amount is signed.
 CREATE TABLE accepted_breaks (
   key TEXT NOT NULL, amount TEXT NOT NULL, at INTEGER NOT NULL,
@@ -179,7 +183,9 @@ CREATE TABLE accounts_tb (
 CREATE TABLE approvals (
   approval_id TEXT PRIMARY KEY, action TEXT NOT NULL, subject TEXT NOT NULL, value TEXT NOT NULL,
   reason TEXT NOT NULL, requested_by TEXT NOT NULL, requested_at INTEGER NOT NULL,
-  status TEXT NOT NULL, decided_by TEXT, decided_at INTEGER
+  status TEXT NOT NULL, decided_by TEXT, decided_at INTEGER,
+  -- a pending one has lapsed from then on
+  expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 -- What a user moved on a UTC day (days since 1970): all transfers under the asset 0, the amount
 -- under each asset. Days that are over lie together, to be forgotten.

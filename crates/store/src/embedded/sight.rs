@@ -7,7 +7,7 @@ use super::text;
 use super::{owner, read};
 use crate::rules::{Balance, Sight, Spend, Standing};
 use kernel::attempt::AttemptId;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, UserId};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::people::{Spent, Stand};
 use kernel::ports::ledger::Known;
 use kernel::unit::Operation;
@@ -17,8 +17,16 @@ use std::sync::Arc;
 impl Sight for Group<'_> {
     type Stop = rusqlite::Error;
 
+    fn at(&self) -> Millis {
+        self.at
+    }
+
     fn halted(&self) -> bool {
         self.lane.halted
+    }
+
+    fn halts(&self) -> u64 {
+        self.lane.halts
     }
 
     fn horizon(&self) -> Option<Id> {
@@ -119,9 +127,12 @@ impl Sight for Group<'_> {
         self.db.prepare_cached(sql)?.exists([&**caller, &**key])
     }
 
-    fn stand(&mut self, id: Id) -> rusqlite::Result<Option<Stand>> {
-        let sql = "SELECT status FROM approvals WHERE approval_id = ?";
-        let read = |row: &Row<'_>| text::read_stand(0, row.get_ref(0)?.as_str()?);
+    fn stand(&mut self, id: Id) -> rusqlite::Result<Option<(Stand, Millis)>> {
+        let sql = "SELECT status, expires_at FROM approvals WHERE approval_id = ?";
+        let read = |row: &Row<'_>| {
+            let stand = text::read_stand(0, row.get_ref(0)?.as_str()?)?;
+            Ok((stand, text::uint(row.get(1)?)))
+        };
         self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()
     }
 

@@ -25,6 +25,9 @@ impl Group<'_> {
         for put in plan.puts() {
             self.put(put)?;
         }
+        if plan.supersedes() {
+            self.supersede()?;
+        }
         // what a put forgets is counted from nothing again
         for (spend, spent) in &plan.days {
             self.days.put(*spend, *spent);

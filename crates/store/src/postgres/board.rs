@@ -86,6 +86,8 @@ pub(crate) struct Numbers {
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
     pub(crate) halted: bool,
+    /// The number of the last halt.
+    pub(crate) halts: u64,
     pub(crate) horizon: Option<Id>,
     pub(crate) ledgers: Vec<(LedgerId, Known)>,
     /// How often the core of a ledger was taken over.
@@ -127,7 +129,7 @@ pub(crate) struct Rare {
     pub(crate) counters: HashMap<Arc<str>, u128>,
     pub(crate) seen: HashMap<(&'static str, u128), bool>,
     pub(crate) acted: HashMap<(Arc<str>, Arc<str>), bool>,
-    pub(crate) stands: HashMap<Id, Option<Stand>>,
+    pub(crate) stands: HashMap<Id, Option<(Stand, Millis)>>,
     pub(crate) superseded: HashMap<(LedgerId, Incarnation), bool>,
 }
 

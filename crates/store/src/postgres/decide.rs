@@ -150,6 +150,7 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
         Guard::Fresh(id) | Guard::Transfer { id, .. } => Some(*id),
         Guard::Unbound { .. }
         | Guard::NotHalted
+        | Guard::Halt(_)
         | Guard::Incarnation { .. }
         | Guard::Owner { .. }
         | Guard::DayCount { .. }

@@ -74,7 +74,8 @@ const FLAGS: &str = "SELECT portage_now(), \
     ARRAY(SELECT incarnation FROM ledgers_tb WHERE current ORDER BY ledger), \
     ARRAY(SELECT ledger FROM ledger_owners ORDER BY ledger), \
     ARRAY(SELECT epoch FROM ledger_owners ORDER BY ledger), \
-    (pg_current_wal_flush_lsn() - '0/0')::bigint";
+    (pg_current_wal_flush_lsn() - '0/0')::bigint, \
+    (SELECT coalesce(max(halt), 0) FROM halts)";
 
 const SEATS: &str = "SELECT t.req_id, t.transfer_id, t.flow, t.state, t.version, t.batch, t.events, \
     t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id) \
@@ -226,6 +227,7 @@ impl Lane {
         let epochs: Vec<i64> = row.try_get(10)?;
         board.flags = Flags {
             halted: row.try_get(1)?,
+            halts: uint(row.try_get(12)?),
             horizon: horizon.map_err(|_| Fault::Damaged("not a horizon"))?,
             ledgers: ledgers.into_iter().map(ledger).zip(who).collect(),
             epochs: owned.into_iter().map(ledger).zip(epochs.into_iter().map(uint)).collect(),

@@ -10,7 +10,7 @@ use super::{OpenError, Options, safe};
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
-use kernel::people::{About, Acted, Approval, Day, OpenCase, Spent, Stand};
+use kernel::people::{About, Acted, Approval, Day, Halt, OpenCase, Spent, Stand};
 use kernel::ports::Fut;
 use kernel::ports::audit::{Audit, Trail};
 use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing, Writing};
@@ -213,6 +213,10 @@ impl Office for Postgres {
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>> {
         Box::pin(self.desk.approvals(stand, before, limit))
+    }
+
+    fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>> {
+        Box::pin(self.desk.halts(before, limit))
     }
 
     fn actions(

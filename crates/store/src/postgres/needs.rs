@@ -88,6 +88,7 @@ impl Needs {
                 }
                 Guard::DayAmount { count, .. } => self.count(count),
                 Guard::NotHalted
+                | Guard::Halt(_)
                 | Guard::Incarnation { .. }
                 | Guard::Owner { .. }
                 | Guard::Attempt { .. }

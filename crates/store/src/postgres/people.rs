@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::text::{self, uint};
 use deadpool_postgres::Client;
 use kernel::ids::Id;
-use kernel::people::{Acted, Approval, OpenCase};
+use kernel::people::{Acted, Approval, Halt, OpenCase};
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -61,9 +61,11 @@ pub(super) async fn acted(db: &Client, caller: &str, key: &str) -> Result<Option
     one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
 }
 
-/// The columns that [`proposal`] reads.
-pub(super) const APPROVAL: &str = "approval_id, action, subject, value, reason, requested_by, \
-    requested_at, status, decided_by, decided_at";
+/// Every approval as [`proposal`] reads it, how it stands at the time `$1`; NULL: now.
+pub(super) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, value, \
+    reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \
+      AND expires_at <= coalesce($1::bigint, portage_now()) THEN 'LAPSED' ELSE status END AS status, \
+    decided_by, decided_at, expires_at FROM approvals) a";
 
 /// Reads an approval.
 pub(super) fn proposal(row: &Row) -> Result<Approval, Fault> {
@@ -79,11 +81,26 @@ pub(super) fn proposal(row: &Row) -> Result<Approval, Fault> {
         at: uint(row.try_get(6)?),
         stand: text::read_stand(row.try_get(7)?)?,
         decided: who.zip(when.map(uint)),
+        expires_at: uint(row.try_get(10)?),
     })
 }
 
-/// An approval.
-pub(super) async fn approval(db: &Client, id: Id) -> Result<Option<Approval>, Fault> {
-    let sql = format!("SELECT {APPROVAL} FROM approvals WHERE approval_id = $1");
-    one(db, &sql, &[&text::uuid(id)]).await?.map(|row| proposal(&row)).transpose()
+/// An approval as it stands now.
+pub(super) async fn approval(
+    db: &Client,
+    id: Id,
+    now: Option<i64>,
+) -> Result<Option<Approval>, Fault> {
+    let sql = format!("{APPROVAL} WHERE approval_id = $2");
+    one(db, &sql, &[&now, &text::uuid(id)]).await?.map(|row| proposal(&row)).transpose()
+}
+
+/// Reads a halt from (halt, reason, at, lifted_at).
+pub(super) fn halt(row: &Row) -> Result<Halt, Fault> {
+    Ok(Halt {
+        number: uint(row.try_get(0)?),
+        reason: words(row, 1)?,
+        at: uint(row.try_get(2)?),
+        lifted_at: row.try_get::<_, Option<i64>>(3)?.map(uint),
+    })
 }

@@ -235,7 +235,7 @@ impl Desk {
     }
 
     pub(crate) async fn approval(&self, id: Id) -> Result<Option<Approval>, Cause> {
-        Ok(people::approval(&self.question().await?, id).await?)
+        Ok(people::approval(&self.question().await?, id, self.hand()).await?)
     }
 
     pub(crate) async fn spent(

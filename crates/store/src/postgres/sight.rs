@@ -5,7 +5,7 @@ use super::fault::Fault;
 use crate::rules::{Balance, Sight, Spend, Standing};
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, UserId};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::people::{Spent, Stand};
 use kernel::ports::ledger::Known;
 use kernel::unit::{Key, Operation};
@@ -21,8 +21,16 @@ fn read<K: Eq + Hash, V: Copy>(rows: &HashMap<K, V>, key: &K) -> Result<V, Stop>
 impl Sight for Board {
     type Stop = Stop;
 
+    fn at(&self) -> Millis {
+        self.at
+    }
+
     fn halted(&self) -> bool {
         self.flags.halted
+    }
+
+    fn halts(&self) -> u64 {
+        self.flags.halts
     }
 
     fn horizon(&self) -> Option<Id> {
@@ -107,7 +115,7 @@ impl Sight for Board {
         read(&self.rare.acted, &(caller.clone(), key.clone()))
     }
 
-    fn stand(&mut self, id: Id) -> Result<Option<Stand>, Stop> {
+    fn stand(&mut self, id: Id) -> Result<Option<(Stand, Millis)>, Stop> {
         read(&self.rare.stands, &id)
     }
 

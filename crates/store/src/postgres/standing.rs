@@ -14,7 +14,8 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 const ALL: &str = "SELECT 'state', ARRAY[name, value, version::text] FROM service_state \
-      WHERE name IN ('halted', 'halts', 'horizon', 'resource/assets') \
+      WHERE name IN ('halted', 'horizon', 'resource/assets') \
+    UNION ALL SELECT 'halts', ARRAY[max(halt)::text] FROM halts \
     UNION ALL SELECT 'pause', ARRAY[pause_id::text, scope, subject, reason, caller, at::text] \
       FROM pauses \
     UNION ALL SELECT 'accepted', ARRAY[key, amount::text, at::text] FROM accepted_breaks \
@@ -66,6 +67,8 @@ impl Found {
     fn take(&mut self, flows: &Flows, kind: &str, fields: &Fields) -> Result<(), Fault> {
         match kind {
             "state" => self.state(fields)?,
+            // no row but one without a number, before the first one
+            "halts" => self.standing.halts = fields.maybe(0).map_or(Ok(0), |_| fields.number(0))?,
             "pause" => self.standing.paused.extend(paused(flows, fields)?),
             "accepted" => {
                 let amount = text::read_signed(fields.text(1)?)?;
@@ -98,7 +101,6 @@ impl Found {
         let (name, value) = (fields.text(0)?, fields.text(1)?);
         match name {
             "halted" => self.standing.halted = Some(value.into()),
-            "halts" => self.standing.halts = fields.number(2)?,
             "horizon" => {
                 let id = value.parse().map_err(|_| Fault::Damaged("not a transfer's id"))?;
                 self.standing.horizon = Some(id);

@@ -194,6 +194,7 @@ pub(crate) fn common(unit: &Unit) -> bool {
         | Guard::Unbound { .. }
         | Guard::Transfer { .. }
         | Guard::NotHalted
+        | Guard::Halt(_)
         | Guard::Incarnation { .. }
         | Guard::Owner { .. }
         | Guard::DayCount { .. }

@@ -62,10 +62,9 @@ impl Desk {
     /// See [`kernel::ports::journal::Journal::moving`].
     pub(crate) async fn moving(&self, worker: WorkerId) -> Result<Vec<WorkerId>, Cause> {
         let sql = format!(
-            "SELECT w.worker FROM workers w, service_state halts, \
+            "SELECT w.worker FROM workers w, \
              (SELECT coalesce($1::bigint, portage_now()) AS now) m \
-             WHERE w.worker <> $2 AND {LIVES} AND halts.name = 'halts' \
-             AND w.seen_halt < halts.version \
+             WHERE w.worker <> $2 AND {LIVES} AND w.seen_halt < (SELECT max(halt) FROM halts) \
              AND EXISTS (SELECT FROM service_state WHERE name = 'halted') ORDER BY w.worker"
         );
         let db = self.question().await?;

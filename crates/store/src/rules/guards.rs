@@ -2,6 +2,7 @@
 
 use super::unit::Weighing;
 use super::{ALL, No, Sight};
+use kernel::ids::Id;
 use kernel::people::Stand;
 use kernel::ports::ledger::Known;
 use kernel::unit::{Guard, Wrote};
@@ -12,6 +13,7 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
     pub(super) fn holds(&mut self, guard: &'u Guard) -> Result<bool, No<Wrote, S::Stop>> {
         Ok(match guard {
             Guard::NotHalted => !self.sight.halted(),
+            Guard::Halt(number) => self.sight.halted() && self.sight.halts() == *number,
             Guard::Fresh(id) => {
                 let below = self.sight.horizon().is_some_and(|horizon| *id <= horizon);
                 !below && self.standing(*id)?.is_none()
@@ -47,8 +49,15 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
                 spent.amount.plus(count.amount).is_some_and(|amount| amount <= *most)
             }
             Guard::Unacted { caller, key } => !self.sight.acted((caller, key))?,
-            Guard::Pending(id) => self.sight.stand(*id)? == Some(Stand::Pending),
+            Guard::Pending(id) => self.pending(*id)?,
         })
+    }
+
+    /// True where an approval may be decided: nobody did, and its time has not passed.
+    pub(super) fn pending(&mut self, id: Id) -> Result<bool, S::Stop> {
+        let now = self.sight.at();
+        let stored = self.sight.stand(id)?;
+        Ok(stored.is_some_and(|(stand, expires_at)| stand.at(now, expires_at) == Stand::Pending))
     }
 
     /// A counter with what the unit adds to it so far.

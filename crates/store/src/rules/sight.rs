@@ -3,7 +3,7 @@
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, UserId};
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::people::{Day, Spent, Stand};
 use kernel::ports::ledger::{AccountStatus, Known};
@@ -71,8 +71,12 @@ pub(crate) trait Sight {
     /// Why it cannot say.
     type Stop;
 
+    /// The journal's time of this write.
+    fn at(&self) -> Millis;
     /// No claim is written.
     fn halted(&self) -> bool;
+    /// The number of the last halt; 0 before the first one.
+    fn halts(&self) -> u64;
     /// Ids at or below it are not opened any more.
     fn horizon(&self) -> Option<Id>;
     /// The number of the next operation at Funding.
@@ -109,8 +113,8 @@ pub(crate) trait Sight {
     fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Self::Stop>;
     /// True where (principal, key) did something.
     fn acted(&mut self, deed: (&Arc<str>, &Arc<str>)) -> Result<bool, Self::Stop>;
-    /// How an approval stands; `None`: there is none.
-    fn stand(&mut self, id: Id) -> Result<Option<Stand>, Self::Stop>;
+    /// How an approval is stored, and until when it may be decided; `None`: there is none.
+    fn stand(&mut self, id: Id) -> Result<Option<(Stand, Millis)>, Self::Stop>;
     /// True where another incarnation followed this one.
     fn superseded(&mut self, ledger: LedgerId, known: &Known) -> Result<bool, Self::Stop>;
 }

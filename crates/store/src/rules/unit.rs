@@ -4,7 +4,7 @@ use super::{ALL, No, Posting, Sight, Spend, Standing, Touches};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{Id, LedgerId};
 use kernel::money::Amount;
-use kernel::people::{Count, Day, Spent, Stand};
+use kernel::people::{Count, Day, Spent};
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::{Guard, Op, Put, Then, Unit, Wrote};
@@ -34,6 +34,11 @@ impl<'u> Plan<'u> {
     /// The parts of the unit that are written.
     pub(crate) fn thens(&self) -> impl Iterator<Item = &'u Then> + use<'u> {
         std::iter::once(&self.unit.then).chain(self.chosen)
+    }
+
+    /// It raises or lifts a HALT, which supersedes the proposals of a resume that it does not decide.
+    pub(crate) fn supersedes(&self) -> bool {
+        self.puts().any(|put| matches!(put, Put::Halt { .. } | Put::Resume { .. }))
     }
 
     /// Every put of them.
@@ -273,7 +278,7 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
     /// A decision of what waits; with one person alone the unit that proposes it decides it.
     fn decide(&mut self, id: Id) -> Result<(), No<Wrote, S::Stop>> {
         let own = self.said.proposals.contains(&id);
-        let waits = own || self.sight.stand(id)? == Some(Stand::Pending);
+        let waits = own || self.pending(id)?;
         if !once(&mut self.said.decisions, id) || !waits {
             return Err(No::Said(Wrote::Lost(Guard::Pending(id))));
         }

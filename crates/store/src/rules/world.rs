@@ -17,11 +17,15 @@ pub(crate) struct Booking {
     pub(crate) posting: Posting,
 }
 
-/// What a movement comes to that nobody booked before, or why it is refused.
+/// What a movement comes to that nobody booked before, or why it is refused. Under HALT nothing is
+/// booked: the store asks here in the transaction that would book it (`ledgers.md` §3).
 pub(crate) fn book<S: Sight>(
     sight: &mut S,
     movement: &External,
 ) -> Result<Booking, No<Code, S::Stop>> {
+    if sight.halted() {
+        return Err(No::Said(Code::Halted));
+    }
     let External { user, asset, amount, .. } = *movement;
     let known = sight.knows(asset)? && sound(user);
     let Some(delta) = amount.signed().filter(|amount| *amount > 0 && known) else {

@@ -68,6 +68,7 @@ async fn approvals_and_actions_are_listed_newest_first() {
             value: "{}".into(),
             reason: "r".into(),
             caller: "issuer|one".into(),
+            lasts: 3_600_000,
         };
         written(&store, Unit::puts(vec![Put::Propose(proposal)])).await;
         let subject = if n % 2 == 0 { "even" } else { "odd" };

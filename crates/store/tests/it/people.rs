@@ -38,6 +38,7 @@ fn proposal(n: u128) -> Proposal {
         value: "{}".into(),
         reason: "it is safe".into(),
         caller: "issuer|one".into(),
+        lasts: 3_600_000,
     }
 }
 
@@ -86,14 +87,14 @@ async fn a_restart_keeps_all_of_it() {
         Put::Halt { reason: "another break".into() },
         Put::Resume { accepted: vec![accepted("a", -5), accepted("a", 6)] },
         Put::Halt { reason: "a third break".into() },
-        Put::Propose(proposal(1)),
-        Put::Propose(proposal(2)),
     ]);
     let mut coin = Asset::plain(3, "USDT", 6);
     coin.status = AssetStatus::Suspended;
     (coin.max, coin.daily) = (Some(Amount(5)), Some(Amount(u128::MAX)));
     puts.extend([Put::Asset(coin.clone()), Put::Asset(Asset::plain(9, "NEW", 24))]);
     written(&store, Unit::puts(puts)).await;
+    let proposals = vec![Put::Propose(proposal(1)), Put::Propose(proposal(2))];
+    written(&store, Unit::puts(proposals)).await;
     for n in 0..4 {
         let unit = Unit::puts(vec![Put::Action(action(&format!("k-{n}"), "service"))]);
         written(&store, unit).await;

@@ -7,6 +7,7 @@ mod commits;
 mod counted;
 mod crowded;
 mod failover;
+mod halts;
 mod kills;
 mod locks;
 mod server;

@@ -76,9 +76,17 @@ pub(in crate::cli) struct Find {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage ops approvals --status PENDING")]
 pub(in crate::cli) struct Approvals {
-    /// `PENDING`, `APPROVED` or `REJECTED`.
+    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` or `LAPSED`.
     #[arg(long)]
     status: Option<String>,
+    #[command(flatten)]
+    page: Paged,
+}
+
+/// Every HALT that was raised, with its number and reason, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops halts")]
+pub(in crate::cli) struct Halts {
     #[command(flatten)]
     page: Paged,
 }
@@ -193,9 +201,15 @@ pub(super) async fn find(global: &Global, args: &Find) -> Result<(), Fault> {
 }
 
 pub(super) async fn approvals(global: &Global, args: &Approvals) -> Result<(), Fault> {
-    let titles = ["id", "kind", "subject", "value", "by", "status", "decided_by", "reason"];
+    let titles =
+        ["id", "kind", "subject", "value", "by", "status", "expires_at", "decided_by", "reason"];
     let wanted = vec![("status", args.status.clone())];
     page(global, &args.page, "/ops/approvals", wanted, ("approvals", titles)).await
+}
+
+pub(super) async fn halts(global: &Global, args: &Halts) -> Result<(), Fault> {
+    let titles = [">number", "at", "lifted_at", "reason"];
+    page(global, &args.page, "/ops/halts", Vec::new(), ("halts", titles)).await
 }
 
 pub(super) async fn pauses(global: &Global, args: &All) -> Result<(), Fault> {

@@ -66,6 +66,8 @@ pub(in crate::cli) enum Command {
     Reject(Decide),
     /// Stop all money.
     Halt(Halt),
+    /// Every HALT that was raised, with its number and reason.
+    Halts(look::Halts),
     /// Propose that money moves again.
     Resume(act::Resume),
     /// What stands until a person lifts it.
@@ -106,6 +108,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
             Command::Approve(args) => act::decide(global, args, "approve").await,
             Command::Reject(args) => act::decide(global, args, "reject").await,
             Command::Halt(args) => act::halt(global, args).await,
+            Command::Halts(args) => look::halts(global, args).await,
             Command::Resume(args) => act::resume(global, args).await,
             Command::Pauses(args) => look::pauses(global, args).await,
             Command::Pause(args) => act::pause(global, args).await,

@@ -26,8 +26,8 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(in super::super) struct Which {
-    /// `PENDING`, `APPROVED` or `REJECTED`; all where nothing is said.
-    #[param(pattern = "^(PENDING|APPROVED|REJECTED)$")]
+    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` or `LAPSED`; all where nothing is said.
+    #[param(pattern = "^(PENDING|APPROVED|REJECTED|SUPERSEDED|LAPSED)$")]
     status: Option<String>,
     /// The `next` of the page before.
     cursor: Option<String>,
@@ -57,8 +57,13 @@ pub struct ApprovalRow {
     /// What it is about: a transfer's id, or `service`.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8W")]
     pub subject: String,
-    /// What exactly.
-    #[schema(example = json!({"answer": "rejected", "evidence": {"ticket": "4711"}}))]
+    /// What exactly. Of a resume: the number of the halt that it is of, and the breaks that are
+    /// accepted. Of a verdict: the answer, the state, the ledger and the leg of the call, and the place
+    /// in the history of the event that led to that state.
+    #[schema(example = json!({
+        "answer": "rejected", "state": "TARGET_PENDING", "entered": 3, "ledger": "SPOT",
+        "leg": "DEPOSIT", "evidence": {"ticket": "4711"},
+    }))]
     pub value: serde_json::Value,
     /// Why.
     #[schema(example = "the ledger was restored without it")]
@@ -69,10 +74,14 @@ pub struct ApprovalRow {
     /// When, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub at: String,
-    /// `PENDING`, `APPROVED` or `REJECTED`.
+    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` (a halt or a resume came since, or the transfer
+    /// moved on) or `LAPSED` (nobody decided before `expires_at`).
     #[schema(example = "PENDING")]
     pub status: &'static str,
-    /// Who decided.
+    /// Until when it may be decided, RFC 3339; `ops.approval_hours` after `at`.
+    #[schema(example = "2026-11-22T09:23:15.121Z")]
+    pub expires_at: String,
+    /// Who decided; `journal` where a halt or a resume superseded it.
     pub decided_by: Option<String>,
     /// When, RFC 3339.
     pub decided_at: Option<String>,
@@ -92,7 +101,10 @@ pub(in super::super) async fn list(
     Watches(_): Watches,
     Asked(which): Asked<Which>,
 ) -> Result<Json<Approvals>, Refusal> {
-    let unfit = || Refusal::bad("`status`: `PENDING`, `APPROVED` or `REJECTED`");
+    let unfit = || {
+        let all = "`PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` or `LAPSED`";
+        Refusal::bad(format!("`status`: {all}"))
+    };
     let stand = which.status.as_deref().map(|text| Stand::parse(text).ok_or_else(unfit));
     let (before, limit) = (cursor::<Id>(which.cursor.as_deref())?, limit(which.limit)?);
     let found = app.office.approvals(stand.transpose()?, before, limit).await;
@@ -111,13 +123,14 @@ fn shown(approval: &Approval) -> ApprovalRow {
         by: approval.caller.to_string(),
         at: wire::time(approval.at),
         status: approval.stand.name(),
+        expires_at: wire::time(approval.expires_at),
         decided_by: approval.decided.as_ref().map(|(who, _)| who.to_string()),
         decided_at: approval.decided.as_ref().map(|(_, at)| wire::time(*at)),
     }
 }
 
 /// Approves what another person proposed. It takes effect now: a verdict only as far as the ledger
-/// bears it out, a resume only where every break is accepted.
+/// bears it out, a resume only of the halt that it names and where every break is accepted.
 #[utoipa::path(
     post, path = "/api/v1/ops/approvals/{id}/approve", tag = "ops", request_body = Why,
     operation_id = "approve_proposal", security(("token" = ["ops:approve"])),

@@ -10,7 +10,7 @@ use engine::deeds::{Actor, Deed, Objection, Outcome, Performed, Said};
 use kernel::code::Code;
 use kernel::conserve::Break;
 use kernel::ids::{Id, LedgerId};
-use kernel::people::Accepted;
+use kernel::people::{Accepted, Stand};
 use kernel::unit::Key;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -68,9 +68,15 @@ pub struct Done {
     /// `HALTED`: so many calls there were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<usize>,
-    /// `HALTED`: all of them, and every write begun before, have ended since.
+    /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
+    /// every process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<bool>,
+    /// `HALTED`: the number of the last halt that stands now, which a resume is of. Missing where
+    /// persons resumed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 7)]
+    pub halt: Option<u64>,
     /// `RESUMED`: the breaks of conservation that were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Vec<AcceptedBreak>>,
@@ -174,7 +180,12 @@ fn refusal(objection: Objection) -> Refusal {
             "Whoever proposed cannot approve: it takes the eyes of another person",
         ),
         Objection::Decided(stand) => {
-            let sentence = format!("Somebody decided before: it is {}", stand.name());
+            let why = match stand {
+                Stand::Pending | Stand::Approved | Stand::Rejected => "Somebody decided before",
+                Stand::Superseded => "What it was about is no longer so: propose it anew",
+                Stand::Lapsed => "Nobody decided in time: propose it anew",
+            };
+            let sentence = format!("{why}. It is {}", stand.name());
             Refusal::because(Code::AlreadyDecided, sentence).with("status", stand.name())
         }
         Objection::Breaks(breaks) => {
@@ -208,7 +219,8 @@ pub(super) fn told(performed: Performed) -> Done {
         }
         Outcome::Paused(pause_id) => Done { pause_id, ..done("PAUSED") },
         Outcome::Lifted => done("LIFTED"),
-        Outcome::Halted { on_wire, calls, quiet } => Done {
+        Outcome::Halted { halt, on_wire, calls, quiet } => Done {
+            halt,
             on_wire: Some(on_wire.into_iter().map(flying).collect()),
             calls: Some(calls),
             quiet: Some(quiet),

@@ -1,18 +1,88 @@
 //! Stopping all money, and letting it move again.
 
-use super::super::App;
+use super::super::asked::Asked;
 use super::super::body::Body;
-use super::super::caller::Acts;
+use super::super::caller::{Acts, Watches};
 use super::super::error::{Problem, Refusal};
+use super::super::{App, silent, wire};
 use super::done::{self, AcceptedBreak, Done, Why};
+use super::{cursor, limit};
+use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::deeds::Deed;
-use kernel::people::Accepted;
-use serde::Deserialize;
+use kernel::people::{Accepted, Halt};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which halts are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in super::super) struct ListQuery {
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+}
+
+/// A page of halts, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Halts {
+    /// The rows.
+    pub halts: Vec<HaltRow>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// One halt. Each has a number of its own, also one that was raised while another stood.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HaltRow {
+    /// Its number. A resume is of the last one that stands.
+    #[schema(example = 7)]
+    pub number: u64,
+    /// Why it was raised.
+    #[schema(example = "conservation is broken: FUNDING/3/clearing (-1500000)")]
+    pub reason: String,
+    /// When, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub at: String,
+    /// When persons resumed, RFC 3339; `null` while it stands.
+    pub lifted_at: Option<String>,
+}
+
+/// Every HALT that was raised, by a person or by the service, with its number and reason. Those without
+/// `lifted_at` stand together, and a resume lifts all of them.
+#[utoipa::path(
+    get, path = "/api/v1/ops/halts", tag = "ops", params(ListQuery),
+    operation_id = "list_halts", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Halts, description = "A page"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+    )
+)]
+pub(in super::super) async fn list(
+    State(app): State<Arc<App>>,
+    Watches(_): Watches,
+    Asked(query): Asked<ListQuery>,
+) -> Result<Json<Halts>, Refusal> {
+    let (before, limit) = (cursor::<u64>(query.cursor.as_deref())?, limit(query.limit)?);
+    let found = app.office.halts(before, limit).await.map_err(silent("halts"))?;
+    let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
+    Ok(Json(Halts { halts: found.into_iter().map(row).collect(), next }))
+}
+
+fn row(halt: Halt) -> HaltRow {
+    HaltRow {
+        number: halt.number,
+        reason: halt.reason.to_string(),
+        at: wire::time(halt.at),
+        lifted_at: halt.lifted_at.map(wire::time),
+    }
+}
 
 /// Why money may move again.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -53,8 +123,9 @@ pub(in super::super) async fn halt(
     done::done(&app, &caller, &headers, &why.reason, Deed::Halt).await
 }
 
-/// Proposes that money moves again. When another person approves, a fresh proof of conservation is
-/// made: a break that was not accepted with its exact amount refuses.
+/// Proposes that money moves again, after the last halt that stands: the proposal names its number, and
+/// a halt that is raised later needs a proposal of its own. When another person approves, a fresh proof
+/// of conservation is made: a break that was not accepted with its exact amount refuses.
 #[utoipa::path(
     post, path = "/api/v1/ops/resume", tag = "ops", request_body = Resume,
     operation_id = "resume_money", security(("token" = ["ops:act"])),

@@ -76,6 +76,7 @@ pub(super) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(desk::steer::resume))
         .routes(routes!(desk::steer::resolve))
         .routes(routes!(desk::steer::steer_many))
+        .routes(routes!(desk::halts::list))
         .routes(routes!(desk::halts::halt))
         .routes(routes!(desk::halts::resume))
         .routes(routes!(desk::pauses::list, desk::pauses::add))

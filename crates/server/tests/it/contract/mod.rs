@@ -30,6 +30,7 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/api/v1/ops/audit/seals"),
     ("get", "/api/v1/ops/audit/verify"),
     ("get", "/api/v1/ops/conservation"),
+    ("get", "/api/v1/ops/halts"),
     ("get", "/api/v1/ops/pauses"),
     ("get", "/api/v1/stats"),
     ("get", "/api/v1/transfer/{req_id}"),

@@ -3,6 +3,7 @@
 use super::{CREATE, Door, USER, movement, transfer};
 use axum::body::Body;
 use axum::http::{Request, header};
+use kernel::unit::{Put, Unit, Wrote};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
@@ -197,6 +198,25 @@ async fn under_halt_a_booking_is_answered_as_it_was_booked_and_nothing_is_booked
             assert_eq!((fresh.status, fresh.code()), (503, "HALTED"), "{path}");
         }
     }
+}
+
+/// HALT as another process writes it: this one has not read of it. Red where the rule that books does not
+/// look at HALT.
+#[tokio::test]
+async fn a_booking_is_refused_by_a_halt_that_this_process_has_not_read_of() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    let halt = Put::Halt { reason: "another process".into() };
+    let wrote = door.app.engine.journal().write(vec![Unit::puts(vec![halt])]).await;
+    assert!(matches!(wrote.as_slice(), [Wrote::Written(_)]), "{wrote:?}");
+    for path in ["/api/v1/ops/deposits", "/api/v1/ops/withdrawals"] {
+        let fresh = door.post(("ops", "ops:act"), path, movement(4001, "5", "behind")).await;
+        assert_eq!((fresh.status, fresh.code()), (503, "HALTED"), "{path}: {fresh:?}");
+    }
+    let halts = door.get(("ops", "ops:read"), "/api/v1/ops/halts").await.body;
+    assert_eq!(halts["halts"][0]["number"], 1, "{halts}");
+    assert_eq!(halts["halts"][0]["reason"], "another process", "{halts}");
+    assert_eq!(halts["halts"][0]["lifted_at"], Value::Null, "{halts}");
 }
 
 #[tokio::test]

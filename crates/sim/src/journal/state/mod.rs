@@ -10,7 +10,7 @@ use crate::suite::ledger::Profile;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
-use kernel::people::{Day, Spent};
+use kernel::people::{Day, Halt, Spent};
 use kernel::ports::journal::{Count, Due, Linked, Owner, Standing};
 use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::Record;
@@ -38,8 +38,8 @@ pub(super) struct State {
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
     horizon: Option<Id>,
     pub halted: Option<Arc<str>>,
-    /// So many HALTs there were.
-    halts: u64,
+    /// Every HALT that was raised; the last one's number is how many there were.
+    halts: Vec<Halt>,
     owners: BTreeMap<LedgerId, Owner>,
     /// So often a process opened it for itself.
     pub lives: u64,
@@ -75,7 +75,7 @@ impl State {
             ledgers: BTreeMap::new(),
             horizon: None,
             halted: None,
-            halts: 0,
+            halts: Vec::new(),
             owners: BTreeMap::new(),
             lives: 0,
             hands: Hands::default(),
@@ -120,10 +120,15 @@ impl State {
             assets_version: self.assets_version(),
             ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
             horizon: self.horizon,
-            halts: self.halts,
+            halts: self.halts(),
             owners: self.owners.values().map(|owner| self.seen(*owner, now)).collect(),
             workers: self.hands.leased(now),
         }
+    }
+
+    /// The number of the last halt.
+    pub(super) fn halts(&self) -> u64 {
+        self.halts.last().map_or(0, |halt| halt.number)
     }
 
     fn seen(&self, owner: Owner, now: Millis) -> Owner {
@@ -141,7 +146,7 @@ impl State {
     /// Live workers but this one that do not obey the HALT that stands.
     pub(super) fn moving(&self, worker: WorkerId, now: Millis) -> Vec<WorkerId> {
         match self.halted {
-            Some(_) => self.hands.moving(worker, self.halts, now),
+            Some(_) => self.hands.moving(worker, self.halts(), now),
             None => Vec::new(),
         }
     }

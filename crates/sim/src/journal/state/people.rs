@@ -6,8 +6,8 @@ use kernel::audit::{Entry, Hash, OPERATORS, genesis, link};
 use kernel::ids::{AssetId, Id, Millis, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::people::{
-    About, Accepted, Acted, Action, Approval, Count, Day, Note, OpenCase, Paused, Proposal, Scope,
-    Spent, Stand,
+    About, Accepted, Acted, Action, Approval, Count, Day, JOURNAL, Note, OpenCase, Paused,
+    Proposal, RESUME, Scope, Spent, Stand,
 };
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
@@ -111,7 +111,7 @@ impl People {
     }
 
     /// What of a put can never be written beside what is there and what its unit said so far.
-    pub(super) fn objection(&self, put: &Put, said: &mut Said) -> Option<Wrote> {
+    pub(super) fn objection(&self, put: &Put, said: &mut Said, now: Millis) -> Option<Wrote> {
         if let Put::Action(Action { caller, key, .. }) = put
             && (self.did(caller, key) || !said.acted.insert((caller.clone(), key.clone())))
         {
@@ -124,7 +124,8 @@ impl People {
             return Some(Wrote::Unknown(Cause::of("CONTRADICTION")));
         }
         if let Put::Decide { id, .. } = put
-            && (!(self.pending(*id) || said.proposed.contains(id)) || !said.decided.insert(*id))
+            && (!(self.pending(*id, now) || said.proposed.contains(id))
+                || !said.decided.insert(*id))
         {
             return Some(Wrote::Lost(Guard::Pending(*id)));
         }
@@ -139,15 +140,26 @@ impl People {
         None
     }
 
-    pub(super) fn pending(&self, id: Id) -> bool {
-        self.approvals.get(&id).is_some_and(|approval| approval.stand == Stand::Pending)
+    pub(super) fn pending(&self, id: Id, now: Millis) -> bool {
+        let stands = |a: &Approval| a.stand.at(now, a.expires_at);
+        self.approvals.get(&id).is_some_and(|approval| stands(approval) == Stand::Pending)
+    }
+
+    /// Closes what was proposed of a HALT that is another one now, or none.
+    pub(super) fn supersede(&mut self, at: Millis) {
+        let open = self.approvals.values_mut().filter(|a| a.stand == Stand::Pending);
+        for approval in open.filter(|approval| *approval.kind == *RESUME) {
+            approval.stand = Stand::Superseded;
+            approval.decided = Some((JOURNAL.into(), at));
+        }
     }
 
     pub(super) fn propose(&mut self, proposal: Proposal, at: Millis) {
-        let Proposal { id, kind, subject, value, reason, caller } = proposal;
+        let Proposal { id, kind, subject, value, reason, caller, lasts } = proposal;
         let (stand, decided) = (Stand::Pending, None);
-        let kind = kind.into();
-        let approval = Approval { id, kind, subject, value, reason, caller, at, stand, decided };
+        let (kind, expires_at) = (kind.into(), at.saturating_add(lasts));
+        let approval =
+            Approval { id, kind, subject, value, reason, caller, at, expires_at, stand, decided };
         self.approvals.insert(id, approval);
     }
 
@@ -241,8 +253,9 @@ impl State {
         self.people.actions.get(&(caller, key)).cloned()
     }
 
-    pub(in crate::journal) fn approval(&self, id: Id) -> Option<Approval> {
-        self.people.approvals.get(&id).cloned()
+    pub(in crate::journal) fn approval(&self, id: Id, now: Millis) -> Option<Approval> {
+        let stored = self.people.approvals.get(&id).cloned();
+        stored.map(|a| Approval { stand: a.stand.at(now, a.expires_at), ..a })
     }
 
     pub(in crate::journal) fn aged(&self, opened: Millis, limit: usize) -> Vec<Record> {

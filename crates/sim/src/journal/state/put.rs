@@ -5,6 +5,7 @@ use super::{BindingKey, State};
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
+use kernel::people::Halt;
 use kernel::ports::journal::Owner;
 use kernel::ports::ledger::Known;
 use kernel::record::{Head, Record};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 impl State {
     /// What of a unit can never be written beside what is there.
-    pub(super) fn objection(&self, parts: &[Then]) -> Option<Wrote> {
+    pub(super) fn objection(&self, parts: &[Then], now: Millis) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
         let (mut opened, mut said) = (BTreeSet::new(), Said::default());
         for put in parts.iter().flat_map(|part| &part.puts) {
@@ -25,7 +26,7 @@ impl State {
                     }
                     let guard =
                         bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
-                    if let Some(guard) = guard.filter(|guard| !self.holds(&[], guard)) {
+                    if let Some(guard) = guard.filter(|guard| !self.holds(&[], guard, now)) {
                         return Some(Wrote::Lost(guard));
                     }
                 }
@@ -46,7 +47,7 @@ impl State {
                     }
                 }
                 Put::Action(_) | Put::Propose(_) | Put::Decide { .. } => {
-                    let objection = self.people.objection(put, &mut said);
+                    let objection = self.people.objection(put, &mut said, now);
                     if objection.is_some() {
                         return objection;
                     }
@@ -73,7 +74,7 @@ impl State {
         // a symbol that is taken shows only in the writing, after everything else was looked at
         let puts = parts.iter().flat_map(|part| &part.puts);
         let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
-        assets.find_map(|put| self.people.objection(put, &mut said))
+        assets.find_map(|put| self.people.objection(put, &mut said, now))
     }
 
     /// Whether the journal took another incarnation of the ledger after this one.
@@ -130,9 +131,11 @@ impl State {
             Put::Case(case) => self.people.case(case, at),
             Put::Close { kind, about, fact } => self.people.close((&kind, about), fact, at),
             Put::Note { case, caller, note } => self.people.note(case, caller, note, at),
-            Put::Halt { reason } => self.halt(reason),
+            Put::Halt { reason } => self.halt(reason, at),
             Put::Resume { accepted } => {
                 self.halted = None;
+                let stand = self.halts.iter_mut().filter(|halt| halt.lifted_at.is_none());
+                stand.for_each(|halt| halt.lifted_at = Some(at));
                 self.people.accept(accepted);
             }
             Put::Pause { scope, reason, caller } => self.people.pause(scope, reason, caller, at),
@@ -148,12 +151,11 @@ impl State {
         None
     }
 
-    /// The first reason stays.
-    fn halt(&mut self, reason: Arc<str>) {
-        if self.halted.is_none() {
-            self.halted = Some(reason);
-            self.halts = self.halts.saturating_add(1);
-        }
+    /// The next halt. The first reason stays.
+    fn halt(&mut self, reason: Arc<str>, at: Millis) {
+        let number = self.halts().saturating_add(1);
+        self.halts.push(Halt { number, reason: reason.clone(), at, lifted_at: None });
+        self.halted.get_or_insert(reason);
     }
 
     /// How often the core of a ledger was taken over.

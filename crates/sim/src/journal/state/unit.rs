@@ -37,13 +37,13 @@ impl State {
 
     fn unit(&mut self, worker: WorkerId, digest: &mut UnitDigest, unit: Unit, at: Millis) -> Wrote {
         for (n, guard) in unit.guards.iter().enumerate() {
-            if !self.holds(unit.guards.get(..n).unwrap_or_default(), guard) {
+            if !self.holds(unit.guards.get(..n).unwrap_or_default(), guard, at) {
                 return Wrote::Lost(guard.clone());
             }
         }
         let mut undo = Vec::new();
         let decided = self.decide(unit.then, &mut undo).map_err(Wrote::Unknown);
-        let decided = decided.and_then(|decided| match self.objection(&decided.parts) {
+        let decided = decided.and_then(|decided| match self.objection(&decided.parts, at) {
             Some(objection) => Err(objection),
             None => Ok(decided),
         });
@@ -60,6 +60,8 @@ impl State {
             self.count(guard);
         }
         let mut serial = None;
+        let halts = |put: &Put| matches!(put, Put::Halt { .. } | Put::Resume { .. });
+        let supersedes = parts.iter().flat_map(|part| &part.puts).any(halts);
         for part in parts {
             for put in part.puts {
                 serial = self.put(worker, digest, put, at).or(serial);
@@ -69,11 +71,14 @@ impl State {
             }
             self.outbox.extend(part.outbox);
         }
+        if supersedes {
+            self.people.supersede(at);
+        }
         Wrote::Written(Written { at, serial, fork })
     }
 
     /// True where the guard holds, over what those before it in its unit take.
-    pub(super) fn holds(&self, before: &[Guard], guard: &Guard) -> bool {
+    pub(super) fn holds(&self, before: &[Guard], guard: &Guard, now: Millis) -> bool {
         match guard {
             Guard::Fresh(id) => {
                 !self.transfers.contains_key(id) && self.horizon.is_none_or(|h| *id > h)
@@ -95,6 +100,7 @@ impl State {
                 !self.inbox.contains(&(*consumer, *event)) && !before.contains(guard)
             }
             Guard::NotHalted => self.halted.is_none(),
+            Guard::Halt(number) => self.halted.is_some() && self.halts() == *number,
             Guard::Incarnation { ledger, known } => {
                 let who = |known: &Known| (known.identity, known.incarnation);
                 let stored = self.ledgers.get(ledger).map(|(stored, _)| who(stored));
@@ -119,7 +125,7 @@ impl State {
                 sum.is_some_and(|sum| sum <= *most)
             }
             Guard::Unacted { caller, key } => !self.people.did(caller, key),
-            Guard::Pending(id) => self.people.pending(*id),
+            Guard::Pending(id) => self.people.pending(*id, now),
         }
     }
 
@@ -139,6 +145,7 @@ impl State {
             | Guard::Attempt { .. }
             | Guard::Resource { .. }
             | Guard::NotHalted
+            | Guard::Halt(_)
             | Guard::Incarnation { .. }
             | Guard::Owner { .. }
             | Guard::DayCount { .. }

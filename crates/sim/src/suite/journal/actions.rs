@@ -4,7 +4,7 @@ use super::bench::{Bench, RICH, guarded, id, plain};
 use super::checks;
 use kernel::audit::{genesis, link};
 use kernel::ids::{Id, Millis};
-use kernel::people::{Acted, Action, Approval, Proposal, Stand};
+use kernel::people::{Acted, Action, Approval, JOURNAL, Proposal, RESUME, Stand};
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ checks! {
     what_is_done_is_an_entry_of_the_operators_chain,
     a_proposal_waits_for_a_decision,
     a_decision_is_made_once,
+    a_proposal_lapses_by_the_journals_time,
+    a_halt_and_a_resume_supersede_what_was_proposed_of_a_resume,
 }
 
 fn action(caller: &str, key: &str) -> Action {
@@ -125,14 +127,18 @@ async fn what_is_done_is_an_entry_of_the_operators_chain(b: &mut Bench) {
     }
 }
 
+/// For so long a proposal of these checks may be decided.
+const LASTS: Millis = 3_600_000;
+
 fn proposal(n: u64) -> Proposal {
     Proposal {
         id: id(n),
-        kind: "RESUME",
+        kind: RESUME,
         subject: "service".into(),
         value: r#"{"accept":["ü"]}"#.into(),
         reason: "a check".into(),
         caller: "ops|1".into(),
+        lasts: LASTS,
     }
 }
 
@@ -142,9 +148,9 @@ fn decide(n: u64, stand: Stand, caller: &str) -> Put {
 
 /// How the n-th approval should read.
 fn approval(n: u64, at: Millis, stand: Stand, decided: Option<(Arc<str>, Millis)>) -> Approval {
-    let Proposal { id, kind, subject, value, reason, caller } = proposal(n);
-    let kind = kind.into();
-    Approval { id, kind, subject, value, reason, caller, at, stand, decided }
+    let Proposal { id, kind, subject, value, reason, caller, lasts } = proposal(n);
+    let (kind, expires_at) = (kind.into(), at + lasts);
+    Approval { id, kind, subject, value, reason, caller, at, expires_at, stand, decided }
 }
 
 async fn found(b: &Bench, n: u64) -> Option<Approval> {
@@ -205,4 +211,64 @@ async fn a_decision_is_made_once(b: &mut Bench) {
     let both = vec![Put::Propose(proposal(4)), decide(4, Stand::Approved, "ops|1")];
     b.written("both at once", plain(both)).await;
     b.same("it", &found(b, 4).await.map(|a| a.stand), &Some(Stand::Approved));
+}
+
+async fn a_proposal_lapses_by_the_journals_time(b: &mut Bench) {
+    let at = b.written("a proposal", plain(vec![Put::Propose(proposal(1))])).await.at;
+    b.clock.set(at + LASTS - 1);
+    b.wins("it waits until then", Guard::Pending(id(1))).await;
+    b.clock.set(at + LASTS);
+    for _ in 0..2 {
+        b.same("it", &found(b, 1).await, &Some(approval(1, at, Stand::Lapsed, None)));
+        b.loses("it has lapsed", Guard::Pending(id(1))).await;
+        for stand in [Stand::Approved, Stand::Rejected] {
+            let late = plain(vec![Put::Action(action("ops|2", "late")), decide(1, stand, "ops|2")]);
+            b.lost("without a guard", late, Guard::Pending(id(1))).await;
+        }
+        b.reopen().await;
+    }
+    b.same("nothing was done", &acted(b, "ops|2", "late").await, &None);
+    // one that was decided in time stays what it is
+    let at = b.written("another", plain(vec![Put::Propose(proposal(2))])).await.at;
+    let decided =
+        b.written("a decision", plain(vec![decide(2, Stand::Approved, "ops|2")])).await.at;
+    b.clock.set(at + 2 * LASTS);
+    let should = approval(2, at, Stand::Approved, Some(("ops|2".into(), decided)));
+    b.same("it", &found(b, 2).await, &Some(should));
+}
+
+async fn a_halt_and_a_resume_supersede_what_was_proposed_of_a_resume(b: &mut Bench) {
+    let (halt, resume) = (Put::Halt { reason: "stop".into() }, Put::Resume { accepted: vec![] });
+    let verdict = Proposal { id: id(9), kind: "RESOLVE", ..proposal(9) };
+    b.written("a verdict", plain(vec![Put::Propose(verdict)])).await;
+    for (n, closes) in [(1, &halt), (3, &halt), (5, &resume)] {
+        let both = vec![Put::Propose(proposal(n)), Put::Propose(proposal(n + 1))];
+        let at = b.written("two proposals", plain(both)).await.at;
+        b.clock.set(at + 5);
+        let closed = b.written("what closes them", plain(vec![closes.clone()])).await.at;
+        for n in [n, n + 1] {
+            let decided = Some((JOURNAL.into(), closed));
+            let should = approval(n, at, Stand::Superseded, decided);
+            b.same("it", &found(b, n).await, &Some(should));
+            b.loses("it waits no more", Guard::Pending(id(n))).await;
+            let late = plain(vec![resume.clone(), decide(n, Stand::Approved, "ops|2")]);
+            b.lost("it lifts nothing", late, Guard::Pending(id(n))).await;
+        }
+        b.reopen().await;
+    }
+    b.wins("of another kind", Guard::Pending(id(9))).await;
+    // the one that its own unit decides is decided, in either order
+    b.written("a halt", plain(vec![halt])).await;
+    for (n, first) in [(11, true), (13, false)] {
+        let both = vec![Put::Propose(proposal(n)), Put::Propose(proposal(n + 1))];
+        b.written("two proposals", plain(both)).await;
+        let mut puts = vec![resume.clone(), decide(n, Stand::Approved, "ops|2")];
+        if first {
+            puts.reverse();
+        }
+        b.written("a resume", plain(puts)).await;
+        let stands = (found(b, n).await, found(b, n + 1).await);
+        let stands = (stands.0.map(|a| a.stand), stands.1.map(|a| a.stand));
+        b.same("both", &stands, &(Some(Stand::Approved), Some(Stand::Superseded)));
+    }
 }

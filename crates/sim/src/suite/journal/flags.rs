@@ -5,7 +5,7 @@ use super::checks;
 use kernel::ids::{AssetId, ChainId, LedgerId};
 use kernel::money::Asset;
 use kernel::people::{Accepted, Paused, Scope};
-use kernel::unit::{Guard, Put, Wrote};
+use kernel::unit::{Guard, Put, Unit, Wrote};
 
 checks! {
     a_fresh_journal_knows_its_assets_and_stops_nothing,
@@ -13,6 +13,7 @@ checks! {
     a_resume_ends_a_halt,
     a_halt_and_its_end_hold_inside_a_group,
     each_halt_has_a_number_of_its_own,
+    a_guard_names_the_last_halt_that_stands,
     accepted_breaks_stand_beside_each_other,
     a_pause_stands_once_for_its_scope_and_caller,
     a_pause_is_lifted_by_its_number,
@@ -88,16 +89,41 @@ async fn a_halt_and_its_end_hold_inside_a_group(b: &mut Bench) {
 
 async fn each_halt_has_a_number_of_its_own(b: &mut Bench) {
     let halts = async |b: &Bench| b.standing().await.halts;
-    for n in 1..4 {
+    for n in [0, 3, 6] {
         b.written("a halt", plain(vec![halt("one")])).await;
-        b.same("its number", &halts(b).await, &n);
-        b.written("another reason", plain(vec![halt("two"), halt("three")])).await;
-        b.same("it is the same one", &halts(b).await, &n);
-        b.written("a resume", plain(vec![resume(&[])])).await;
-        b.same("the last one's", &halts(b).await, &n);
+        b.same("its number", &halts(b).await, &(n + 1));
+        b.written("where one stands", plain(vec![halt("two"), halt("three")])).await;
+        b.same("each has one", &halts(b).await, &(n + 3));
         b.reopen().await;
-        b.same("and after a restart", &halts(b).await, &n);
+        b.same("and after a restart", &halts(b).await, &(n + 3));
+        b.written("a resume", plain(vec![resume(&[])])).await;
+        b.same("the last one's", &halts(b).await, &(n + 3));
+        b.reopen().await;
+        b.same("and after a restart", &halts(b).await, &(n + 3));
     }
+}
+
+/// A resume is of the halt that stood when its proof began, and of none that was raised since.
+async fn a_guard_names_the_last_halt_that_stands(b: &mut Bench) {
+    b.loses("before the first one", Guard::Halt(0)).await;
+    b.written("a halt", plain(vec![halt("one")])).await;
+    b.wins("it stands", Guard::Halt(1)).await;
+    b.written("another", plain(vec![halt("two")])).await;
+    for _ in 0..2 {
+        b.loses("the first one", Guard::Halt(1)).await;
+        b.wins("the last one", Guard::Halt(2)).await;
+        b.loses("the next one", Guard::Halt(3)).await;
+        b.reopen().await;
+    }
+    let lifts = |number| Unit::guarded(vec![Guard::Halt(number)], vec![resume(&[])]);
+    b.lost("a resume of the first", lifts(1), Guard::Halt(1)).await;
+    b.same("it stands", &b.standing().await.halted.as_deref(), &Some("one"));
+    // in one group with what halts again
+    let wrote = b.all(vec![plain(vec![halt("three")]), lifts(2), lifts(3), lifts(3)]).await;
+    let lost: Vec<_> = wrote.iter().map(|w| matches!(w, Wrote::Lost(Guard::Halt(_)))).collect();
+    b.same("those that were lost", &lost, &vec![false, true, false, true]);
+    b.loses("once it is lifted", Guard::Halt(3)).await;
+    b.same("nothing stands", &b.standing().await.halted, &None);
 }
 
 async fn accepted_breaks_stand_beside_each_other(b: &mut Bench) {

@@ -157,7 +157,8 @@ fn no() -> (Action, Proposal) {
     let result = value.clone();
     let action = Action { caller, key, kind: "HALT", subject, value, reason, result };
     let [subject, value, reason, caller, _] = words;
-    let proposal = Proposal { id: id(1), kind: "RESUME", subject, value, reason, caller };
+    let proposal =
+        Proposal { id: id(1), kind: "RESUME", subject, value, reason, caller, lasts: 1_000 };
     (action, proposal)
 }
 

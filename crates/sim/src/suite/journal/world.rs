@@ -1,11 +1,12 @@
 //! Money from and to the outside, once for each reference.
 
-use super::bench::{Bench, COIN, START};
+use super::bench::{Bench, COIN, START, plain};
 use super::checks;
 use kernel::code::Code;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{AccountStatus, Direction, External, Heard, Moved, Whose};
+use kernel::unit::Put;
 
 checks! {
     money_comes_in_once,
@@ -14,6 +15,7 @@ checks! {
     a_refused_movement_stores_nothing,
     an_account_begins_with_its_first_money,
     the_world_is_the_other_side,
+    nothing_is_booked_under_halt,
 }
 
 fn movement(direction: Direction, reference: &str, user: u64, amount: u128) -> External {
@@ -130,4 +132,36 @@ async fn the_world_is_the_other_side(b: &mut Bench) {
     let external = sums.iter().find(|(asset, _)| *asset == COIN).map(|(_, s)| s.external);
     b.same("the external operations", &external, &Some(has));
     b.same("user 1", &b.balance().await, &(START + 30, 0));
+}
+
+/// The journal's own transaction refuses, whatever the process believes; what was booked before is
+/// answered as booked.
+async fn nothing_is_booked_under_halt(b: &mut Bench) {
+    let before = movement(Direction::In, "before", 1, 50);
+    let (first, available, _) = done(b, &ask(b, before.clone()).await);
+    b.written("a halt", plain(vec![Put::Halt { reason: "stop".into() }])).await;
+    for _ in 0..2 {
+        for direction in [Direction::In, Direction::Out] {
+            let moved = ask(b, movement(direction, "under it", 1, 7)).await;
+            b.holds(moved == Moved::Refused(Code::Halted), "booked under HALT", &moved);
+        }
+        b.same(
+            "as it was booked",
+            &done(b, &ask(b, before.clone()).await),
+            &(first, available, true),
+        );
+        let other = ask(b, External { amount: Amount(51), ..before.clone() }).await;
+        b.holds(matches!(other, Moved::Conflict(_)), "not a conflict", &other);
+        let looked = b.ok("a look", b.on().world.booked(before.clone()).await);
+        b.same(
+            "a look at it",
+            &looked.map(|moved| done(b, &moved)),
+            &Some((first, available, true)),
+        );
+        b.reopen().await;
+    }
+    b.same("the balance", &b.balance().await, &(START + 50, 0));
+    b.written("a resume", plain(vec![Put::Resume { accepted: vec![] }])).await;
+    let moved = ask(b, movement(Direction::In, "under it", 1, 7)).await;
+    b.same("once money moves", &done(b, &moved).1, &(START + 57));
 }

@@ -3,8 +3,8 @@
 use super::super::funding::operations::operation;
 use super::super::text::{self, uint};
 use super::{people, read};
-use kernel::ids::{Id, LedgerId};
-use kernel::people::{About, Acted, Approval, Note, Stand};
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::people::{About, Acted, Approval, Halt, Note, Stand};
 use kernel::ports::office::{CaseRow, NoteRow, Stat};
 use kernel::table::Flows;
 use kernel::unit::Operation;
@@ -87,16 +87,23 @@ pub(super) fn case(
 pub(super) fn approvals(
     db: &Connection,
     stand: Option<Stand>,
-    before: Option<Id>,
-    limit: i64,
+    (before, limit): (Option<Id>, i64),
+    now: Millis,
 ) -> rusqlite::Result<Vec<Approval>> {
     let sql = format!(
-        "SELECT {} FROM approvals WHERE (?1 IS NULL OR approval_id < ?1) \
-         AND (?2 IS NULL OR status = ?2) ORDER BY approval_id DESC LIMIT ?3",
+        "{} WHERE (?2 IS NULL OR approval_id < ?2) \
+         AND (?3 IS NULL OR status = ?3) ORDER BY approval_id DESC LIMIT ?4",
         people::APPROVAL
     );
-    let row = params![before.map(|id| id.to_string()), stand.map(Stand::name), limit];
+    let before = before.map(|id| id.to_string());
+    let row = params![text::int(now), before, stand.map(Stand::name), limit];
     db.prepare_cached(&sql)?.query_map(row, people::proposal)?.collect()
+}
+
+pub(super) fn halts(db: &Connection, (before, limit): (i64, i64)) -> rusqlite::Result<Vec<Halt>> {
+    let sql = "SELECT halt, reason, at, lifted_at FROM halts WHERE halt < ? \
+               ORDER BY halt DESC LIMIT ?";
+    db.prepare_cached(sql)?.query_map([before, limit], people::halt)?.collect()
 }
 
 pub(super) fn actions(

@@ -12,7 +12,7 @@ use super::work::{Ask, Work};
 use super::{Embedded, read, text};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, Serial};
-use kernel::people::{About, Acted, Approval, Stand};
+use kernel::people::{About, Acted, Approval, Halt, Stand};
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::office::{CaseFile, CaseRow, Delivery, Office, Search, Stat, Tells};
@@ -101,7 +101,12 @@ impl Office for Embedded {
         before: Option<Id>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>> {
-        self.look_up(move |db, _| lists::approvals(db, stand, before, at_most(limit)))
+        let now = self.now();
+        self.look_up(move |db, _| lists::approvals(db, stand, (before, at_most(limit)), now))
+    }
+
+    fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>> {
+        self.look_up(move |db, _| lists::halts(db, (below(before), at_most(limit))))
     }
 
     fn actions(

@@ -4,5 +4,5 @@ mod put;
 mod read;
 
 pub(super) use read::{
-    ACTED, APPROVAL, accepted, acted, action, approval, open_cases, paused, proposal,
+    ACTED, APPROVAL, accepted, acted, action, approval, halt, open_cases, paused, proposal,
 };

@@ -5,7 +5,7 @@ use super::super::text::{self, int, subject};
 use crate::deeds::Deeds;
 use kernel::ids::Id;
 use kernel::money::Asset;
-use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
+use kernel::people::{About, Accepted, Action, JOURNAL, Note, Proposal, RESUME, Scope, Stand};
 use kernel::ports::office::Tells;
 use kernel::unit::Case;
 use rusqlite::{OptionalExtension, params};
@@ -70,18 +70,31 @@ impl Group<'_> {
     }
 
     pub(in super::super) fn halt(&mut self, reason: &str) -> rusqlite::Result<()> {
+        self.lane.halts = self.lane.halts.saturating_add(1);
+        let sql = "INSERT INTO halts (halt, reason, at) VALUES (?, ?, ?)";
+        let row = params![int(self.lane.halts), reason, int(self.at)];
+        self.db.prepare_cached(sql)?.execute(row)?;
         if self.lane.halted {
             return Ok(());
         }
         self.lane.halted = true;
-        // counted by its version, which a resume does not take away
-        self.set("halts", "")?;
         self.set("halted", reason)
+    }
+
+    /// Closes what was proposed of a HALT that is another one now, or none.
+    pub(in super::super) fn supersede(&self) -> rusqlite::Result<()> {
+        let sql = "UPDATE approvals SET status = ?1, decided_by = ?2, decided_at = ?3 \
+                   WHERE action = ?4 AND status = 'PENDING'";
+        let row = params![Stand::Superseded.name(), JOURNAL, int(self.at), RESUME];
+        self.db.prepare_cached(sql)?.execute(row)?;
+        Ok(())
     }
 
     pub(in super::super) fn resume(&mut self, accepted: &[Accepted]) -> rusqlite::Result<()> {
         self.lane.halted = false;
         self.db.prepare_cached("DELETE FROM service_state WHERE name = 'halted'")?.execute([])?;
+        let lifts = "UPDATE halts SET lifted_at = ? WHERE lifted_at IS NULL";
+        self.db.prepare_cached(lifts)?.execute([int(self.at)])?;
         let sql = "INSERT INTO accepted_breaks VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
         for Accepted { key, amount } in accepted {
             let row = params![&**key, amount.to_string(), int(self.at)];
@@ -130,7 +143,8 @@ impl Group<'_> {
 
     pub(in super::super) fn propose(&self, proposal: &Proposal) -> rusqlite::Result<()> {
         let sql = "INSERT INTO approvals (approval_id, action, subject, value, reason, \
-                   requested_by, requested_at, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+                   requested_by, requested_at, status, expires_at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.db.prepare_cached(sql)?.execute(params![
             proposal.id.to_string(),
             proposal.kind,
@@ -140,6 +154,7 @@ impl Group<'_> {
             &*proposal.caller,
             int(self.at),
             Stand::Pending.name(),
+            int(self.at.saturating_add(proposal.lasts)),
         ])?;
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! What the journal is asked about people's doings.
 
-use super::super::text::{self, scope, uint};
-use kernel::ids::Id;
-use kernel::people::{Accepted, Acted, Approval, OpenCase, Paused};
+use super::super::text::{self, int, scope, uint};
+use kernel::ids::{Id, Millis};
+use kernel::people::{Accepted, Acted, Approval, Halt, OpenCase, Paused};
 use kernel::table::Flows;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
 fn words(row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
@@ -86,9 +86,10 @@ pub(in super::super) fn acted(
     db.prepare_cached(&sql)?.query_row([caller, key], action).optional()
 }
 
-/// The columns that [`proposal`] reads.
-pub(in super::super) const APPROVAL: &str = "approval_id, action, subject, value, reason, \
-    requested_by, requested_at, status, decided_by, decided_at";
+/// Every approval as [`proposal`] reads it, how it stands at the time `?1`.
+pub(in super::super) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, \
+    value, reason, requested_by, requested_at, CASE WHEN status = 'PENDING' AND expires_at <= ?1 \
+    THEN 'LAPSED' ELSE status END AS status, decided_by, decided_at, expires_at FROM approvals)";
 
 /// Reads an approval.
 pub(in super::super) fn proposal(row: &Row<'_>) -> rusqlite::Result<Approval> {
@@ -104,11 +105,27 @@ pub(in super::super) fn proposal(row: &Row<'_>) -> rusqlite::Result<Approval> {
         at: uint(row.get(6)?),
         stand: text::read_stand(7, row.get_ref(7)?.as_str()?)?,
         decided: who.zip(when.map(uint)),
+        expires_at: uint(row.get(10)?),
     })
 }
 
-/// An approval.
-pub(in super::super) fn approval(db: &Connection, id: Id) -> rusqlite::Result<Option<Approval>> {
-    let sql = format!("SELECT {APPROVAL} FROM approvals WHERE approval_id = ?");
-    db.prepare_cached(&sql)?.query_row([id.to_string()], proposal).optional()
+/// Reads a halt from (halt, reason, at, lifted_at).
+pub(in super::super) fn halt(row: &Row<'_>) -> rusqlite::Result<Halt> {
+    Ok(Halt {
+        number: uint(row.get(0)?),
+        reason: words(row, 1)?,
+        at: uint(row.get(2)?),
+        lifted_at: row.get::<_, Option<i64>>(3)?.map(uint),
+    })
+}
+
+/// An approval as it stands now.
+pub(in super::super) fn approval(
+    db: &Connection,
+    id: Id,
+    now: Millis,
+) -> rusqlite::Result<Option<Approval>> {
+    let sql = format!("{APPROVAL} WHERE approval_id = ?2");
+    let row = params![int(now), id.to_string()];
+    db.prepare_cached(&sql)?.query_row(row, proposal).optional()
 }

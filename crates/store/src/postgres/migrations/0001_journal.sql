@@ -119,7 +119,7 @@ CREATE TABLE workers (
   length bigint NOT NULL,
   -- when it ended by itself, in order
   left_at bigint,
-  -- the version of HALT that it has seen: no effect begins there any more
+  -- the number of the last halt that it has seen: no effect begins there any more
   seen_halt bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 -- One row for each writer's connection, which holds the lane's advisory lock.
@@ -243,6 +243,10 @@ CREATE TABLE pauses (
   reason text NOT NULL, caller text COLLATE "C" NOT NULL, at bigint NOT NULL,
   UNIQUE (scope, subject, caller)
 );
+-- Every HALT that was raised, with its number and reason; NULL: it stands.
+CREATE TABLE halts (
+  halt bigint PRIMARY KEY, reason text NOT NULL, at bigint NOT NULL, lifted_at bigint
+);
 -- Breaks of conservation that two persons accepted; the amount is signed.
 CREATE TABLE accepted_breaks (
   key text COLLATE "C" NOT NULL, amount numeric(39,0) NOT NULL, at bigint NOT NULL,
@@ -272,7 +276,9 @@ CREATE TABLE accounts_tb (
 CREATE TABLE approvals (
   approval_id uuid PRIMARY KEY, action text NOT NULL, subject text NOT NULL, value text NOT NULL,
   reason text NOT NULL, requested_by text NOT NULL, requested_at bigint NOT NULL,
-  status text NOT NULL, decided_by text, decided_at bigint
+  status text NOT NULL, decided_by text, decided_at bigint,
+  -- a pending one has lapsed from then on
+  expires_at bigint NOT NULL
 );
 -- What a user moved on a UTC day (days since 1970): all transfers under the asset 0, the amount
 -- under each asset. Days that are over lie together, to be forgotten.

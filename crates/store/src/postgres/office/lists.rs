@@ -9,7 +9,7 @@ use super::super::text::{self, uint};
 use super::read;
 use deadpool_postgres::Client;
 use kernel::ids::{Id, LedgerId};
-use kernel::people::{About, Acted, Approval, Note, Stand};
+use kernel::people::{About, Acted, Approval, Halt, Note, Stand};
 use kernel::ports::office::{CaseRow, NoteRow, Stat};
 use kernel::table::Flows;
 use kernel::unit::Operation;
@@ -87,16 +87,22 @@ pub(super) async fn case(
 pub(super) async fn approvals(
     db: &Client,
     stand: Option<Stand>,
-    before: Option<Id>,
-    limit: i64,
+    (before, limit): (Option<Id>, i64),
+    now: Option<i64>,
 ) -> Result<Vec<Approval>, Fault> {
     let sql = format!(
-        "SELECT {} FROM approvals WHERE ($1::uuid IS NULL OR approval_id < $1) \
-         AND ($2::text IS NULL OR status = $2) ORDER BY approval_id DESC LIMIT $3",
+        "{} WHERE ($2::uuid IS NULL OR approval_id < $2) \
+         AND ($3::text IS NULL OR status = $3) ORDER BY approval_id DESC LIMIT $4",
         people::APPROVAL
     );
     let (before, stand) = (before.map(text::uuid), stand.map(Stand::name));
-    rows(db, &sql, &[&before, &stand, &limit]).await?.iter().map(people::proposal).collect()
+    rows(db, &sql, &[&now, &before, &stand, &limit]).await?.iter().map(people::proposal).collect()
+}
+
+pub(super) async fn halts(db: &Client, (before, limit): (i64, i64)) -> Result<Vec<Halt>, Fault> {
+    let sql = "SELECT halt, reason, at, lifted_at FROM halts WHERE halt < $1 \
+               ORDER BY halt DESC LIMIT $2";
+    rows(db, sql, &[&before, &limit]).await?.iter().map(people::halt).collect()
 }
 
 pub(super) async fn actions(

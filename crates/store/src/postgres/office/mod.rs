@@ -9,7 +9,7 @@ use super::ask::Desk;
 use super::{read, text};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, Serial};
-use kernel::people::{About, Acted, Approval, Stand};
+use kernel::people::{About, Acted, Approval, Halt, Stand};
 use kernel::ports::office::{CaseFile, CaseRow, Delivery, Search, Stat};
 use kernel::record::Record;
 use kernel::unit::Operation;
@@ -64,7 +64,17 @@ impl Desk {
         before: Option<Id>,
         limit: usize,
     ) -> Result<Vec<Approval>, Cause> {
-        Ok(lists::approvals(&self.question().await?, stand, before, at_most(limit)).await?)
+        let page = (before, at_most(limit));
+        Ok(lists::approvals(&self.question().await?, stand, page, self.hand()).await?)
+    }
+
+    pub(crate) async fn halts(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Halt>, Cause> {
+        let page = (below(before), at_most(limit));
+        Ok(lists::halts(&self.question().await?, page).await?)
     }
 
     pub(crate) async fn actions(

@@ -3,7 +3,7 @@
 use super::super::fault::Fault;
 use super::super::text::{count, read_amount, read_stand, uint, uuid};
 use super::Alone;
-use kernel::ids::{Id, LedgerId};
+use kernel::ids::{Id, LedgerId, Millis};
 use kernel::people::{Proposal, Stand};
 use kernel::ports::ledger::Known;
 use kernel::unit::{Guard, Put, Unit};
@@ -66,6 +66,7 @@ impl Alone<'_> {
             | Guard::Unbound { .. }
             | Guard::Transfer { .. }
             | Guard::NotHalted
+            | Guard::Halt(_)
             | Guard::Incarnation { .. }
             | Guard::Owner { .. }
             | Guard::DayCount { .. }
@@ -113,10 +114,10 @@ impl Alone<'_> {
         self.row(sql, &[&name]).await
     }
 
-    /// How an approval stands; its row is locked.
-    async fn stand(&self, id: Id) -> Result<Option<Stand>, Fault> {
-        let sql = "SELECT status FROM approvals WHERE approval_id = $1 FOR UPDATE";
+    /// How an approval is stored, and until when it may be decided; its row is locked.
+    async fn stand(&self, id: Id) -> Result<Option<(Stand, Millis)>, Fault> {
+        let sql = "SELECT status, expires_at FROM approvals WHERE approval_id = $1 FOR UPDATE";
         let row = self.row(sql, &[&uuid(id)]).await?;
-        row.map(|row| Ok(read_stand(row.try_get(0)?)?)).transpose()
+        row.map(|row| Ok((read_stand(row.try_get(0)?)?, uint(row.try_get(1)?)))).transpose()
     }
 }

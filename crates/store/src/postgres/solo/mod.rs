@@ -240,6 +240,9 @@ impl Fill for Unit {
         for put in plan.puts() {
             alone.put(put).await?;
         }
+        if plan.supersedes() {
+            alone.supersede().await?;
+        }
         alone.mark(&plan).await?;
         let written = alone.board.take(alone.flows, plan)?;
         Ok(End::Keep(Wrote::Written(written)))

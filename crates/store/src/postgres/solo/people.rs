@@ -6,7 +6,7 @@ use super::Alone;
 use crate::deeds::Deeds;
 use kernel::ids::Id;
 use kernel::money::Asset;
-use kernel::people::{About, Accepted, Action, Note, Proposal, Scope, Stand};
+use kernel::people::{About, Accepted, Action, JOURNAL, Note, Proposal, RESUME, Scope, Stand};
 use kernel::ports::office::Tells;
 use kernel::unit::Case;
 
@@ -64,9 +64,30 @@ impl Alone<'_> {
         Ok(())
     }
 
+    /// The next halt, with its reason. The first one that stands is why nothing moves.
+    pub(super) async fn halt(&mut self, reason: &str) -> Result<(), Fault> {
+        let flags = &mut self.board.flags;
+        flags.halts = flags.halts.saturating_add(1);
+        let (number, stood) = (int(flags.halts), std::mem::replace(&mut flags.halted, true));
+        let sql = "INSERT INTO halts (halt, reason, at) VALUES ($1, $2, $3)";
+        self.execute(sql, &[&number, &reason, &self.at()]).await?;
+        if stood { Ok(()) } else { self.set("halted", reason).await }
+    }
+
+    /// Closes what was proposed of a HALT that is another one now, or none.
+    pub(super) async fn supersede(&self) -> Result<(), Fault> {
+        let sql = "UPDATE approvals SET status = $1, decided_by = $2, decided_at = $3 \
+                   WHERE action = $4 AND status = 'PENDING'";
+        let superseded = Stand::Superseded.name();
+        self.execute(sql, &[&superseded, &JOURNAL, &self.at(), &RESUME]).await?;
+        Ok(())
+    }
+
     pub(super) async fn resume(&mut self, accepted: &[Accepted]) -> Result<(), Fault> {
         self.board.flags.halted = false;
         self.execute("DELETE FROM service_state WHERE name = 'halted'", &[]).await?;
+        let lifts = "UPDATE halts SET lifted_at = $1 WHERE lifted_at IS NULL";
+        self.execute(lifts, &[&self.at()]).await?;
         let sql = "INSERT INTO accepted_breaks (key, amount, at) \
                    VALUES ($1, ($2::text)::numeric, $3) ON CONFLICT DO NOTHING";
         for Accepted { key, amount } in accepted {
@@ -107,12 +128,14 @@ impl Alone<'_> {
 
     pub(super) async fn propose(&self, proposal: &Proposal) -> Result<(), Fault> {
         let sql = "INSERT INTO approvals (approval_id, action, subject, value, reason, \
-                   requested_by, requested_at, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-        let Proposal { id, kind, subject, value, reason, caller } = proposal;
+                   requested_by, requested_at, status, expires_at) \
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let Proposal { id, kind, subject, value, reason, caller, lasts } = proposal;
         let (id, at, stand) = (uuid(*id), self.at(), Stand::Pending.name());
+        let expires = int(self.board.at.saturating_add(*lasts));
         self.execute(
             sql,
-            &[&id, kind, &&**subject, &&**value, &&**reason, &&**caller, &at, &stand],
+            &[&id, kind, &&**subject, &&**value, &&**reason, &&**caller, &at, &stand, &expires],
         )
         .await?;
         Ok(())

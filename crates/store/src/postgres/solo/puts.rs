@@ -51,14 +51,7 @@ impl Alone<'_> {
             Put::Case(case) => self.case(case).await?,
             Put::Close { kind, about, fact } => self.close_case(kind, *about, fact).await?,
             Put::Note { case, caller, note } => self.note(*case, caller, note).await?,
-            Put::Halt { reason } => {
-                if !self.board.flags.halted {
-                    self.board.flags.halted = true;
-                    // counted by its version, which a resume does not take away
-                    self.set("halts", "").await?;
-                    self.set("halted", reason).await?;
-                }
-            }
+            Put::Halt { reason } => self.halt(reason).await?,
             Put::Resume { accepted } => self.resume(accepted).await?,
             Put::Pause { scope, reason, caller } => self.pause(*scope, reason, caller).await?,
             Put::Unpause(number) => {

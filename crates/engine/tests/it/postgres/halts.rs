@@ -1,0 +1,133 @@
+//! HALT over several processes: what one of them answered holds for what any of them proves, books or
+//! calls, whichever process has read of it.
+
+use super::locks::Holder;
+use super::site::{Site, Worker, quick};
+use crate::house::COIN;
+use crate::house::NEVER;
+use crate::way::{Mood, Stile, Way};
+use engine::Settings;
+use engine::deeds::{Actor, Deed, Objection, Outcome, Performed};
+use kernel::code::Code;
+use kernel::ids::{Id, UserId};
+use kernel::money::Amount;
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{Direction, External, Moved};
+use std::time::Duration;
+
+const RESUME: Deed = Deed::Resume { accept: Vec::new() };
+
+impl Worker {
+    async fn does(&self, who: &str, key: &str, deed: Deed) -> Result<Performed, Objection> {
+        let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
+        self.engine.act(Actor { caller, key: key.into(), reason }, deed).await
+    }
+
+    async fn proposes(&self, who: &str, key: &str) -> Id {
+        let Ok(Outcome::Proposed { approval }) =
+            self.does(who, key, RESUME).await.map(|done| done.outcome)
+        else {
+            panic!("nothing is proposed")
+        };
+        approval
+    }
+
+    /// The halt that stands, and whether everything before it has ended.
+    async fn halts(&self, who: &str, key: &str) -> (Option<u64>, bool) {
+        match self.does(who, key, Deed::Halt).await.map(|done| done.outcome) {
+            Ok(Outcome::Halted { halt, quiet, .. }) => (halt, quiet),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn deposit(reference: &str) -> External {
+    External {
+        direction: Direction::In,
+        reference: reference.into(),
+        user: UserId(1),
+        asset: COIN,
+        amount: Amount(7),
+        reason: "a test".into(),
+        caller: "a test".into(),
+    }
+}
+
+/// The proof of a resume runs at one worker while another answers the next HALT.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_of_one_worker_is_not_lifted_by_a_proof_of_another() {
+    let settings = Settings { open_timeout_ms: 30_000, ..quick(true) };
+    let site = Site::open(settings.clone()).await;
+    let near = site.worker().await;
+    let way = Way::to(site.way.spot());
+    let far = site.by(way.clone(), settings).await;
+    assert_eq!(near.halts("ada", "1").await, (Some(1), true));
+    let proposal = far.proposes("ada", "2").await;
+    let stile = Stile::shut();
+    way.mood(Mood::LateProofs(stile.clone()));
+    let approving = far.does("bob", "1", Deed::Approve(proposal));
+    let halting = async {
+        stile.one().await;
+        assert_eq!(near.halts("eve", "1").await, (Some(2), true));
+        way.mood(Mood::Fair);
+        stile.lets(100);
+    };
+    let (late, ()) = tokio::join!(approving, halting);
+    assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
+    let standing = near.store.standing().await.expect("the journal answers");
+    assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
+    let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
+    assert_eq!(site.sql(halts), "1|ada 1|t\n2|eve 1|t");
+    let fresh = near.proposes("ada", "3").await;
+    far.does("bob", "2", Deed::Approve(fresh)).await.expect("it is lifted");
+    near.moves(crate::house::FUNDING, 1, "after", 5).await;
+    site.adds_up(&far).await;
+    for worker in [near, far] {
+        worker.kill().await;
+    }
+}
+
+/// The worker that books has not read of the HALT that another wrote.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposit_meets_a_halt_that_its_process_has_not_read_of() {
+    let settings = Settings { open_timeout_ms: 30_000, lease_ms: 3_600_000, ..quick(true) };
+    let site = Site::open(settings.clone()).await;
+    let near = site.worker().await;
+    let far = site.tuned(Settings { scan_interval_ms: NEVER, ..settings }).await;
+    let books = async |reference| far.engine.book(&*far.store.funding(), deposit(reference)).await;
+    let before = books("before").await;
+    assert!(matches!(before, Ok(Moved::Done { replayed: false, .. })), "{before:?}");
+    site.sql("INSERT INTO halts VALUES (1, 'another process', 0, NULL)");
+    site.sql("INSERT INTO service_state VALUES ('halted', 'another process', 1, 0)");
+    assert_eq!(far.engine.halted(), None, "it has not read of it");
+    assert_eq!(books("behind").await, Ok(Moved::Refused(Code::Halted)));
+    let again = books("before").await;
+    assert!(matches!(again, Ok(Moved::Done { replayed: true, .. })), "{again:?}");
+    assert_eq!(site.sql("SELECT count(*) FROM externals WHERE reference = 'behind'"), "0");
+    for worker in [near, far] {
+        worker.kill().await;
+    }
+}
+
+/// A deposit waits for a row that somebody holds, and HALT comes: it is refused while the row is held still,
+/// and HALT answers quiet when it was. Red where it is booked once the row is free.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwhile() {
+    let site = Site::open(Settings { open_timeout_ms: 30_000, ..quick(true) }).await;
+    let near = site.worker().await;
+    let far = site.worker().await;
+    let holder =
+        Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+    let (engine, funding) = (far.engine.clone(), far.store.funding());
+    let booking = tokio::spawn(async move { engine.book(&*funding, deposit("waits")).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!booking.is_finished(), "it waits");
+    assert_eq!(near.halts("ada", "1").await, (Some(1), true));
+    assert!(booking.is_finished(), "what had begun has ended");
+    assert_eq!(booking.await.expect("it ends"), Ok(Moved::Refused(Code::Halted)));
+    holder.lets_go(&site);
+    assert_eq!(site.sql("SELECT count(*) FROM externals WHERE reference = 'waits'"), "0");
+    for worker in [near, far] {
+        worker.kill().await;
+    }
+}
