@@ -87,6 +87,35 @@ async fn a_halt_of_one_worker_is_not_lifted_by_a_proof_of_another() {
     }
 }
 
+/// Without four eyes there is no proposal that the next halt closes: the number alone holds it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_person_lifts_no_halt_that_was_raised_during_the_proof() {
+    let settings = Settings { open_timeout_ms: 30_000, four_eyes: false, ..quick(true) };
+    let site = Site::open(settings.clone()).await;
+    let near = site.worker().await;
+    let way = Way::to(site.way.spot());
+    let far = site.by(way.clone(), settings).await;
+    assert_eq!(near.halts("ada", "1").await, (Some(1), true));
+    let stile = Stile::shut();
+    way.mood(Mood::LateProofs(stile.clone()));
+    let resuming = far.does("bob", "1", RESUME);
+    let halting = async {
+        stile.one().await;
+        assert_eq!(near.halts("eve", "1").await, (Some(2), true));
+        way.mood(Mood::Fair);
+        stile.lets(100);
+    };
+    let (late, ()) = tokio::join!(resuming, halting);
+    assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
+    let standing = near.store.standing().await.expect("the journal answers");
+    assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
+    far.does("bob", "2", RESUME).await.expect("it is lifted");
+    site.adds_up(&far).await;
+    for worker in [near, far] {
+        worker.kill().await;
+    }
+}
+
 /// The worker that books has not read of the HALT that another wrote.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposit_meets_a_halt_that_its_process_has_not_read_of() {
