@@ -70,11 +70,15 @@ struct Fault {
 
 const WRITERS: Option<&str> = Some("portage: writer");
 
-/// The first is part of every campaign; the others come in an order that is drawn.
-const FAULTS: [Fault; 13] = [
+/// What a short campaign is about.
+const FIRST: [Fault; 2] = [
     fault("writers frozen", WRITERS, How::Frozen(&Direction::ALL)),
-    fault("writers' connections lost", WRITERS, How::Lost),
     fault("a COMMIT's answer swallowed", WRITERS, How::Unanswered),
+];
+
+/// These come in an order that is drawn.
+const OTHERS: [Fault; 11] = [
+    fault("writers' connections lost", WRITERS, How::Lost),
     fault("writers hear nothing", WRITERS, How::Frozen(&[Direction::FromServer])),
     fault("writers are not heard", WRITERS, How::Frozen(&[Direction::FromClient])),
     fault("writers half open, closed at the database", WRITERS, How::HalfOpen(Side::Server)),
@@ -195,7 +199,7 @@ impl Network {
         stage.scene.up.send_replace(true);
         while silenced.faults < faults {
             if order.is_empty() {
-                order = rng.order(&FAULTS);
+                order = rng.order(&FIRST, &OTHERS);
                 order.retain(|fault| fault.name.contains(only));
             }
             let fault = order.pop().ok_or_else(|| format!("no fault of the name {only}"))?;

@@ -70,12 +70,16 @@ struct Schedule {
     old: Old,
 }
 
-/// The first is part of every campaign; the others come in an order that is drawn.
-const SCHEDULES: [Schedule; 7] = [
+/// What a short campaign is about.
+const FIRST: [Schedule; 2] = [
     schedule("waits cancelled, the primary dead", Waits::Cancelled, Old::Dead),
+    schedule("waits cancelled or ended, the primary alive", Waits::Either, Old::Alive),
+];
+
+/// These come in an order that is drawn.
+const OTHERS: [Schedule; 5] = [
     schedule("waits ended, the primary dead", Waits::Ended, Old::Dead),
     schedule("waits cancelled, the primary alive", Waits::Cancelled, Old::Alive),
-    schedule("waits cancelled or ended, the primary alive", Waits::Either, Old::Alive),
     schedule("waits cancelled, the primary frozen", Waits::Cancelled, Old::Frozen),
     schedule("waits left alone, the primary dead", Waits::Left, Old::Dead),
     schedule("waits cancelled or ended, the standby back", Waits::Either, Old::Stays),
@@ -163,7 +167,7 @@ impl Pair {
         stage.scene.up.send_replace(true);
         while paired.rounds < rounds {
             if order.is_empty() {
-                order = rng.order(&SCHEDULES);
+                order = rng.order(&FIRST, &OTHERS);
                 order.retain(|schedule| schedule.name.contains(only));
             }
             let schedule = order.pop().ok_or_else(|| format!("no round of the name {only}"))?;
