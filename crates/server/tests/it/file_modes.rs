@@ -25,8 +25,8 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// Red where files take the umask's mode: `portage.db`, its log and the Spot log were 0644.
-/// Wrong build: `private` without its mode.
+/// Red where files take the umask's mode: `portage.db`, its log and the Spot log were 0644 (run: `private`
+/// and `Folder` without their modes).
 #[test]
 fn a_wide_folder_holds_files_of_this_service_alone() {
     let home = tempfile::tempdir().expect("a folder");

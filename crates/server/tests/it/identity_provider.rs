@@ -4,14 +4,15 @@ use crate::pairs::{ED, jwk, sign};
 use crate::release::server::{Answer, Server, until};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
+use server::ports::SystemClock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const TRANSFERS: &str = "transfers:create transfers:read";
 const OPS: &str = "ops:read ops:act";
@@ -47,7 +48,7 @@ fn replayed(answer: &Answer) -> bool {
 }
 
 /// Red where a client's key counts under the present issuer alone: the repeat moved the money a second
-/// time (`200`, another `req_id`). Wrong build: [`engine`]'s `find_bound` without the former scopes.
+/// time (run: `Engine::key_scopes` that gives the principal alone).
 #[test]
 fn a_create_that_is_repeated_after_the_issuer_changed_is_the_same_transfer() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -157,7 +158,7 @@ impl Provider {
     }
 
     fn token(sub: &str, scope: &str) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
+        let now = SystemClock::default().now() / 1000;
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let header = part(json!({ "alg": ED.alg, "typ": "at+jwt", "kid": "k" }));
         let claims = part(json!({
@@ -169,8 +170,7 @@ impl Provider {
     }
 }
 
-/// Red where the last good set counts for ever: the token was still taken (200) and no case stood.
-/// Wrong build: `Keys::stale` that is always false.
+/// Red where the last good set counts for ever (run: `Keys::stale` that is always false).
 #[test]
 fn a_set_of_keys_that_is_not_read_again_opens_a_case_and_then_counts_no_more() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -147,8 +147,11 @@ fn common(operation: &mut Value) {
         responses.entry(*status).or_insert_with(|| problem.clone());
     }
     if guarded {
+        let about = "Tokens cannot be checked, nothing was begun: `OVERLOADED`";
         let mut stale = problem;
-        stale["description"] = "Tokens cannot be checked, nothing was begun: `OVERLOADED`".into();
+        if let Some(fields) = stale.as_object_mut() {
+            fields.insert("description".to_owned(), about.into());
+        }
         responses.entry("503").or_insert(stale);
     }
 }
