@@ -93,13 +93,14 @@ def balances(where, *values):
     return [dict(row) for row in rows]
 
 def set_status(user, status, key):
+    said = {"status": status, "user_id": user, "key": key}
     if before := one("SELECT user_id, status FROM changes WHERE key = ?", key):
         same = tuple(before) == (user, status)
-        return (200, {"status": status}) if same else (503, {"unknown": "CONTRADICTION"})
+        return (200, said) if same else (503, {"unknown": "CONTRADICTION"})
     if not DB.execute("UPDATE accounts SET status = ? WHERE user_id = ?", [status, user]).rowcount:
         return 404, {"error": "ACCOUNT_NOT_FOUND"}
     DB.execute("INSERT INTO changes VALUES (?, ?, ?)", [key, user, status])
-    return 200, {"status": status}
+    return 200, said
 
 def raise_horizon(to, still_open):
     old, was_open = one("SELECT horizon FROM me")["horizon"], DB.execute("SELECT req_id FROM open")
@@ -127,14 +128,16 @@ def route(method, path, asked):
         case "POST", "operations":
             return 200, {"results": [execute(op) for op in asked["operations"]]}
         case "GET", "operations":
+            after, limit = int(asked["after"]), min(int(asked["limit"]), 1000)
             rows = DB.execute("SELECT * FROM operations WHERE seq > ? ORDER BY seq LIMIT ?",
-                              [int(asked["after"]), min(int(asked["limit"]), 1000)])
-            return 200, {"operations": [told(row) for row in rows]}
+                              [after, limit])
+            return 200, {"after": after, "operations": [told(row) for row in rows]}
         case "GET", "operations", req_id, leg:
             found = stored(req_id, leg)
             if not found and forgotten(req_id):
                 return 503, {"unknown": "BELOW_HORIZON"}
-            return (200, found) if found else (404, {"error": "NOT_FOUND"})
+            absent = {"error": "NOT_FOUND", "req_id": req_id, "leg": leg}
+            return (200, found) if found else (404, absent)
         case "POST", "fences" if asked["leg"] in ("WITHDRAW", "DEPOSIT"):
             if forgotten(asked["req_id"]):
                 return 503, {"unknown": "BELOW_HORIZON"}

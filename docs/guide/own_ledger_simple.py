@@ -19,26 +19,29 @@ def stored(req_id, leg):
     return DB.execute("SELECT terms, answer FROM operations WHERE req_id = ? AND leg = ?",
                       [req_id, leg]).fetchone()
 
+def named(op, answer):  # what the answer is about: without it a gateway could have given it
+    return {"req_id": op["req_id"], "leg": op["leg"], **json.loads(answer)}
+
 def execute(op):
     terms, leg = json.dumps([op["user_id"], op["asset"], op["amount"]]), op["leg"]
     if before := stored(op["req_id"], leg):  # a repeat: what was answered then, refusals too
-        return (200, json.loads(before[1])) if before[0] == terms else UNKNOWN
+        return (200, named(op, before[1])) if before[0] == terms else UNKNOWN
     withdrawn = stored(op["req_id"], "WITHDRAW")
     if leg == "REFUND" and withdrawn != (terms, '{"success": true}'):
         return UNKNOWN
     account = f"{op['user_id']}/{op['asset']}"
     has = DB.execute("SELECT available FROM balances WHERE account = ?", [account]).fetchone()
     after = int(has[0] if has else 0) + int(op["amount"]) * (-1 if leg == "WITHDRAW" else 1)
-    answer = {"error": "INSUFFICIENT_BALANCE"} if after < 0 else {"success": True}
+    answer = json.dumps({"error": "INSUFFICIENT_BALANCE"} if after < 0 else {"success": True})
     if after >= 0:
         DB.execute("INSERT OR REPLACE INTO balances VALUES (?, ?)", [account, str(after)])
     DB.execute("INSERT INTO operations VALUES (?, ?, ?, ?)",
-               [op["req_id"], leg, terms, json.dumps(answer)])
-    return 200, answer
+               [op["req_id"], leg, terms, answer])
+    return 200, named(op, answer)
 
 def query(asked):
     found = stored(asked["req_id"], asked["leg"])
-    return (200, json.loads(found[1])) if found else (404, {})
+    return (200, named(asked, found[1])) if found else (404, {})
 
 ROUTES = {"/withdraw": execute, "/deposit": execute, "/rollback": execute, "/query": query}
 

@@ -258,6 +258,7 @@ impl Engine {
     fn written(&self, kept: Kept, written: Written) -> Option<Record> {
         let Kept { mut record, leads, error, why, .. } = kept;
         record.error = error.or(record.error);
+        let before = record.head;
         record.head = match &written.fork {
             Some(Answer::Done(_)) => leads.done.unwrap_or(leads.straight),
             Some(Answer::Rejected(evidence, _)) => {
@@ -267,6 +268,8 @@ impl Engine {
             Some(Answer::Dead(_) | Answer::Unknown(_)) | None => leads.straight,
         };
         record.updated_at = written.at;
+        let opens = matches!(why, Why::Opens(_) | Why::Parks(_));
+        self.note_sends((!opens).then_some(before), &record);
         match why {
             Why::Opens(order) => {
                 record.serial = written.serial;

@@ -187,7 +187,12 @@ impl Engine {
         let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
         loop {
             let page = match port.operations(cursor, PAGE).await {
-                Heard::Said(said, page) if said.incarnation == actual.incarnation => page,
+                // a list that is older than what we know of is no list of what we ask for
+                Heard::Said(said, page)
+                    if said.incarnation == actual.incarnation && said.highest >= actual.highest =>
+                {
+                    page
+                }
                 Heard::Said(..) | Heard::Wrong(_) => {
                     return Err(Found::Later(Cause::of("WRONG_LEDGER")));
                 }

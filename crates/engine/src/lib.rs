@@ -11,6 +11,7 @@ mod concerned;
 pub mod conservation;
 mod deaf;
 pub mod deeds;
+mod earlier_sends;
 mod gate;
 mod guard;
 mod halt;
@@ -40,6 +41,7 @@ mod wire;
 
 use assets::Assets;
 use cases::Episodes;
+use earlier_sends::Sends;
 use gate::Gate;
 use held::Held;
 use kernel::answer::Cause;
@@ -251,6 +253,7 @@ pub struct Engine {
     wire: Arc<Wire>,
     lease: Lease,
     overtaken: Overtaken,
+    sends: Sends,
     /// The last id that was minted.
     last: Mutex<Id>,
     /// So many transfers are open, as far as this process saw.
@@ -302,6 +305,7 @@ impl Engine {
                 epoch: epochs.get(&ledger.id()).copied(),
                 // where nobody shares the journal nobody else can adopt another one
                 named: leased.ends && enlist.is_none() && ledger.form() == Form::Full,
+                simple: ledger.form() == Form::Simple,
             };
             (ledger.id(), desk)
         };
@@ -319,6 +323,7 @@ impl Engine {
             wire: Arc::default(),
             lease,
             overtaken: Overtaken::default(),
+            sends: Sends::default(),
             last: Mutex::default(),
             open: AtomicU64::new(counts.iter().map(|count| count.transfers).sum()),
             full: AtomicBool::new(false),

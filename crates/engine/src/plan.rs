@@ -44,6 +44,8 @@ pub(crate) struct Desk {
     pub epoch: Option<u64>,
     /// It says who it is, and others may have the journal mean another incarnation of it.
     pub named: bool,
+    /// It does not promise to keep what it refused: the simple form.
+    pub simple: bool,
 }
 
 /// What a unit leads to: straight on, or by the answer of its fork.
@@ -136,6 +138,16 @@ impl Plan {
     /// True for a ledger of which the journal may mean another incarnation than ours.
     pub(crate) fn named(&self, ledger: LedgerId) -> bool {
         self.desk(ledger).is_some_and(|desk| desk.named)
+    }
+
+    /// True for a ledger of the simple form.
+    pub(crate) fn simple(&self, ledger: LedgerId) -> bool {
+        self.desk(ledger).is_some_and(|desk| desk.simple)
+    }
+
+    /// True where any ledger is of the simple form.
+    pub(crate) fn any_simple(&self) -> bool {
+        self.desks.values().any(|desk| desk.simple)
     }
 
     /// Nothing that the journal's own transaction holds can be another one.
@@ -264,6 +276,15 @@ impl Plan {
         head.version = head.version.saturating_add(1);
         head.alone = true;
         head.deaths = head.deaths.saturating_add(1);
+        head.due_at = None;
+        put_alone(record, head, put(record, head, None))
+    }
+
+    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
+    /// run is sent again: an answer that is still being written there loses its guard.
+    pub(crate) fn taken_over(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
         head.due_at = None;
         put_alone(record, head, put(record, head, None))
     }

@@ -10,8 +10,9 @@ use kernel::unit::{Guard, Hold, Put, Then};
 use std::sync::Arc;
 
 fn plan(reversible: bool) -> Plan {
-    let funding = Desk { enlisted: true, holds: true, reversible, epoch: None, named: false };
-    let spot = Desk { enlisted: false, holds: false, reversible, epoch: None, named: true };
+    let (epoch, simple) = (None, false);
+    let funding = Desk { enlisted: true, holds: true, reversible, epoch, named: false, simple };
+    let spot = Desk { enlisted: false, holds: false, reversible, epoch, named: true, simple };
     let desks = [(LedgerId::FUNDING, funding), (LedgerId::SPOT, spot)].into();
     Plan { flows: Arc::new(flows::registry()), desks }
 }

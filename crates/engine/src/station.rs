@@ -13,7 +13,7 @@ use crate::wire::Begun;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::people::About;
-use kernel::ports::ledger::{Heard, Known};
+use kernel::ports::ledger::{EarlierSends, Heard, Known};
 use kernel::ports::meter::Seen;
 use kernel::record::{Facts, Record};
 use kernel::table::S;
@@ -139,7 +139,10 @@ impl Engine {
         loop {
             let wrote = self.parts.journal.write(vec![planned.unit.clone()]).await;
             if let Some(Wrote::Written(_)) = wrote.first() {
-                return self.work(station, vec![Record { head, ..record }]).await;
+                let before = record.head;
+                let record = Record { head, ..record };
+                self.note_taken_over(Some(before), &record);
+                return self.work(station, vec![record]).await;
             }
             match self.read(vec![record.id]).await.pop() {
                 // written after all, and not by somebody who took it elsewhere meanwhile
@@ -213,22 +216,29 @@ impl Engine {
 
     /// One call for the whole batch.
     async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
-        let Some(flow) = records.first().map(|record| record.flow) else { return Vec::new() };
+        let (records, mut jobs) = self.take_over(ledger, records).await;
+        let Some(flow) = records.first().map(|record| record.flow) else { return jobs };
         let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
         let asked = ops.len();
         // the ticket first: whoever closes the gate finds every call that passed it
         let ticket = self.wire.begin(Begun::Calls(ledger, ops.clone()));
         let port = self.ledger(ledger);
         let (Some(port), Some(known)) = (port, self.gate.call(flow, ledger)) else {
-            return self.advance(records);
+            jobs.extend(self.advance(records));
+            return jobs;
         };
         let begun = self.parts.clock.ticks();
-        let heard = caught(async { port.execute(known, ops).await }).await;
+        let heard = if self.plan.simple(ledger) {
+            let earlier: Arc<[EarlierSends]> =
+                records.iter().map(|record| self.sends.begin(record)).collect();
+            caught(async { port.execute_after(known, ops, earlier).await }).await
+        } else {
+            caught(async { port.execute(known, ops).await }).await
+        };
         drop(ticket);
         let nanos = self.parts.clock.ticks().saturating_sub(begun);
         let (answers, whole) = self.heard(ledger, known, heard, asked);
         let company = records.len() > 1;
-        let mut jobs = Vec::with_capacity(records.len());
         for (n, mut record) in records.into_iter().enumerate() {
             let answer = match &answers {
                 Ok(answers) => answers.get(n).cloned(),

@@ -132,6 +132,13 @@ impl Engine {
             Ended::Fenced | Ended::Rejected(_) if verdict == Verdict::Done => {
                 not(format!("{name} holds a refusal under this key; its repeat will take it"))
             }
+            // it names the key alone
+            Ended::Done | Ended::Rejected(_) if self.plan.simple(ledger) => {
+                if operation.op.key != op.key {
+                    return not(format!("{name} speaks of another operation"));
+                }
+                Ok(Some(Operation { op: op.clone(), ..operation }))
+            }
             Ended::Fenced | Ended::Done | Ended::Rejected(_) => mine(name, op, operation).map(Some),
         }
     }
@@ -218,8 +225,10 @@ impl Engine {
         match self.wrote(doing, planned.unit).await? {
             Ok(at) => {
                 let mut record = record.clone();
+                let before = record.head;
                 record.head = planned.leads.straight;
                 record.updated_at = at;
+                self.note_sends(Some(before), &record);
                 if let Answer::Rejected(why, _) = answer {
                     record.error = Some(why);
                 }

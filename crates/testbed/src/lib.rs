@@ -7,6 +7,7 @@
 mod base;
 mod clock;
 mod database;
+mod hop;
 mod process;
 mod programs;
 mod proxy;
@@ -16,6 +17,7 @@ mod url;
 
 pub use base::{Base, Recovery};
 pub use database::{Copied, Database};
+pub use hop::{Fault, Hop, HopSeen};
 pub use process::signal;
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use server::{GIVEN, Options, Server};

@@ -71,7 +71,9 @@ impl Engine {
                 vec![put]
             })
             .await?;
+        let before = record.head;
         record.head = now(record.head);
+        self.note_sends(Some(before), &record);
         self.hand_over(vec![record]).await;
         Ok((outcome, at))
     }

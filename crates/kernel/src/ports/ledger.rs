@@ -135,8 +135,21 @@ pub enum Form {
     /// It has an identity, numbers and lists its operations, proves its totals, and can be fenced.
     Full,
     /// It takes operations and can be asked for one, and nothing else: it is taken for who it is
-    /// said to be, and its receipts have no number.
+    /// said to be, its receipts have no number, and what it says of a key names the key alone,
+    /// neither account nor amount.
     Simple,
+}
+
+/// Which requests of a key were sent before this one, as far as the caller can prove it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlierSends {
+    /// None: this process wrote the claim in this run, and nobody has sent anything since.
+    None,
+    /// Some, all of them through this very port since this process wrote the claim.
+    OnlyHere,
+    /// Nobody knows: the claim is of an earlier run or another process, which may have sent one
+    /// that is still on its way.
+    Unknown,
 }
 
 /// A ledger. Its answers are sticky: a repeat of a key gets what was stored, refusals included.
@@ -156,6 +169,17 @@ pub trait Ledger: Send + Sync {
     fn hello(&self) -> Fut<'_, Heard<()>>;
     /// One answer for each operation, in order. Independent of each other.
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>>;
+    /// The same, with what was sent of each key before, in the same order. It matters to a ledger
+    /// that does not promise to keep its refusals (`ledgers.md` §1): after a send that was not
+    /// answered its refusal proves nothing. Others need not look.
+    fn execute_after(
+        &self,
+        known: Known,
+        ops: Arc<[Op]>,
+        _earlier: Arc<[EarlierSends]>,
+    ) -> Fut<'_, Heard<Vec<Answer>>> {
+        self.execute(known, ops)
+    }
     /// What is stored under a key.
     fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>>;
     /// Writes a tombstone under a key of a withdraw or a deposit, or says what is stored already.

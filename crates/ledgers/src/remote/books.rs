@@ -1,13 +1,13 @@
 //! Reading what decides nothing about a transfer: totals, balances, a changed status, a horizon.
 
-use super::classify::{Named, Reply, asked, bad, told};
+use super::classify::{Named, Reply, about, asked, bad, told};
 use super::json::Json;
 use super::symbols::Symbols;
 use super::wire;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
-use kernel::ports::ledger::{AccountStatus, Heard, Holding, Known, Totals, Whose};
+use kernel::ports::ledger::{AccountStatus, Heard, Holding, Known, StatusChange, Totals, Whose};
 
 /// Who it is.
 pub(crate) fn hello(reply: Reply<'_>) -> Heard<()> {
@@ -19,9 +19,12 @@ pub(crate) fn horizon(known: Known, reply: Reply<'_>) -> Heard<()> {
     asked(known, reply, wire::ONE, |named| if named.status == 200 { Ok(()) } else { Err(bad()) })
 }
 
-/// Whether an account's status was set.
-pub(crate) fn status(known: Known, wanted: AccountStatus, reply: Reply<'_>) -> Heard<bool> {
+/// Whether an account's status was set. Where the answer says whose, it is this account's.
+pub(crate) fn status(known: Known, change: &StatusChange, reply: Reply<'_>) -> Heard<bool> {
     asked(known, reply, wire::ONE, |named: &Named| {
+        about(named, "user_id", &Json::Whole(change.user.0))?;
+        about(named, "key", &Json::Text(change.key.to_string()))?;
+        let wanted = change.status;
         match (named.status, named.body.text("status"), named.body.text("error")) {
             (200, Some(status), None) if status == wanted.name() => Ok(true),
             (404, None, Some("ACCOUNT_NOT_FOUND")) => Ok(false),

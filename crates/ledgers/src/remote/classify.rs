@@ -10,7 +10,8 @@
 //! | any other | any other | unknown |
 //!
 //! In the full form each of them also names ledger, incarnation and highest, and a result its own
-//! key and number. Pure: nothing here reads, waits or allocates beyond the body.
+//! key and number. In the simple form an answer says by `req_id` and `leg` what it is about; what it
+//! is worth without them is `simple.rs`'s to say. Pure: nothing here reads, waits or allocates beyond the body.
 
 use super::json::Json;
 use super::symbols::Symbols;
@@ -102,6 +103,18 @@ fn hindrance(json: &Json) -> Option<Cause> {
 pub(crate) fn same(asked: Known, is: Known) -> bool {
     (asked.identity, asked.incarnation) == (is.identity, is.incarnation)
         && asked.highest <= is.highest
+}
+
+/// That an answer is about this, where it says what it is about: the contract does not ask every
+/// ledger to repeat it.
+///
+/// # Errors
+/// It is about something else.
+pub(crate) fn about(named: &Named, field: &str, is: &Json) -> Result<(), Cause> {
+    if named.body.get(field).is_none_or(|said| said == is) {
+        return Ok(());
+    }
+    Err(Cause::because("BAD_REPLY", format!("the answer is about another `{field}`")))
 }
 
 /// Reads an answer to a request that named the ledger.
@@ -279,7 +292,12 @@ pub fn stored(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> He
     asked(known, reply, wire::ONE, |named| {
         if named.status == 404 {
             let nothing = named.body.text("error") == Some("NOT_FOUND");
-            return if nothing { Ok(Stored::Nothing) } else { Err(unlisted(404)) };
+            if !nothing {
+                return Err(unlisted(404));
+            }
+            about(named, "req_id", &Json::Text(key.id.to_string()))?;
+            about(named, "leg", &Json::Text(key.leg.name().to_owned()))?;
+            return Ok(Stored::Nothing);
         }
         found(key, symbols, named)
     })
@@ -341,6 +359,8 @@ pub fn operations(
 ) -> Heard<Vec<Operation>> {
     told(reply, wire::MANY, |named| {
         let list = named.body.list("operations").ok_or_else(bad)?;
+        // the list above another number may leave out what was asked for
+        about(named, "after", &Json::Whole(after))?;
         let (mut found, mut last) = (Vec::with_capacity(list.len()), after);
         for json in list {
             let item = Item::read(json, named.status, named.known.highest).ok_or_else(bad)?;
@@ -363,39 +383,56 @@ pub enum Simple {
     Done,
     /// An error in these words. By itself it proves nothing.
     Refused(String),
-    /// Anything else.
-    Unknown(Cause),
+}
+
+/// One answer of the simple form, and whether it says what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// What it says.
+    pub simple: Simple,
+    /// It repeats `req_id` and `leg`: it is about this operation. One that does not may be the
+    /// answer of whatever stands before the service, to anything.
+    pub named: bool,
 }
 
 /// The longest error of the simple form, in bytes: it is a sentence there.
 const SENTENCE: usize = 256;
 
 /// The whole body is one result of `id`.
-pub fn simple(id: &str, leg: Leg, reply: Reply<'_>) -> Simple {
-    let read = || {
-        if reply.body.len() > wire::ONE {
-            return Err(Cause::of("BODY_TOO_LARGE"));
-        }
-        if !matches!(reply.status, 200 | 400) {
-            return Err(unlisted(reply.status));
-        }
-        let body = Json::read(reply.body).ok_or_else(bad)?;
-        let other = |field, own: &str| {
-            body.get(field).is_some_and(|said| *said != Json::Text(own.to_owned()))
-        };
-        if other("req_id", id) || other("leg", leg.name()) {
-            return Err(bad());
-        }
-        match (body.get("success"), body.get("error")) {
-            (Some(Json::Flag(true)), None) if reply.status == 200 => Ok(Simple::Done),
-            (None, Some(Json::Text(words)))
-                if (1..=SENTENCE).contains(&words.len())
-                    && !words.chars().any(char::is_control) =>
-            {
-                Ok(Simple::Refused(words.clone()))
-            }
-            _ => Err(bad()),
-        }
+///
+/// # Errors
+/// Why nothing is known: it is no such body, or names another operation.
+pub fn simple(id: &str, leg: Leg, reply: Reply<'_>) -> Result<Said, Cause> {
+    if reply.body.len() > wire::ONE {
+        return Err(Cause::of("BODY_TOO_LARGE"));
+    }
+    if !matches!(reply.status, 200 | 400) {
+        return Err(unlisted(reply.status));
+    }
+    let body = Json::read(reply.body).ok_or_else(bad)?;
+    let names = |field, own: &str| match body.get(field) {
+        None => Ok(false),
+        Some(Json::Text(said)) if said == own => Ok(true),
+        Some(_) => Err(bad()),
     };
-    read().unwrap_or_else(Simple::Unknown)
+    // both are read, so that neither may name another one
+    let (of_id, of_leg) = (names("req_id", id)?, names("leg", leg.name())?);
+    let simple = match (body.get("success"), body.get("error")) {
+        (Some(Json::Flag(true)), None) if reply.status == 200 => Simple::Done,
+        (None, Some(Json::Text(words)))
+            if (1..=SENTENCE).contains(&words.len()) && !words.chars().any(char::is_control) =>
+        {
+            Simple::Refused(words.clone())
+        }
+        _ => return Err(bad()),
+    };
+    Ok(Said { simple, named: of_id && of_leg })
+}
+
+/// Whether an answer of the simple form's query says in so many words that the operation is not done:
+/// a 200, 400 or 404 without `success: true`. Silence and trouble deny nothing.
+pub fn denies(reply: Reply<'_>) -> bool {
+    let body = Json::read(reply.body);
+    let says_done = body.is_some_and(|body| body.get("success") == Some(&Json::Flag(true)));
+    matches!(reply.status, 200 | 400 | 404) && reply.body.len() <= wire::ONE && !says_done
 }

@@ -260,7 +260,7 @@ impl Ledger for Remote {
             };
             let path = format!("accounts/{}/status", change.user);
             match self.http.post(&path, &body, wire::ONE).await {
-                Ok(whole) => self.noted(books::status(known, change.status, whole.reply())),
+                Ok(whole) => self.noted(books::status(known, &change, whole.reply())),
                 Err(cause) => Heard::Nothing(cause),
             }
         })

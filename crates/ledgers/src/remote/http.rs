@@ -4,7 +4,7 @@
 use super::classify::Reply;
 use super::tls;
 use kernel::answer::Cause;
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
 use reqwest::{Method, Url};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -56,7 +56,8 @@ impl std::error::Error for Unfit {}
 pub(super) enum Keep {
     /// They may: the other side stores what it answers.
     Open,
-    /// Each request has its own, which is closed after it: nothing of it is on the way then.
+    /// Each request has its own, which is closed after it. That says nothing about the request: a
+    /// hop may deliver it later.
     Closed,
 }
 
@@ -68,6 +69,23 @@ pub(super) struct Http {
     token: Option<HeaderValue>,
     patience: Duration,
     permits: Semaphore,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) enum Undelivered {
+    /// Not one byte of it left this process: no connection stood.
+    Never(Cause),
+    /// It may have arrived, or may arrive yet, however its connection ended.
+    Perhaps(Cause),
+}
+
+impl From<Undelivered> for Cause {
+    fn from(why: Undelivered) -> Self {
+        match why {
+            Undelivered::Never(cause) | Undelivered::Perhaps(cause) => cause,
+        }
+    }
 }
 
 /// An answer that was read to its end.
@@ -143,7 +161,7 @@ impl Http {
 
     /// Asks for something.
     pub(super) async fn get(&self, path: &str, most: usize) -> Result<Whole, Cause> {
-        self.send(Method::GET, path, None, most).await
+        Ok(self.send(Method::GET, path, None, most).await?)
     }
 
     /// Sends something.
@@ -153,7 +171,18 @@ impl Http {
         body: &impl serde::Serialize,
         most: usize,
     ) -> Result<Whole, Cause> {
-        let body = serde_json::to_vec(body).map_err(|_| Cause::of("BAD_OPERATION"))?;
+        Ok(self.deliver(path, body, most).await?)
+    }
+
+    /// The same, for callers to whom it matters whether the request may still arrive.
+    pub(super) async fn deliver(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+        most: usize,
+    ) -> Result<Whole, Undelivered> {
+        let body = serde_json::to_vec(body);
+        let body = body.map_err(|_| Undelivered::Never(Cause::of("BAD_OPERATION")))?;
         self.send(Method::POST, path, Some(body), most).await
     }
 
@@ -163,10 +192,14 @@ impl Http {
         path: &str,
         body: Option<Vec<u8>>,
         most: usize,
-    ) -> Result<Whole, Cause> {
+    ) -> Result<Whole, Undelivered> {
         let waits = tokio::time::timeout(self.patience / 2, self.permits.acquire());
-        let Ok(Ok(_permit)) = waits.await else { return Err(Cause::of("BULKHEAD")) };
+        let Ok(Ok(_permit)) = waits.await else {
+            return Err(Undelivered::Never(Cause::of("BULKHEAD")));
+        };
         let mut request = self.client.request(method, format!("{}/{path}", self.base));
+        // what a cache on the way kept is the answer to another moment's question
+        request = request.header(CACHE_CONTROL, "no-store");
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }
@@ -175,26 +208,28 @@ impl Http {
         }
         // a body that drips is cut off like one that never comes
         let read = tokio::time::timeout(self.patience, whole(request, most));
-        read.await.unwrap_or(Err(Cause::of("TIMEOUT")))
+        read.await.unwrap_or(Err(Undelivered::Perhaps(Cause::of("TIMEOUT"))))
     }
 }
 
 /// Reads an answer while it comes, and no further than it may go.
-async fn whole(request: reqwest::RequestBuilder, most: usize) -> Result<Whole, Cause> {
+async fn whole(request: reqwest::RequestBuilder, most: usize) -> Result<Whole, Undelivered> {
     let mut response = request.send().await.map_err(lost)?;
     let status = response.status().as_u16();
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(lost)? {
         if body.len().saturating_add(chunk.len()) > most {
-            return Err(Cause::of("BODY_TOO_LARGE"));
+            return Err(Undelivered::Perhaps(Cause::of("BODY_TOO_LARGE")));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(Whole { status, body })
 }
 
-/// Nothing that counts came back: the request may have arrived all the same.
-fn lost(fault: reqwest::Error) -> Cause {
+/// Nothing that counts came back: the request may have arrived all the same, unless no connection ever
+/// stood.
+fn lost(fault: reqwest::Error) -> Undelivered {
+    let never = fault.is_connect();
     let class = if fault.is_timeout() {
         "TIMEOUT"
     } else if fault.is_connect() {
@@ -209,7 +244,8 @@ fn lost(fault: reqwest::Error) -> Cause {
         words = format!("{words}: {fault}");
         deeper = fault.source();
     }
-    Cause::because(class, words)
+    let cause = Cause::because(class, words);
+    if never { Undelivered::Never(cause) } else { Undelivered::Perhaps(cause) }
 }
 
 #[cfg(test)]

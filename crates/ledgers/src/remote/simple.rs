@@ -1,14 +1,14 @@
 //! The simple form: a service that knows only `sources/internal-transfer-v2.md`. It takes one
-//! operation at a time and can be asked for it; it cannot be fenced, and proves nothing.
+//! operation at a time and can be asked for it; it cannot be fenced, and has no name.
 //!
-//! Its error is not yet a refusal: nobody promises that it is stored. It is one when the service,
-//! asked afterwards, says the same again, while no other request of that key is on its way: every
-//! request has a connection of its own that is closed with it, nothing is sent twice, and one key
-//! is never asked for twice at once. So it is the same whether the claim was made in this run or in
-//! an earlier one.
+//! So whatever stands before it can answer in its place, with the same words on every route. An
+//! answer counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about this
+//! operation. Its refusal is one when the query, in an answer that names the operation too, returns
+//! the same words as stored, and no earlier request of the key is unanswered: such a request may be
+//! delivered long after its connection was closed, and done then.
 
-use super::classify::{self, Simple};
-use super::http::{Http, Keep, Settings, Unfit};
+use super::classify::{self, Said, Simple};
+use super::http::{Http, Keep, Settings, Undelivered, Unfit};
 use super::symbols::Symbols;
 use super::together::together;
 use super::wire::{self, Asked};
@@ -18,17 +18,28 @@ use kernel::life::Leg;
 use kernel::money::{Amount, Asset};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
-    Form, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals, Whose,
+    EarlierSends, Form, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored,
+    Totals, Whose,
 };
 use kernel::record::Account;
 use kernel::unit::{Key, Op, Operation, Outcome};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a refusal in words is called; the words go with it.
 const REFUSED: &str = "REFUSED";
 /// A receipt of a ledger that numbers nothing.
 const UNNUMBERED: Receipt = Receipt::seq(0);
+/// An answer that does not name what was asked, and what its owner can do about it.
+const UNNAMED: &str = "UNNAMED_ANSWER";
+/// A refusal after a request that was never answered.
+const UNANSWERED: &str = "UNANSWERED_BEFORE";
+/// So many keys are remembered as answered; one that is forgotten counts as unanswered.
+const REMEMBERED: usize = 100_000;
+/// Bits of a transfer's id that are drawn at random: turned over they name a transfer that does not
+/// exist.
+const DRAWN: u128 = 0xffff_ffff_ffff_ffff;
 
 /// A service at the other end of the simple form.
 #[derive(Debug)]
@@ -39,6 +50,10 @@ pub struct Service {
     symbols: Symbols,
     /// The keys that are being asked for.
     asked: Mutex<BTreeSet<Key>>,
+    /// Keys of which every request of this process was answered by the service, or never left.
+    answered: Mutex<BTreeSet<Key>>,
+    /// An answer that named its operation was seen: one that names none is not of this service.
+    names: AtomicBool,
     /// Why the last request came to nothing, where it did.
     lost: Mutex<Option<Cause>>,
 }
@@ -48,7 +63,7 @@ struct Alone<'a>(&'a Service, Key);
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        lock(&self.0.asked).remove(&self.1);
     }
 }
 
@@ -59,15 +74,32 @@ struct Query<'a> {
     leg: &'static str,
 }
 
+/// What became of one request.
+enum Sent {
+    /// An answer that is about the operation, or names none.
+    Answered(Said),
+    /// Nothing that counts came back; the request may arrive yet.
+    Unanswered(Cause),
+    /// It never left this process.
+    Undelivered(Cause),
+}
+
 impl Service {
     /// A service that is reached so, and known as `id`. Nothing is sent yet.
     ///
     /// # Errors
     /// Why it cannot be reached by these settings.
     pub fn new(id: LedgerId, settings: &Settings, symbols: Symbols) -> Result<Self, Unfit> {
-        let http = Http::new(settings, Keep::Closed)?;
-        let (asked, lost) = (Mutex::default(), Mutex::default());
-        Ok(Self { id, http, abreast: settings.max_in_flight, symbols, asked, lost })
+        Ok(Self {
+            id,
+            http: Http::new(settings, Keep::Closed)?,
+            abreast: settings.max_in_flight,
+            symbols,
+            asked: Mutex::default(),
+            answered: Mutex::default(),
+            names: AtomicBool::new(false),
+            lost: Mutex::default(),
+        })
     }
 
     /// Who it is taken for: it cannot say.
@@ -76,56 +108,191 @@ impl Service {
     }
 
     fn alone(&self, key: Key) -> Option<Alone<'_>> {
-        let free = self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        let free = lock(&self.asked).insert(key);
         // made only where the key was free: what it drops gives the key back
         free.then(|| Alone(self, key))
     }
 
-    async fn send(&self, path: &str, body: &impl serde::Serialize, key: Key) -> Simple {
-        let sent = self.http.post(path, body, wire::ONE).await;
-        let lost = sent.as_ref().err().cloned();
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = lost;
-        match sent {
-            Ok(whole) => classify::simple(&key.id.to_string(), key.leg, whole.reply()),
-            Err(cause) => Simple::Unknown(cause),
+    async fn send(&self, path: &str, body: &impl serde::Serialize, key: Key) -> Sent {
+        let sent = self.http.deliver(path, body, wire::ONE).await;
+        *lock(&self.lost) = match &sent {
+            Ok(_) => None,
+            Err(Undelivered::Never(cause) | Undelivered::Perhaps(cause)) => Some(cause.clone()),
+        };
+        let whole = match sent {
+            Ok(whole) => whole,
+            Err(Undelivered::Never(cause)) => return Sent::Undelivered(cause),
+            Err(Undelivered::Perhaps(cause)) => return Sent::Unanswered(cause),
+        };
+        match classify::simple(&key.id.to_string(), key.leg, whole.reply()) {
+            Ok(said) => {
+                if said.named {
+                    self.names.store(true, Ordering::Relaxed);
+                }
+                Sent::Answered(said)
+            }
+            Err(cause) => Sent::Unanswered(cause),
         }
     }
 
-    async fn ask(&self, key: Key) -> Simple {
+    async fn ask(&self, key: Key) -> Sent {
         let (id, leg) = (key.id.to_string(), key.leg.name());
         self.send("query", &Query { req_id: &id, leg }, key).await
     }
 
-    /// One operation, and the question after it where it was refused.
-    async fn one(&self, op: &Op) -> Answer {
-        let Some(asked) = Asked::of(op, &self.symbols) else {
+    /// One operation, and the questions after it where its answer alone proves nothing.
+    async fn one(&self, op: &Op, earlier: EarlierSends) -> Answer {
+        let key = op.key;
+        let (Some(asked), Some(path)) = (Asked::of(op, &self.symbols), path(key.leg)) else {
             return Answer::Unknown(Cause::of("BAD_OPERATION"));
         };
-        let Some(path) = path(op.key.leg) else {
-            return Answer::Unknown(Cause::of("BAD_OPERATION"));
-        };
-        let Some(_alone) = self.alone(op.key) else {
+        let Some(_alone) = self.alone(key) else {
             return Answer::Unknown(Cause::of("ON_ITS_WAY"));
         };
-        let words = match self.send(path, &asked, op.key).await {
-            Simple::Done => return Answer::Done(UNNUMBERED),
-            Simple::Unknown(cause) => return Answer::Unknown(cause),
-            Simple::Refused(words) => words,
+        // taken back only by an answer: whatever ends this future leaves a request unanswered
+        let before = lock(&self.answered).remove(&key);
+        let all_answered = match earlier {
+            EarlierSends::None => true,
+            EarlierSends::OnlyHere => before,
+            EarlierSends::Unknown => false,
         };
-        if !op.key.leg.refusable() {
-            return Answer::Unknown(Cause::because("REFUND_REFUSED", words));
+        let said = match self.send(path, &asked, key).await {
+            Sent::Answered(said) => said,
+            Sent::Unanswered(cause) => return Answer::Unknown(cause),
+            Sent::Undelivered(cause) => {
+                self.remember(key, all_answered);
+                return Answer::Unknown(cause);
+            }
+        };
+        match (said.simple, said.named) {
+            (Simple::Done, true) => Answer::Done(UNNUMBERED),
+            (Simple::Done, false) => self.unnamed_success(key, all_answered).await,
+            (Simple::Refused(words), false) => Answer::Unknown(self.unnamed(&words)),
+            (Simple::Refused(words), true) if !key.leg.refusable() => {
+                Answer::Unknown(Cause::because("REFUND_REFUSED", words))
+            }
+            (Simple::Refused(words), true) => self.refused(key, words, all_answered).await,
         }
-        match self.ask(op.key).await {
-            Simple::Done => Answer::Done(UNNUMBERED),
-            Simple::Refused(stored) if stored == words => {
-                Answer::Rejected(evidence(words), UNNUMBERED)
+    }
+
+    /// The service refused in its own name: whether that is for ever.
+    async fn refused(&self, key: Key, words: String, all_answered: bool) -> Answer {
+        let cause = match self.ask(key).await {
+            Sent::Answered(Said { simple: Simple::Done, named: true }) => {
+                return Answer::Done(UNNUMBERED);
+            }
+            Sent::Answered(Said { simple: Simple::Refused(stored), named: true })
+                if stored == words =>
+            {
+                if all_answered {
+                    return Answer::Rejected(evidence(words), UNNUMBERED);
+                }
+                let detail = format!(
+                    "{words}; but an earlier request of this operation was not answered, and may \
+                     still be done: look at the ledger, then give a verdict"
+                );
+                return Answer::Unknown(Cause::because(UNANSWERED, detail));
             }
             // it does not know of what it just refused, or says otherwise: not stored
-            Simple::Refused(other) => {
-                Answer::Unknown(Cause::because("NOT_STORED", format!("{words}; asked: {other}")))
+            Sent::Answered(Said { simple: Simple::Refused(other), named: true }) => {
+                Cause::because("NOT_STORED", format!("{words}; asked: {other}"))
             }
-            Simple::Unknown(cause) => Answer::Unknown(cause),
+            Sent::Answered(Said { named: false, .. }) => self.unnamed(&words),
+            Sent::Unanswered(cause) | Sent::Undelivered(cause) => cause,
+        };
+        self.remember(key, all_answered);
+        Answer::Unknown(cause)
+    }
+
+    /// A success that names nothing is what the source's table allows. It counts for the first
+    /// request of a key, where the query says the same, and does not say it of an operation that
+    /// cannot exist.
+    async fn unnamed_success(&self, key: Key, all_answered: bool) -> Answer {
+        if !all_answered || self.names.load(Ordering::Relaxed) {
+            return Answer::Unknown(self.unnamed("success"));
         }
+        match self.ask(key).await {
+            Sent::Answered(Said { simple: Simple::Done, .. }) => {
+                match self.tells_apart(key).await {
+                    Ok(()) => Answer::Done(UNNUMBERED),
+                    Err(cause) => Answer::Unknown(cause),
+                }
+            }
+            Sent::Answered(Said { simple: Simple::Refused(words), .. }) => {
+                Answer::Unknown(self.unnamed(&words))
+            }
+            Sent::Unanswered(cause) | Sent::Undelivered(cause) => Answer::Unknown(cause),
+        }
+    }
+
+    /// Whether the query denies an operation that was never asked for: what answers every question
+    /// alike does not.
+    async fn tells_apart(&self, key: Key) -> Result<(), Cause> {
+        let id = Id(key.id.0 ^ DRAWN).to_string();
+        let none = Query { req_id: &id, leg: key.leg.name() };
+        match self.http.deliver("query", &none, wire::ONE).await {
+            Ok(whole) if classify::denies(whole.reply()) => Ok(()),
+            Ok(_) => Err(self.unnamed("success, also of an operation that does not exist")),
+            Err(Undelivered::Never(cause) | Undelivered::Perhaps(cause)) => Err(cause),
+        }
+    }
+
+    /// Every request of the key was answered, as long as nothing else is sent.
+    fn remember(&self, key: Key, all_answered: bool) {
+        if !all_answered {
+            return;
+        }
+        let mut answered = lock(&self.answered);
+        if answered.len() >= REMEMBERED {
+            answered.pop_first();
+        }
+        answered.insert(key);
+    }
+
+    /// What an answer that names nothing comes to, in words for whoever runs the service.
+    fn unnamed(&self, words: &str) -> Cause {
+        let name = self.id.name();
+        Cause::because(
+            UNNAMED,
+            format!(
+                "{words}: the answer does not repeat req_id and leg, so a gateway may have given it. \
+                 Have {name} repeat both in every answer (docs/guide/own-ledger.md, simple form)"
+            ),
+        )
+    }
+
+    /// What the query says of a key.
+    async fn stored(&self, key: Key) -> Result<Outcome, Cause> {
+        match self.ask(key).await {
+            Sent::Answered(Said { simple: Simple::Done, named: true }) => Ok(Outcome::Done),
+            Sent::Answered(Said { simple: Simple::Refused(words), named: true }) => {
+                Ok(Outcome::Rejected(evidence(words)))
+            }
+            Sent::Answered(Said { simple: Simple::Done, named: false }) => {
+                if self.names.load(Ordering::Relaxed) {
+                    return Err(self.unnamed("success"));
+                }
+                self.tells_apart(key).await.map(|()| Outcome::Done)
+            }
+            Sent::Answered(Said { simple: Simple::Refused(words), named: false }) => {
+                Err(self.unnamed(&words))
+            }
+            Sent::Unanswered(cause) | Sent::Undelivered(cause) => Err(cause),
+        }
+    }
+
+    async fn all(&self, ops: &[Op], earlier: &[EarlierSends]) -> Heard<Vec<Answer>> {
+        let mut answers = Vec::with_capacity(ops.len());
+        let unknown = std::iter::repeat(EarlierSends::Unknown);
+        let mut earlier = earlier.iter().copied().chain(unknown);
+        for abreast in ops.chunks(self.abreast) {
+            let asked = abreast.iter().zip(earlier.by_ref()).map(|(op, earlier)| {
+                let one: Fut<'_, Answer> = Box::pin(self.one(op, earlier));
+                one
+            });
+            answers.extend(together(asked.collect()).await);
+        }
+        Heard::Said(self.known(), answers)
     }
 
     fn unable<T>(&self) -> Fut<'_, Heard<T>>
@@ -134,6 +301,10 @@ impl Service {
     {
         Box::pin(std::future::ready(Heard::Nothing(Cause::of("NOT_OFFERED"))))
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The route of a leg.
@@ -168,47 +339,46 @@ impl Ledger for Service {
         true
     }
 
-    /// There is no such route: it is there as long as the last request was answered.
     fn know(&self, assets: &[Asset]) {
         self.symbols.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
     }
 
+    /// There is no such route: it is there as long as the last request was answered.
     fn hello(&self) -> Fut<'_, Heard<()>> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let lost = lock(&self.lost).clone();
         let heard = lost.map_or_else(|| Heard::Said(self.known(), ()), Heard::Nothing);
         Box::pin(std::future::ready(heard))
     }
 
     fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
-        Box::pin(async move {
-            let mut answers = Vec::with_capacity(ops.len());
-            for abreast in ops.chunks(self.abreast) {
-                let asked = abreast.iter().map(|op| {
-                    let one: Fut<'_, Answer> = Box::pin(self.one(op));
-                    one
-                });
-                answers.extend(together(asked.collect()).await);
-            }
-            Heard::Said(self.known(), answers)
-        })
+        Box::pin(async move { self.all(&ops, &[]).await })
     }
 
-    /// Only that something is done can be found out so: an error says nothing by itself.
+    fn execute_after(
+        &self,
+        _: Known,
+        ops: Arc<[Op]>,
+        earlier: Arc<[EarlierSends]>,
+    ) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(async move { self.all(&ops, &earlier).await })
+    }
+
+    /// What its query says in an answer that names the operation. Whether a refusal is for ever, a
+    /// person decides: only the call itself knows of the requests before it.
     fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
         Box::pin(async move {
             if !wire::speaks(key.leg) {
                 return Heard::Said(self.known(), Stored::Nothing);
             }
-            match self.ask(key).await {
-                Simple::Done => {
+            match self.stored(key).await {
+                Ok(outcome) => {
                     let account = Account::User(UserId(0));
                     let (asset, amount) = (AssetId(0), Amount::ZERO);
                     let op = Op { key, account, other: None, asset, amount };
-                    let done = Operation { seq: UNNUMBERED.seq, op, outcome: Outcome::Done };
-                    Heard::Said(self.known(), Stored::Found(done))
+                    let found = Operation { seq: UNNUMBERED.seq, op, outcome };
+                    Heard::Said(self.known(), Stored::Found(found))
                 }
-                Simple::Refused(words) => Heard::Nothing(Cause::because("NOT_PROVEN", words)),
-                Simple::Unknown(cause) => Heard::Nothing(cause),
+                Err(cause) => Heard::Nothing(cause),
             }
         })
     }

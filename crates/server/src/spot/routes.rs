@@ -127,13 +127,26 @@ pub(super) async fn query(
         }
         Means { .. } => return answer::refused(Code::BadRequest),
     };
-    heard(desk.ledger.query(known, key).await, |known, stored| shown(known, &stored, &desk.symbols))
+    heard(desk.ledger.query(known, key).await, |known, stored| {
+        shown(known, key, &stored, &desk.symbols)
+    })
 }
 
-fn shown(known: Known, stored: &Stored, symbols: &Symbols) -> Response {
+/// An absence, and of what.
+#[derive(Debug, Serialize)]
+struct Absent {
+    error: &'static str,
+    req_id: String,
+    leg: &'static str,
+}
+
+fn shown(known: Known, key: Key, stored: &Stored, symbols: &Symbols) -> Response {
     match stored {
         Stored::Found(operation) => said(StatusCode::OK, known, answer::item(operation, symbols)),
-        Stored::Nothing => missing(known, "NOT_FOUND"),
+        Stored::Nothing => {
+            let (req_id, leg) = (key.id.to_string(), key.leg.name());
+            said(StatusCode::NOT_FOUND, known, Absent { error: "NOT_FOUND", req_id, leg })
+        }
     }
 }
 
@@ -161,7 +174,7 @@ pub(super) async fn fence(State(desk): At, body: Result<Body, Refusal>) -> Respo
             let (req_id, leg) = (key.id.to_string(), key.leg.name());
             said(StatusCode::OK, known, Fenced { fenced: true, req_id, leg, seq: found.seq })
         }
-        Stored::Found(_) | Stored::Nothing => shown(known, &stored, &desk.symbols),
+        Stored::Found(_) | Stored::Nothing => shown(known, key, &stored, &desk.symbols),
     })
 }
 
@@ -187,6 +200,7 @@ impl Page {
 
 #[derive(Debug, Serialize)]
 struct Listed {
+    after: u64,
     operations: Vec<Item>,
 }
 
@@ -197,7 +211,7 @@ pub(super) async fn list(State(desk): At, Query(page): Query<Page>) -> Response 
     }
     heard(desk.ledger.operations(page.after, page.limit).await, |known, found| {
         let operations = found.iter().map(|one| answer::item(one, &desk.symbols)).collect();
-        said(StatusCode::OK, known, Listed { operations })
+        said(StatusCode::OK, known, Listed { after: page.after, operations })
     })
 }
 
@@ -270,6 +284,8 @@ async fn held(desk: &Desk, whose: Whose, user: impl Fn(&Holding) -> Option<u64>)
 #[derive(Debug, Serialize)]
 struct Set {
     status: &'static str,
+    user_id: u64,
+    key: Arc<str>,
 }
 
 /// Sets an account's status.
@@ -295,9 +311,10 @@ pub(super) async fn status(
         caller: "remote".into(),
         key: form.key.into(),
     };
+    let key = change.key.clone();
     heard(desk.ledger.status(known, change).await, |known, found| {
         if found {
-            said(StatusCode::OK, known, Set { status: status.name() })
+            said(StatusCode::OK, known, Set { status: status.name(), user_id: user, key })
         } else {
             missing(known, Code::AccountNotFound.name())
         }

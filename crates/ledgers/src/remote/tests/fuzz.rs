@@ -1,7 +1,7 @@
 //! Drawn answers and requests, held to a reading of their own by another parser: what counts must
 //! be there, word for word. An input is a status, a blank, and a body.
 
-use super::{KNOWN, op, symbols, who};
+use super::{KNOWN, change, op, symbols, who};
 use crate::remote::classify::{self, Fenced, Reply, Simple};
 use crate::remote::{books, wire};
 use kernel::answer::{Answer, Cause};
@@ -298,7 +298,7 @@ fn what_counts_as_an_answer_is_one() {
             heard(books::totals(&symbols(), reply), value, |_, _, said| said.len()),
             heard(books::hello(reply), value, |_, _, ()| 0),
             heard(books::horizon(KNOWN, reply), value, |known, v, ()| assert!(ours(v, known))),
-            heard(books::status(KNOWN, status, reply), value, |known, v, _| {
+            heard(books::status(KNOWN, &change(status), reply), value, |known, v, _| {
                 assert!(ours(v, known))
             }),
             books::holdings(Whose::After(0, 9), &symbols(), reply).is_ok(),
@@ -313,6 +313,7 @@ fn what_counts_as_a_simple_answer_is_one() {
     let id = op(1, Withdraw).key.id.to_string();
     let starts = [
         format!("200 {{\"req_id\":\"{id}\",\"leg\":\"WITHDRAW\",\"success\":true}}"),
+        format!("400 {{\"req_id\":\"{id}\",\"leg\":\"WITHDRAW\",\"error\":\"no\"}}"),
         "200 {\"success\":true}".to_owned(),
         "400 {\"error\":\"the account is frozen\"}".to_owned(),
         "500 {\"success\":true}".to_owned(),
@@ -321,8 +322,13 @@ fn what_counts_as_a_simple_answer_is_one() {
         let (reply, value) = parted(input);
         let value = value.unwrap_or_default();
         let own = |name, own: &str| value.get(name).is_none_or(|said| said == own);
-        match classify::simple(&id, Withdraw, reply) {
-            Simple::Unknown(cause) => kind(&cause.class),
+        let said = match classify::simple(&id, Withdraw, reply) {
+            Err(cause) => return kind(&cause.class),
+            Ok(said) => said,
+        };
+        let both = value.get("req_id").is_some() && value.get("leg").is_some();
+        assert_eq!(said.named, both, "{value}");
+        match said.simple {
             Simple::Done => {
                 assert!(
                     reply.status == 200 && own("req_id", &id) && own("leg", "WITHDRAW"),
@@ -330,7 +336,7 @@ fn what_counts_as_a_simple_answer_is_one() {
                 );
                 assert_eq!(value.get("success"), Some(&Value::Bool(true)), "{value}");
                 assert_eq!(value.get("error"), None, "{value}");
-                kind(&"done")
+                kind(&("done", both))
             }
             Simple::Refused(words) => {
                 let named = own("req_id", &id) && own("leg", "WITHDRAW");
@@ -338,7 +344,7 @@ fn what_counts_as_a_simple_answer_is_one() {
                 assert_eq!(text(&value, "error"), Some(&*words), "{value}");
                 assert_eq!(value.get("success"), None, "{value}");
                 assert!(!words.is_empty() && !words.contains(char::is_control), "{value}");
-                kind(&"refused")
+                kind(&("refused", both))
             }
         }
     });

@@ -11,7 +11,7 @@ use super::wire::hex;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::ledger::{Identity, Incarnation, Known};
+use kernel::ports::ledger::{AccountStatus, Identity, Incarnation, Known, StatusChange};
 use kernel::record::Account;
 use kernel::unit::{Key, Op};
 
@@ -31,6 +31,12 @@ pub(super) fn op(n: u64, leg: Leg) -> Op {
         asset: AssetId(3),
         amount: Amount(250),
     }
+}
+
+/// A change of the status of user 4001.
+pub(super) fn change(status: AccountStatus) -> StatusChange {
+    let (reason, caller, key) = ("why".into(), "who".into(), "k-1".into());
+    StatusChange { user: UserId(4001), status, reason, caller, key }
 }
 
 /// The first fields of an answer of the ledger, with its highest.

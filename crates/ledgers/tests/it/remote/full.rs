@@ -69,7 +69,7 @@ async fn silence_in_every_form_is_unknown_and_asked_once() {
         assert_eq!(end.heard().len(), 1, "{does:?}");
     }
     let gone = End::saying(&[]);
-    let mut settings = gone.settings();
+    let mut settings = End::settings(gone.at);
     settings.url = "http://127.0.0.1:1".to_owned();
     let nobody = super::Remote::new(super::LedgerId::FUTURE, &settings, super::symbols()).unwrap();
     assert_eq!(class(&nobody.hello().await), "UNREACHABLE");

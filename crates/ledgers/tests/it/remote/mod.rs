@@ -82,9 +82,19 @@ fn serve(mut stream: TcpStream, what: impl Fn(&str) -> Does, hear: impl Fn(&str)
 }
 
 impl End {
+    /// An address at which nobody listens.
+    pub(super) fn nobody() -> SocketAddr {
+        TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
+    }
+
     /// An other end that does this with each request.
     pub(super) fn that(what: impl Fn(&str) -> Does + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        Self::on(SocketAddr::from(([127, 0, 0, 1], 0)), what)
+    }
+
+    /// The same at an address.
+    pub(super) fn on(at: SocketAddr, what: impl Fn(&str) -> Does + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
         let heard: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
         let (what, all) = (Arc::new(what), heard.clone());
@@ -122,9 +132,9 @@ impl End {
         all.len()
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(at: SocketAddr) -> Settings {
         Settings {
-            url: format!("http://{}/ledger/", self.at),
+            url: format!("http://{at}/ledger/"),
             token: Token("s3cret".to_owned()),
             timeout_ms: 250,
             connect_timeout_ms: 100,
@@ -135,12 +145,17 @@ impl End {
 
     /// A client in the full form.
     pub(super) fn full(&self) -> Remote {
-        Remote::new(LedgerId::FUTURE, &self.settings(), symbols()).unwrap()
+        Remote::new(LedgerId::FUTURE, &Self::settings(self.at), symbols()).unwrap()
     }
 
     /// A client in the simple form.
     pub(super) fn simple(&self) -> Service {
-        Service::new(LedgerId::MARGIN, &self.settings(), symbols()).unwrap()
+        Self::client(self.at)
+    }
+
+    /// A client in the simple form of whatever is at an address.
+    pub(super) fn client(at: SocketAddr) -> Service {
+        Service::new(LedgerId::MARGIN, &Self::settings(at), symbols()).unwrap()
     }
 }
 

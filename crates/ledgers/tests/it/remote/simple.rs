@@ -1,81 +1,242 @@
-//! The simple form: an error is a refusal only when the service says it again.
+//! The simple form: an answer counts by what it names, and a refusal only where no request before it
+//! is unanswered.
 //!
-//! Seen red with builds that: take the first error for a refusal; do not compare the two errors; ask
-//! twice for one key at once; keep connections open; take a refused refund for a refusal.
+//! Seen red with builds that: take an answer without a name for one with it; do not compare the two
+//! errors; take the first error for a refusal; forget that a request was not answered; take every
+//! claim for one of this run; ask no control question after a success without a name; ask twice for
+//! one key at once; keep connections open; take a refused refund for a refusal.
 
 use super::{Does, End, KNOWN, class};
 use crate::hand::{deposit, refund, withdraw};
 use kernel::answer::{Answer, Evidence, Receipt};
 use kernel::ids::Id;
 use kernel::life::Leg;
-use kernel::ports::ledger::{Form, Heard, Ledger, Stored};
+use kernel::ports::ledger::{EarlierSends, Form, Heard, Ledger, Stored};
 use kernel::unit::{Key, Op, Outcome};
-use std::sync::Arc;
+use ledgers::remote::Service;
+use std::sync::{Arc, Mutex};
 
-async fn one(end: &End, op: Op) -> Answer {
-    match end.simple().execute(KNOWN, Arc::new([op])).await {
+async fn sent(service: &Service, op: Op, earlier: EarlierSends) -> Answer {
+    match service.execute_after(KNOWN, Arc::new([op]), Arc::new([earlier])).await {
         Heard::Said(_, mut answers) => answers.pop().unwrap(),
         silent @ (Heard::Wrong(_) | Heard::Nothing(_)) => panic!("{silent:?}"),
     }
+}
+
+/// The first request of a claim of this run.
+async fn one(end: &End, op: Op) -> Answer {
+    sent(&end.simple(), op, EarlierSends::None).await
 }
 
 fn unknown(answer: &Answer) -> &'static str {
     if let Answer::Unknown(cause) = answer { cause.class } else { answer.word() }
 }
 
+/// What is said with the key of a request in front, as the contract asks.
+fn named(op: &Op, says: &str) -> String {
+    format!("{{\"req_id\":\"{}\",\"leg\":\"{}\",{says}}}", op.key.id, op.key.leg.name())
+}
+
+/// An other end that answers these in turn about an operation, by name; then nothing.
+fn naming(op: &Op, answers: &[(u16, &str)]) -> End {
+    let bodies: Vec<_> = answers.iter().map(|(status, says)| (*status, named(op, says))).collect();
+    let answers: Vec<_> = bodies.iter().map(|(status, body)| (*status, body.as_str())).collect();
+    End::saying(&answers)
+}
+
 const OK: (u16, &str) = (200, "{\"success\":true}");
 const BROKE: (u16, &str) = (200, "{\"error\":\"Insufficient funds\"}");
+const NONE: (u16, &str) = (404, "{}");
+const DONE: (u16, &str) = (200, "\"success\":true");
+const REFUSED: (u16, &str) = (200, "\"error\":\"Insufficient funds\"");
+const PROCESSING: (u16, &str) = (200, "\"status\":\"processing\"");
 
 #[tokio::test]
 async fn done_is_done_and_has_no_number() {
-    let end = End::saying(&[OK, OK, OK]);
     for (op, path) in [
         (withdraw(1, 4001, 5), "POST /ledger/withdraw "),
         (deposit(2, 4001, 5), "POST /ledger/deposit "),
         (refund(1, 4001, 5), "POST /ledger/rollback "),
     ] {
-        assert_eq!(one(&end, op).await, Answer::Done(Receipt::seq(0)));
-        let asked = end.heard().pop().unwrap();
+        let end = naming(&op, &[DONE]);
+        assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
+        let heard = end.heard();
+        let [asked] = heard.as_slice() else { panic!("{heard:?}") };
         assert!(asked.starts_with(path), "{asked}");
+        let (_, body) = asked.split_once("\r\n\r\n").unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let should = serde_json::json!({
+            "req_id": op.key.id.to_string(), "leg": op.key.leg.name(), "user_id": 4001,
+            "asset": "USDT", "amount": "5",
+        });
+        assert_eq!(body, should);
     }
-    let (_, body) =
-        end.heard()[0].split_once("\r\n\r\n").map(|(h, b)| (h.to_owned(), b.to_owned())).unwrap();
-    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-    let should = serde_json::json!({
-        "req_id": Id(1).to_string(), "leg": "WITHDRAW", "user_id": 4001, "asset": "USDT", "amount": "5",
-    });
-    assert_eq!(body, should);
 }
 
 #[tokio::test]
-async fn an_error_said_twice_is_a_refusal() {
-    let end = End::saying(&[BROKE, BROKE]);
-    let Answer::Rejected(why, receipt) = one(&end, withdraw(1, 4001, 5)).await else {
-        panic!("it is refused")
-    };
+async fn an_error_said_twice_by_name_is_a_refusal() {
+    let op = withdraw(1, 4001, 5);
+    let end = naming(&op, &[REFUSED, REFUSED]);
+    let Answer::Rejected(why, receipt) = one(&end, op).await else { panic!("it is refused") };
     assert_eq!((why.code.as_ref(), why.doc.as_deref()), ("REFUSED", Some("Insufficient funds")));
     assert_eq!(receipt.seq, 0);
     assert!(end.heard()[1].starts_with("POST /ledger/query "), "{:?}", end.heard());
-    let end = End::saying(&[(400, "{\"error\":\"NO_MONEY\"}"), (200, "{\"error\":\"NO_MONEY\"}")]);
+    let op = deposit(1, 4001, 5);
+    let end = naming(&op, &[(400, "\"error\":\"NO_MONEY\""), (200, "\"error\":\"NO_MONEY\"")]);
     let refused = Answer::Rejected(Evidence::code("NO_MONEY"), Receipt::seq(0));
-    assert_eq!(one(&end, deposit(1, 4001, 5)).await, refused);
+    assert_eq!(one(&end, op).await, refused);
+}
+
+/// What stands before the service says so on every route.
+#[tokio::test]
+async fn an_error_that_names_nothing_is_unknown_however_often_it_is_said() {
+    let op = withdraw(1, 4001, 5);
+    let id_alone = format!("{{\"req_id\":\"{}\",\"error\":\"Insufficient funds\"}}", op.key.id);
+    for body in [BROKE.1, "{\"error\":\"invalid request\"}", &id_alone] {
+        for status in [200, 400] {
+            let end = End::saying(&[(status, body); 8]);
+            let service = end.simple();
+            for earlier in [EarlierSends::None, EarlierSends::OnlyHere, EarlierSends::Unknown] {
+                let answer = sent(&service, op.clone(), earlier).await;
+                assert_eq!(unknown(&answer), "UNNAMED_ANSWER", "{body}");
+                let Answer::Unknown(cause) = answer else { panic!("{answer:?}") };
+                let told = cause.detail.unwrap();
+                assert!(told.contains("req_id and leg") && told.contains("MARGIN"), "{told}");
+            }
+        }
+    }
+    // its own error by name, and then something before it that answers the query
+    let own = named(&op, REFUSED.1);
+    let end = End::saying(&[(200, &own), BROKE]);
+    assert_eq!(unknown(&one(&end, op).await), "UNNAMED_ANSWER");
+}
+
+/// The schedule that paid 100 units back that had been delivered.
+#[tokio::test]
+async fn after_a_request_that_was_not_answered_a_refusal_is_a_persons_to_take() {
+    let op = deposit(1, 4001, 5);
+    for lost in [(500, "{}"), (200, "{}"), (503, "{\"error\":\"x\"}"), (401, "{}"), BROKE] {
+        let refused = named(&op, REFUSED.1);
+        let says = [lost, (200, &*refused), (200, &*refused), (200, &*refused), (200, &*refused)];
+        let end = End::saying(&says);
+        let service = end.simple();
+        let first = sent(&service, op.clone(), EarlierSends::None).await;
+        assert!(matches!(first, Answer::Unknown(_)), "{first:?}");
+        for _ in 0..2 {
+            let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+            assert_eq!(unknown(&again), "UNANSWERED_BEFORE", "{lost:?}");
+        }
+    }
+    // closed without an answer: it may be delivered yet
+    let refused = named(&op, REFUSED.1);
+    let turn = Mutex::new(0);
+    let end = End::that(move |_| {
+        let mut turn = turn.lock().unwrap();
+        *turn += 1;
+        if *turn == 1 { Does::Closes } else { Does::Answers(200, refused.clone()) }
+    });
+    let service = end.simple();
+    let first = sent(&service, op.clone(), EarlierSends::None).await;
+    assert_eq!(unknown(&first), "CONNECTION_LOST");
+    let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+    assert_eq!(unknown(&again), "UNANSWERED_BEFORE");
+    // a person may, by what the query says by name
+    let Heard::Said(_, Stored::Found(stored)) = service.query(KNOWN, op.key).await else {
+        panic!("it is stored")
+    };
+    assert!(matches!(stored.outcome, Outcome::Rejected(_)), "{stored:?}");
+}
+
+/// A claim that this run did not make may have been sent by the one that did.
+#[tokio::test]
+async fn a_claim_of_an_earlier_run_counts_as_a_request_without_an_answer() {
+    let op = withdraw(1, 4001, 5);
+    let end = naming(&op, &[REFUSED; 4]);
+    let service = end.simple();
+    for earlier in [EarlierSends::Unknown, EarlierSends::OnlyHere] {
+        let answer = sent(&service, op.clone(), earlier).await;
+        assert_eq!(unknown(&answer), "UNANSWERED_BEFORE", "{earlier:?}");
+    }
+    // one that does not say what was sent before says nothing
+    let end = naming(&op, &[REFUSED; 2]);
+    let Heard::Said(_, answers) = end.simple().execute(KNOWN, Arc::new([op])).await else {
+        panic!("it answers")
+    };
+    assert_eq!(unknown(&answers[0]), "UNANSWERED_BEFORE");
+}
+
+/// What never left this process, and what the service answered by name, leaves nothing on its way.
+#[tokio::test]
+async fn a_refusal_counts_again_after_what_surely_left_nothing_behind() {
+    let op = withdraw(1, 4001, 5);
+    let end = naming(&op, &[REFUSED, PROCESSING, REFUSED, REFUSED]);
+    let service = end.simple();
+    let first = sent(&service, op.clone(), EarlierSends::None).await;
+    assert_eq!(unknown(&first), "BAD_REPLY", "its query is not answered");
+    let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+    assert!(matches!(again, Answer::Rejected(..)), "{again:?}");
+
+    let at = End::nobody();
+    let service = End::client(at);
+    let first = sent(&service, op.clone(), EarlierSends::None).await;
+    assert_eq!(unknown(&first), "UNREACHABLE");
+    let refused = named(&op, REFUSED.1);
+    let _end = End::on(at, move |_| Does::Answers(200, refused.clone()));
+    let again = sent(&service, op, EarlierSends::OnlyHere).await;
+    assert!(matches!(again, Answer::Rejected(..)), "{again:?}");
+}
+
+/// The source's table has `{"success": true}`, so that counts, once, where the query tells it from
+/// what does not exist.
+#[tokio::test]
+async fn a_success_without_a_name_counts_where_the_query_tells_it_apart() {
+    let op = deposit(1, 4001, 5);
+    let end = End::saying(&[OK, OK, NONE]);
+    assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
+    let heard = end.heard();
+    assert!(heard[1].contains(&op.key.id.to_string()), "{heard:?}");
+    assert!(heard[2].contains("/query ") && !heard[2].contains(&op.key.id.to_string()));
+    for (says, why) in [
+        // what says so to everything
+        (&[OK, OK, OK][..], "UNNAMED_ANSWER"),
+        (&[OK, BROKE][..], "UNNAMED_ANSWER"),
+        (&[OK, NONE][..], "HTTP_STATUS"),
+        (&[OK, OK, (500, "")][..], "UNNAMED_ANSWER"),
+        (&[OK, OK][..], "CONNECTION_LOST"),
+    ] {
+        assert_eq!(unknown(&one(&End::saying(says), op.clone()).await), why, "{says:?}");
+    }
+    // not after one that was not answered
+    let end = End::saying(&[(500, ""), OK, OK, NONE]);
+    let service = end.simple();
+    sent(&service, op.clone(), EarlierSends::None).await;
+    let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+    assert_eq!(unknown(&again), "UNNAMED_ANSWER");
+    // nor from a service that is known to name what it answers
+    let own = named(&op, DONE.1);
+    let end = End::saying(&[(200, &own), OK, OK, NONE]);
+    let service = end.simple();
+    sent(&service, op, EarlierSends::None).await;
+    let other = sent(&service, deposit(2, 4001, 5), EarlierSends::None).await;
+    assert_eq!(unknown(&other), "UNNAMED_ANSWER");
 }
 
 #[tokio::test]
 async fn an_error_said_once_is_unknown() {
+    let op = withdraw(1, 4001, 5);
     for (then, says) in [
-        ((200, "{\"error\":\"not found\"}"), "NOT_STORED"),
-        ((200, "{\"status\":\"processing\"}"), "BAD_REPLY"),
-        ((404, "{\"error\":\"Insufficient funds\"}"), "HTTP_STATUS"),
-        ((500, ""), "HTTP_STATUS"),
+        ((200, "\"error\":\"not found\""), "NOT_STORED"),
+        (PROCESSING, "BAD_REPLY"),
+        ((404, "\"error\":\"Insufficient funds\""), "HTTP_STATUS"),
+        ((500, "\"x\":1"), "HTTP_STATUS"),
         // an earlier request of that key arrived after all
-        (OK, "done"),
+        (DONE, "done"),
     ] {
-        let end = End::saying(&[BROKE, then]);
-        assert_eq!(unknown(&one(&end, withdraw(1, 4001, 5)).await), says, "{then:?}");
+        let end = naming(&op, &[REFUSED, then]);
+        assert_eq!(unknown(&one(&end, op.clone()).await), says, "{then:?}");
     }
-    let end = End::saying(&[BROKE]);
-    assert_eq!(unknown(&one(&end, withdraw(1, 4001, 5)).await), "CONNECTION_LOST");
+    let end = naming(&op, &[REFUSED]);
+    assert_eq!(unknown(&one(&end, op).await), "CONNECTION_LOST");
 }
 
 #[tokio::test]
@@ -93,17 +254,19 @@ async fn what_is_not_answered_is_unknown_and_asks_nothing_more() {
 
 #[tokio::test]
 async fn a_refund_is_never_refused() {
-    let end = End::saying(&[BROKE, BROKE]);
-    assert_eq!(unknown(&one(&end, refund(1, 4001, 5)).await), "REFUND_REFUSED");
+    let op = refund(1, 4001, 5);
+    let end = naming(&op, &[REFUSED, REFUSED]);
+    assert_eq!(unknown(&one(&end, op).await), "REFUND_REFUSED");
     assert_eq!(end.heard().len(), 1);
 }
 
 #[tokio::test]
 async fn each_request_has_a_connection_of_its_own() {
-    let end = End::saying(&[BROKE, BROKE, OK, OK]);
+    let op = withdraw(1, 4001, 5);
+    let end = naming(&op, &[REFUSED, REFUSED, DONE, DONE]);
     let service = end.simple();
-    for n in 1..4 {
-        service.execute(KNOWN, Arc::new([withdraw(n, 4001, 5)])).await;
+    for _ in 0..3 {
+        service.execute(KNOWN, Arc::new([op.clone()])).await;
     }
     assert_eq!((end.heard().len(), end.connections()), (4, 4));
 }
@@ -125,28 +288,46 @@ async fn one_key_is_asked_for_once_at_a_time() {
 }
 
 #[tokio::test]
-async fn it_proves_nothing() {
-    let end = End::saying(&[OK, BROKE]);
+async fn its_query_says_what_is_stored_by_name_alone() {
+    let op = deposit(1, 4001, 5);
+    let end = naming(&op, &[DONE, REFUSED]);
     let service = end.simple();
-    let key = Key { id: Id(1), leg: Leg::Deposit };
     assert_eq!(service.form(), Form::Simple);
+    let key = Key { id: Id(1), leg: Leg::Deposit };
     let Heard::Said(_, Stored::Found(done)) = service.query(KNOWN, key).await else {
         panic!("it says that it is done")
     };
     assert_eq!((done.op.key, done.outcome), (key, Outcome::Done));
-    assert_eq!(class(&service.query(KNOWN, key).await), "NOT_PROVEN");
+    let Heard::Said(_, Stored::Found(refused)) = service.query(KNOWN, key).await else {
+        panic!("it says that it is refused")
+    };
+    assert!(matches!(refused.outcome, Outcome::Rejected(_)), "{refused:?}");
+    for says in [&[BROKE][..], &[OK, OK][..]] {
+        let service = End::saying(says).simple();
+        assert_eq!(class(&service.query(KNOWN, key).await), "UNNAMED_ANSWER", "{says:?}");
+    }
+    let service = End::saying(&[OK, NONE]).simple();
+    assert!(matches!(service.query(KNOWN, key).await, Heard::Said(_, Stored::Found(_))));
+}
+
+#[tokio::test]
+async fn it_proves_nothing() {
+    let end = End::saying(&[]);
+    let service = end.simple();
+    let key = Key { id: Id(1), leg: Leg::Deposit };
     assert_eq!(class(&service.fence(KNOWN, key).await), "NOT_OFFERED");
     assert_eq!(class(&service.totals().await), "NOT_OFFERED");
     assert_eq!(class(&service.operations(0, 10).await), "NOT_OFFERED");
-    assert_eq!(end.heard().len(), 2);
+    assert_eq!(end.heard().len(), 0);
 }
 
 #[tokio::test]
 async fn it_is_there_while_it_answers() {
-    let end = End::saying(&[OK]);
+    let op = deposit(1, 4001, 5);
+    let end = naming(&op, &[DONE]);
     let service = end.simple();
     assert!(matches!(service.hello().await, Heard::Said(..)));
-    service.execute(KNOWN, Arc::new([deposit(1, 4001, 5)])).await;
+    service.execute(KNOWN, Arc::new([op])).await;
     assert!(matches!(service.hello().await, Heard::Said(..)));
     service.execute(KNOWN, Arc::new([deposit(2, 4001, 5)])).await;
     assert_eq!(class(&service.hello().await), "CONNECTION_LOST");
