@@ -5,8 +5,19 @@ use std::process::Stdio;
 use crate::{Outcome, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
-const IN_CI: [&str; 9] =
-    ["--kills", "200", "--postgres", "50", "--power", "60", "--faults", "--stride", "13"];
+const IN_CI: [&str; 11] = [
+    "--kills",
+    "200",
+    "--postgres",
+    "50",
+    "--power",
+    "60",
+    "--faults",
+    "--stride",
+    "13",
+    "--gateway",
+    "15",
+];
 
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {

@@ -9,6 +9,7 @@ mod clock;
 pub mod faults;
 pub mod fleet;
 pub mod folder;
+pub mod gateway;
 pub mod history;
 pub mod journal;
 pub mod kill;

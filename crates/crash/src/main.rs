@@ -10,7 +10,7 @@ use crash::fleet::{Fleet, Network, Pair};
 use crash::record::Record;
 use crash::rng::Rng;
 use crash::stage::Stage;
-use crash::{Outcome, faults, fleet, history, kill, load, power, strace};
+use crash::{Outcome, faults, fleet, gateway, history, kill, load, power, strace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,6 +55,10 @@ struct Cli {
     /// Of many such places only each n-th.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     stride: u64,
+    /// For so many seconds, gateways before remote ledgers that answer every route alike, repeat, delay
+    /// and confuse messages.
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    gateway: u64,
     /// Show that the campaign can fail: on servers that are made wrong from outside it must.
     #[arg(long)]
     prove: bool,
@@ -101,6 +105,7 @@ fn run(cli: &Cli) -> Outcome {
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     let (silent, replicated) = (rng.fork(), rng.fork());
+    let gateways = rng.fork();
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -121,6 +126,9 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.pair > 0 {
         paired(cli, &below, replicated)?;
+    }
+    if cli.gateway > 0 {
+        behind_gateways(cli, &below, gateways)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -234,6 +242,14 @@ fn stood_still(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     let table = fleet::shown(&stood);
     println!("{table}");
     record(cli).map_or(Ok(()), |record| record.still(each, cli.clients, &table))
+}
+
+/// Remote ledgers behind gateways that are not one with them.
+fn behind_gateways(cli: &Cli, below: &Path, rng: Rng) -> Outcome {
+    let length = Duration::from_secs(cli.gateway);
+    let met = gateway::run(&cli.server, below, length, rng)?;
+    println!("gateway: {met:?}");
+    Ok(())
 }
 
 /// A database that forgets what was acknowledged, and what must be said of it.

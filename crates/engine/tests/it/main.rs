@@ -9,6 +9,7 @@ mod crashes;
 mod cut;
 mod deeds;
 mod halt_numbers;
+mod earlier_sends;
 mod halts;
 mod hindered;
 mod horizon;

@@ -7,7 +7,7 @@ use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::clock::Rng as _;
 use kernel::ports::ledger::{
-    Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
+    EarlierSends, Form, Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose,
 };
 use kernel::unit::{Key, Op, Operation, Outcome};
 use ledgers::spot::Spot;
@@ -84,6 +84,8 @@ struct Inner {
     lie: Option<Lie>,
     form: Form,
     hides: Option<AssetId>,
+    /// What was said of the calls before each, where the form has it said.
+    earlier: Vec<(Key, EarlierSends)>,
 }
 
 /// The way.
@@ -98,6 +100,7 @@ impl Way {
             lie: None,
             form: Form::Full,
             hides: None,
+            earlier: Vec::new(),
         })))
     }
 
@@ -122,6 +125,12 @@ impl Way {
     /// From now on the ledger at its end is taken for one of this form.
     pub(crate) fn form(&self, form: Form) {
         self.inner().form = form;
+    }
+
+    /// What was said with each call of a key about those before it.
+    pub(crate) fn earlier(&self, key: Key) -> Vec<EarlierSends> {
+        let inner = self.inner();
+        inner.earlier.iter().filter(|(of, _)| *of == key).map(|(_, said)| *said).collect()
     }
 
     /// From now on no list and no total shows this asset.
@@ -231,6 +240,17 @@ impl Ledger for Way {
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+        Box::pin(self.call(known, ops))
+    }
+
+    fn execute_after(
+        &self,
+        known: Known,
+        ops: Arc<[Op]>,
+        earlier: Arc<[EarlierSends]>,
+    ) -> Fut<'_, Heard<Vec<Answer>>> {
+        let keys = ops.iter().map(|op| op.key);
+        self.inner().earlier.extend(keys.zip(earlier.iter().copied()));
         Box::pin(self.call(known, ops))
     }
 
