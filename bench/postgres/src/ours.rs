@@ -232,6 +232,7 @@ fn database(url: &str) -> Outcome<Database> {
         connect: Duration::from_secs(10),
         lock: Duration::from_secs(3),
         statement: Duration::from_secs(30),
+        answer: Duration::from_secs(35),
         lease: Duration::from_secs(60),
     })
 }

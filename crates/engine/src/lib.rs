@@ -429,6 +429,19 @@ impl Engine {
         self.gate.halted()
     }
 
+    /// Whether this process can move money, as far as it knows without asking: the journal answers its
+    /// writes, and its lease has not run out.
+    ///
+    /// # Errors
+    /// The cause for which it cannot.
+    pub fn writes(&self) -> Result<(), Cause> {
+        self.parts.journal.writes()?;
+        if self.gate.stale() {
+            return Err(Cause::because("LEASE_OVER", "the lease of this worker has run out"));
+        }
+        Ok(())
+    }
+
     /// True while the store has no room: nothing is taken in.
     pub fn full(&self) -> bool {
         self.full.load(Ordering::Relaxed)

@@ -118,6 +118,7 @@ pub(crate) fn database(config: &Config) -> Result<Database, Fault> {
         connect: Duration::from_millis(settings.connect_timeout_ms),
         lock: Duration::from_millis(settings.lock_timeout_ms),
         statement: Duration::from_millis(settings.statement_timeout_ms),
+        answer: Duration::from_millis(settings.answer_timeout_ms),
         lease: Duration::from_secs(config.engine.lease_seconds),
     })
 }

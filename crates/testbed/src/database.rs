@@ -58,6 +58,14 @@ impl Database {
         url.map(Copied).ok_or_else(|| format!("no address in {}", self.url))
     }
 
+    /// Where its server listens, as `host:port`.
+    ///
+    /// # Errors
+    /// The URL has no address.
+    pub fn server(&self) -> Outcome<String> {
+        url::address(&self.url).ok_or_else(|| format!("no address in {}", self.url))
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -184,6 +184,15 @@ pub trait Journal: Send + Sync {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
     /// What a user has moved on a day.
     fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>>;
+    /// Whether the store can write, as far as it knows without asking; one that is silent is found when
+    /// its limit for an answer is over. A worker that cannot write neither renews its lease nor takes
+    /// requests.
+    ///
+    /// # Errors
+    /// The cause for which it cannot.
+    fn writes(&self) -> Result<(), Cause> {
+        Ok(())
+    }
     /// Flags, assets, ledgers.
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>>;
     /// One instant of the whole journal.

@@ -23,6 +23,8 @@ section! {
         lock_timeout_ms: u64 = 3_000,
         /// The longest statement, but for those that read everything.
         statement_timeout_ms: u64 = 30_000,
+        /// The longest wait for the answer to a statement or a COMMIT, by this process's clock: then the connection is given up, and what became of it is unknown.
+        answer_timeout_ms: u64 = 35_000,
     }
 }
 
@@ -41,6 +43,11 @@ impl Database {
             "database.statement_timeout_ms",
             self.statement_timeout_ms > self.lock_timeout_ms,
             "above database.lock_timeout_ms: a wait for a row ends first",
+        );
+        rules.need(
+            "database.answer_timeout_ms",
+            self.answer_timeout_ms > self.statement_timeout_ms,
+            "above database.statement_timeout_ms: a long statement is ended by the database first",
         );
         if self.is_set() {
             return;

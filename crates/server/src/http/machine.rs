@@ -12,6 +12,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 /// How the whole is, and each part by name.
@@ -20,7 +22,7 @@ pub struct Health {
     /// `healthy`, `degraded` or `halted`.
     #[schema(example = "healthy")]
     pub status: &'static str,
-    /// `connected`, `unavailable`, or for a store without room `full`; by the part's name: `journal`, `keys`, `funding`, `spot`, …
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`; by the part's name: `journal`, `keys`, `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, &'static str>,
 }
@@ -33,8 +35,27 @@ pub struct Alive {
     pub status: &'static str,
 }
 
+/// The longest that the journal is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the journal can be read, and whether this process can write to it.
+async fn journal(app: &App) -> &'static str {
+    let read = timeout(PATIENCE, app.engine.journal().standing()).await;
+    match (read, app.engine.writes()) {
+        (Err(_) | Ok(Err(_)), _) => UNAVAILABLE,
+        (Ok(Ok(_)), _) if app.engine.full() => "full",
+        (Ok(Ok(_)), Err(_)) => NOT_WRITING,
+        (Ok(Ok(_)), Ok(())) => CONNECTED,
+    }
+}
+
+const CONNECTED: &str = "connected";
+const UNAVAILABLE: &str = "unavailable";
+/// The writers hear nothing of the database, or the lease has run out.
+const NOT_WRITING: &str = "not writing";
+
 const fn word(connected: bool) -> &'static str {
-    if connected { "connected" } else { "unavailable" }
+    if connected { CONNECTED } else { UNAVAILABLE }
 }
 
 /// How the whole is.
@@ -44,18 +65,14 @@ const fn word(connected: bool) -> &'static str {
 )]
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     let mut parts = BTreeMap::new();
-    let journal = match app.engine.journal().standing().await {
-        Ok(_) if app.engine.full() => "full",
-        read => word(read.is_ok()),
-    };
-    parts.insert("journal".to_owned(), journal);
+    parts.insert("journal".to_owned(), journal(&app).await);
     if let Some(connected) = app.verifier.keys().connected() {
         parts.insert("keys".to_owned(), word(connected));
     }
     for (ledger, said) in abreast(&app, |ledger| ledger.hello()).await {
         parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
     }
-    let whole = parts.values().all(|part| *part == word(true));
+    let whole = parts.values().all(|part| *part == CONNECTED);
     let (code, status) = match (app.engine.halted(), whole) {
         (Some(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "halted"),
         (None, true) => (StatusCode::OK, "healthy"),
@@ -73,23 +90,25 @@ pub(super) async fn livez() -> Json<Alive> {
     Json(Alive { status: "ok" })
 }
 
-/// 200 while reads can be served, also under HALT.
+/// 200 while reads can be served, also under HALT, and this process can write.
 #[utoipa::path(
     get, path = "/readyz", tag = "machine", operation_id = "read_readiness", security(()),
     responses(
         (status = 200, body = Alive, description = "Reads can be served"),
-        (status = 503, body = Alive, description = "Draining, without a journal, or without keys that may check tokens"),
+        (status = 503, body = Alive, description = "Draining, without a journal, with one that takes no writes of this process, or without keys that may check tokens"),
     )
 )]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let status = if app.leaving() {
         "draining"
-    } else if app.engine.journal().standing().await.is_err() {
-        "no journal"
     } else if app.verifier.keys().stale() {
         "stale keys"
     } else {
-        return Json(Alive { status: "ok" }).into_response();
+        match journal(&app).await {
+            NOT_WRITING => NOT_WRITING,
+            UNAVAILABLE => "no journal",
+            _ => return Json(Alive { status: "ok" }).into_response(),
+        }
     };
     (StatusCode::SERVICE_UNAVAILABLE, Json(Alive { status })).into_response()
 }

@@ -2,9 +2,10 @@
 //! or its key is answered from the archive.
 
 use super::Postgres;
-use super::ask::{one, rows};
+use super::ask::{one, rows, written};
 use super::fault::Fault;
 use super::read::ended;
+use super::session::Pooled;
 use super::text::{int, uint};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
@@ -38,11 +39,7 @@ impl Postgres {
             let name: String = month.try_get(0).map_err(Fault::from)?;
             let (from, to): (i64, i64) =
                 (month.try_get(1).map_err(Fault::from)?, month.try_get(2).map_err(Fault::from)?);
-            let sql = format!(
-                "CREATE TABLE IF NOT EXISTS transfers_archive_{name} PARTITION OF transfers_archive \
-                 FOR VALUES FROM ({from}) TO ({to})"
-            );
-            db.batch_execute(&sql).await.map_err(Fault::from)?;
+            partition(&db, &format!("transfers_archive_{name}"), (from, to)).await?;
         }
         let sql = format!(
             "WITH old AS MATERIALIZED ({old} FOR UPDATE OF t SKIP LOCKED), \
@@ -51,9 +48,34 @@ impl Postgres {
              kept AS (INSERT INTO transfers_archive SELECT * FROM gone RETURNING 1) \
              SELECT count(*) FROM kept"
         );
-        match one(&db, &sql, &[&int(before)]).await? {
+        match written(&db, &sql, &[&int(before)]).await?.pop() {
             Some(row) => Ok(uint(row.try_get(0).map_err(Fault::from)?)),
             None => Ok(0),
         }
     }
+}
+
+/// Makes the partition of a month, where there is none. It is made apart and then attached: that keeps
+/// no reader of the archive waiting, as `CREATE TABLE … PARTITION OF` does, which takes the archive for
+/// itself and lets all others queue behind. The constraint spares the attaching a look at all rows.
+async fn partition(db: &Pooled, name: &str, (from, to): (i64, i64)) -> Result<(), Fault> {
+    if attached(db, name).await? {
+        return Ok(());
+    }
+    let sql = format!(
+        "CREATE TABLE IF NOT EXISTS {name} (LIKE transfers_archive, CONSTRAINT {name}_month \
+           CHECK (created_at >= {from} AND created_at < {to})); \
+         ALTER TABLE transfers_archive ATTACH PARTITION {name} FOR VALUES FROM ({from}) TO ({to})"
+    );
+    match db.batch(&sql).await {
+        Ok(()) => Ok(()),
+        // another process was faster
+        Err(_) if attached(db, name).await? => Ok(()),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+async fn attached(db: &Pooled, name: &str) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass($1)";
+    Ok(one(db, sql, &[&name]).await?.is_some())
 }

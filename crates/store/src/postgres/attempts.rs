@@ -3,8 +3,8 @@
 use super::ask::rows;
 use super::fault::Fault;
 use super::read;
+use super::session::Pooled;
 use super::text::{self, count, uint};
-use deadpool_postgres::Client;
 use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::{ChainId, Id};
 use kernel::record::Record;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// Attempts whose time has come, with their members as they stand.
 pub(super) async fn due(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     now: Option<i64>,
     limit: usize,
@@ -37,7 +37,7 @@ fn in_order(ids: &[Id], mut members: Vec<Record>) -> Vec<Record> {
 }
 
 async fn attempt(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     row: &Row,
     members: Vec<Record>,
@@ -60,7 +60,7 @@ async fn attempt(
     })
 }
 
-async fn forms(db: &Client, attempt: Uuid) -> Result<Vec<Form>, Fault> {
+async fn forms(db: &Pooled, attempt: Uuid) -> Result<Vec<Form>, Fault> {
     let sql = "SELECT purpose, hash, bytes, repeatable, expires FROM attempt_forms \
                WHERE attempt_id = $1 ORDER BY n";
     let form = |row: &Row| {

@@ -4,9 +4,9 @@
 
 use super::ask::rows;
 use super::fault::Fault;
+use super::session::Pooled;
 use super::text::{int, most, uint};
 use crate::deeds::{Deeds, Shape};
-use deadpool_postgres::Client;
 use kernel::audit::proof::Stored;
 use kernel::audit::{Hash, deed};
 use tokio_postgres::Row;
@@ -44,7 +44,7 @@ pub(crate) fn read(row: &Row) -> Result<(u64, Stored), Fault> {
 }
 
 /// Every entry of the chain, in its order.
-pub(super) async fn entries(chain: Deeds, db: &Client) -> Result<Vec<Stored>, Fault> {
+pub(super) async fn entries(chain: Deeds, db: &Pooled) -> Result<Vec<Stored>, Fault> {
     let found = rows(db, &sql(chain, "ORDER BY entry"), &[]).await?;
     found.iter().map(|row| read(row).map(|(_, stored)| stored)).collect()
 }
@@ -53,7 +53,7 @@ pub(super) async fn entries(chain: Deeds, db: &Client) -> Result<Vec<Stored>, Fa
 /// read. Those without a place come behind all others.
 pub(super) async fn places(
     chain: Deeds,
-    db: &Client,
+    db: &Pooled,
     above: u64,
     limit: usize,
 ) -> Result<Vec<(u64, Stored)>, Fault> {

@@ -4,13 +4,13 @@
 //! a row in `due` until it ends. A row there is in somebody's hands where `leased_by` is a worker
 //! that lives; without a time that worker is carrying it on right now.
 
-use super::ask::{Desk, one, rows};
+use super::ask::{Desk, rows, written};
 use super::attempts;
 use super::fault::Fault;
 use super::read::{ended, records};
 use super::rows::COLUMNS;
+use super::session::Pooled;
 use super::text::{self, ABSURD, int};
-use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::journal::Due;
@@ -62,7 +62,7 @@ fn ripe() -> String {
 
 /// Leases what is due: the numbers, and whether their owner died holding them.
 async fn lease(
-    db: &Client,
+    db: &Pooled,
     (now, own): (Option<i64>, i64),
     limit: i64,
 ) -> Result<BTreeMap<i64, bool>, Fault> {
@@ -79,13 +79,13 @@ async fn lease(
          UPDATE due d SET leased_by = $2, due_at = NULL, orphan = false FROM mine \
          WHERE d.transfer_id = mine.transfer_id RETURNING d.transfer_id, mine.orphan"
     );
-    let found = rows(db, &sql, &[&now, &own, &limit]).await?;
+    let found = written(db, &sql, &[&now, &own, &limit]).await?;
     found.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 /// Takes over batches whose worker is gone: what is open in them comes as a row in `due`. Gives back
 /// how many there were.
-async fn adopt(db: &Client, flows: &Flows, now: Option<i64>, own: i64) -> Result<i64, Fault> {
+async fn adopt(db: &Pooled, flows: &Flows, now: Option<i64>, own: i64) -> Result<i64, Fault> {
     let sql = format!(
         "WITH {MOMENT}, dead AS (SELECT b.batch, b.hi, EXISTS (SELECT FROM workers w \
              WHERE w.worker = b.worker AND w.left_at IS NOT NULL) AS went FROM open_batches b \
@@ -100,7 +100,7 @@ async fn adopt(db: &Client, flows: &Flows, now: Option<i64>, own: i64) -> Result
          SELECT count(*) FROM dead",
         ended(flows)
     );
-    match one(db, &sql, &[&now, &own]).await? {
+    match written(db, &sql, &[&now, &own]).await?.pop() {
         Some(row) => Ok(row.try_get(0)?),
         None => Ok(0),
     }
@@ -108,7 +108,7 @@ async fn adopt(db: &Client, flows: &Flows, now: Option<i64>, own: i64) -> Result
 
 /// Forgets batches above a number whose transfers have all ended; gives back the last one it looked
 /// at, or 0 where there are no more.
-async fn sweep(db: &Client, flows: &Flows, above: i64) -> Result<i64, Fault> {
+async fn sweep(db: &Pooled, flows: &Flows, above: i64) -> Result<i64, Fault> {
     let (batches, transfers) = SWEPT;
     let sql = format!(
         "WITH page AS MATERIALIZED (SELECT batch, hi FROM open_batches \
@@ -126,14 +126,14 @@ async fn sweep(db: &Client, flows: &Flows, above: i64) -> Result<i64, Fault> {
            ELSE coalesce((SELECT max(batch) FROM part), 0) END",
         ended(flows)
     );
-    match one(db, &sql, &[&above]).await? {
+    match written(db, &sql, &[&above]).await?.pop() {
         Some(row) => Ok(row.try_get(0)?),
         None => Ok(0),
     }
 }
 
 /// The transfers as they stand now.
-async fn leased(db: &Client, flows: &Flows, numbers: &[i64]) -> Result<Vec<Record>, Fault> {
+async fn leased(db: &Pooled, flows: &Flows, numbers: &[i64]) -> Result<Vec<Record>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM transfers t WHERE t.transfer_id = ANY($1)");
     records(flows, &rows(db, &sql, &[&numbers]).await?)
 }
@@ -153,8 +153,7 @@ impl Desk {
         if self.doubted() {
             // whoever has one of them in hand still is not given it twice by the engine
             let sql = "UPDATE due SET due_at = 0 WHERE leased_by = $1 AND due_at IS NULL";
-            let statement = db.prepare_cached(sql).await.map_err(Fault::from)?;
-            db.execute(&statement, &[&own]).await.map_err(Fault::from)?;
+            written(&db, sql, &[&own]).await?;
         }
         self.given(|given| given.doubt = true);
         let numbers = lease(&db, (now, own), text::most(limit)).await?;
@@ -162,12 +161,16 @@ impl Desk {
         let mut due = found;
         let room = limit.saturating_sub(due.len());
         due.extend(attempts::due(&db, &self.flows, now, room).await?.into_iter().map(Due::Attempt));
+        if !due.is_empty() {
+            // a call is made for what is claimed here
+            self.stands().await?;
+        }
         self.given(|given| given.doubt = false);
         Ok(due)
     }
 
     /// What was leased, the fewest deaths first; what has ended is forgotten instead.
-    async fn handed(&self, db: &Client, leases: &BTreeMap<i64, bool>) -> Result<Vec<Due>, Fault> {
+    async fn handed(&self, db: &Pooled, leases: &BTreeMap<i64, bool>) -> Result<Vec<Due>, Fault> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
@@ -180,9 +183,7 @@ impl Desk {
             .partition(|record| self.flows.table(record.flow).ends(record.head.state));
         if !over.is_empty() {
             let numbers: Vec<i64> = over.iter().map(number).collect();
-            let statement =
-                db.prepare_cached("DELETE FROM due WHERE transfer_id = ANY($1)").await?;
-            db.execute(&statement, &[&numbers]).await?;
+            written(db, "DELETE FROM due WHERE transfer_id = ANY($1)", &[&numbers]).await?;
         }
         let due = |record: Record| match leases.get(&number(&record)) {
             Some(true) => Due::Orphan(record),
@@ -192,7 +193,7 @@ impl Desk {
     }
 
     /// Forgets what has ended, a bounded part of it, once in a while; page by page until the end.
-    async fn clean(&self, db: &Client) -> Result<(), Fault> {
+    async fn clean(&self, db: &Pooled) -> Result<(), Fault> {
         let (calls, above) = self.given(|given| {
             given.calls = given.calls.wrapping_add(1);
             (given.calls, given.swept)

@@ -1,5 +1,6 @@
 //! What an error of PostgreSQL means for a write, and what of it is told.
 
+use super::client::Error;
 use kernel::answer::Cause;
 use std::sync::Arc;
 use tokio_postgres::error::SqlState;
@@ -25,11 +26,16 @@ pub(crate) enum Fault {
     Full,
     /// Any other error: the database says that nothing was written.
     Failed(Arc<str>),
-    /// The connection ended, or COMMIT failed: nobody knows.
+    /// The connection ended or went silent, or COMMIT failed or came with a notice: nobody knows.
     Cut(Arc<str>),
 }
 
 impl Fault {
+    /// Whatever went wrong at COMMIT: nobody knows.
+    pub(crate) fn unclear(error: Error) -> Self {
+        Self::Cut(error.to_string().into())
+    }
+
     /// For an answer: why nothing is known.
     pub(crate) fn cause(&self) -> Cause {
         match self {
@@ -60,6 +66,19 @@ pub(crate) fn whole(error: &tokio_postgres::Error) -> Arc<str> {
         },
     };
     text.into()
+}
+
+/// Sorts an error: an answer that did not come, or that counts for nothing, is a cut.
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Postgres(error) => error.into(),
+            error @ (Error::Silent(_)
+            | Error::Noticed(_)
+            | Error::Waits(_)
+            | Error::Settings(_)) => Self::unclear(error),
+        }
+    }
 }
 
 /// Sorts an error. What the database did not say itself is a cut.

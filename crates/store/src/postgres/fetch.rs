@@ -75,7 +75,8 @@ const FLAGS: &str = "SELECT portage_now(), \
     ARRAY(SELECT ledger FROM ledger_owners ORDER BY ledger), \
     ARRAY(SELECT epoch FROM ledger_owners ORDER BY ledger), \
     (pg_current_wal_flush_lsn() - '0/0')::bigint, \
-    (SELECT coalesce(max(halt), 0) FROM halts)";
+    (SELECT coalesce(max(halt), 0) FROM halts), \
+    current_setting('synchronous_standby_names') <> ''";
 
 const SEATS: &str = "SELECT t.req_id, t.transfer_id, t.flow, t.state, t.version, t.batch, t.events, \
     t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id) \
@@ -130,7 +131,7 @@ impl Lane {
     /// changes nothing.
     pub(crate) async fn waited_for(&self, sql: &str, params: &Params) -> Result<(), Fault> {
         let tried = self.prepared(sql).await?;
-        self.client.batch_execute("BEGIN").await?;
+        self.client.batch("BEGIN").await?;
         let waited = self.client.execute(&tried, &borrowed(params)).await;
         self.rollback().await?;
         waited?;
@@ -190,7 +191,7 @@ impl Lane {
             ready.push((self.prepared(&sql).await?, params));
         }
         let begin = turn.begin();
-        let begun = self.client.batch_execute(&begin);
+        let begun = self.client.batch(&begin);
         let asked = join_all(ready.iter().map(|(statement, params)| async move {
             self.client.query(statement, &borrowed(params)).await
         }));
@@ -223,6 +224,7 @@ impl Lane {
             highest: 0,
         });
         self.reached(uint(row.try_get(11)?));
+        self.requires(row.try_get(13)?);
         let owned: Vec<i16> = row.try_get(9)?;
         let epochs: Vec<i64> = row.try_get(10)?;
         board.flags = Flags {

@@ -127,7 +127,9 @@ impl Lane {
                 // nothing is written that would check them
                 return Err(Fault::Believed);
             }
+            let read = self.read();
             self.rollback().await?;
+            self.stands(read).await?;
             // a unit that does nothing was told this time: the next one is not told an earlier one
             self.written(board.at);
             return Ok(said);

@@ -1,7 +1,8 @@
 //! The store as the ports see it.
 
-use super::ask::Desk;
+use super::ask::{Common, Desk};
 use super::funding::Funding;
+use super::health::Health;
 use super::migrate::{self, State};
 use super::origin::Past;
 use super::queue::{Queue, over};
@@ -42,10 +43,14 @@ impl Postgres {
             State::Behind(missing) => return Err(OpenError::Shape(behind(&missing))),
             State::Foreign(what) => return Err(OpenError::Shape(what)),
         }
-        let past = Arc::new(Past::new(options.fatal.clone()));
-        let desk = Arc::new(Desk::new(&options, &past)?);
+        let common = Common {
+            past: Arc::new(Past::new(options.fatal.clone())),
+            replication: Arc::default(),
+            health: Arc::new(Health::new(options.database.answer)),
+        };
+        let desk = Arc::new(Desk::new(&options, &common)?);
         let identity = desk.begin().await?;
-        let queue = Arc::new(Queue::open(&options, past).await?);
+        let queue = Arc::new(Queue::open(&options, common).await?);
         let funding = Arc::new(Funding::new(desk.clone(), queue.clone(), identity));
         Ok(Arc::new(Self { desk, queue, funding, identity }))
     }
@@ -90,7 +95,7 @@ impl Journal for Postgres {
     }
 
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { self.desk.get(&ids).await })
+        Box::pin(async move { self.desk.confirmed(self.desk.get(&ids)).await })
     }
 
     fn bound(
@@ -99,11 +104,11 @@ impl Journal for Postgres {
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        Box::pin(async move { self.desk.bound(flow, &scope, &key).await })
+        Box::pin(async move { self.desk.confirmed(self.desk.bound(flow, &scope, &key)).await })
     }
 
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        Box::pin(self.desk.history(id))
+        Box::pin(self.desk.confirmed(self.desk.history(id)))
     }
 
     /// The worker is the one that the store was opened with.
@@ -133,7 +138,7 @@ impl Journal for Postgres {
     }
 
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(self.desk.open_of(user))
+        Box::pin(self.desk.confirmed(self.desk.open_of(user)))
     }
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
@@ -149,15 +154,19 @@ impl Journal for Postgres {
     }
 
     fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
-        Box::pin(async move { self.desk.acted(&caller, &key).await })
+        Box::pin(async move { self.desk.confirmed(self.desk.acted(&caller, &key)).await })
     }
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(self.desk.approval(id))
+        Box::pin(self.desk.confirmed(self.desk.approval(id)))
     }
 
     fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
         Box::pin(self.desk.spent(user, day, asset))
+    }
+
+    fn writes(&self) -> Result<(), Cause> {
+        self.desk.health.writers()
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
@@ -181,15 +190,15 @@ impl Audit for Postgres {
 
 impl Office for Postgres {
     fn transfers(&self, search: Search) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { self.desk.transfers(&search).await })
+        Box::pin(async move { self.desk.confirmed(self.desk.transfers(&search)).await })
     }
 
     fn numbered(&self, serial: Serial) -> Fut<'_, Result<Option<Record>, Cause>> {
-        Box::pin(self.desk.numbered(serial))
+        Box::pin(self.desk.confirmed(self.desk.numbered(serial)))
     }
 
     fn legs(&self, id: Id) -> Fut<'_, Result<Vec<(LedgerId, Operation)>, Cause>> {
-        Box::pin(self.desk.legs(id))
+        Box::pin(self.desk.confirmed(self.desk.legs(id)))
     }
 
     fn cases(

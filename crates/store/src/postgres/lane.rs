@@ -1,17 +1,19 @@
 //! One connection that writes, and the lane whose number it holds.
 
 use super::board::Numbers;
-use super::fault::{Fault, whole};
+use super::client::{Client, Error};
+use super::fault::Fault;
+use super::health::Health;
 use super::origin::Past;
-use super::session::{Database, connect};
+use super::replication::{Read, Replication};
+use super::session::{Database, Purpose, connect};
 use super::text::uint;
 use super::{OpenError, Time};
 use kernel::ids::Millis;
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::Statement;
 
 /// The advisory lock of lane n is this and n: held for as long as the session lives.
 const LANE: i32 = 0x506f_7274;
@@ -27,7 +29,6 @@ pub(crate) struct Lane {
     /// The highest number of an operation that it wrote.
     pub(crate) seq: u64,
     shared: Arc<Shared>,
-    statements: Mutex<HashMap<String, Statement>>,
 }
 
 /// What every lane of a process needs.
@@ -38,6 +39,10 @@ pub(crate) struct Shared {
     pub(crate) written: AtomicU64,
     /// The database that this process works on.
     pub(crate) past: Arc<Past>,
+    /// The standby that must have every COMMIT, where one must.
+    pub(crate) replication: Arc<Replication>,
+    /// Whether the writers hear anything.
+    pub(crate) health: Arc<Health>,
 }
 
 impl Lane {
@@ -46,26 +51,25 @@ impl Lane {
     /// # Errors
     /// [`OpenError`].
     pub(crate) async fn open(shared: Arc<Shared>, lock: Duration) -> Result<Self, OpenError> {
-        let client = connect(&shared.database, "portage: writer", lock).await?;
-        let unreachable =
-            |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
+        let client = connect(&shared.database, Purpose::Writer, lock, &shared.replication).await?;
         shared.past.look(&client).await.map_err(OpenError::Unreachable)?;
         let mut lane = 0;
         let sql = "SELECT pg_try_advisory_lock($1, $2)";
         loop {
             let row = client.query_one(sql, &[&LANE, &lane]).await.map_err(unreachable)?;
-            if row.try_get(0).map_err(unreachable)? {
+            if row.try_get(0).map_err(Error::from).map_err(unreachable)? {
                 break;
             }
             lane += 1;
         }
         let sql = "INSERT INTO lanes VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING";
-        client.execute(sql, &[&lane]).await.map_err(unreachable)?;
+        let statement = client.prepared(sql).await.map_err(unreachable)?;
+        client.alone(&statement, &[&lane]).await.map_err(|fault| failed(&fault))?;
         let sql = "SELECT n, at, seq FROM lanes WHERE lane = $1";
         let row = client.query_one(sql, &[&lane]).await.map_err(unreachable)?;
-        let number = |column| row.try_get(column).map(uint).map_err(unreachable);
+        let number = |column| row.try_get(column).map(uint).map_err(|e| unreachable(e.into()));
         let (n, at, seq) = (number(0)?, number(1)?, number(2)?);
-        Ok(Self { client, lane, n, at, seq, shared, statements: Mutex::default() })
+        Ok(Self { client, lane, n, at, seq, shared })
     }
 
     /// The time of a write that the database gave this one: it never goes back.
@@ -98,11 +102,9 @@ impl Lane {
     /// # Errors
     /// [`OpenError`].
     pub(crate) async fn latest(&self) -> Result<Millis, OpenError> {
-        let unreachable =
-            |fault: tokio_postgres::Error| OpenError::Unreachable(whole(&fault).to_string());
         let sql = "SELECT coalesce(max(at), 0) FROM lanes";
         let row = self.client.query_one(sql, &[]).await.map_err(unreachable)?;
-        row.try_get(0).map(uint).map_err(unreachable)
+        row.try_get(0).map(uint).map_err(|fault| unreachable(fault.into()))
     }
 
     pub(crate) fn numbers(&self) -> Numbers {
@@ -111,20 +113,32 @@ impl Lane {
 
     /// The statement, prepared once for the session.
     pub(crate) async fn prepared(&self, sql: &str) -> Result<Statement, Fault> {
-        let known =
-            self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
-        if let Some(statement) = known {
-            return Ok(statement);
-        }
-        let statement = self.client.prepare(sql).await?;
-        let mut all = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(sql.to_owned(), statement.clone());
-        Ok(statement)
+        Ok(self.client.prepared(sql).await?)
     }
 
     /// Ends a transaction of which nothing shall be kept.
     pub(crate) async fn rollback(&self) -> Result<(), Fault> {
-        Ok(self.client.batch_execute("ROLLBACK").await?)
+        Ok(self.client.batch("ROLLBACK").await?)
+    }
+
+    /// Takes note of what was read until now, for [`Lane::stands`].
+    pub(crate) fn read(&self) -> Option<Read> {
+        self.shared.replication.read()
+    }
+
+    /// What was read then is answered from, and nothing was written: where a standby must have every
+    /// COMMIT, one of our own goes behind it.
+    pub(crate) async fn stands(&self, read: Option<Read>) -> Result<(), Fault> {
+        let Some(read) = read.filter(|read| !self.shared.replication.covers(*read)) else {
+            return Ok(());
+        };
+        tracing::debug!(?read, "a COMMIT of our own goes behind what was read");
+        self.client.mark().await
+    }
+
+    /// What the database says of its standby, with what it says else.
+    pub(crate) fn requires(&self, standby: bool) {
+        self.shared.replication.required(standby);
     }
 
     /// What the lane's row is to say after a write with this many entries.
@@ -133,4 +147,12 @@ impl Lane {
         let last = numbers.seq.saturating_sub(1);
         (n, if last > self.seq { last } else { self.seq })
     }
+}
+
+fn unreachable(fault: Error) -> OpenError {
+    failed(&fault.into())
+}
+
+fn failed(fault: &Fault) -> OpenError {
+    OpenError::Unreachable(fault.cause().to_string())
 }

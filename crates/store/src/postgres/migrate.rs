@@ -1,12 +1,11 @@
 //! Migrations: embedded, ordered, never changed once released; each is one transaction.
 
 use super::OpenError;
-use super::fault::whole;
-use super::session::{Database, connect};
+use super::client::{Client, Error};
+use super::session::{Database, tool};
 use super::text::small;
 use kernel::money::Asset;
 use sha2::{Digest, Sha256};
-use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 /// One step from a shape of the tables to the next.
@@ -52,7 +51,7 @@ impl Migration {
 /// # Errors
 /// [`OpenError`].
 pub async fn state(database: &Database) -> Result<State, OpenError> {
-    let client = connect(database, "portage: migrate", database.lock).await?;
+    let client = tool(database).await?;
     looked(&client).await.map_err(unreachable)
 }
 
@@ -61,12 +60,13 @@ pub async fn state(database: &Database) -> Result<State, OpenError> {
 /// # Errors
 /// [`OpenError`]; the migration that failed left nothing behind.
 pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
-    let client = connect(database, "portage: migrate", database.lock).await?;
+    let mut client = tool(database).await?;
+    client.unlimited();
     let set = "SET lock_timeout = 0; SET statement_timeout = 0; \
                SET idle_in_transaction_session_timeout = 0";
-    client.batch_execute(set).await.map_err(unreachable)?;
+    client.batch(set).await.map_err(unreachable)?;
     let turn = "SELECT pg_advisory_lock($1)";
-    client.execute(turn, &[&LOCK]).await.map_err(unreachable)?;
+    client.query_one(turn, &[&LOCK]).await.map_err(unreachable)?;
     let missing = match looked(&client).await.map_err(unreachable)? {
         State::Empty => ALL.to_vec(),
         State::Behind(missing) => missing,
@@ -75,38 +75,40 @@ pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
     };
     for step in &missing {
         run(&client, step).await.map_err(|fault| {
-            OpenError::Shape(format!("migration {} {}: {}", step.number, step.name, whole(&fault)))
+            OpenError::Shape(format!("migration {} {}: {}", step.number, step.name, fault))
         })?;
     }
     Ok(missing)
 }
 
-async fn run(client: &Client, step: &Migration) -> Result<(), tokio_postgres::Error> {
+async fn run(client: &Client, step: &Migration) -> Result<(), Error> {
     let begin = "BEGIN; CREATE TABLE IF NOT EXISTS portage_migrations (number int PRIMARY KEY, \
                  name text NOT NULL, checksum bytea NOT NULL, at timestamptz NOT NULL DEFAULT now())";
     let done = async {
-        client.batch_execute(begin).await?;
-        client.batch_execute(step.sql).await?;
+        client.batch(begin).await?;
+        client.batch(step.sql).await?;
         if step.number == 1 {
             fresh(client).await?;
         }
         let note = "INSERT INTO portage_migrations (number, name, checksum) VALUES ($1, $2, $3)";
-        client.execute(note, &[&step.number, &step.name, &step.checksum()]).await?;
-        client.batch_execute("COMMIT").await
+        client
+            .execute(&client.prepared(note).await?, &[&step.number, &step.name, &step.checksum()])
+            .await?;
+        client.batch("COMMIT").await
     };
     let done = done.await;
     if done.is_err() {
         // the next statement says what is wrong, where this does not come through
-        let _over = client.batch_execute("ROLLBACK").await;
+        let _over = client.batch("ROLLBACK").await;
     }
     done
 }
 
 /// What a fresh store knows: who it is, drawn once, and the first assets.
-async fn fresh(client: &Client) -> Result<(), tokio_postgres::Error> {
+async fn fresh(client: &Client) -> Result<(), Error> {
     let identity = "INSERT INTO service_state VALUES \
                     ('identity', replace(gen_random_uuid()::text, '-', ''), 1, 0)";
-    client.batch_execute(identity).await?;
+    client.batch(identity).await?;
     let sql = "INSERT INTO assets_tb VALUES ($1, $2, $3, $4, $5, ($6::text)::numeric, NULL, NULL)";
     for asset in Asset::fresh() {
         let (id, precision) = (small(asset.id.0), i16::from(asset.precision));
@@ -114,19 +116,19 @@ async fn fresh(client: &Client) -> Result<(), tokio_postgres::Error> {
         let symbol: &str = &asset.symbol;
         let row: [&(dyn ToSql + Sync); 6] =
             [&id, &symbol, &precision, &status, &asset.transferable, &min];
-        client.execute(sql, &row).await?;
+        client.execute(&client.prepared(sql).await?, &row).await?;
     }
     Ok(())
 }
 
-async fn looked(client: &Client) -> Result<State, tokio_postgres::Error> {
+async fn looked(client: &Client) -> Result<State, Error> {
     let there = "SELECT to_regclass('portage_migrations') IS NOT NULL";
     if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(State::Empty);
     }
     let sql = "SELECT number, checksum FROM portage_migrations ORDER BY number";
     let mut ran = Vec::new();
-    for row in client.query(sql, &[]).await? {
+    for row in client.query(&client.prepared(sql).await?, &[]).await? {
         ran.push((row.try_get::<_, i32>(0)?, row.try_get::<_, Vec<u8>>(1)?));
     }
     for (number, checksum) in &ran {
@@ -153,6 +155,6 @@ async fn looked(client: &Client) -> Result<State, tokio_postgres::Error> {
     Ok(if missing.is_empty() { State::Current } else { State::Behind(missing) })
 }
 
-fn unreachable(fault: tokio_postgres::Error) -> OpenError {
-    OpenError::Unreachable(whole(&fault).to_string())
+fn unreachable(fault: Error) -> OpenError {
+    OpenError::Unreachable(fault.to_string())
 }

@@ -4,14 +4,12 @@
 //! this process holds in RAM was never there. It ends; the next start lists what the ledgers did
 //! above the journal's highest, and matches it, before anything is called (`ledgers.md` §2).
 
-use super::fault::whole;
+use super::client::{Client, Error};
 use super::text::{int, uint};
 use kernel::ids::Millis;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio_postgres::Client;
-use tokio_postgres::error::SqlState;
 
 /// Which history of which cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Past {
     pub(crate) async fn look(&self, client: &Client) -> Result<(), String> {
         // before it is asked: what others see and write meanwhile it need not know of
         let expected = self.expected();
-        let found = asked(client, &expected.last).await.map_err(|fault| whole(&fault).to_string());
+        let found = asked(client, &expected.last).await.map_err(|fault| fault.to_string());
         let (now, remembers) = found?;
         self.same(&expected, &now, remembers).inspect_err(|why| (self.fatal)(why.clone()))
     }
@@ -104,14 +102,16 @@ impl Past {
 async fn asked(
     client: &Client,
     last: &BTreeMap<i32, (u64, Millis)>,
-) -> Result<(Origin, usize), tokio_postgres::Error> {
+) -> Result<(Origin, usize), Error> {
     let sql = "SELECT system_identifier, left(pg_walfile_name(pg_current_wal_flush_lsn()), 8), \
-               (pg_current_wal_flush_lsn() - '0/0')::bigint FROM pg_control_system()";
+               (pg_current_wal_flush_lsn() - '0/0')::bigint, to_regclass('audit_units') IS NOT NULL \
+               FROM pg_control_system()";
     let row = client.query_one(sql, &[]).await?;
     let now =
         Origin { system: row.try_get(0)?, timeline: row.try_get(1)?, lsn: uint(row.try_get(2)?) };
-    // nothing was written yet, and maybe there is no table
-    if last.is_empty() {
+    let older: bool = !row.try_get::<_, bool>(3)?;
+    // nothing was written yet; or the database is older than our tables
+    if last.is_empty() || older {
         return Ok((now, 0));
     }
     let lanes: Vec<i32> = last.keys().copied().collect();
@@ -119,12 +119,8 @@ async fn asked(
     let times: Vec<i64> = last.values().map(|(_, at)| int(*at)).collect();
     let sql = "SELECT 1 FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS l(lane, n, at) \
                JOIN audit_units u ON u.lane = l.lane AND u.n = l.n AND u.at = l.at";
-    match client.query(sql, &[&lanes, &numbers, &times]).await {
-        Ok(known) => Ok((now, known.len())),
-        // it is older than our tables
-        Err(fault) if fault.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok((now, 0)),
-        Err(fault) => Err(fault),
-    }
+    let known = client.query(&client.prepared(sql).await?, &[&lanes, &numbers, &times]).await?;
+    Ok((now, known.len()))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::ask::{one, rows};
 use super::fault::Fault;
+use super::session::Pooled;
 use super::text::{self, uint};
-use deadpool_postgres::Client;
 use kernel::ids::Id;
 use kernel::people::{Acted, Approval, Halt, OpenCase};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) fn maybe(row: &Row, column: usize) -> Result<Option<Arc<str>>, Fault>
 }
 
 /// Every case that is open, the oldest first.
-pub(super) async fn open_cases(db: &Client) -> Result<Vec<OpenCase>, Fault> {
+pub(super) async fn open_cases(db: &Pooled) -> Result<Vec<OpenCase>, Fault> {
     let sql = "SELECT case_id, kind, severity, subject, facts, opened_at FROM cases \
                WHERE closed_at IS NULL ORDER BY case_id";
     let read = |row: &Row| {
@@ -55,7 +55,7 @@ pub(super) fn action(row: &Row) -> Result<Acted, Fault> {
 }
 
 /// What (principal, key) did.
-pub(super) async fn acted(db: &Client, caller: &str, key: &str) -> Result<Option<Acted>, Fault> {
+pub(super) async fn acted(db: &Pooled, caller: &str, key: &str) -> Result<Option<Acted>, Fault> {
     let sql =
         format!("SELECT {ACTED} FROM operator_actions WHERE caller = $1 AND idempotency_key = $2");
     one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
@@ -87,7 +87,7 @@ pub(super) fn proposal(row: &Row) -> Result<Approval, Fault> {
 
 /// An approval as it stands now.
 pub(super) async fn approval(
-    db: &Client,
+    db: &Pooled,
     id: Id,
     now: Option<i64>,
 ) -> Result<Option<Approval>, Fault> {

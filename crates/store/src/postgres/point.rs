@@ -7,8 +7,8 @@ use super::Postgres;
 use super::ask::one;
 use super::audit::{SEALS, seal};
 use super::fault::Fault;
+use super::session::Pooled;
 use super::text::uint;
-use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
 use kernel::ids::Millis;
@@ -61,7 +61,7 @@ impl std::str::FromStr for Lsn {
 /// A connection that is ready to say where the log is.
 #[expect(missing_debug_implementations, reason = "connections have none")]
 pub struct Pointing {
-    db: Client,
+    db: Pooled,
     identity: Identity,
 }
 
@@ -73,7 +73,7 @@ impl Postgres {
     pub async fn pointing(&self) -> Result<Pointing, Cause> {
         let db = self.desk().lease().await?;
         let ready = "SELECT 1";
-        db.batch_execute(ready).await.map_err(|fault| Fault::from(fault).cause())?;
+        db.batch(ready).await.map_err(|fault| Fault::from(fault).cause())?;
         Ok(Pointing { db, identity: self.identity() })
     }
 }

@@ -1,8 +1,8 @@
 //! Where a process hands over what is to be written.
 
+use super::ask::Common;
 use super::batches::Batches;
 use super::lane::Shared;
-use super::origin::Past;
 use super::purses::Purses;
 use super::recall::Recall;
 use super::session::beside;
@@ -53,12 +53,15 @@ impl Queue {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(crate) async fn open(options: &Options, past: Arc<Past>) -> Result<Self, OpenError> {
+    pub(crate) async fn open(options: &Options, common: Common) -> Result<Self, OpenError> {
+        let Common { past, replication, health } = common;
         let shared = Arc::new(Shared {
             database: options.database.clone(),
             time: options.time.clone(),
             written: AtomicU64::new(0),
             past,
+            replication,
+            health,
         });
         let waiting = Arc::new(Waiting::default());
         let writers = Arc::new(Writers {
@@ -73,19 +76,23 @@ impl Queue {
         });
         let lock = options.database.lock;
         let brief = if lock < BRIEF { lock } else { BRIEF };
+        // they run until the queue is dropped
+        let mut number = 0..;
+        let mut next = || number.next().unwrap_or_default();
         for _ in 0..options.database.writers {
-            beside(Hand::open(writers.clone(), brief).await?.run());
+            let _runs = beside(Hand::open(&writers, next(), brief).await?.run());
         }
         for _ in 0..PATIENT {
-            beside(Hand::open(writers.clone(), lock).await?.wait());
+            let _runs = beside(Hand::open(&writers, next(), lock).await?.wait());
         }
         let (bank, movements) = mpsc::unbounded_channel();
-        beside(Hand::open(writers.clone(), lock).await?.alone(movements, bank.downgrade()));
+        let hand = Hand::open(&writers, next(), lock).await?;
+        let _runs = beside(hand.alone(movements, bank.downgrade()));
         let (alone, solos) = mpsc::unbounded_channel();
-        let mut hand = Hand::open(writers, lock).await?;
+        let mut hand = Hand::open(&writers, next(), lock).await?;
         let latest = hand.latest().await?;
         shared.written.fetch_max(latest, Ordering::AcqRel);
-        beside(hand.alone(solos, alone.downgrade()));
+        let _runs = beside(hand.alone(solos, alone.downgrade()));
         Ok(Self { common: Arc::new(Entrance(waiting)), alone, bank, shared })
     }
 

@@ -5,9 +5,9 @@ use super::deeds;
 use super::fault::Fault;
 use super::people;
 use super::rows::{COLUMNS, record};
+use super::session::Pooled;
 use super::text::{self, int, small, uint};
 use crate::deeds::Deeds;
-use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::audit::proof::Stored;
 use kernel::audit::{Entry, Hash, genesis};
@@ -42,7 +42,7 @@ pub(super) fn ended(flows: &Flows) -> String {
 }
 
 /// Transfers by id.
-pub(super) async fn get(db: &Client, flows: &Flows, ids: &[Id]) -> Result<Vec<Record>, Fault> {
+pub(super) async fn get(db: &Pooled, flows: &Flows, ids: &[Id]) -> Result<Vec<Record>, Fault> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,7 +53,7 @@ pub(super) async fn get(db: &Client, flows: &Flows, ids: &[Id]) -> Result<Vec<Re
 
 /// The transfer of that number.
 pub(super) async fn by_number(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     serial: Serial,
 ) -> Result<Option<Record>, Fault> {
@@ -63,7 +63,7 @@ pub(super) async fn by_number(
 
 /// The transfer that a key is bound to.
 async fn bound(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     (flow, scope, key): (&str, &str, &str),
 ) -> Result<Option<Record>, Fault> {
@@ -75,7 +75,7 @@ async fn bound(
 }
 
 /// A history with its hash chain: a transfer's, or that of deeds.
-async fn history(db: &Client, flows: &Flows, id: Id) -> Result<Vec<Linked>, Fault> {
+async fn history(db: &Pooled, flows: &Flows, id: Id) -> Result<Vec<Linked>, Fault> {
     if let Some(chain) = Deeds::of(id) {
         return Ok(linked(genesis(id), deeds::entries(chain, db).await?));
     }
@@ -125,7 +125,7 @@ pub(super) fn counting(flows: &Flows) -> String {
 }
 
 /// Open transfers by flow and state.
-async fn counts(db: &Client, flows: &Flows) -> Result<Vec<Count>, Fault> {
+async fn counts(db: &Pooled, flows: &Flows) -> Result<Vec<Count>, Fault> {
     let mut counts = Vec::new();
     for row in rows(db, &counting(flows), &[]).await? {
         let (flow, state) = stands(flows, &row)?;
@@ -143,7 +143,7 @@ pub(super) fn stands(flows: &Flows, row: &Row) -> Result<(FlowId, kernel::table:
     Ok((flow, state.ok_or(Fault::Damaged("not a state of the flow"))?))
 }
 
-async fn open_of(db: &Client, flows: &Flows, user: UserId) -> Result<Vec<Record>, Fault> {
+async fn open_of(db: &Pooled, flows: &Flows, user: UserId) -> Result<Vec<Record>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM {OPEN} WHERE t.user_id = $1 AND NOT ({}) ORDER BY t.transfer_id",
         ended(flows)
@@ -151,7 +151,7 @@ async fn open_of(db: &Client, flows: &Flows, user: UserId) -> Result<Vec<Record>
     records(flows, &rows(db, &sql, &[&int(user.0)]).await?)
 }
 
-async fn open_below(db: &Client, flows: &Flows, id: Id) -> Result<Vec<Id>, Fault> {
+async fn open_below(db: &Pooled, flows: &Flows, id: Id) -> Result<Vec<Id>, Fault> {
     let sql = format!(
         "SELECT t.req_id FROM {OPEN} WHERE t.req_id <= $1 AND NOT ({}) ORDER BY t.transfer_id",
         ended(flows)
@@ -161,7 +161,7 @@ async fn open_below(db: &Client, flows: &Flows, id: Id) -> Result<Vec<Id>, Fault
 }
 
 async fn aged(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     opened: Millis,
     limit: usize,
@@ -178,7 +178,7 @@ async fn aged(
 
 /// What a user has moved on a day: transfers of all assets, which are counted under a number that no
 /// asset has, and the amount of one.
-async fn spent(db: &Client, (user, day, asset): (UserId, Day, AssetId)) -> Result<Spent, Fault> {
+async fn spent(db: &Pooled, (user, day, asset): (UserId, Day, AssetId)) -> Result<Spent, Fault> {
     let sql = "SELECT coalesce(max(transfers) FILTER (WHERE asset_id = 0), 0), \
                coalesce(max(amount) FILTER (WHERE asset_id = $3), 0)::text FROM limits_tb \
                WHERE day = $1 AND user_id = $2 AND asset_id IN (0, $3)";

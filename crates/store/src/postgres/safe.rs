@@ -1,8 +1,8 @@
 //! What a database must promise before anything is written to it.
 
 use super::OpenError;
-use super::fault::whole;
-use super::session::{Database, connect};
+use super::client::Error;
+use super::session::{Database, tool};
 
 /// The oldest release of PostgreSQL that this one is written for.
 const OLDEST: i32 = 150_000;
@@ -12,11 +12,12 @@ const OLDEST: i32 = 150_000;
 /// # Errors
 /// [`OpenError::Unsafe`], with what to do about it; or it does not answer.
 pub async fn check(database: &Database) -> Result<(), OpenError> {
-    let client = connect(database, "portage: check", database.lock).await?;
+    let client = tool(database).await?;
     let sql = "SELECT current_setting('server_version_num')::int, current_setting('fsync'), \
                current_setting('full_page_writes'), pg_is_in_recovery(), current_setting('server_version')";
-    let unreachable = |fault| OpenError::Unreachable(whole(&fault).to_string());
+    let unreachable = |fault: Error| OpenError::Unreachable(fault.to_string());
     let row = client.query_one(sql, &[]).await.map_err(unreachable)?;
+    let unreachable = |fault: tokio_postgres::Error| unreachable(fault.into());
     let version: i32 = row.try_get(0).map_err(unreachable)?;
     let fsync: String = row.try_get(1).map_err(unreachable)?;
     let pages: String = row.try_get(2).map_err(unreachable)?;

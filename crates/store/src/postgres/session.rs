@@ -1,15 +1,17 @@
 //! Connections: how each is made, and what it promises before it is used.
 
 use super::OpenError;
-use super::fault::whole;
+use super::client::{Client, Error};
 use super::origin::Past;
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use super::replication::Replication;
+use deadpool::Runtime;
+use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
 use rustls::ClientConfig;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::{Client, Config, NoTls};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How the database is reached and how long anything may take there.
 #[derive(Debug, Clone)]
@@ -28,8 +30,11 @@ pub struct Database {
     pub connect: Duration,
     /// The longest wait for a row that somebody else holds.
     pub lock: Duration,
-    /// The longest statement.
+    /// The longest statement, by the server's clock.
     pub statement: Duration,
+    /// The longest wait for the answer to a statement or a COMMIT, by ours: then the connection is
+    /// given up, and what became of it is unknown. Longer than `statement`.
+    pub answer: Duration,
     /// How long a worker's lease lasts without being renewed.
     pub lease: Duration,
 }
@@ -37,6 +42,12 @@ pub struct Database {
 /// The longest that a transaction of ours may stand idle: after it the database ends the session, and
 /// whoever waits for its rows goes on.
 const IDLE: Duration = Duration::from_secs(5);
+
+/// A connection on which nothing was said for so long is asked for a sign of life, by both sides: so
+/// often, and with so much time between.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const PROBE: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
 
 /// What `url` says, with what every session of ours has.
 pub(crate) fn config(database: &Database, name: &str) -> Result<Config, String> {
@@ -46,20 +57,26 @@ pub(crate) fn config(database: &Database, name: &str) -> Result<Config, String> 
         config.password(password);
     }
     config.application_name(name).connect_timeout(database.connect);
-    config.keepalives_idle(Duration::from_secs(10));
+    config.keepalives_idle(KEEPALIVE).keepalives_interval(PROBE).keepalives_retries(PROBES);
+    config.tcp_user_timeout(database.answer);
     Ok(config)
 }
 
 /// The settings of a session, whatever the database's own are.
-fn settings(database: &Database, lock: Duration) -> String {
+pub(crate) fn settings(database: &Database, lock: Duration) -> String {
     format!(
         "SET synchronous_commit = on; SET lock_timeout = {}; SET statement_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = \
          'read committed'; SET jit = off; \
-         SET client_min_messages = warning; SET timezone = 'UTC'",
+         SET client_min_messages = warning; SET timezone = 'UTC'; \
+         SET tcp_keepalives_idle = {}; SET tcp_keepalives_interval = {}; \
+         SET tcp_keepalives_count = {PROBES}; SET tcp_user_timeout = {}",
         lock.as_millis(),
         database.statement.as_millis(),
-        IDLE.as_millis()
+        IDLE.as_millis(),
+        KEEPALIVE.as_secs(),
+        PROBE.as_secs(),
+        database.answer.as_millis()
     )
 }
 
@@ -69,7 +86,7 @@ const PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqsca
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off";
 
 /// True where TLS is not even tried: nobody asks for it, or a socket has no name to believe.
-fn plain(config: &Config) -> bool {
+pub(crate) fn plain(config: &Config) -> bool {
     config.get_ssl_mode() == SslMode::Disable
         || config.get_hostaddrs().is_empty()
             && config.get_hosts().iter().all(|host| match host {
@@ -83,15 +100,8 @@ fn plain(config: &Config) -> bool {
     clippy::disallowed_methods,
     reason = "a connection is the store's own, as its threads are"
 )]
-pub(crate) fn beside(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
-}
-
-/// Carries what a connection says until it ends.
-async fn carried(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
-    if let Err(fault) = connection.await {
-        tracing::warn!(%fault, "a connection to the database ended");
-    }
+pub(crate) fn beside(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    tokio::spawn(work).abort_handle()
 }
 
 /// One connection of its own, with its settings; it ends when the client is dropped.
@@ -100,29 +110,33 @@ async fn carried(connection: impl Future<Output = Result<(), tokio_postgres::Err
 /// Why there is none.
 pub(crate) async fn connect(
     database: &Database,
-    name: &str,
+    purpose: Purpose,
     lock: Duration,
+    replication: &Arc<Replication>,
 ) -> Result<Client, OpenError> {
-    let unreachable = |fault| OpenError::Unreachable(whole(&fault).to_string());
-    let config = config(database, name).map_err(OpenError::Settings)?;
-    let client = if plain(&config) {
-        let (client, connection) = config.connect(NoTls).await.map_err(unreachable)?;
-        beside(carried(connection));
-        client
-    } else {
-        let tls = MakeRustlsConnect::new(database.tls.clone());
-        let (client, connection) = config.connect(tls).await.map_err(unreachable)?;
-        beside(carried(connection));
-        client
-    };
-    let set = format!("{}; {PLANS}", settings(database, lock));
-    client.batch_execute(&set).await.map_err(unreachable)?;
-    Ok(client)
+    Client::connect(database, purpose, lock, replication).await.map_err(|error| match error {
+        Error::Settings(what) => OpenError::Settings(what),
+        error @ (Error::Postgres(_) | Error::Silent(_) | Error::Noticed(_) | Error::Waits(_)) => {
+            OpenError::Unreachable(error.to_string())
+        }
+    })
 }
 
-/// What the connections of a pool are for.
+/// A connection that a command makes once.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn tool(database: &Database) -> Result<Client, OpenError> {
+    connect(database, Purpose::Tool, database.lock, &Arc::default()).await
+}
+
+/// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum Purpose {
+    /// One that writes transfers.
+    Writer,
+    /// What a command asks or migrates.
+    Tool,
     /// What an index answers.
     Questions,
     /// What people look for, which may read many rows.
@@ -136,9 +150,12 @@ pub(crate) enum Use {
 /// The longest statement of one that reads everything: sums over all operations.
 const WHOLE: Duration = Duration::from_secs(600);
 
-impl Use {
-    const fn name(self) -> &'static str {
+impl Purpose {
+    /// What a session calls itself (`application_name`).
+    pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Writer => "portage: writer",
+            Self::Tool => "portage: command",
             Self::Questions => "portage: questions",
             Self::Searches => "portage: searches",
             Self::Instants => "portage: instants",
@@ -146,9 +163,28 @@ impl Use {
         }
     }
 
+    /// Whether its sessions write, and so may wait for a standby.
+    pub(crate) const fn writes(self) -> bool {
+        match self {
+            Self::Writer | Self::Leases => true,
+            Self::Tool | Self::Questions | Self::Searches | Self::Instants => false,
+        }
+    }
+
+    /// The longest wait for an answer.
+    pub(crate) fn limit(self, database: &Database) -> Duration {
+        match self {
+            Self::Instants => WHOLE + database.answer,
+            Self::Writer | Self::Tool | Self::Questions | Self::Searches | Self::Leases => {
+                database.answer
+            }
+        }
+    }
+
     /// So many connections at most.
     const fn size(self, database: &Database) -> usize {
         match self {
+            Self::Writer | Self::Tool => 1,
             Self::Questions => database.readers,
             Self::Searches | Self::Leases => 2,
             Self::Instants => 4,
@@ -158,8 +194,9 @@ impl Use {
     /// What its sessions have beside what all have. A statement is planned once, maybe while its
     /// tables are empty, and then an index looks dearer than it will be: only what reads everything
     /// anyway may read a table from end to end.
-    fn settings(self) -> String {
+    pub(crate) fn settings(self) -> String {
         match self {
+            Self::Writer | Self::Tool => PLANS.to_owned(),
             Self::Questions | Self::Searches => {
                 "SET default_transaction_read_only = on; SET enable_seqscan = off; \
                  SET plan_cache_mode = force_generic_plan"
@@ -176,34 +213,60 @@ impl Use {
     }
 }
 
+/// Makes the connections of a pool.
+pub(crate) struct Manager {
+    database: Database,
+    purpose: Purpose,
+    past: Arc<Past>,
+    replication: Arc<Replication>,
+}
+
+impl managed::Manager for Manager {
+    type Type = Client;
+    type Error = String;
+
+    async fn create(&self) -> Result<Client, String> {
+        let Self { database, purpose, past, replication } = self;
+        let client = Client::connect(database, *purpose, database.lock, replication).await;
+        let client = client.map_err(|fault| fault.to_string())?;
+        past.look(&client).await?;
+        Ok(client)
+    }
+
+    /// One that was not used for a while may have become silent meanwhile.
+    async fn recycle(&self, client: &mut Client, metrics: &Metrics) -> RecycleResult<String> {
+        if client.is_over() {
+            return Err(RecycleError::message("it ended"));
+        }
+        if metrics.last_used() < KEEPALIVE {
+            return Ok(());
+        }
+        let answers = client.ping(self.database.connect).await;
+        answers.map_err(|fault| RecycleError::Backend(fault.to_string()))
+    }
+}
+
+/// Connections that are shared.
+pub(crate) type Pool = managed::Pool<Manager>;
+/// One of them, for as long as it is held.
+pub(crate) type Pooled = managed::Object<Manager>;
+
 /// Connections that are shared.
 ///
 /// # Errors
 /// The URL, or a limit, is none.
-pub(crate) fn pool(database: &Database, what: Use, past: &Arc<Past>) -> Result<Pool, String> {
-    let config = config(database, what.name())?;
-    let kept = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let set = format!("{}; {}", settings(database, database.lock), what.settings());
-    let past = past.clone();
-    let ready = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
-        let (set, past) = (set.clone(), past.clone());
-        Box::pin(async move {
-            client.batch_execute(&set).await.map_err(HookError::Backend)?;
-            past.look(client).await.map_err(HookError::message)
-        })
-    });
-    let manager = if plain(&config) {
-        Manager::from_config(config, NoTls, kept)
-    } else {
-        let tls = MakeRustlsConnect::new(database.tls.clone());
-        Manager::from_config(config, tls, kept)
-    };
-    Pool::builder(manager)
-        .max_size(what.size(database))
+pub(crate) fn pool(
+    database: &Database,
+    purpose: Purpose,
+    past: &Arc<Past>,
+    replication: &Arc<Replication>,
+) -> Result<Pool, String> {
+    config(database, purpose.name())?;
+    let (past, replication) = (past.clone(), replication.clone());
+    Pool::builder(Manager { database: database.clone(), purpose, past, replication })
+        .max_size(purpose.size(database))
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(database.statement))
-        .create_timeout(Some(database.connect))
-        .post_create(ready)
         .build()
         .map_err(|fault| format!("database: {fault}"))
 }

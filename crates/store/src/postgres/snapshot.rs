@@ -4,9 +4,9 @@ use super::ask::{Desk, Instant, rows};
 use super::fault::Fault;
 use super::fetch::operation;
 use super::rows::party;
+use super::session::Pooled;
 use super::sums;
 use super::text::{self, int, uint};
-use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::ports::Fut;
@@ -15,8 +15,13 @@ use kernel::ports::ledger::Totals;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
+
+/// The count of all rows has no limit; so often it is asked, on another connection, whether the server
+/// is at it still.
+const LOOK: Duration = Duration::from_secs(60);
 
 impl Desk {
     pub(crate) async fn snapshot(&self) -> Result<Box<dyn Snapshot>, Cause> {
@@ -43,7 +48,19 @@ impl Snapshot for Instant {
     }
 
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
-        Box::pin(async move { Ok(sums::recount(self.db()?).await?) })
+        Box::pin(async move {
+            let db = self.db()?;
+            let mut counted = std::pin::pin!(sums::recount(db));
+            loop {
+                if let Ok(counted) = tokio::time::timeout(LOOK, counted.as_mut()).await {
+                    return Ok(counted?);
+                }
+                if !self.runs(db.pid()).await? {
+                    db.give_up();
+                    return Err(Cause::because("STORE_CUT", "the count goes on nowhere"));
+                }
+            }
+        })
     }
 
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
@@ -88,7 +105,7 @@ fn line(flows: &Flows, row: &Row) -> Result<Line, Fault> {
 }
 
 /// The lines with their operations.
-async fn completed(db: &Client, flows: &Flows, found: &[Row]) -> Result<Vec<Line>, Fault> {
+async fn completed(db: &Pooled, flows: &Flows, found: &[Row]) -> Result<Vec<Line>, Fault> {
     let mut lines = found.iter().map(|row| line(flows, row)).collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<Uuid> = lines.iter().map(|line| text::uuid(line.id)).collect();
     let sql = format!("SELECT {} FROM operations WHERE req_id = ANY($1)", sums::COLUMNS);

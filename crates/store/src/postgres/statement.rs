@@ -1,7 +1,7 @@
 //! What a write tells each table, put together as one statement: a server's work for each statement,
 //! and for each answer, is more than for a row.
 
-use super::fault::{Fault, whole};
+use super::fault::Fault;
 use super::lane::Lane;
 use std::fmt::Write;
 use tokio_postgres::types::ToSql;
@@ -86,17 +86,16 @@ fn shifted(sql: &str, by: usize) -> String {
 
 impl Lane {
     /// Sends the statement, and COMMIT behind it where `commit`. An error of the statement: nothing was
-    /// written. An error of COMMIT: nobody knows.
+    /// written. An error of COMMIT, or a notice beside it: nobody knows.
     pub(crate) async fn run(&self, all: Statements, commit: bool) -> Result<(), Fault> {
         let (sql, params) = all.together();
         let statement = self.prepared(&sql).await?;
         let params = borrowed(&params);
-        let sent = self.client.execute(&statement, &params);
-        let end = async { if commit { self.client.batch_execute("COMMIT").await } else { Ok(()) } };
-        // polled in this order, so COMMIT goes out last
-        let (sent, end) = futures_util::future::join(sent, end).await;
-        sent?;
-        end.map_err(|fault| Fault::Cut(whole(&fault)))
+        if commit {
+            return self.client.execute_and_commit(&statement, &params).await;
+        }
+        self.client.execute(&statement, &params).await?;
+        Ok(())
     }
 }
 

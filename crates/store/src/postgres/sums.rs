@@ -3,9 +3,9 @@
 use super::ask::rows;
 use super::fault::Fault;
 use super::fetch::operation;
+use super::session::Pooled;
 use super::text::{self, int, uint};
 use crate::sums::{Places, Tally, Way};
-use deadpool_postgres::Client;
 use kernel::ids::{AssetId, LedgerId};
 use kernel::money::Amount;
 use kernel::ports::journal::{Recount, Sums};
@@ -24,7 +24,7 @@ fn asset(row: &Row, column: usize) -> Result<AssetId, Fault> {
 }
 
 /// Funding's books, recomputed from its balances.
-pub(super) async fn books(db: &Client) -> Result<Vec<(AssetId, Totals)>, Fault> {
+pub(super) async fn books(db: &Pooled) -> Result<Vec<(AssetId, Totals)>, Fault> {
     let sql = "SELECT asset_id, 'USERS', sum(available)::text, sum(frozen)::text FROM balances_tb \
                WHERE account_type = 'FUNDING' GROUP BY asset_id \
                UNION ALL SELECT asset_id, book, sum(amount)::text, '0' FROM books \
@@ -64,7 +64,7 @@ const EVERY: i64 = i64::MAX;
 
 /// What the operations of a ledger add up to by the running sums, those above a number taken off.
 pub(super) async fn sums(
-    db: &Client,
+    db: &Pooled,
     ledger: LedgerId,
     upto: u64,
 ) -> Result<Vec<(AssetId, Sums)>, Fault> {
@@ -82,26 +82,26 @@ pub(super) async fn sums(
              coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text FROM operations \
              WHERE ledger = $1 AND seq > $2 {outside} GROUP BY ledger, asset_id, leg, result"
         );
-        db.batch_execute("SET LOCAL enable_seqscan = off").await?;
+        db.batch("SET LOCAL enable_seqscan = off").await?;
         for row in rows(db, &above, &[&i16::from(ledger.0), &int(upto)]).await? {
             take(Way::Off, &mut places, &row)?;
         }
-        db.batch_execute("SET LOCAL enable_seqscan = on").await?;
+        db.batch("SET LOCAL enable_seqscan = on").await?;
     }
     Ok(places.into_iter().map(|((_, asset), sums)| (asset, sums)).collect())
 }
 
 /// What all rows add up to. It reads them from end to end, so no limit for a statement holds; it locks
 /// nothing that a writer needs.
-pub(super) async fn recount(db: &Client) -> Result<Recount, Fault> {
+pub(super) async fn recount(db: &Pooled) -> Result<Recount, Fault> {
     let sql = "SELECT ledger, asset_id, leg, result, count(*), \
                coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text \
                FROM operations GROUP BY ledger, asset_id, leg, result \
                UNION ALL SELECT 1::smallint, asset_id, direction, 'DONE', count(*), \
                sum(amount)::text FROM externals GROUP BY asset_id, direction";
-    db.batch_execute("SET LOCAL statement_timeout = 0").await?;
+    db.batch("SET LOCAL statement_timeout = 0").await?;
     let mut places = Places::new();
-    for row in rows(db, sql, &[]).await? {
+    for row in db.query_at_length(sql).await? {
         take(Way::On, &mut places, &row)?;
     }
     Ok(places.into_iter().map(|((ledger, asset), sums)| (ledger, asset, sums)).collect())
@@ -113,7 +113,7 @@ pub(super) const COLUMNS: &str =
 
 /// Operations of a ledger above a number, by number.
 pub(super) async fn operations(
-    db: &Client,
+    db: &Pooled,
     ledger: LedgerId,
     after: u64,
     limit: usize,

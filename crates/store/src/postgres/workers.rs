@@ -1,6 +1,6 @@
 //! Who is at work: leases by the database's clock, and who still moves money under HALT.
 
-use super::ask::{Desk, one, rows};
+use super::ask::{Desk, rows, written};
 use super::due::LIVES;
 use super::fault::Fault;
 use super::text::{self, int};
@@ -19,6 +19,7 @@ impl Desk {
         length: Millis,
         stopped: Option<u64>,
     ) -> Result<Lease, Cause> {
+        self.health.writers()?;
         let db = self.lease().await?;
         let sql = format!(
             "WITH m AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now), \
@@ -28,20 +29,20 @@ impl Desk {
              ON CONFLICT (worker) DO UPDATE SET leased_until = excluded.leased_until, \
                length = excluded.length, seen_halt = excluded.seen_halt, left_at = NULL \
              RETURNING started_at, coalesce((SELECT NOT lives FROM was), false), \
-               (SELECT now FROM m)"
+               (SELECT now FROM m), current_setting('synchronous_standby_names') <> ''"
         );
         let (own, halt) = (text::worker(worker.0), stopped.map_or(0, int));
-        let row = one(&db, &sql, &[&self.hand(), &own, &int(length), &halt]).await?;
+        let row = written(&db, &sql, &[&self.hand(), &own, &int(length), &halt]).await?.pop();
         let Some(row) = row else { return Err(Cause::of("STORE_DAMAGED")) };
         let begun: i64 = row.try_get(0).map_err(Fault::from)?;
         let lost = row.try_get(1).map_err(Fault::from)?;
         let now: i64 = row.try_get(2).map_err(Fault::from)?;
         self.watch.set(now);
+        self.replication.required(row.try_get(3).map_err(Fault::from)?);
         if begun == now {
             let sql = "DELETE FROM workers WHERE leased_until < $1";
-            let statement = db.prepare_cached(sql).await.map_err(Fault::from)?;
             let before = now.saturating_sub(int(FORGOTTEN));
-            db.execute(&statement, &[&before]).await.map_err(Fault::from)?;
+            written(&db, sql, &[&before]).await?;
         }
         Ok(Lease { lost, ends: true })
     }
@@ -53,9 +54,8 @@ impl Desk {
                    INSERT INTO workers (worker, started_at, leased_until, length, left_at) \
                    SELECT $2, m.now, m.now, 0, m.now FROM m ON CONFLICT (worker) DO UPDATE \
                    SET leased_until = excluded.leased_until, left_at = excluded.left_at";
-        let statement = db.prepare_cached(sql).await.map_err(Fault::from)?;
         let own = text::worker(worker.0);
-        db.execute(&statement, &[&self.hand(), &own]).await.map_err(Fault::from)?;
+        written(&db, sql, &[&self.hand(), &own]).await?;
         Ok(())
     }
 

@@ -27,6 +27,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
 const PARTS: usize = 8;
 /// A group that others come across is tried so often before it is taken apart.
 const TRIES: u32 = 3;
+/// A connection that has nothing to do is asked so often for a sign of life; one that ended or went
+/// silent is made again so soon.
+const IDLE: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(1);
 
 /// What the lanes of a process have in common.
 pub(crate) struct Writers {
@@ -43,6 +47,8 @@ pub(crate) struct Writers {
 /// A lane and how it comes back after a cut.
 pub(crate) struct Hand {
     writers: Arc<Writers>,
+    /// Its number among those of the process.
+    number: usize,
     lane: Option<Lane>,
     /// The longest wait for a row.
     lock: Duration,
@@ -53,15 +59,53 @@ impl Hand {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(crate) async fn open(writers: Arc<Writers>, lock: Duration) -> Result<Self, OpenError> {
+    pub(crate) async fn open(
+        writers: &Arc<Writers>,
+        number: usize,
+        lock: Duration,
+    ) -> Result<Self, OpenError> {
         let lane = Lane::open(writers.shared.clone(), lock).await?;
-        Ok(Self { writers, lane: Some(lane), lock })
+        Ok(Self { writers: writers.clone(), number, lane: Some(lane), lock })
+    }
+
+    /// Waits for something to do, and sees meanwhile that the connection answers: one that went silent
+    /// is found before anything depends on it.
+    async fn next<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let wait = if self.lane.is_some() { IDLE } else { SOON };
+            match tokio::time::timeout(wait, work.as_mut()).await {
+                Ok(work) => return work,
+                Err(_) => self.probe().await,
+            }
+        }
+    }
+
+    /// Asks for a sign of life; without one the next write has a new connection.
+    async fn probe(&mut self) {
+        let limit = self.writers.shared.database.connect;
+        let answered = match self.lane().await {
+            Ok(lane) => lane.client.ping(limit).await.map_err(Fault::from),
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = self.heard(answered) {
+            tracing::warn!(cause = %fault.cause(), "a connection that writes does not answer");
+            self.cut();
+        }
+    }
+
+    /// Notes whether the database said anything.
+    pub(crate) fn heard<T>(&self, answer: Result<T, Fault>) -> Result<T, Fault> {
+        if !matches!(&answer, Err(Fault::Cut(_))) {
+            self.writers.shared.health.hears(self.number);
+        }
+        answer
     }
 
     /// Takes everything that may be written as one group, again and again.
     pub(crate) async fn run(mut self) {
         let waiting = self.writers.waiting.clone();
-        while let Some(group) = waiting.group().await {
+        while let Some(group) = self.next(waiting.group()).await {
             self.write(group.items, Wait::Skip).await;
             waiting.written(group.accounts);
         }
@@ -70,7 +114,7 @@ impl Hand {
     /// Waits for what others hold: one account's items at a time.
     pub(crate) async fn wait(mut self) {
         let waiting = self.writers.waiting.clone();
-        while let Some((account, items)) = waiting.turn().await {
+        while let Some((account, items)) = self.next(waiting.turn()).await {
             let free = self.let_go(account, &items).await;
             match &free {
                 Ok(()) => self.write(items, Wait::Lock).await,
@@ -87,10 +131,10 @@ impl Hand {
         mut queue: UnboundedReceiver<Trial>,
         again: WeakUnboundedSender<Trial>,
     ) {
-        while let Some((solo, tries)) = queue.recv().await {
+        while let Some((solo, tries)) = self.next(queue.recv()).await {
             let Some(solo) = self.solo(solo, tries).await else { continue };
             let again = again.clone();
-            beside(async move {
+            let _runs = beside(async move {
                 tokio::time::sleep(solo::pause(tries)).await;
                 // where the lane is gone its caller hears that nobody knows
                 if let Some(again) = again.upgrade() {
@@ -102,11 +146,16 @@ impl Hand {
 
     /// The lane, connected again where it was cut off.
     pub(crate) async fn lane(&mut self) -> Result<&mut Lane, Fault> {
-        let closed = self.lane.as_ref().is_none_or(|lane| lane.client.is_closed());
+        let health = &self.writers.shared.health;
+        health.asks(self.number);
+        let closed = self.lane.as_ref().is_none_or(|lane| lane.client.is_over());
         if closed {
             self.lane = None;
             let opened = Lane::open(self.writers.shared.clone(), self.lock).await;
             self.lane = Some(opened.map_err(|fault| Fault::Cut(fault.to_string().into()))?);
+            // what it hears from here on counts anew
+            health.hears(self.number);
+            health.asks(self.number);
         }
         self.lane.as_mut().ok_or_else(|| Fault::Cut("no connection".into()))
     }
@@ -162,9 +211,12 @@ impl Hand {
 
     async fn once(&mut self, items: &[Item], manner: &Manner) -> Result<Vec<Said>, Fault> {
         let writers = self.writers.clone();
-        let lane = self.lane().await?;
         let begun = writers.clock.ticks();
-        let said = lane.group(&writers, items, manner).await;
+        let said = match self.lane().await {
+            Ok(lane) => lane.group(&writers, items, manner).await,
+            Err(fault) => Err(fault),
+        };
+        let said = self.heard(said);
         let nanos = writers.clock.ticks().saturating_sub(begun);
         writers.meter.see(Seen::Commit { nanos, units: items.len() });
         said
@@ -203,7 +255,7 @@ impl Hand {
         if let Err(Fault::Cut(_)) = &waited {
             self.cut();
         }
-        waited
+        self.heard(waited)
     }
 
     /// A group that broke, in parts until the culprit is alone.

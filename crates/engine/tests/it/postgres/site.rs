@@ -99,6 +99,7 @@ fn database(url: String, lock: Duration) -> postgres::Database {
         connect: Duration::from_secs(2),
         lock,
         statement: if lock < STATEMENT { STATEMENT } else { lock + STATEMENT },
+        answer: lock + STATEMENT + STATEMENT,
         lease: Duration::from_secs(2),
     }
 }

@@ -88,7 +88,7 @@ impl Ledger for Funding {
     }
 
     fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        Box::pin(async move { self.heard(self.desk.stored(key).await) })
+        Box::pin(async move { self.heard(self.desk.confirmed(self.desk.stored(key)).await) })
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
@@ -109,7 +109,7 @@ impl Ledger for Funding {
     }
 
     fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
-        Box::pin(async move { self.heard(self.desk.accounts(whose).await) })
+        Box::pin(async move { self.heard(self.desk.confirmed(self.desk.accounts(whose)).await) })
     }
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
@@ -133,6 +133,6 @@ impl World for Funding {
     }
 
     fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
-        Box::pin(async move { self.desk.booked(&movement).await })
+        Box::pin(async move { self.desk.confirmed(self.desk.booked(&movement)).await })
     }
 }

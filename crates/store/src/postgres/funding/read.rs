@@ -3,10 +3,10 @@
 use super::super::ask::{Desk, one, rows};
 use super::super::fault::Fault;
 use super::super::fetch::operation;
+use super::super::session::Pooled;
 use super::super::solo::{BOOKED, booked};
 use super::super::sums;
 use super::super::text::{self, count, int, uint};
-use deadpool_postgres::Client;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::ports::ledger::{External, Holding, Moved, Stored, Totals, Whose};
@@ -14,13 +14,13 @@ use kernel::unit::{Key, Operation};
 use tokio_postgres::Row;
 
 /// The highest number of an operation that was written.
-async fn highest(db: &Client) -> Result<u64, Fault> {
+async fn highest(db: &Pooled) -> Result<u64, Fault> {
     let row = one(db, "SELECT coalesce(max(seq), 0) FROM lanes", &[]).await?;
     row.map_or(Ok(0), |row| Ok(uint(row.try_get(0)?)))
 }
 
 /// What became of a movement's reference before.
-async fn before(db: &Client, movement: &External) -> Result<Option<Moved>, Fault> {
+async fn before(db: &Pooled, movement: &External) -> Result<Option<Moved>, Fault> {
     let key: (&str, &str) = (text::direction(movement.direction), &movement.reference);
     let row = one(db, BOOKED, &[&key.0, &key.1]).await?;
     row.map(|row| booked(movement, &row)).transpose()

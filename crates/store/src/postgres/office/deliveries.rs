@@ -3,9 +3,9 @@
 use super::super::ask::{one, rows};
 use super::super::fault::Fault;
 use super::super::people::maybe;
+use super::super::session::Pooled;
 use super::super::text::{count, int, uint};
 use super::lists::{CASE, case_row};
-use deadpool_postgres::Client;
 use kernel::ids::Millis;
 use kernel::ports::office::{Delivery, Tells};
 use tokio_postgres::Row;
@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 /// What is to be tried now, or at a time further away than `longest`: such a time is a clock's
 /// mistake. The end of an episode waits for its beginning.
 pub(super) async fn due(
-    db: &Client,
+    db: &Pooled,
     (now, longest, limit): (Option<i64>, Millis, i64),
 ) -> Result<Vec<Delivery>, Fault> {
     let sql = format!(
@@ -35,7 +35,7 @@ pub(super) async fn due(
 }
 
 /// How many are to be delivered, and since when the oldest of them is.
-pub(super) async fn undelivered(db: &Client) -> Result<(u64, Option<Millis>), Fault> {
+pub(super) async fn undelivered(db: &Pooled) -> Result<(u64, Option<Millis>), Fault> {
     let sql = "SELECT count(*), min(at) FROM webhook_deliveries WHERE due_at IS NOT NULL";
     match one(db, sql, &[]).await? {
         Some(row) => Ok((uint(row.try_get(0)?), row.try_get::<_, Option<i64>>(1)?.map(uint))),

@@ -4,10 +4,10 @@ use super::super::ask::{one, rows};
 use super::super::fault::Fault;
 use super::super::fetch::operation;
 use super::super::people::{self, maybe, words};
+use super::super::session::Pooled;
 use super::super::sums::COLUMNS;
 use super::super::text::{self, uint};
 use super::read;
-use deadpool_postgres::Client;
 use kernel::ids::{Id, LedgerId};
 use kernel::people::{About, Acted, Approval, Halt, Note, Stand};
 use kernel::ports::office::{CaseRow, NoteRow, Stat};
@@ -16,7 +16,7 @@ use kernel::unit::Operation;
 use tokio_postgres::Row;
 
 /// What each ledger answered for a transfer.
-pub(super) async fn legs(db: &Client, id: Id) -> Result<Vec<(LedgerId, Operation)>, Fault> {
+pub(super) async fn legs(db: &Pooled, id: Id) -> Result<Vec<(LedgerId, Operation)>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM operations WHERE req_id = $1 ORDER BY ledger, seq");
     rows(db, &sql, &[&text::uuid(id)]).await?.iter().map(operation).collect()
 }
@@ -43,7 +43,7 @@ pub(super) fn case_row(row: &Row) -> Result<CaseRow, Fault> {
 }
 
 pub(super) async fn cases(
-    db: &Client,
+    db: &Pooled,
     open: Option<bool>,
     about: Option<About>,
     (before, limit): (i64, i64),
@@ -65,7 +65,7 @@ pub(super) async fn cases(
 
 /// A case with its notes, oldest first.
 pub(super) async fn case(
-    db: &Client,
+    db: &Pooled,
     number: i64,
 ) -> Result<Option<(CaseRow, Vec<NoteRow>)>, Fault> {
     let sql = format!("SELECT {CASE} FROM cases c WHERE c.case_id = $1");
@@ -85,7 +85,7 @@ pub(super) async fn case(
 }
 
 pub(super) async fn approvals(
-    db: &Client,
+    db: &Pooled,
     stand: Option<Stand>,
     (before, limit): (Option<Id>, i64),
     now: Option<i64>,
@@ -99,14 +99,14 @@ pub(super) async fn approvals(
     rows(db, &sql, &[&now, &before, &stand, &limit]).await?.iter().map(people::proposal).collect()
 }
 
-pub(super) async fn halts(db: &Client, (before, limit): (i64, i64)) -> Result<Vec<Halt>, Fault> {
+pub(super) async fn halts(db: &Pooled, (before, limit): (i64, i64)) -> Result<Vec<Halt>, Fault> {
     let sql = "SELECT halt, reason, at, lifted_at FROM halts WHERE halt < $1 \
                ORDER BY halt DESC LIMIT $2";
     rows(db, sql, &[&before, &limit]).await?.iter().map(people::halt).collect()
 }
 
 pub(super) async fn actions(
-    db: &Client,
+    db: &Pooled,
     subject: Option<&str>,
     (before, limit): (i64, i64),
 ) -> Result<Vec<Acted>, Fault> {
@@ -121,7 +121,7 @@ pub(super) async fn actions(
 
 /// How many transfers stand where: open ones are counted, ended ones were when they ended; all of
 /// one instant.
-pub(super) async fn stats(db: &Client, flows: &Flows) -> Result<Vec<Stat>, Fault> {
+pub(super) async fn stats(db: &Pooled, flows: &Flows) -> Result<Vec<Stat>, Fault> {
     let sql = format!(
         "({}) UNION ALL SELECT flow, state, sum(transfers)::bigint, NULL FROM ended \
          GROUP BY flow, state",

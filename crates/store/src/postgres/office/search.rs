@@ -7,9 +7,9 @@ use super::super::ask::rows;
 use super::super::fault::Fault;
 use super::super::read::{OPEN, ended, records};
 use super::super::rows::COLUMNS;
+use super::super::session::Pooled;
 use super::super::statement::{Params, borrowed};
 use super::super::text::{int, small};
-use deadpool_postgres::Client;
 use kernel::ports::office::Search;
 use kernel::record::Record;
 use kernel::table::Flows;
@@ -35,7 +35,7 @@ impl Asked {
 
 /// Transfers that fit.
 pub(super) async fn transfers(
-    db: &Client,
+    db: &Pooled,
     flows: &Flows,
     search: &Search,
 ) -> Result<Vec<Record>, Fault> {

@@ -140,6 +140,16 @@ impl Hand {
     async fn transaction<F: Fill>(
         &mut self,
         needs: &Needs,
+        how: (Wait, Turn),
+        fill: &F,
+    ) -> Result<F::Said, Fault> {
+        let said = self.tried(needs, how, fill).await;
+        self.heard(said)
+    }
+
+    async fn tried<F: Fill>(
+        &mut self,
+        needs: &Needs,
         (wait, turn): (Wait, Turn),
         fill: &F,
     ) -> Result<F::Said, Fault> {
@@ -171,8 +181,16 @@ impl Hand {
         match filled {
             Ok((said, true)) => Ok(said),
             Ok((said, false)) => {
-                self.lane().await?.rollback().await?;
-                Ok(said)
+                let lane = self.lane().await?;
+                let read = lane.read();
+                let stands = match lane.rollback().await {
+                    Ok(()) => lane.stands(read).await,
+                    Err(fault) => Err(fault),
+                };
+                if let Err(Fault::Cut(_)) = &stands {
+                    self.cut();
+                }
+                stands.map(|()| said)
             }
             Err(fault @ Fault::Cut(_)) => {
                 self.cut();

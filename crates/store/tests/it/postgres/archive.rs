@@ -91,3 +91,32 @@ async fn an_archived_transfer_is_never_made_again() {
         assert_eq!(store.history(id(n)).await.expect("an answer").len(), 5);
     }
 }
+
+/// Turns red where a month's first archiving waits for somebody who reads the archive, and lets every
+/// reader that comes later wait behind it (`CREATE TABLE … PARTITION OF`).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_month_waits_for_no_reader() {
+    let (bed, database) = (Bed::new(), Arc::new(database()));
+    let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
+    drop(store.write(vec![bed.opening(1, 1, 1)]).await);
+    drop(store.write(vec![bed.ending(1, 1, 1)]).await);
+    let there = database.clone();
+    let reads = "BEGIN; SELECT count(*) FROM every_transfer; SELECT pg_sleep(600)";
+    let reader = std::thread::spawn(move || drop(there.sql(reads)));
+    let sleeps = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' \
+        AND datname = current_database() AND pid <> pg_backend_pid()";
+    while database.sql(&format!("SELECT count(*) {sleeps}")).expect("SQL") != "1" {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let archived = store.archive(NOON + 1_000).await;
+    // its session is ended from outside
+    let end = format!("SELECT count(pg_terminate_backend(pid)) {sleeps}");
+    database.sql(&end).expect("SQL");
+    reader.join().expect("it ends");
+    assert_eq!(archived, Ok(1), "it waits for a reader");
+    let partition = "SELECT pg_get_expr(relpartbound, oid) FROM pg_class \
+        WHERE relname = 'transfers_archive_2023_11'";
+    assert!(database.sql(partition).expect("SQL").starts_with("FOR VALUES FROM"));
+    assert_eq!(store.archive(NOON + 1_000).await, Ok(0));
+}

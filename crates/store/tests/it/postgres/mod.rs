@@ -4,6 +4,8 @@ mod archive;
 mod believed;
 mod first;
 mod indexes;
+mod silent;
 mod site;
+mod standby;
 mod status;
 mod suites;

@@ -16,6 +16,9 @@ pub(crate) fn database() -> testbed::Database {
     testbed::Database::given().expect("a database")
 }
 
+/// The longest wait for an answer.
+pub(crate) const ANSWER: Duration = Duration::from_secs(4);
+
 /// How it is reached: short waits.
 pub(crate) fn reached(url: &str) -> Database {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -33,17 +36,28 @@ pub(crate) fn reached(url: &str) -> Database {
         connect: Duration::from_secs(10),
         lock: Duration::from_secs(3),
         statement: Duration::from_secs(20),
+        answer: Duration::from_secs(30),
         lease: Duration::from_secs(2),
     }
 }
 
 /// Opens a store as a process that never was before.
 pub(crate) async fn open(url: &str, clock: HandClock, flows: Arc<Flows>) -> Arc<Postgres> {
+    open_on(reached(url), clock, flows).await
+}
+
+/// The same, where an answer that does not come is given up soon ([`ANSWER`]).
+pub(crate) async fn open_brief(url: &str, clock: HandClock, flows: Arc<Flows>) -> Arc<Postgres> {
+    let (lock, statement) = (Duration::from_millis(500), Duration::from_secs(3));
+    open_on(Database { lock, statement, answer: ANSWER, ..reached(url) }, clock, flows).await
+}
+
+async fn open_on(database: Database, clock: HandClock, flows: Arc<Flows>) -> Arc<Postgres> {
     static WORKERS: AtomicU64 = AtomicU64::new(1);
     let clock: Arc<dyn Clock> = Arc::new(clock);
     let worker = WorkerId(WORKERS.fetch_add(1, Ordering::Relaxed));
     let options = Options {
-        database: reached(url),
+        database,
         flows,
         worker,
         time: Time::Hand(clock.clone()),
