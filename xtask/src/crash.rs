@@ -5,18 +5,14 @@ use std::process::Stdio;
 use crate::{Outcome, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
-const IN_CI: [&str; 11] = [
-    "--kills",
-    "200",
-    "--postgres",
-    "50",
-    "--power",
-    "60",
-    "--faults",
-    "--stride",
-    "13",
-    "--gateway",
-    "15",
+const IN_CI: [[&str; 2]; 7] = [
+    ["--kills", "200"],
+    ["--postgres", "50"],
+    ["--power", "60"],
+    ["--faults", "--stride=13"],
+    ["--gateway", "15"],
+    ["--wire", "2"],
+    ["--pair", "1"],
 ];
 
 /// Builds the server as a release and runs the campaign on it.
@@ -37,7 +33,7 @@ pub(crate) fn after_tests() -> Outcome {
     tools()?;
     let built = tree::target().join("debug");
     let mut crash = run::program(built.join("crash"));
-    crash.arg("--server").arg(built.join("portage")).args(IN_CI);
+    crash.arg("--server").arg(built.join("portage")).args(IN_CI.concat());
     run::must(crash)
 }
 

@@ -40,10 +40,11 @@ const fn servers() -> [usize; 2] {
 }
 
 /// Times that are short, so that what depends on them is seen within the bound.
-const TIMES: [(&str, &str); 3] = [
+const TIMES: [(&str, &str); 4] = [
     ("PORTAGE_DATABASE__CONNECT_TIMEOUT_MS", "1500"),
     ("PORTAGE_DATABASE__LOCK_TIMEOUT_MS", "1000"),
     ("PORTAGE_DATABASE__STATEMENT_TIMEOUT_MS", "3000"),
+    ("PORTAGE_DATABASE__ANSWER_TIMEOUT_MS", "4000"),
 ];
 
 /// What is done to the connections of a process.

@@ -30,10 +30,11 @@ const ELSEWHERE: i32 = 75;
 const MEMBERS: [Part; 3] =
     [part("spot", Role::Spot, 0), part("serve-1", Role::Alone, 1), part("serve-2", Role::Alone, 2)];
 
-const TIMES: [(&str, &str); 3] = [
+const TIMES: [(&str, &str); 4] = [
     ("PORTAGE_DATABASE__CONNECT_TIMEOUT_MS", "1500"),
     ("PORTAGE_DATABASE__LOCK_TIMEOUT_MS", "1000"),
     ("PORTAGE_DATABASE__STATEMENT_TIMEOUT_MS", "3000"),
+    ("PORTAGE_DATABASE__ANSWER_TIMEOUT_MS", "4000"),
 ];
 
 /// What becomes of COMMITs that wait for a standby which is away.
