@@ -1,8 +1,8 @@
 //! What the engine says of the requests before a call, to a ledger that does not promise to keep what it
 //! refuses; and what it writes before it goes on with a claim that is not of this run.
 //!
-//! Wrong builds that were run, each of which turns one of these red: every call is said to be the first;
-//! a claim that is found is sent again without writing the transfer.
+//! Each is about one wrong build: every call is said to be the first; a claim that is found is sent again
+//! without writing the transfer.
 
 use crate::house::{FUNDING, House, NEVER};
 use crate::way::Mood;
