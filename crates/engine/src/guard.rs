@@ -83,9 +83,9 @@ impl Engine {
     /// Notes the breaks of a report; true where this process has not halted for all of them yet.
     fn raises_for(&self, report: &Report) -> bool {
         let mut halted_for = self.halted_for.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = report.breaks.iter().map(|b| halted_for.insert((b.key.clone(), b.amount)));
-        // every one is noted
-        fresh.fold(false, |any, fresh| any || fresh)
+        let before = halted_for.len();
+        halted_for.extend(report.breaks.iter().map(|b| (b.key.clone(), b.amount)));
+        halted_for.len() > before
     }
 
     /// The next round counts every operation row again, as one does each day.
