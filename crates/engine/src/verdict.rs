@@ -104,9 +104,9 @@ impl Engine {
     /// left and came back waits for another answer, under another claim.
     pub(crate) async fn entered(&self, id: Id) -> Result<u32, Cause> {
         let history = self.parts.journal.history(id).await?;
-        let led = history.iter().map(|linked| &linked.entry);
-        let last = led.filter(|entry| entry.from != Some(entry.to)).next_back();
-        last.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
+        let mut entries = history.iter().map(|linked| &linked.entry);
+        let led = entries.rfind(|entry| entry.from != Some(entry.to));
+        led.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
     }
 
     /// What the ledger stored under the open call's key, where that bears the verdict out; `None`

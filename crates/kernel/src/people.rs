@@ -257,7 +257,8 @@ impl Stand {
     pub const fn at(self, now: Millis, expires_at: Millis) -> Self {
         match self {
             Self::Pending if expires_at <= now => Self::Lapsed,
-            stand => stand,
+            Self::Pending => Self::Pending,
+            stand @ (Self::Approved | Self::Rejected | Self::Superseded | Self::Lapsed) => stand,
         }
     }
 }

@@ -13,6 +13,7 @@ use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
 use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::{Direction, External, Moved};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const RESUME: Deed = Deed::Resume { accept: Vec::new() };
@@ -147,13 +148,20 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
     let far = site.worker().await;
     let holder =
         Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
-    let (engine, funding) = (far.engine.clone(), far.store.funding());
-    let booking = tokio::spawn(async move { engine.book(&*funding, deposit("waits")).await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!booking.is_finished(), "it waits");
-    assert_eq!(near.halts("ada", "1").await, (Some(1), true));
-    assert!(booking.is_finished(), "what had begun has ended");
-    assert_eq!(booking.await.expect("it ends"), Ok(Moved::Refused(Code::Halted)));
+    let ended = AtomicBool::new(false);
+    let booking = async {
+        let moved = far.engine.book(&*far.store.funding(), deposit("waits")).await;
+        ended.store(true, Ordering::SeqCst);
+        moved
+    };
+    let halting = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!ended.load(Ordering::SeqCst), "it waits");
+        assert_eq!(near.halts("ada", "1").await, (Some(1), true));
+        assert!(ended.load(Ordering::SeqCst), "what had begun has ended");
+    };
+    let (moved, ()) = tokio::join!(booking, halting);
+    assert_eq!(moved, Ok(Moved::Refused(Code::Halted)));
     holder.lets_go(&site);
     assert_eq!(site.sql("SELECT count(*) FROM externals WHERE reference = 'waits'"), "0");
     for worker in [near, far] {
