@@ -41,7 +41,7 @@ enum Task {
     /// All tests of the workspace, then the acceptance proof.
     Test,
     /// The house rules that no compiler knows: imports, file heads, lengths, words, links.
-    Tidy,
+    Tidy(tidy::Options),
     /// Run one benchmark in release mode: `cargo xtask bench internal -- --help`.
     Bench {
         /// The folder under bench/.
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Lint => lint::run(),
         Task::Test => test::run(),
-        Task::Tidy => tidy::run(),
+        Task::Tidy(options) => options.run(),
         Task::Bench { name, args } => bench::run(&name, &args),
         Task::Sim { args } => sim::run(&args),
         Task::Attack { args } => attack::run(&args),

@@ -5,6 +5,7 @@ mod imports;
 mod manifest;
 mod runbook;
 mod source;
+mod words;
 
 use std::fmt;
 
@@ -41,6 +42,30 @@ impl fmt::Display for Fault {
     }
 }
 
+/// What `cargo xtask tidy` does beside checking.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Lower the ratchet of private words to what the tree has now, and check.
+    #[arg(long)]
+    lower: bool,
+    /// List the places of a word of the dictionary instead.
+    #[arg(long, value_name = "WORD")]
+    word: Option<String>,
+}
+
+impl Options {
+    /// Does what was asked.
+    pub(crate) fn run(&self) -> Outcome {
+        if let Some(word) = &self.word {
+            return words::places(word);
+        }
+        if self.lower {
+            words::lower()?;
+        }
+        run()
+    }
+}
+
 /// Runs every check over the whole tree.
 pub(crate) fn run() -> Outcome {
     let mut faults = Vec::new();
@@ -52,6 +77,7 @@ pub(crate) fn run() -> Outcome {
     for Page { path, text } in &manifests {
         faults.extend(manifest::check(path, text));
     }
+    faults.extend(words::check(&sources)?);
     faults.extend(imports::check(&manifests));
     let root = tree::root();
     let pages = tree::pages(&[".md"])?;
