@@ -24,7 +24,7 @@ struct Row {
 
 #[rustfmt::skip]
 const TABLE: [Row; 14] = [
-    Row { name: "kernel",  normal: Only(&["icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
+    Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["futures-util", "ledgers", "rusqlite", "rustls", "sim", "store", "tempfile", "testbed", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },

@@ -5,8 +5,8 @@
 
 use super::merkle::Merkle;
 use super::{AuditUnit, Hash};
+use crate::hmac::MacKey;
 use crate::ids::Millis;
-use crate::mac::MacKey;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,20 +1,22 @@
-//! Signatures as Standard Webhooks has them: HMAC-SHA256 over id, time and body.
+//! The secret of a webhook, and the signatures that Standard Webhooks defines.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kernel::mac::MacKey;
+use kernel::answer::Cause;
+use standardwebhooks::Webhook;
 
 /// What a secret begins with whose bytes are written in base64.
 const ENCODED: &str = "whsec_";
 /// Fewer bytes could be guessed.
 const LEAST: usize = 32;
+/// What a secret must be.
+const RULE: &str = "at least 32 bytes: as they are, or as `whsec_` and their base64";
 
 /// The bytes of a secret.
 ///
 /// # Errors
 /// What a secret must be.
 pub fn secret(text: &str) -> Result<Vec<u8>, &'static str> {
-    const RULE: &str = "at least 32 bytes: as they are, or as `whsec_` and their base64";
     let bytes = match text.strip_prefix(ENCODED) {
         Some(encoded) => STANDARD.decode(encoded).map_err(|_| RULE)?,
         None => text.as_bytes().to_vec(),
@@ -22,26 +24,49 @@ pub fn secret(text: &str) -> Result<Vec<u8>, &'static str> {
     if bytes.len() < LEAST { Err(RULE) } else { Ok(bytes) }
 }
 
-/// The header `webhook-signature` of a body that is sent under this id at that second.
-pub(super) fn signature(key: &MacKey, id: &str, second: u64, body: &str) -> String {
-    let mac = key.mac(format!("{id}.{second}.{body}").as_bytes());
-    format!("v1,{}", STANDARD.encode(mac))
+/// Signs messages with one secret, as Standard Webhooks has it.
+pub(super) struct Signer(Webhook);
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signer(********)")
+    }
+}
+
+impl Signer {
+    /// A signer with the secret of a setting.
+    ///
+    /// # Errors
+    /// What a secret must be.
+    pub(super) fn new(text: &str) -> Result<Self, &'static str> {
+        Webhook::from_bytes(secret(text)?).map(Self).map_err(|_| RULE)
+    }
+
+    /// The header `webhook-signature` of a body that is sent under this id at that second.
+    ///
+    /// # Errors
+    /// The second is beyond what the header can name.
+    pub(super) fn signature(&self, id: &str, second: u64, body: &str) -> Result<String, Cause> {
+        let unsigned = || Cause::of("NOT_SIGNED");
+        let second = i64::try_from(second).map_err(|_| unsigned())?;
+        self.0.sign(id, second, body.as_bytes()).map_err(|_| unsigned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{secret, signature};
+    use super::{Signer, secret};
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    use kernel::mac::MacKey;
 
-    /// The example of the Standard Webhooks libraries.
+    /// Computed by `openssl dgst -sha256 -hmac` over `id.second.body`.
     #[test]
-    fn the_signature_is_the_standard_s() {
-        let key = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    fn the_signature_is_hmac_sha256_over_id_second_and_body() {
+        let signer = Signer::new("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
-        let signed = signature(&MacKey::new(&key), id, 1_614_265_330, r#"{"test": 2432232314}"#);
-        assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        let signed = signer.signature(id, 1_614_265_330, r#"{"test": 2432232314}"#).unwrap();
+        assert_eq!(signed, "v1,ELhqG0Ku1gwOc1f4jyKdp3SFGFLAOdJ9bvpWLciCakI=");
+        assert!(!format!("{signer:?}").contains("Mf"));
     }
 
     #[test]

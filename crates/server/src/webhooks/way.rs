@@ -1,13 +1,12 @@
 //! The way to the receiver: one signed request, and what counts as taken.
 
 use super::message::Message;
-use super::sign::{secret, signature};
+use super::sign::Signer;
 use crate::config::Alerts;
 use crate::outward;
 use client::whole;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use kernel::mac::MacKey;
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
@@ -20,28 +19,29 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Way {
     url: Url,
     http: reqwest::Client,
-    key: MacKey,
+    signer: Signer,
 }
 
 impl Way {
     pub(super) fn new(alerts: &Alerts) -> Result<Self, String> {
         let url = outward::address(&alerts.webhook_url).map_err(str::to_owned)?;
         let http = outward::client(&url, PATIENCE)?;
-        let key = MacKey::new(&secret(alerts.webhook_secret.reveal()).map_err(str::to_owned)?);
-        Ok(Self { url, http, key })
+        let signer = Signer::new(alerts.webhook_secret.reveal()).map_err(str::to_owned)?;
+        Ok(Self { url, http, signer })
     }
 
     /// Posts it. Taken is what a status of 200 to 299 says, and nothing else.
     pub(super) async fn post(&self, message: &Message, now: Millis) -> Result<(), Cause> {
         let Message { id, body } = message;
         let second = now / 1_000;
+        let signature = self.signer.signature(id, second, body)?;
         let request = self
             .http
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", id)
             .header("webhook-timestamp", second)
-            .header("webhook-signature", signature(&self.key, id, second, body))
+            .header("webhook-signature", signature)
             .body(body.clone());
         // what stands in the answer is nobody's concern: its body is not read
         let status = request.send().await.map_err(lost)?.status();

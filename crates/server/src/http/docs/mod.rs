@@ -9,6 +9,8 @@ use super::error::{Problem, Refusal};
 use super::segments::Segments;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kernel::code::Code;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
@@ -76,7 +78,7 @@ fn whole(title: &str, body: &str) -> String {
 /// A page may be shown and nothing else: its own style by its hash, no script, no frame, no form.
 fn page(html: &str) -> Response {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
-        let hash = base64(&Sha256::digest(STYLE));
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
         format!(
             "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"
@@ -88,37 +90,4 @@ fn page(html: &str) -> Response {
         (REFERRER_POLICY, "no-referrer"),
     ];
     (headers, html.to_owned()).into_response()
-}
-
-/// Base64 with padding (RFC 4648 §4), for one hash.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = (0..3).fold(0_u32, |bits, n| {
-            bits << 8 | u32::from(chunk.get(n).copied().unwrap_or_default())
-        });
-        for letter in 0..4 {
-            let index = usize::try_from(bits >> (18 - 6 * letter) & 63).unwrap_or_default();
-            let real = letter <= chunk.len();
-            let letter = LETTERS.get(index).copied().filter(|_| real).unwrap_or(b'=');
-            text.push(char::from(letter));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_is_the_rfc_s() {
-        let pairs =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-        for (plain, text) in pairs {
-            assert_eq!(base64(plain.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
 }

@@ -1,14 +1,12 @@
-//! Keyed MACs: who has the key can say that a text is its own.
+//! Keyed message authentication: a holder of the key can say that a text is its own.
 
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::fmt;
 
-/// SHA-256 works on blocks of so many bytes.
-const BLOCK: usize = 64;
-
-/// A key for HMAC-SHA256; never shown.
+/// A key for HMAC-SHA256, never printed.
 #[derive(Clone)]
-pub struct MacKey([u8; BLOCK]);
+pub struct MacKey(Hmac<Sha256>);
 
 impl fmt::Debug for MacKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,21 +16,14 @@ impl fmt::Debug for MacKey {
 
 impl MacKey {
     /// The key of these bytes, of any length.
+    #[expect(clippy::expect_used, reason = "HMAC hashes a key that is longer than its block")]
     pub fn new(bytes: &[u8]) -> Self {
-        let mut block = [0; BLOCK];
-        let digest: [u8; 32] = Sha256::digest(bytes).into();
-        let bytes = if bytes.len() > BLOCK { &digest[..] } else { bytes };
-        for (slot, byte) in block.iter_mut().zip(bytes) {
-            *slot = *byte;
-        }
-        Self(block)
+        Self(Hmac::new_from_slice(bytes).expect("a key of any length"))
     }
 
-    /// HMAC-SHA256 (RFC 2104).
+    /// HMAC-SHA256 (RFC 2104) of a message.
     pub fn mac(&self, message: &[u8]) -> [u8; 32] {
-        let inner = Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x36)).chain_update(message);
-        let outer = Sha256::new_with_prefix(self.0.map(|byte| byte ^ 0x5c));
-        outer.chain_update(inner.finalize()).finalize().into()
+        self.0.clone().chain_update(message).finalize().into_bytes().into()
     }
 }
 
