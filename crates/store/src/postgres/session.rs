@@ -114,10 +114,13 @@ pub(crate) async fn connect(
     lock: Duration,
     replication: &Arc<Replication>,
 ) -> Result<Client, OpenError> {
-    Client::connect(database, purpose, lock, replication).await.map_err(|error| match error {
-        Error::Settings(what) => OpenError::Settings(what),
-        error @ (Error::Postgres(_) | Error::Silent(_) | Error::Noticed(_) | Error::Waits(_)) => {
-            OpenError::Unreachable(error.to_string())
+    Box::pin(Client::connect(database, purpose, lock, replication)).await.map_err(|error| {
+        match error {
+            Error::Settings(what) => OpenError::Settings(what),
+            error @ (Error::Postgres(_)
+            | Error::Silent(_)
+            | Error::Noticed(_)
+            | Error::Waits(_)) => OpenError::Unreachable(error.to_string()),
         }
     })
 }
@@ -227,9 +230,10 @@ impl managed::Manager for Manager {
 
     async fn create(&self) -> Result<Client, String> {
         let Self { database, purpose, past, replication } = self;
-        let client = Client::connect(database, *purpose, database.lock, replication).await;
-        let client = client.map_err(|fault| fault.to_string())?;
-        past.look(&client).await?;
+        // boxed: it is some 30 kB, which each use of a pool would carry
+        let client = Box::pin(Client::connect(database, *purpose, database.lock, replication));
+        let client = client.await.map_err(|fault| fault.to_string())?;
+        Box::pin(past.look(&client)).await?;
         Ok(client)
     }
 

@@ -3,6 +3,10 @@
 //!
 //! Wrong builds that were run: see `notice-ignored`, `answer-behind-a-read` and `replay-behind-nothing`
 //! in `docs/proof/postgres.md`.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "callers that wait beside each other, not tasks of the store"
+)]
 
 use super::site::open_brief;
 use crate::bed::{Bed, COIN, id};
