@@ -43,18 +43,18 @@ fn events<'a>(page: &'a str, link: &dyn Fn(&str) -> Option<String>) -> Vec<Event
     // whether each link that is open now leads somewhere
     let mut open = Vec::new();
     for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
-        let event = match event {
-            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-                let target = link(&dest_url);
-                open.push(target.is_some());
-                let Some(target) = target else { continue };
-                Event::Start(Tag::Link { link_type, dest_url: target.into(), title, id })
+        if let Event::Start(Tag::Link { link_type, dest_url, title, id }) = event {
+            let target = link(&dest_url);
+            open.push(target.is_some());
+            if let Some(to) = target {
+                let to = to.into();
+                events.push(Event::Start(Tag::Link { link_type, dest_url: to, title, id }));
             }
-            Event::End(TagEnd::Link) if open.pop() == Some(false) => continue,
-            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-            event => event,
-        };
-        events.push(event);
+        } else if let Event::Html(text) | Event::InlineHtml(text) = event {
+            events.push(Event::Text(text));
+        } else if !matches!(event, Event::End(TagEnd::Link)) || open.pop() == Some(true) {
+            events.push(event);
+        }
     }
     events
 }
