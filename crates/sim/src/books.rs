@@ -7,7 +7,7 @@ use kernel::code::Code;
 use kernel::ids::{AssetId, Id, Millis, UserId};
 use kernel::life::Leg;
 use kernel::money::{Amount, Asset};
-use kernel::ports::journal::Sums;
+use kernel::ports::journal::{AccountSums, Sums};
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Holding, Moved, StatusChange, Stored, Totals, Whose,
 };
@@ -365,6 +365,21 @@ impl Books {
         sums
     }
 
+    /// What each account has, beside what its operations add up to, the external ones among them.
+    pub fn account_sums(&self, upto: u64) -> Vec<AccountSums> {
+        let mut all = by_account(self.stored.values().filter(|o| o.seq <= upto));
+        for ((user, asset), row) in &self.rows {
+            let of = place(&mut all, Account::User(*user), *asset);
+            (of.available, of.frozen) = (Amount(row.available), Amount(row.frozen));
+        }
+        for (movement, _) in self.externals.values() {
+            let of = place(&mut all, Account::User(movement.user), movement.asset);
+            let amount = movement.amount.signed().unwrap_or(i128::MAX);
+            of.sums.external += if movement.direction == Direction::In { amount } else { -amount };
+        }
+        all.into_values().collect()
+    }
+
     /// Holdings by user and asset.
     pub fn holdings(&self, whose: Whose) -> Vec<Holding> {
         let holding = |((user, asset), row): (&(UserId, AssetId), &Row)| Holding {
@@ -384,6 +399,24 @@ impl Books {
             }
         }
     }
+}
+
+type ByAccount = BTreeMap<(Account, AssetId), AccountSums>;
+
+fn place(all: &mut ByAccount, account: Account, asset: AssetId) -> &mut AccountSums {
+    let (available, frozen, sums) = (Amount::ZERO, Amount::ZERO, Sums::default());
+    let none = AccountSums { account: account.clone(), asset, available, frozen, sums };
+    all.entry((account, asset)).or_insert(none)
+}
+
+/// Sums by account and asset over the DONE ones of these operations.
+pub fn by_account<'a>(operations: impl Iterator<Item = &'a Operation>) -> ByAccount {
+    let mut all = ByAccount::new();
+    for operation in operations.filter(|operation| operation.outcome == Outcome::Done) {
+        let of = place(&mut all, operation.op.account.clone(), operation.op.asset);
+        of.sums = kernel::conserve::counted(of.sums, operation).unwrap_or(of.sums);
+    }
+    all
 }
 
 /// Sums per asset over operations.

@@ -63,3 +63,13 @@ impl Way {
         }
     }
 }
+
+/// One DONE operation more, by its leg, or an external movement, by its direction.
+pub(crate) fn take(sums: &mut Sums, leg: &str, amount: i128) -> Result<(), Spoilt> {
+    // what it is of does not matter here
+    let place = (LedgerId(0), AssetId(0));
+    let mut places = Places::from([(place, *sums)]);
+    Way::On.take(&mut places, &Tally { place, leg, done: true, count: 1, amount })?;
+    *sums = places.remove(&place).unwrap_or_default();
+    Ok(())
+}

@@ -174,12 +174,9 @@ impl Laws {
     /// one it waits, but only where its call is still open. `line` was read after the list.
     pub fn effect(&self, ledger: LedgerId, op: &Operation, line: Option<&Line>) -> Matched {
         let Some(line) = line else {
-            let key = format!("{}/{}/{}", op.op.key.id, ledger.name(), op.op.key.leg.name());
+            let (key, amount) = unclaimed(ledger, op);
             let what = format!("{key}: the ledger has it, and there is no such transfer");
-            return Matched {
-                receipt: false,
-                fault: Some(Break { key, amount: signed(op), what }),
-            };
+            return Matched { receipt: false, fault: Some(Break { key, amount, what }) };
         };
         let place = (ledger, op.op.key.leg);
         let receipt = line.operations.iter().find(|(at, stored)| (*at, stored.op.key.leg) == place);
@@ -242,6 +239,13 @@ pub fn same(receipt: &Operation, op: &Operation) -> bool {
         (Outcome::Done | Outcome::Rejected(_) | Outcome::Fenced, _) => false,
     };
     outcomes && receipt.seq == op.seq
+}
+
+/// The key and the amount of the break that an operation is which no transfer claimed: what persons
+/// accept, and what the adoption of a ledger then leaves out.
+pub fn unclaimed(ledger: LedgerId, op: &Operation) -> (String, i128) {
+    let key = format!("{}/{}/{}", op.op.key.id, ledger.name(), op.op.key.leg.name());
+    (key, signed(op))
 }
 
 fn signed(op: &Operation) -> i128 {

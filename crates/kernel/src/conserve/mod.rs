@@ -1,11 +1,13 @@
 //! The pure rules of conservation, over what was read at one instant of each side. They say nothing
 //! of when to read: `engine::conservation` does, and in that order they raise no false alarm.
 
+mod accounts;
 mod books;
 mod legs;
 
+pub use accounts::account;
 pub use books::{books, counted};
-pub use legs::{Laws, Matched, same};
+pub use legs::{Laws, Matched, same, unclaimed};
 
 /// Money that is not where the evidence says.
 #[derive(Debug, Clone, PartialEq, Eq)]

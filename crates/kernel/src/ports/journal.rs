@@ -8,7 +8,7 @@ use crate::audit::{Entry, Hash};
 use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::money::{Amount, Asset};
 use crate::people::{Accepted, Acted, Approval, Day, OpenCase, Paused, Spent};
-use crate::record::{Party, Record};
+use crate::record::{Account, Party, Record};
 use crate::table::S;
 use crate::unit::{Key, Operation, Unit, Wrote};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Standing {
     pub horizon: Option<Id>,
     /// The number of the last halt; 0 before the first one. It rises with each, also where one stands.
     pub halts: u64,
+    /// How far conservation was proven, as a checker stored it under the resource `proven`.
+    pub proven: Option<Arc<str>>,
     /// Who owns the cores that run inside a process.
     pub owners: Vec<Owner>,
     /// Who has a lease that ends; nobody where one process has the journal for itself.
@@ -242,6 +244,21 @@ pub struct Sums {
 /// What all stored operations add up to, by ledger and asset.
 pub type Recount = Vec<(LedgerId, AssetId, Sums)>;
 
+/// What the stored operations of one account add up to, in one asset at one ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountSums {
+    /// Whose.
+    pub account: Account,
+    /// What.
+    pub asset: AssetId,
+    /// What the account has available, at an enlisted ledger; 0 where it has no such row.
+    pub available: Amount,
+    /// What is held of it, at an enlisted ledger.
+    pub frozen: Amount,
+    /// Over the DONE ones; `count` counts these alone, without external movements.
+    pub sums: Sums,
+}
+
 /// One instant of the journal's database. Dropping it ends the read transaction.
 pub trait Snapshot: Send {
     /// The books of an enlisted ledger, recomputed from its balances.
@@ -253,6 +270,21 @@ pub trait Snapshot: Send {
     /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
     /// and keeps no writer waiting.
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;
+    /// What the DONE operations of a ledger with a number at or below `upto` add up to by account and
+    /// asset, external movements among those of the ledger that has them; of an enlisted ledger beside
+    /// the balances, and with those that have no operation. The first call begins the reading of all rows, each further one gives the next page, an empty page ends it; no other
+    /// ledger's reading is begun before. In order: users by number, then accounts by name; an
+    /// account's assets by number. It may take minutes, and keeps no writer waiting.
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>>;
+    /// The highest number up to which this instant has every transfer that ever will have one.
+    /// Numbers above it may be in the instant, and lower ones beside them may still be committed:
+    /// who reads on behind a number reads no further than this.
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>>;
     /// Transfers above a number, by number, at most `limit`.
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>>;
     /// The transfers of these keys; unknown ones are left out.

@@ -316,7 +316,7 @@ impl Journal for SimJournal {
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         Box::pin(async move {
-            let snapshot: Box<dyn Snapshot> = Box::new(view::View(self.place.now()));
+            let snapshot: Box<dyn Snapshot> = Box::new(view::View::of(self.place.now()));
             Ok(snapshot)
         })
     }

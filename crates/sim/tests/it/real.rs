@@ -152,6 +152,17 @@ impl Snapshot for WaitingSnapshot {
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         Box::pin(async move { wait(self.0.recount()) })
     }
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        Box::pin(async move { wait(self.0.account_sums(ledger, upto, limit)) })
+    }
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        Box::pin(async move { wait(self.0.complete()) })
+    }
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
         Box::pin(async move { wait(self.0.lines(after, limit)) })
     }

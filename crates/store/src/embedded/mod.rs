@@ -3,6 +3,7 @@
 //! One writer thread takes everything that waits as one transaction with one sync; readers have
 //! connections of their own and never wait for it.
 
+mod accounts;
 mod attempts;
 mod audit;
 mod backup;

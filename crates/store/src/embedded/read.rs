@@ -196,13 +196,14 @@ pub(super) fn standing(db: &Connection, flows: &Flows) -> rusqlite::Result<Stand
     let db = &*db.unchecked_transaction()?;
     let mut standing = Standing::default();
     let sql = "SELECT name, value, version FROM service_state \
-               WHERE name IN ('halted', 'horizon', 'resource/assets')";
+               WHERE name IN ('halted', 'horizon', 'resource/assets', 'resource/proven')";
     let mut ask = db.prepare_cached(sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
         let (name, value) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         match name {
             "halted" => standing.halted = Some(value.into()),
+            "resource/proven" => standing.proven = Some(value.into()),
             "horizon" => standing.horizon = Some(text::read_id(1, value)?),
             _ => standing.assets_version = row.get(2)?,
         }

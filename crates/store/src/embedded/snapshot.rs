@@ -1,5 +1,6 @@
 //! One instant of the store: a read transaction on a connection and a thread of its own.
 
+use super::accounts::Reading;
 use super::funding::operations::operation;
 use super::rows::party;
 use super::sums;
@@ -8,7 +9,7 @@ use super::thread::Readers;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, Serial};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation};
@@ -19,13 +20,21 @@ use std::sync::Arc;
 pub(super) struct Instant {
     reader: Readers,
     flows: Arc<Flows>,
+    /// The sums by account that are being read, and of which ledger.
+    reading: Option<(LedgerId, Reading)>,
 }
 
 impl Instant {
     /// Begins at the moment of this call.
     pub(super) fn begin(db: Connection, flows: Arc<Flows>) -> rusqlite::Result<Self> {
         begin(&db)?;
-        Ok(Self { reader: Readers::new(vec![db]), flows })
+        Ok(Self { reader: Readers::new(vec![db]), flows, reading: None })
+    }
+
+    /// For another question than the reading that is under way, which keeps the thread: it ends.
+    fn asks(&mut self) -> &Readers {
+        self.reading = None;
+        &self.reader
     }
 }
 
@@ -40,7 +49,7 @@ impl Snapshot for Instant {
         if ledger != LedgerId::FUNDING {
             return Box::pin(async { Err(Cause::of("NOT_ENLISTED")) });
         }
-        self.reader.ask(sums::books)
+        self.asks().ask(sums::books)
     }
 
     fn sums(
@@ -48,16 +57,44 @@ impl Snapshot for Instant {
         ledger: LedgerId,
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
-        self.reader.ask(move |db| sums::sums(db, ledger, upto))
+        self.asks().ask(move |db| sums::sums(db, ledger, upto))
     }
 
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
-        self.reader.ask(sums::recount)
+        self.asks().ask(sums::recount)
+    }
+
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        Box::pin(async move {
+            if self.reading.as_ref().is_some_and(|(of, _)| *of != ledger) {
+                self.reading = None;
+            }
+            let begin = || (ledger, Reading::begin(&self.reader, ledger, upto));
+            let (_, reading) = self.reading.get_or_insert_with(begin);
+            let page = reading.page(limit).await?;
+            if page.is_empty() {
+                self.reading = None;
+            }
+            Ok(page)
+        })
+    }
+
+    /// One writer gives the numbers in the order of its writes.
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        self.asks().ask(|db| {
+            let sql = "SELECT coalesce(max(transfer_id), 0) FROM transfers";
+            db.query_row(sql, [], |row| Ok(Serial(uint(row.get(0)?))))
+        })
     }
 
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
         let flows = self.flows.clone();
-        self.reader.ask(move |db| {
+        self.asks().ask(move |db| {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let sql =
                 format!("SELECT {COLUMNS} FROM transfers WHERE transfer_id > ? ORDER BY 1 LIMIT ?");
@@ -70,7 +107,7 @@ impl Snapshot for Instant {
 
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
         let flows = self.flows.clone();
-        self.reader.ask(move |db| {
+        self.asks().ask(move |db| {
             let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ?");
             let mut ask = db.prepare_cached(&sql)?;
             let mut lines = Vec::with_capacity(keys.len());

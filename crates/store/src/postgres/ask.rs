@@ -1,5 +1,6 @@
 //! The connections that questions use: theirs alone, so that none waits for a write.
 
+use super::blocks;
 use super::due::Given;
 use super::fault::Fault;
 use super::health::Health;
@@ -11,7 +12,7 @@ use super::watch::Watch;
 use super::{OpenError, Options, Time};
 use deadpool::managed::PoolError;
 use kernel::answer::Cause;
-use kernel::ids::WorkerId;
+use kernel::ids::{LedgerId, Serial, WorkerId};
 use kernel::ports::ledger::Identity;
 use kernel::table::Flows;
 use std::sync::{Arc, Mutex};
@@ -101,11 +102,12 @@ impl Desk {
 
     /// One instant of the database, from now on.
     pub(super) async fn instant(&self) -> Result<Instant, Cause> {
-        let instant = Instant {
-            db: Some(taken(&self.instants).await?),
-            questions: self.questions.clone(),
-            flows: self.flows.clone(),
-        };
+        let db = taken(&self.instants).await?;
+        // before it begins: whoever had a number by then and is not seen at work has ended
+        let complete = blocks::complete(&db).await.map_err(|fault| fault.cause())?;
+        let (questions, flows) = (self.questions.clone(), self.flows.clone());
+        let instant =
+            Instant { db: Some(db), questions, flows, complete, reading: None, cursors: 0 };
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1";
         instant.db()?.batch(begin).await.map_err(|fault| Fault::from(fault).cause())?;
         Ok(instant)
@@ -195,6 +197,12 @@ pub(super) struct Instant {
     db: Option<Pooled>,
     questions: Pool,
     pub(super) flows: Arc<Flows>,
+    /// See [`kernel::ports::journal::Snapshot::complete`].
+    pub(super) complete: Serial,
+    /// The ledger whose sums by account are being read.
+    pub(super) reading: Option<LedgerId>,
+    /// So many such readings were begun: the number of the last one's cursor.
+    pub(super) cursors: u32,
 }
 
 impl Instant {

@@ -1,6 +1,7 @@
 //! The first round trip of a write: the transaction, the time, the flags, and every row that its
 //! items name, under their locks.
 
+use super::blocks;
 use super::board::{Board, Flags, Held, Moves, Numbers, Purse, Seat};
 use super::fault::Fault;
 use super::keys;
@@ -37,7 +38,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    fn begin(self) -> String {
+    /// Begins it; `opens`: it takes numbers for transfers, which others may commit before.
+    fn begin(self, opens: bool) -> String {
         let mut sql = "BEGIN".to_owned();
         if self.alone {
             // whoever comes later waits behind this one: not for long, if somebody stands still
@@ -49,6 +51,9 @@ impl Turn {
         }
         if self.deeds {
             sql += &format!("; SELECT pg_advisory_xact_lock({DEEDS})");
+        }
+        if opens {
+            sql += &format!("; {}", blocks::announce());
         }
         sql
     }
@@ -154,7 +159,7 @@ impl Lane {
         asks.extend(moves(&needs.days, wait));
         asks.extend(legs(&needs.legs));
         asks.extend(keys::asked(flows, needs));
-        let mut answers = self.all(asks, turn).await?.into_iter();
+        let mut answers = self.all(asks, &turn.begin(needs.opens > 0)).await?.into_iter();
         let mut board = Board { numbers: self.numbers(), ..Board::default() };
         for id in &needs.fresh {
             board.seats.insert(*id, Seat::Free);
@@ -185,13 +190,12 @@ impl Lane {
     }
 
     /// Asks everything at once.
-    async fn all(&self, asks: Vec<Ask>, turn: Turn) -> Result<Vec<Vec<Row>>, Fault> {
+    async fn all(&self, asks: Vec<Ask>, begin: &str) -> Result<Vec<Vec<Row>>, Fault> {
         let mut ready = Vec::with_capacity(asks.len());
         for (sql, params) in asks {
             ready.push((self.prepared(&sql).await?, params));
         }
-        let begin = turn.begin();
-        let begun = self.client.batch(&begin);
+        let begun = self.client.batch(begin);
         let asked = join_all(ready.iter().map(|(statement, params)| async move {
             self.client.query(statement, &borrowed(params)).await
         }));

@@ -3,11 +3,13 @@
 //! Each process writes through a few connections, its *lanes*, each taking everything that waits as
 //! one transaction; readers have connections of their own.
 
+mod accounts;
 mod archive;
 mod ask;
 mod attempts;
 mod audit;
 mod batches;
+mod blocks;
 mod board;
 mod client;
 mod decide;

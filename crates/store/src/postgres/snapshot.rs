@@ -1,5 +1,6 @@
 //! One instant of the store, as the conservation check reads it.
 
+use super::accounts;
 use super::ask::{Desk, Instant, rows};
 use super::fault::Fault;
 use super::fetch::operation;
@@ -10,7 +11,7 @@ use super::text::{self, int, uint};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Line, Recount, Snapshot, Sums};
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation};
@@ -29,8 +30,29 @@ impl Desk {
     }
 }
 
+impl Instant {
+    /// Waits for what has no limit, for as long as the server is at it.
+    async fn at_length<T>(
+        &self,
+        counted: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Cause> {
+        let db = self.db()?;
+        let mut counted = std::pin::pin!(counted);
+        loop {
+            if let Ok(counted) = tokio::time::timeout(LOOK, counted.as_mut()).await {
+                return Ok(counted?);
+            }
+            if !self.runs(db.pid()).await? {
+                db.give_up();
+                return Err(Cause::because("STORE_CUT", "the count goes on nowhere"));
+            }
+        }
+    }
+}
+
 impl Snapshot for Instant {
     fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        self.reading = None;
         Box::pin(async move {
             if ledger != LedgerId::FUNDING {
                 return Err(Cause::of("NOT_ENLISTED"));
@@ -44,26 +66,44 @@ impl Snapshot for Instant {
         ledger: LedgerId,
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        self.reading = None;
         Box::pin(async move { Ok(sums::sums(self.db()?, ledger, upto).await?) })
     }
 
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        self.reading = None;
+        Box::pin(async move { self.at_length(sums::recount(self.db()?)).await })
+    }
+
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
         Box::pin(async move {
-            let db = self.db()?;
-            let mut counted = std::pin::pin!(sums::recount(db));
-            loop {
-                if let Ok(counted) = tokio::time::timeout(LOOK, counted.as_mut()).await {
-                    return Ok(counted?);
-                }
-                if !self.runs(db.pid()).await? {
-                    db.give_up();
-                    return Err(Cause::because("STORE_CUT", "the count goes on nowhere"));
-                }
+            if self.reading != Some(ledger) {
+                self.cursors = self.cursors.saturating_add(1);
+                accounts::begin(self.db()?, self.cursors, (ledger, upto)).await?;
+                self.reading = Some(ledger);
             }
+            // the first page takes as long as the count of all rows
+            let page = accounts::page(self.db()?, self.cursors, limit);
+            let page = self.at_length(page).await?;
+            if page.is_empty() {
+                self.reading = None;
+            }
+            Ok(page)
         })
     }
 
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        self.reading = None;
+        Box::pin(std::future::ready(Ok(self.complete)))
+    }
+
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        self.reading = None;
         Box::pin(async move {
             let sql = format!(
                 "SELECT {COLUMNS} FROM every_transfer WHERE transfer_id > $1 \
@@ -76,6 +116,7 @@ impl Snapshot for Instant {
     }
 
     fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        self.reading = None;
         Box::pin(async move {
             let ids: Vec<Uuid> = keys.iter().map(|key| text::uuid(key.id)).collect();
             let sql = format!("SELECT {COLUMNS} FROM every_transfer WHERE req_id = ANY($1)");

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 const ALL: &str = "SELECT 'state', ARRAY[name, value, version::text] FROM service_state \
-      WHERE name IN ('halted', 'horizon', 'resource/assets') \
+      WHERE name IN ('halted', 'horizon', 'resource/assets', 'resource/proven') \
     UNION ALL SELECT 'halts', ARRAY[max(halt)::text] FROM halts \
     UNION ALL SELECT 'pause', ARRAY[pause_id::text, scope, subject, reason, caller, at::text] \
       FROM pauses \
@@ -101,6 +101,7 @@ impl Found {
         let (name, value) = (fields.text(0)?, fields.text(1)?);
         match name {
             "halted" => self.standing.halted = Some(value.into()),
+            "resource/proven" => self.standing.proven = Some(value.into()),
             "horizon" => {
                 let id = value.parse().map_err(|_| Fault::Damaged("not a transfer's id"))?;
                 self.standing.horizon = Some(id);

@@ -121,6 +121,7 @@ impl State {
             ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
             horizon: self.horizon,
             halts: self.halts(),
+            proven: self.resources.get("proven").map(|(_, value)| value.clone()),
             owners: self.owners.values().map(|owner| self.seen(*owner, now)).collect(),
             workers: self.hands.leased(now),
         }

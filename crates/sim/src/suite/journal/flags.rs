@@ -17,6 +17,7 @@ checks! {
     accepted_breaks_stand_beside_each_other,
     a_pause_stands_once_for_its_scope_and_caller,
     a_pause_is_lifted_by_its_number,
+    how_far_the_proof_came_stands,
 }
 
 async fn a_fresh_journal_knows_its_assets_and_stops_nothing(b: &mut Bench) {
@@ -212,4 +213,19 @@ async fn a_pause_is_lifted_by_its_number(b: &mut Bench) {
     b.same("its reason", &standing.last().map(|p| &*p.reason), &Some("three"));
     b.written("in one unit", plain(vec![Put::Unpause(*one), Put::Unpause(*other)])).await;
     b.same("what is left", &b.standing().await.paused, &vec![]);
+}
+
+async fn how_far_the_proof_came_stands(b: &mut Bench) {
+    b.same("before", &b.standing().await.proven, &None);
+    for text in ["some", "more"] {
+        let (name, value) = ("proven".into(), text.into());
+        b.written("how far", plain(vec![Put::Resource { name, value }])).await;
+        b.same("how far", &b.standing().await.proven.as_deref(), &Some(text));
+    }
+    b.written("a halt", plain(vec![halt("why")])).await;
+    let put = Put::Resource { name: "proven".into(), value: "under HALT".into() };
+    let unit = Unit::guarded(vec![Guard::NotHalted], vec![put]);
+    b.lost("under HALT", unit, Guard::NotHalted).await;
+    b.reopen().await;
+    b.same("after a restart", &b.standing().await.proven.as_deref(), &Some("more"));
 }

@@ -2,10 +2,12 @@
 
 use super::bench::{Bench, COIN, RICH, START, id, known, op, plain, receipt};
 use super::checks;
-use kernel::ids::{LedgerId, Serial};
+use kernel::ids::{LedgerId, Serial, UserId};
 use kernel::life::Leg::{Deposit, Refund, Settle, Withdraw};
-use kernel::ports::journal::{Snapshot, Sums};
-use kernel::ports::ledger::{Heard, Totals};
+use kernel::money::Amount;
+use kernel::ports::journal::{AccountSums, Snapshot, Sums};
+use kernel::ports::ledger::{Direction, External, Heard, Totals};
+use kernel::record::Account;
 use kernel::unit::{Key, Op, Put};
 
 checks! {
@@ -13,6 +15,9 @@ checks! {
     lines_are_found_by_key,
     books_are_recomputed,
     sums_are_over_the_operations,
+    accounts_stand_beside_their_operations,
+    accounts_are_paged_in_order,
+    what_was_written_is_complete,
     a_snapshot_stands_still,
 }
 
@@ -127,6 +132,111 @@ async fn sums_are_over_the_operations(b: &mut Bench) {
         let should = Sums { withdraw, deposit, refund, count, ..Sums::default() };
         let is = sums(b, &mut *snapshot, LedgerId::SPOT, upto).await;
         b.same("Spot's up to a number", &is, &should);
+    }
+}
+
+async fn accounts(
+    b: &Bench,
+    snapshot: &mut dyn Snapshot,
+    (ledger, upto, limit): (LedgerId, u64, usize),
+) -> Vec<AccountSums> {
+    let mut all = Vec::new();
+    loop {
+        let page = b.ok("account_sums", snapshot.account_sums(ledger, upto, limit).await);
+        b.holds(page.len() <= limit, "a page beyond its limit", &page);
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+fn row(account: Account, (available, frozen): (u128, u128), sums: Sums) -> AccountSums {
+    let (available, frozen) = (Amount(available), Amount(frozen));
+    AccountSums { account, asset: COIN, available, frozen, sums }
+}
+
+async fn accounts_stand_beside_their_operations(b: &mut Bench) {
+    let other = UserId(20);
+    b.give("another", other, 70).await;
+    execute(b, vec![op(1, Withdraw, 100), op(2, Withdraw, 50), op(3, Withdraw, 7)]).await;
+    execute(b, vec![op(2, Refund, 50), op(3, Settle, 7), op(4, Deposit, 20)]).await;
+    // refused: it moved nothing
+    execute(b, vec![op(5, Withdraw, START * 2)]).await;
+    let theirs = Op { account: Account::User(other), ..op(6, Withdraw, 30) };
+    execute(b, vec![theirs]).await;
+    let movement = External {
+        direction: Direction::Out,
+        reference: "out".into(),
+        user: other,
+        asset: COIN,
+        amount: Amount(15),
+        reason: "a check".into(),
+        caller: "suite|1".into(),
+    };
+    b.ok("external money", b.on().world.external(movement).await);
+    let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
+    let (withdraw, deposit, settle, refund) = (157, 20, 7, 50);
+    let rich = Sums { withdraw, deposit, settle, refund, external: signed(START), count: 6 };
+    let poor = Sums { withdraw: 30, external: 55, count: 1, ..Sums::default() };
+    let should = vec![
+        row(Account::User(RICH), (START - 100 - 7 + 20, 100), rich),
+        row(Account::User(other), (25, 30), poor),
+    ];
+    let all = (LedgerId::FUNDING, u64::MAX, 1);
+    b.same("Funding's", &accounts(b, &mut *snapshot, all).await, &should);
+    b.same("once more", &accounts(b, &mut *snapshot, all).await, &should);
+    // another question ends a reading
+    b.ok("a page", snapshot.account_sums(LedgerId::FUNDING, u64::MAX, 1).await);
+    b.ok("books", snapshot.books(LedgerId::FUNDING).await);
+    b.same("from the beginning", &accounts(b, &mut *snapshot, all).await, &should);
+    drop(snapshot);
+    for n in 11..14 {
+        b.opened(n).await;
+    }
+    let puts = vec![
+        Put::Adopt { ledger: LedgerId::SPOT, known: known(1, 0) },
+        receipt(1, op(11, Withdraw, 5)),
+        receipt(2, op(12, Deposit, 6)),
+        receipt(3, op(11, Refund, 5)),
+    ];
+    b.written("receipts", plain(puts)).await;
+    let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
+    for (upto, withdraw, deposit, refund, count) in
+        [(1, 5, 0, 0, 1), (2, 5, 6, 0, 2), (9, 5, 6, 5, 3)]
+    {
+        let sums = Sums { withdraw, deposit, refund, count, ..Sums::default() };
+        let is = accounts(b, &mut *snapshot, (LedgerId::SPOT, upto, 10)).await;
+        b.same("Spot's up to a number", &is, &vec![row(Account::User(RICH), (0, 0), sums)]);
+    }
+    b.same("none", &accounts(b, &mut *snapshot, (LedgerId::SPOT, 0, 10)).await, &vec![]);
+}
+
+async fn accounts_are_paged_in_order(b: &mut Bench) {
+    let users = [9, 10, 2, 100, 99, 1_000, 11].map(UserId);
+    for user in users {
+        b.give(&format!("of {user}"), user, 5).await;
+    }
+    let mut should: Vec<Account> = users.into_iter().chain([RICH]).map(Account::User).collect();
+    should.sort_unstable();
+    for limit in [1, 3, 1_000] {
+        let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
+        let all = accounts(b, &mut *snapshot, (LedgerId::FUNDING, u64::MAX, limit)).await;
+        let found: Vec<_> = all.into_iter().map(|row| row.account).collect();
+        b.same("users by number", &found, &should);
+    }
+}
+
+async fn what_was_written_is_complete(b: &mut Bench) {
+    let mut snapshot = b.ok("snapshot", b.on().journal.snapshot().await);
+    let none = b.ok("complete", snapshot.complete().await);
+    for n in 1..4 {
+        let serial = b.opened(n).await.serial.unwrap_or(Serial(0));
+        b.holds(serial > none, "a number that was complete before it was given", &(serial, none));
+        b.same("of an instant", &b.ok("complete", snapshot.complete().await), &none);
+        let mut later = b.ok("snapshot", b.on().journal.snapshot().await);
+        let complete = b.ok("complete", later.complete().await);
+        b.holds(complete >= serial, "what was written and is not complete", &(serial, complete));
     }
 }
 

@@ -5,6 +5,7 @@ mod believed;
 mod first;
 mod indexes;
 mod silent;
+mod late;
 mod site;
 mod standby;
 mod status;

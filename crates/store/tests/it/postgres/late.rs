@@ -1,0 +1,83 @@
+//! Numbers that are committed late: a write with a lower block of numbers commits after one with a
+//! higher.
+
+use super::site::{database, open};
+use crate::bed::{Bed, COIN};
+use crate::site::fund;
+use kernel::ids::Serial;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use kernel::unit::Wrote;
+use std::sync::Arc;
+use std::time::Duration;
+use store::postgres::Postgres;
+use tokio_postgres::Client;
+
+/// Whoever opens a transfer of user 2 waits in its COMMIT until the lock 4711 is free.
+const HELD: &str = "CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS \
+    $$ BEGIN PERFORM set_config('lock_timeout', '0', true), pg_advisory_xact_lock(4711); RETURN NULL; END $$; \
+    CREATE CONSTRAINT TRIGGER held AFTER INSERT ON transfers DEFERRABLE INITIALLY DEFERRED \
+    FOR EACH ROW WHEN (NEW.user_id = 2) EXECUTE FUNCTION held()";
+
+/// Reads on behind a number as the conservation check does, and gives back the last one.
+async fn reads_on(store: &Postgres, after: Serial, found: &mut Vec<Serial>) -> Serial {
+    let mut snapshot = store.snapshot().await.expect("an instant");
+    let complete = snapshot.complete().await.expect("a number");
+    let mut lines = snapshot.lines(after, 1_000).await.expect("lines");
+    lines.retain(|line| line.serial <= complete);
+    found.extend(lines.iter().map(|line| line.serial));
+    lines.last().map_or(after, |line| line.serial)
+}
+
+async fn opened(store: &Postgres, bed: &Bed, n: u64, user: u64) -> Serial {
+    let wrote = store.write(vec![bed.opening(n, user, 10)]).await.pop();
+    let Some(Wrote::Written(written)) = wrote else { panic!("{wrote:?}") };
+    written.serial.expect("it opened a transfer")
+}
+
+/// A write waits in its COMMIT.
+async fn waits(holder: &Client) -> bool {
+    let sql = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+               AND classid = 0 AND objid = 4711 AND database = \
+               (SELECT oid FROM pg_database WHERE datname = current_database())";
+    !holder.query(sql, &[]).await.expect("locks").is_empty()
+}
+
+/// Turns red where a reader passes a number that is lower than one that is committed already (run:
+/// `complete` as the highest number that there is; `announce` after the number was taken is found by
+/// no test, but by its reasoning in `blocks`).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_is_committed_late_is_read() {
+    let (bed, database) = (Arc::new(Bed::new()), database());
+    let one = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    let two = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    for user in [1, 2] {
+        fund(&*one.funding(), user, COIN, Amount(1_000)).await;
+    }
+    let mut found = Vec::new();
+    let first = opened(&one, &bed, 0, 1).await;
+    let after = reads_on(&one, Serial(0), &mut found).await;
+    assert_eq!((after, &found), (first, &vec![first]));
+
+    database.sql(HELD).expect("the trigger");
+    let (holder, connection) =
+        tokio_postgres::connect(database.url(), tokio_postgres::NoTls).await.expect("a connection");
+    tokio::spawn(connection);
+    holder.batch_execute("SELECT pg_advisory_lock(4711)").await.expect("the lock");
+    let slow = {
+        let (one, bed) = (Arc::clone(&one), bed.clone());
+        tokio::spawn(async move { opened(&one, &bed, 1, 2).await })
+    };
+    while !waits(&holder).await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let third = opened(&two, &bed, 2, 1).await;
+    let after = reads_on(&two, after, &mut found).await;
+    assert_eq!(after, first, "a lower number than {third:?} is still being written");
+
+    holder.batch_execute("SELECT pg_advisory_unlock(4711)").await.expect("it is let go");
+    let second = slow.await.expect("it ends");
+    assert!(second < third, "it has the lower number: {second:?}, {third:?}");
+    let after = reads_on(&two, after, &mut found).await;
+    assert_eq!((after, found), (third, vec![first, second, third]), "the late one is read");
+}
