@@ -221,6 +221,18 @@ impl Client {
         self.get("/api/v1/ops/conservation?fresh=true").await
     }
 
+    /// The same from every operation row, and every account against its operations. It reads
+    /// everything, so it may take long.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn conservation_in_full(&self) -> Result<Proof, Error> {
+        let path = "/api/v1/ops/conservation?full=true";
+        let request = self.request(Method::GET, path).timeout(LONG);
+        let (status, body) = read(sent(request).await?).await?;
+        well(status, &body)
+    }
+
     /// The audit, computed again now, and held against a seal that was kept elsewhere. It reads
     /// everything, so it may take long.
     ///

@@ -295,6 +295,9 @@ pub struct Proof {
     pub round: u64,
     /// Receipts that wait for the next round.
     pub waiting: usize,
+    /// Each ledger that can be proven: since when it is, or why not now.
+    #[serde(default)]
+    pub ledgers: Vec<LedgerProof>,
     /// Each ledger's books per asset.
     pub assets: Vec<Books>,
     /// What does not add up.
@@ -305,6 +308,24 @@ pub struct Proof {
     /// What is no part of the proof.
     #[serde(default)]
     pub unproven: Vec<Unproven>,
+}
+
+/// One ledger's part in the proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerProof {
+    /// The ledger.
+    pub ledger: String,
+    /// When its books were proven last, RFC 3339; none where they never were in this process.
+    pub proven_at: Option<String>,
+    /// Why they were not in this round.
+    pub why_not: Option<String>,
+    /// When each of its accounts was held against its operations last, RFC 3339.
+    pub accounts_at: Option<String>,
+    /// So many accounts, each asset of one for itself.
+    pub accounts: Option<u64>,
+    /// Why they were not at the last count.
+    #[serde(default)]
+    pub accounts_why_not: Option<String>,
 }
 
 /// What a ledger is believed on its word.

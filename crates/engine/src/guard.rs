@@ -22,15 +22,18 @@ impl Engine {
     pub(crate) async fn run_checker(self: Arc<Self>) {
         loop {
             let begun = self.parts.clock.ticks();
-            // counting all rows, once a day, is no measure of what the next round takes
-            let rare = match self.check_now().await {
-                Ok(report) => report.ok && report.recounted,
+            // counting all rows, once a day, is no measure of what the next round takes; and new
+            // transfers are looked at as fast as they come, or rounds would come ever more rarely
+            let (rare, paced) = match self.check_now().await {
+                Ok(report) => (report.ok && report.recounted, report.paced),
                 Err(cause) => {
                     tracing::warn!(%cause, "conservation could not be checked");
-                    false
+                    (false, 0)
                 }
             };
-            let begun = if rare { self.parts.clock.ticks() } else { begun };
+            let paced = begun.saturating_add(paced.saturating_mul(TICKS));
+            let now = self.parts.clock.ticks();
+            let begun = if rare || paced > now { now } else { paced };
             self.rest(begun, self.parts.settings.conservation_interval_ms).await;
         }
     }
@@ -55,6 +58,7 @@ impl Engine {
             // whoever looks after the HALT is told what the rows say
             checker.doubt();
         }
+        self.store_proven(&mut checker, report.ok).await;
         drop(checker);
         let report = Arc::new(report);
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
@@ -144,7 +148,11 @@ impl Engine {
         let open: Arc<[Id]> = journal.open_below(id).await?.into();
         // What ended before that list has all of its operations in this round. What ends after it
         // is on the list. So nothing is forgotten that was not proven.
-        if !self.check_now().await?.ok {
+        let proof = self.check_now().await?;
+        if let Some(cause) = proof.silent() {
+            return Err(cause.clone());
+        }
+        if !proof.ok {
             return Err(Cause::of("BROKEN"));
         }
         let mut told = Ok(());

@@ -2,13 +2,13 @@
 //! (`ledgers.md` §3).
 
 use crate::Engine;
-use crate::conservation::{Checker, Report};
+use crate::conservation::{Checker, PROVEN, Progress, Proven, Report};
 use kernel::answer::Cause;
 use kernel::people::{About, Accepted};
 use kernel::ports::journal::Standing;
 use kernel::ports::meter::Seen;
-use kernel::unit::{Case, Put, Severity};
-use std::sync::{Arc, PoisonError};
+use kernel::unit::{Case, Guard, Put, Severity, Unit};
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl Engine {
     /// Stops all money: in RAM at once, in the journal before this returns.
@@ -91,16 +91,83 @@ impl Engine {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A proof from the beginning, of every transfer and every operation, for a resume.
+    /// A proof for a resume: every sum and every account from all rows, and every transfer and
+    /// operation behind those that were proven to be in order. It may take long; `proving` says how
+    /// far it is.
     ///
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
     pub(crate) async fn prove(&self) -> Result<Report, Cause> {
-        let mut fresh = Checker::default();
         let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        // another process may have found what was not in order: it stored that less is proven
+        let stored = Proven::read(journal.standing().await?.proven.as_deref());
+        let own = self.checker.lock().await.proven();
+        let mut fresh = Checker::behind(own.least(&stored));
+        let _shown = self.proving.shown(fresh.progress());
         let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        if let Some(cause) = report.silent() {
+            return Err(cause.clone());
+        }
         let mut checker = self.checker.lock().await;
         report.round = checker.replaced(fresh);
         Ok(report)
+    }
+
+    /// How far the proof for a resume is that is being made now: the number of the transfer that it has
+    /// come to, and of the last one.
+    pub fn proving(&self) -> Option<(u64, u64)> {
+        self.proving.progress()
+    }
+
+    /// Stores how far the proof has come: less than before where something is not in order; more where
+    /// it is worth a write, and never under HALT.
+    pub(crate) async fn store_proven(&self, checker: &mut Checker, ok: bool) {
+        let now = self.parts.journal.now();
+        let own = checker.proven();
+        let (proven, guards) = if ok {
+            if !checker.stores(now, &own) || self.halted().is_some() {
+                return;
+            }
+            (own, vec![Guard::NotHalted])
+        } else {
+            let Ok(standing) = self.parts.journal.standing().await else { return };
+            let stored = Proven::read(standing.proven.as_deref());
+            let least = own.least(&stored);
+            if least == stored {
+                return;
+            }
+            (least, Vec::new())
+        };
+        let (name, value) = (PROVEN.into(), proven.text().into());
+        let unit = Unit::guarded(guards, vec![Put::Resource { name, value }]);
+        // where nobody knows whether it is written, a proof begins earlier, and the next one is
+        drop(self.parts.journal.write(vec![unit]).await);
+        checker.stored_at(now, proven);
+    }
+}
+
+/// The proof for a resume that is being made, for who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct ProofUnderWay(Mutex<Option<Progress>>);
+
+/// It is shown for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Shown<'a>(&'a ProofUnderWay);
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl ProofUnderWay {
+    fn shown(&self, progress: Progress) -> Shown<'_> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        Shown(self)
+    }
+
+    /// How far it is: the number of the transfer that it has come to, and of the last one.
+    pub(crate) fn progress(&self) -> Option<(u64, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Progress::shown)
     }
 }

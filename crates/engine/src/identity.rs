@@ -5,10 +5,11 @@ use crate::concerned::Named;
 use crate::gate::Everybody;
 use crate::tasks::Background;
 use kernel::answer::Cause;
+use kernel::conserve;
 use kernel::effects;
-use kernel::ids::LedgerId;
+use kernel::ids::{LedgerId, Millis};
 use kernel::life::Via;
-use kernel::people::About;
+use kernel::people::{About, Accepted};
 use kernel::ports::ledger::{Form, Heard, Known, Ledger};
 use kernel::record::Record;
 use kernel::unit::{Guard, Operation, Outcome, Put, Unit, Wrote};
@@ -17,6 +18,26 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// How many operations are listed at once.
 const PAGE: usize = 1_000;
+
+/// A resume waits so often, so long, for ledgers to be adopted.
+const WAITS: usize = 200;
+const WAIT: Millis = 10;
+
+/// A ledger that may be called.
+struct Examined {
+    /// As whom the journal knows it.
+    stored: Option<Known>,
+    /// Who it is.
+    actual: Known,
+    /// It is another incarnation, to be adopted with these operations; nothing where it is the one
+    /// that is known.
+    adopts: Option<Vec<Operation>>,
+}
+
+fn forgot(ledger: LedgerId, is: u64, was: u64) -> String {
+    let name = ledger.name();
+    format!("{name} forgot operations: it knows {is}, and answered for up to {was}")
+}
 
 /// How finding out who a ledger is may end.
 enum Found {
@@ -112,11 +133,7 @@ impl Engine {
             Found::Adopted => return true,
             Found::Broken(facts) => self.concerning(ledger, facts, None).await,
             Found::Forgot { is, was } => {
-                let name = ledger.name();
-                let facts = format!(
-                    "{name} forgot operations: it knows {is}, and answered for up to {was}"
-                );
-                self.concerning(ledger, facts, Some(is)).await
+                self.concerning(ledger, forgot(ledger, is, was), Some(is)).await
             }
             Found::Later(cause) => {
                 tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
@@ -130,19 +147,58 @@ impl Engine {
 
     async fn adoption(&self, port: &dyn Ledger) -> Found {
         let ledger = port.id();
+        match self.examined(port, &[]).await {
+            Ok(Examined { actual, adopts: None, .. }) => self.may_be_called(ledger, actual),
+            Ok(Examined { stored, actual, adopts: Some(operations) }) => {
+                self.adopt(ledger, stored, actual, operations).await
+            }
+            Err(found) => found,
+        }
+    }
+
+    /// Why a ledger that is not adopted would halt everything again, were money to move with these
+    /// breaks accepted beside those that were; nothing where none would.
+    pub(crate) async fn would_halt(&self, accepted: &[Accepted]) -> Option<String> {
+        for port in &self.parts.ledgers {
+            if self.gate.adopted(port.id()) {
+                continue;
+            }
+            match self.examined(&**port, accepted).await {
+                Err(Found::Broken(facts)) => return Some(facts),
+                Err(Found::Forgot { is, was }) => return Some(forgot(port.id(), is, was)),
+                // one that is silent is not called until it answers
+                Ok(_) | Err(Found::Adopted | Found::Later(_)) => {}
+            }
+        }
+        None
+    }
+
+    /// Waits a while until every ledger that answers is adopted, or everything is halted again.
+    pub(crate) async fn adopts(&self) {
+        for _ in 0..WAITS {
+            let open = |port: &Arc<dyn Ledger>| !self.gate.adopted(port.id());
+            if self.halted().is_some() || !self.parts.ledgers.iter().any(open) {
+                return;
+            }
+            self.parts.clock.sleep(WAIT).await;
+        }
+    }
+
+    /// Who a ledger is, as far as everything that it did is accounted for: by transfers, or by breaks
+    /// that persons accepted.
+    async fn examined(&self, port: &dyn Ledger, accepted: &[Accepted]) -> Result<Examined, Found> {
+        let ledger = port.id();
         // what was answered before is read first: a ledger that is asked afterwards must know it
         let answered = self.gate.known(ledger).map_or(0, |known| known.highest);
-        let stored = match self.parts.journal.standing().await {
-            Ok(standing) => standing.ledger(ledger),
-            Err(cause) => return Found::Later(cause),
-        };
+        let standing = self.parts.journal.standing().await.map_err(Found::Later)?;
+        let stored = standing.ledger(ledger);
         let actual = match port.hello().await {
             Heard::Said(known, ()) | Heard::Wrong(known) => known,
-            Heard::Nothing(cause) => return Found::Later(cause),
+            Heard::Nothing(cause) => return Err(Found::Later(cause)),
         };
         // one that cannot say who it is is taken for who it is said to be
         if port.enlist().is_some() || port.form() == Form::Simple {
-            return self.may_be_called(ledger, actual);
+            return Ok(Examined { stored, actual, adopts: None });
         }
         let receipts = stored.map_or(0, |stored| stored.highest);
         let was = if answered > receipts { answered } else { receipts };
@@ -151,22 +207,20 @@ impl Engine {
         {
             let (was, is) = (stored.identity.0, actual.identity.0);
             let name = ledger.name();
-            return Found::Broken(format!(
+            return Err(Found::Broken(format!(
                 "{name} is another ledger: {is:032x} instead of {was:032x}"
-            ));
+            )));
         }
         if actual.highest < was {
-            return Found::Forgot { is: actual.highest, was };
+            return Err(Found::Forgot { is: actual.highest, was });
         }
         // also of an incarnation that is known: the journal may be older than what it did, after a
         // restore or a failover
         let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
-        match self.matched(port, receipts, actual).await {
-            // whoever waits for one of them asks under its key
-            Ok(_) if known => self.may_be_called(ledger, actual),
-            Ok(operations) => self.adopt(ledger, stored, actual, operations).await,
-            Err(found) => found,
-        }
+        let accepted = [accepted, &standing.accepted].concat();
+        let operations = self.matched(port, (receipts, actual), &accepted).await?;
+        // whoever waits for one of them asks under its key
+        Ok(Examined { stored, actual, adopts: (!known).then_some(operations) })
     }
 
     /// Lets the ledger be called as this.
@@ -177,12 +231,14 @@ impl Engine {
         }
     }
 
-    /// Every operation above the journal's highest, each matched to the transfer that claimed it.
+    /// Every operation above the journal's highest, each matched to the transfer that claimed it. What
+    /// no transfer claimed is left out where persons accepted it, by the key and the amount that the
+    /// checker names it by.
     async fn matched(
         &self,
         port: &dyn Ledger,
-        after: u64,
-        actual: Known,
+        (after, actual): (u64, Known),
+        accepted: &[Accepted],
     ) -> Result<Vec<Operation>, Found> {
         let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
         loop {
@@ -206,12 +262,17 @@ impl Engine {
                 let claimed = records.iter().find(|record| record.id == operation.op.key.id);
                 if claimed.is_some_and(|record| self.claimed(record, port.id(), &operation)) {
                     matched.push(operation);
-                } else {
-                    let Operation { seq, op, .. } = &operation;
-                    let (leg, id, asset) = (op.key.leg.name(), op.key.id, op.asset);
-                    let amount = op.amount;
-                    odd.add(format!("{leg} {seq} of {id} ({amount} units of asset {asset})"));
+                    continue;
                 }
+                let (key, amount) = conserve::unclaimed(port.id(), &operation);
+                if accepted.iter().any(|a| *a.key == *key && a.amount == amount) {
+                    continue;
+                }
+                let Operation { seq, op, .. } = &operation;
+                let (leg, id, asset, units) = (op.key.leg.name(), op.key.id, op.asset, op.amount);
+                odd.add(format!(
+                    "{leg} {seq} of {id} ({units} units of asset {asset}: {key}={amount})"
+                ));
             }
         }
         let name = port.id().name();

@@ -276,6 +276,7 @@ pub struct Engine {
     assets: Assets,
     report: Mutex<Option<Arc<conservation::Report>>>,
     checker: tokio::sync::Mutex<conservation::Checker>,
+    proving: halt::ProofUnderWay,
 }
 
 impl Engine {
@@ -312,6 +313,7 @@ impl Engine {
         let desks = parts.ledgers.iter().map(desk).collect();
         let plan = Plan { flows: parts.flows.clone(), desks };
         let (intake, orders) = mpsc::channel(parts.settings.ring);
+        let proven = conservation::Proven::read(standing.proven.as_deref());
         let engine = Arc::new(Self {
             plan,
             gate: Gate::new(parts.clock.clone()),
@@ -337,7 +339,8 @@ impl Engine {
             turns: deeds::Turns::default(),
             assets: Assets::default(),
             report: Mutex::default(),
-            checker: tokio::sync::Mutex::default(),
+            checker: tokio::sync::Mutex::new(conservation::Checker::behind(proven)),
+            proving: halt::ProofUnderWay::default(),
             parts,
         });
         if leased.ends {

@@ -4,15 +4,21 @@
 //! the outside ledgers first and the journal afterwards finds, for each effect, the claim before it:
 //! whatever is missing then is missing. In the other order every busy moment looks like a loss.
 
+mod accounts;
 mod lines;
 mod outside;
+mod progress;
 mod running;
+mod stored;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod world;
 
 pub use kernel::conserve::Break;
+pub use progress::Progress;
+pub use stored::PROVEN;
+pub(crate) use stored::Proven;
 
 use kernel::answer::Cause;
 use kernel::conserve::{self, Laws};
@@ -31,7 +37,11 @@ use std::sync::Arc;
 const PAGE: usize = 1_000;
 /// Above every number of an operation, and within what a database takes.
 const EVERY: u64 = u64::MAX >> 1;
-/// More breaks than these tell nobody more.
+/// How far the proof has come is stored so often at most.
+const STORE: Millis = 60_000;
+/// It is worth a write where it spares a start so many transfers: a third of a second.
+const WORTH: u64 = 10_000;
+/// More breaks than these are not kept: the report says that there are more.
 const MOST_BREAKS: usize = 1_000;
 
 /// One ledger's books of one asset.
@@ -45,6 +55,32 @@ pub struct AssetLine {
     pub totals: Totals,
 }
 
+/// What is known of one ledger that can be proven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerProof {
+    /// Which.
+    pub ledger: LedgerId,
+    /// When its books were proven last, by the journal's time; never in this process where there is
+    /// none.
+    pub proven_at: Option<Millis>,
+    /// Why not in this round.
+    pub silent: Option<Cause>,
+    /// When each of its accounts was held against its operations last, and how many there were.
+    pub accounts: Option<AccountsProof>,
+    /// Why they were not at the last count: it does not list its accounts, say. Its books are proven
+    /// all the same.
+    pub unlisted: Option<Cause>,
+}
+
+/// Every account of a ledger was held against its own operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountsProof {
+    /// When, by the journal's time.
+    pub at: Millis,
+    /// So many accounts, each asset of one for itself.
+    pub rows: u64,
+}
+
 /// What one round found.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -52,8 +88,10 @@ pub struct Report {
     pub at: Millis,
     /// Its number, from 1.
     pub round: u64,
-    /// No break.
+    /// No break, in what was proven.
     pub ok: bool,
+    /// Each ledger that can be proven.
+    pub ledgers: Vec<LedgerProof>,
     /// The books of every ledger that answered.
     pub assets: Vec<AssetLine>,
     /// Money that is not where the evidence says.
@@ -64,9 +102,17 @@ pub struct Report {
     pub waiting: usize,
     /// Every operation row was counted, as it is at start, once a day and after a break.
     pub recounted: bool,
+    /// So much of its time went to transfers, new ones and those of the window, whose number has its own
+    /// pace.
+    pub paced: Millis,
 }
 
 impl Report {
+    /// Why a ledger was not proven in this round; nothing where all were.
+    pub fn silent(&self) -> Option<&Cause> {
+        self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
+    }
+
     /// Takes the accepted breaks out of those that are not.
     pub fn excuse(&mut self, accepted: &[Accepted]) {
         let excused = |found: &Break| {
@@ -86,6 +132,12 @@ pub struct Checker {
     outside: BTreeMap<LedgerId, Outside>,
     lines: Lines,
     running: Running,
+    /// What was proven of each ledger, and when.
+    proven: BTreeMap<LedgerId, LedgerProof>,
+    /// How far the round that runs has come.
+    progress: Progress,
+    /// When it was stored last how far it has come, by the journal's time, and how far.
+    stored: (Option<Millis>, Proven),
     /// Kept over rounds that could not be finished, so that no break is lost with them.
     breaks: BTreeMap<String, Break>,
 }
@@ -94,6 +146,7 @@ pub struct Checker {
 struct Inquiry<'a> {
     laws: Laws,
     running: &'a mut Running,
+    progress: &'a Progress,
     breaks: &'a mut BTreeMap<String, Break>,
 }
 
@@ -115,16 +168,34 @@ impl Checker {
         self.round
     }
 
+    /// Whether it is time to store that it has come so far, and worth a write.
+    pub(crate) fn stores(&self, now: Millis, proven: &Proven) -> bool {
+        let (at, stored) = &self.stored;
+        let late = at.is_none_or(|at| now < at || now.saturating_sub(at) >= STORE);
+        late && proven.exceeds(stored, WORTH)
+    }
+
+    /// It was stored.
+    pub(crate) fn stored_at(&mut self, now: Millis, proven: Proven) {
+        self.stored = (Some(now), proven);
+    }
+
+    /// How far the round that runs has come, also for who has no turn with the checker.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
     /// The next round counts every operation row again.
     pub(crate) fn doubt(&mut self) {
         self.running.doubt();
     }
 
     /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
-    /// it is new, once it has ended, and again in a window that moves over the whole store.
+    /// it is new, once it has ended, and again in a window that moves over the whole store. A ledger
+    /// that is silent is proven in a later round; the others are in this one.
     ///
     /// # Errors
-    /// The cause for which a ledger or the journal did not answer, where nothing else is broken.
+    /// The cause for which the journal did not answer.
     pub async fn round(
         &mut self,
         journal: &dyn Journal,
@@ -134,50 +205,104 @@ impl Checker {
         let holds = |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_some_and(|desk| desk.holds());
         let holds: Vec<LedgerId> = ledgers.iter().filter(holds).map(|ledger| ledger.id()).collect();
         let laws = Laws::of(flows, holds.clone());
-        let mut inquiry = Inquiry { laws, running: &mut self.running, breaks: &mut self.breaks };
-        let (mut assets, mut instants, mut silent) = (Vec::new(), Vec::new(), None);
+        let (running, breaks) = (&mut self.running, &mut self.breaks);
+        let mut inquiry = Inquiry { laws, running, progress: &self.progress, breaks };
+        let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
+        let mut instants = Vec::new();
         // of one in the simple form there are only our own rows, which are looked at below
         let proves =
             |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
         for ledger in ledgers.iter().filter(proves) {
             let outside = self.outside.entry(ledger.id()).or_default();
             match outside.look(journal, &**ledger, &mut inquiry).await {
-                Ok(instant) => instants.push(instant),
-                Err(cause) => silent = Some(cause),
+                Ok(instant) => instants.push((&**ledger, instant)),
+                Err(cause) => round.silent(ledger.id(), cause),
             }
         }
         let mut snapshot = journal.snapshot().await?;
         let all = ledgers.iter().map(|ledger| ledger.id());
         let recounted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
-        for instant in instants {
-            let line = |(asset, totals)| AssetLine { asset, ledger: instant.ledger, totals };
-            assets.extend(instant.totals.iter().copied().map(line));
+        for (ledger, mut instant) in instants {
             let outside = self.outside.entry(instant.ledger).or_default();
-            outside.prove(&mut *snapshot, instant, &mut inquiry).await?;
+            outside.prove(&mut *snapshot, &mut instant, &mut inquiry).await?;
+            round.proven(instant.ledger, &instant.totals);
+            // what comes to its accounts by doors of its own nobody can add up
+            if recounted && !instant.own_world {
+                let receipts = (instant.highest, outside.without_receipt());
+                let rows = accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry);
+                round.accounts(instant.ledger, rows.await);
+            }
         }
         for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_some()) {
-            let id = ledger.id();
-            let books = books(&mut *snapshot, id, holds.contains(&id), &mut inquiry).await?;
-            assets.extend(books);
+            let (id, holds) = (ledger.id(), holds.contains(&ledger.id()));
+            let books = books(&mut *snapshot, id, holds, &mut inquiry).await?;
+            round.proven(id, &books);
+            if recounted {
+                let rows = accounts::enlisted(&mut *snapshot, id, holds, &mut inquiry).await?;
+                round.accounts(id, Ok(rows));
+            }
         }
+        let assets = round.assets;
+        let begun = journal.now();
         self.lines.walk(journal, snapshot, &mut inquiry).await?;
-        if let Some(cause) = silent
-            && self.breaks.is_empty()
-        {
-            return Err(cause);
-        }
+        let paced = journal.now().saturating_sub(begun);
         self.round = self.round.saturating_add(1);
         let breaks: Vec<Break> = std::mem::take(&mut self.breaks).into_values().collect();
         Ok(Report {
             at: journal.now(),
             round: self.round,
             ok: breaks.is_empty(),
+            ledgers: self.proven.values().cloned().collect(),
             assets,
             breaks,
             accepted: Vec::new(),
             waiting: self.outside.values().map(Outside::waiting).sum(),
             recounted,
+            paced,
         })
+    }
+}
+
+/// What a round proves, ledger by ledger.
+struct Round<'a> {
+    now: Millis,
+    proven: &'a mut BTreeMap<LedgerId, LedgerProof>,
+    assets: Vec<AssetLine>,
+}
+
+impl Round<'_> {
+    fn of(&mut self, ledger: LedgerId) -> &mut LedgerProof {
+        let (proven_at, silent, accounts, unlisted) = (None, None, None, None);
+        let none = LedgerProof { ledger, proven_at, silent, accounts, unlisted };
+        self.proven.entry(ledger).or_insert(none)
+    }
+
+    fn silent(&mut self, ledger: LedgerId, cause: Cause) {
+        self.of(ledger).silent = Some(cause);
+    }
+
+    fn proven(&mut self, ledger: LedgerId, totals: &[(AssetId, Totals)]) {
+        let now = self.now;
+        let proof = self.of(ledger);
+        (proof.proven_at, proof.silent) = (Some(now), None);
+        let line = |(asset, totals)| AssetLine { asset, ledger, totals };
+        self.assets.extend(totals.iter().copied().map(line));
+    }
+
+    /// Its accounts were looked at; where it did not list them they are at the next count.
+    fn accounts(&mut self, ledger: LedgerId, rows: Result<u64, Cause>) {
+        let now = self.now;
+        let proof = self.of(ledger);
+        match rows {
+            Ok(rows) => {
+                proof.accounts = Some(AccountsProof { at: now, rows });
+                proof.unlisted = None;
+            }
+            Err(cause) => {
+                tracing::warn!(ledger = ledger.name(), %cause, "its accounts could not be proven");
+                proof.unlisted = Some(cause);
+            }
+        }
     }
 }
 
@@ -187,7 +312,7 @@ async fn books(
     ledger: LedgerId,
     holds: bool,
     inquiry: &mut Inquiry<'_>,
-) -> Result<Vec<AssetLine>, Cause> {
+) -> Result<Vec<(AssetId, Totals)>, Cause> {
     let books: BTreeMap<_, _> = snapshot.books(ledger).await?.into_iter().collect();
     let sums: BTreeMap<_, _> =
         inquiry.running.sums(snapshot, ledger, EVERY).await?.into_iter().collect();
@@ -196,5 +321,5 @@ async fn books(
         let sums = sums.get(asset).copied().unwrap_or_default();
         inquiry.add(conserve::books(ledger, holds, *asset, &totals, &sums));
     }
-    Ok(books.into_iter().map(|(asset, totals)| AssetLine { asset, ledger, totals }).collect())
+    Ok(books.into_iter().collect())
 }

@@ -6,7 +6,7 @@ use kernel::answer::Cause;
 use kernel::conserve::{self, Break, Matched};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::ports::journal::{Journal, Line, Snapshot, Sums};
-use kernel::ports::ledger::{Heard, Known, Ledger, Totals};
+use kernel::ports::ledger::{Heard, Identity, Known, Ledger, Totals};
 use kernel::unit::{Key, Operation};
 use std::collections::BTreeMap;
 
@@ -31,6 +31,13 @@ pub(super) struct Outside {
     carried: BTreeMap<Key, Carried>,
     /// Operations up to this number were matched again.
     again: u64,
+    /// The ledger that they are of, as it was heard last.
+    identity: Option<Identity>,
+    /// Operations up to this number were proven by another checker, of a ledger of this identity: they
+    /// are not listed again, where it is this one.
+    behind: Option<(Identity, u64)>,
+    /// The lowest number of an operation that was not in order when it was matched again.
+    broken: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -45,16 +52,54 @@ pub(super) struct Instant {
     pub(super) ledger: LedgerId,
     pub(super) totals: Vec<(AssetId, Totals)>,
     /// What they say of the world is the ledger's own word.
-    own_world: bool,
-    highest: u64,
+    pub(super) own_world: bool,
+    pub(super) highest: u64,
     new: Vec<Operation>,
     old: Vec<Operation>,
 }
 
 impl Outside {
+    /// Goes on behind a number up to which another one had proven, of a ledger of this identity.
+    pub(super) fn behind(identity: Identity, proven: u64) -> Self {
+        Self { behind: Some((identity, proven)), ..Self::default() }
+    }
+
+    /// Up to which number every operation was matched with its receipt and was in order, and of which
+    /// ledger.
+    pub(super) fn proven(&self) -> Option<(Identity, u64)> {
+        let carried = self.carried.values().map(|carried| carried.operation.seq).min();
+        let least = [carried, self.broken].into_iter().flatten().min();
+        let cursor = least.map_or(self.cursor, |least| self.cursor.min(least.saturating_sub(1)));
+        self.identity.map(|identity| (identity, cursor))
+    }
+
+    /// What was not in order is accepted.
+    pub(super) const fn forgive(&mut self) {
+        self.broken = None;
+    }
+
+    /// Notes who the ledger is, and leaves out what was proven of it before this checker began.
+    fn meets(&mut self, known: Known) {
+        self.identity = Some(known.identity);
+        if let Some((identity, proven)) = self.behind.take()
+            && identity == known.identity
+            && self.cursor == 0
+            && proven <= known.highest
+        {
+            // as if the ledger had forgotten them: their number is not counted
+            self.cursor = proven;
+        }
+    }
+
     /// How many operations wait for their receipt.
     pub(super) fn waiting(&self) -> usize {
-        self.carried.values().filter(|carried| !carried.receipt).count()
+        self.without_receipt().count()
+    }
+
+    /// The operations that wait for their receipt.
+    pub(super) fn without_receipt(&self) -> impl Iterator<Item = &Operation> {
+        let waiting = self.carried.values().filter(|carried| !carried.receipt);
+        waiting.map(|carried| &carried.operation)
     }
 
     /// Reads the ledger. What has gathered above a chunk is matched on the way, each part against an
@@ -68,6 +113,7 @@ impl Outside {
         let id = ledger.id();
         loop {
             let (known, ()) = said(ledger.hello().await)?;
+            self.meets(known);
             let chunk = u64::try_from(CHUNK).unwrap_or(u64::MAX);
             if known.highest.saturating_sub(self.cursor) < chunk {
                 break;
@@ -90,16 +136,20 @@ impl Outside {
     pub(super) async fn prove(
         &mut self,
         snapshot: &mut dyn Snapshot,
-        instant: Instant,
+        instant: &mut Instant,
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
         let Instant { ledger, totals, own_world, highest, new, old } = instant;
+        let (ledger, own_world, highest) = (*ledger, *own_world, *highest);
+        let (new, old) = (std::mem::take(new), std::mem::take(old));
         if highest < self.cursor {
             inquiry.add([forgot(ledger, self.cursor, highest)]);
             return Ok(());
         }
         for page in old.chunks(PAGE) {
             let found = matched(snapshot, ledger, page, inquiry).await?;
+            let wrong = page.iter().zip(&found).filter(|(_, m)| m.fault.is_some());
+            self.broken = wrong.map(|(operation, _)| operation.seq).chain(self.broken).min();
             inquiry.add(found.into_iter().filter_map(|m| m.fault));
         }
         // begins anew once it has been over all of them
@@ -113,9 +163,9 @@ impl Outside {
         let mut stored = inquiry.running.sums(snapshot, ledger, highest).await?;
         self.count(ledger, &stored, inquiry);
         if own_world {
-            worldly(&totals, &mut stored);
+            worldly(totals, &mut stored);
         }
-        self.books(ledger, &totals, stored, inquiry);
+        self.books(ledger, totals, stored, inquiry);
         Ok(())
     }
 
@@ -252,7 +302,7 @@ async fn matched(
 }
 
 /// Operations in (after, upto], about `most` of them.
-async fn list(
+pub(super) async fn list(
     ledger: &dyn Ledger,
     after: u64,
     upto: u64,
@@ -271,7 +321,7 @@ async fn list(
     Ok(found)
 }
 
-fn said<T>(heard: Heard<T>) -> Result<(Known, T), Cause> {
+pub(super) fn said<T>(heard: Heard<T>) -> Result<(Known, T), Cause> {
     match heard {
         Heard::Said(known, answer) => Ok((known, answer)),
         Heard::Wrong(_) => Err(Cause::of("WRONG_LEDGER")),

@@ -1,7 +1,7 @@
 //! The checker on a small world: no alarm while it moves, and one for each thing that is changed.
 
 use super::world::{Desk, FLOWS, FUNDING, Fake, Holds, SPOT, World};
-use super::{Checker, Report};
+use super::{Checker, Proven, Report};
 use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::life::Leg;
@@ -247,12 +247,22 @@ fn a_transfer_that_vanishes_while_it_is_open_is_named() {
     assert!(report.breaks.iter().any(|b| b.what.contains("gone")), "{:#?}", report.breaks);
 }
 
+/// Turns red where one silent ledger hides what the others say, or is said to be proven.
 #[test]
-fn a_ledger_that_is_silent_makes_no_report_and_hides_no_break() {
+fn a_ledger_that_is_silent_has_its_own_line_and_hides_no_break() {
     let mut test = Test::new(10, 1);
+    test.change(|world| world.now = 7);
     test.sound();
-    test.change(|world| world.silent = true);
-    assert_eq!(test.round().unwrap_err(), Cause::of("TIMEOUT"));
+    test.change(|world| (world.silent, world.now) = (true, 9));
+    let report = test.round().expect("a report of the others");
+    assert!(report.ok, "what was proven adds up");
+    let lines = report.ledgers.iter().map(|proof| (proof.ledger, proof.proven_at, &proof.silent));
+    let silent = Some(Cause::of("TIMEOUT"));
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        [(FUNDING, Some(9), &None), (SPOT, Some(7), &silent)],
+        "each ledger has its own line"
+    );
     test.change(|world| world.funding.users += 1);
     let report = test.round().unwrap();
     assert_eq!(report.breaks.len(), 1);
@@ -262,4 +272,130 @@ fn a_ledger_that_is_silent_makes_no_report_and_hides_no_break() {
         world.silent = false;
     });
     assert_eq!(test.sound().assets.len(), 2);
+}
+
+/// Turns red where nobody looks at a number that was lower than those that were read when it was
+/// committed (run: `walk` without `complete`).
+#[test]
+fn a_transfer_that_is_committed_late_is_looked_at_as_a_new_one() {
+    let mut test = Test::new(0, 1);
+    // more than the window comes by in a round
+    test.change(|world| (0..50_000).for_each(|_| world.open()));
+    test.sound();
+    let mut late = None;
+    test.change(|world| {
+        (0..20).for_each(|_| world.open());
+        late = Some(world.lines.remove(50_009));
+        world.complete = Some(50_009);
+    });
+    test.sound();
+    test.change(|world| {
+        let mut late = late.take().unwrap();
+        // no state of its flow
+        late.state = 99;
+        world.lines.insert(50_009, late);
+        world.complete = None;
+    });
+    let report = test.round().unwrap();
+    assert!(!report.ok, "the transfer that was committed late was not looked at");
+}
+
+/// Turns red where only sums over all users are proven: what one user loses another has.
+#[test]
+fn what_moves_from_one_user_to_another_is_named_at_both() {
+    for (n, ledger) in [(0, "FUNDING"), (1, "SPOT")] {
+        let mut test = Test::new(80, 11);
+        (0..40).for_each(|_| drop(test.sound()));
+        test.change(|world| world.moved[n] = 5);
+        assert!(!test.sound().recounted, "no sum shows it");
+        test.change(|world| world.now = DAY);
+        let report = test.round().unwrap();
+        let found: Vec<_> = report.breaks.iter().map(|b| (b.key.clone(), b.amount)).collect();
+        let of = |user| format!("{ledger}/3/account/{user}");
+        assert_eq!(found, [(of(1), 5), (of(2), -5)]);
+    }
+}
+
+/// Turns red where an account that moves while accounts are read is taken for a break.
+#[test]
+fn no_alarm_while_accounts_are_read_and_transfers_run() {
+    for seed in 0..20 {
+        let mut test = Test::new(400, seed);
+        for _ in 0..100 {
+            test.checker.doubt();
+            let report = test.sound();
+            assert!(report.ledgers.iter().all(|proof| proof.accounts.is_some()));
+        }
+    }
+}
+
+/// A row of the store that nobody touched for long, while more come in each round than the window comes
+/// by in one: it is looked at again within the bound.
+///
+/// Turns red where a pass ends only where the store ends (run: `upto` as `seen` in each round).
+#[test]
+fn an_old_row_is_looked_at_again_however_many_new_ones_come() {
+    const ROUND: Millis = 10_000;
+    let mut test = Test::new(0, 1);
+    let more = |world: &mut World| {
+        (0..25_000).for_each(|_| world.open());
+        world.now += ROUND;
+    };
+    test.change(more);
+    test.sound();
+    test.change(more);
+    test.sound();
+    // no state of its flow: any look at it tells
+    test.change(|world| world.lines[10].state = 99);
+    // the pass that has begun and the next one come by 25 000 and 50 000, 20 000 in a round
+    for _ in 0..5 {
+        test.change(more);
+        if !test.round().unwrap().ok {
+            return;
+        }
+    }
+    panic!("the window did not come by");
+}
+
+/// Turns red where a start looks at every transfer and every operation before it says anything, or
+/// where it leaves out what had not ended or was not in order when it was stored.
+#[test]
+fn a_checker_goes_on_where_another_one_stood() {
+    let mut test = Test::new(0, 3);
+    test.change(|world| {
+        (0..60_000).for_each(|_| world.open());
+        world.settle();
+    });
+    test.sound();
+    // these stand still
+    test.change(|world| (0..10).for_each(|_| world.open()));
+    test.sound();
+    let proven = test.checker.proven();
+    assert_eq!(Proven::read(Some(&proven.text())), proven);
+    // the window has come by all of these, and does so again from the first on
+    let mut was = 0;
+    test.change(|world| {
+        was = std::mem::replace(&mut world.lines[40_000].state, 99);
+        world.lines[60_003].state = 99;
+    });
+    test.checker = Checker::behind(proven);
+    let report = test.round().unwrap();
+    let found: Vec<_> = report.breaks.iter().map(|b| b.key.clone()).collect();
+    assert_eq!(found, [Id(60_004).to_string()], "what was open is looked at, and nothing before");
+    // what was not in order keeps the number low, until persons accepted it
+    test.checker = Checker::behind(test.checker.proven());
+    assert!(!test.round().unwrap().ok, "it is looked at again");
+    test.change(|world| {
+        world.lines[40_000].state = was;
+        world.lines[60_003].state = 0;
+    });
+    // a number beyond what there is proves nothing
+    let forged = r#"{"version":1,"transfers":999999999,"ledgers":[]}"#;
+    test.checker = Checker::behind(Proven::read(Some(forged)));
+    test.sound();
+    test.change(|world| {
+        world.open();
+        world.lines.last_mut().unwrap().state = 99;
+    });
+    assert!(!test.round().unwrap().ok, "new ones are looked at");
 }

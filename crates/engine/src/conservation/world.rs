@@ -7,16 +7,16 @@ use kernel::money::Amount;
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, Journal, Lease, Line, Linked, Recount, Snapshot, Standing, Sums,
+    AccountSums, Count, Due, Journal, Lease, Line, Linked, Recount, Snapshot, Standing, Sums,
 };
 use kernel::ports::ledger::{
-    Enlist, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals,
-    Whose,
+    AccountStatus, Enlist, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange,
+    Stored, Totals, Whose,
 };
 use kernel::record::{Account, Party, Record, System};
 use kernel::table::Flows;
 use kernel::unit::{Key, Op, Operation, Outcome, Unit, Wrote};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex};
 
 pub(super) const FUNDING: LedgerId = LedgerId::FUNDING;
@@ -39,9 +39,47 @@ pub(super) struct World {
     pub(super) to_open: u64,
     pub(super) dice: u64,
     pub(super) now: Millis,
+    /// Up to this number nothing is still being written.
+    pub(super) complete: Option<u64>,
+    /// What is left of the accounts that are being read.
+    reading: Option<Vec<AccountSums>>,
+    /// What was moved from one user's balance to another's at Funding, and at Spot.
+    pub(super) moved: [i128; 2],
 }
 
 impl World {
+    /// Each account with what its operations say, and at Funding with its balance.
+    fn by_account(&self, ledger: LedgerId, upto: u64) -> Vec<AccountSums> {
+        let rows = self.lines.iter().flat_map(|line| &line.operations);
+        let all =
+            by_user(rows.filter(|(at, op)| *at == ledger && op.seq <= upto).map(|(_, op)| op));
+        let row = |(user, sums): (UserId, Sums)| {
+            let Sums { withdraw, deposit, settle, refund, external, .. } = sums;
+            let available = external + deposit + refund - withdraw + self.moved[0] * way(user);
+            let amounts = [available, withdraw - settle - refund];
+            let [available, frozen] =
+                if ledger == FUNDING { amounts.map(amount) } else { [Amount::ZERO; 2] };
+            AccountSums { account: Account::User(user), asset: ASSET, available, frozen, sums }
+        };
+        all.into_iter().map(row).collect()
+    }
+
+    /// Spot's balances.
+    fn spot_holdings(&self, whose: Whose) -> Vec<Holding> {
+        let (from, to, limit) = match whose {
+            Whose::User(user) => (user.0, user.0, usize::MAX),
+            Whose::After(user, limit) => (user + 1, u64::MAX, limit),
+        };
+        let row = |(user, sums): (UserId, Sums)| {
+            let Sums { withdraw, deposit, refund, external, .. } = sums;
+            let available = external + deposit + refund - withdraw + self.moved[1] * way(user);
+            let (available, frozen) = (amount(available), Amount::ZERO);
+            Holding { user, asset: ASSET, available, frozen, status: AccountStatus::Active }
+        };
+        let all = by_user(self.spot_log.iter()).into_iter();
+        all.filter(|(user, _)| (from..=to).contains(&user.0)).take(limit).map(row).collect()
+    }
+
     fn roll(&mut self, sides: u64) -> u64 {
         self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.dice >> 33) % sides
@@ -179,6 +217,30 @@ impl World {
     }
 }
 
+/// What each user brought to each ledger before anything else.
+const CREDIT: i128 = 1_000_000;
+
+fn amount(n: i128) -> Amount {
+    Amount(u128::try_from(n).unwrap())
+}
+
+/// What was moved came from user 2 to user 1.
+fn way(user: UserId) -> i128 {
+    i128::from(user.0 == 1) - i128::from(user.0 == 2)
+}
+
+/// What the operations of each user add up to.
+fn by_user<'o>(operations: impl Iterator<Item = &'o Operation>) -> BTreeMap<UserId, Sums> {
+    let credit = Sums { external: CREDIT, ..Sums::default() };
+    let mut all: BTreeMap<_, _> = (1..=9).map(|user| (UserId(user), credit)).collect();
+    for operation in operations.filter(|operation| operation.outcome == Outcome::Done) {
+        let Account::User(user) = operation.op.account else { continue };
+        let of = all.entry(user).or_insert(credit);
+        *of = kernel::conserve::counted(*of, operation).unwrap();
+    }
+    all
+}
+
 #[derive(Clone, Default)]
 pub(super) struct Fake(pub(super) Arc<Mutex<World>>);
 
@@ -227,6 +289,21 @@ impl Snapshot for World {
             (ledger, ASSET, sums)
         };
         ready(Ok(vec![of(FUNDING, self.external), of(SPOT, 0)]))
+    }
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        let mut all = self.reading.take().unwrap_or_else(|| self.by_account(ledger, upto));
+        let rest = all.split_off(limit.min(all.len()));
+        self.reading = (!all.is_empty()).then_some(rest);
+        ready(Ok(all))
+    }
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        let last = self.lines.last().map_or(0, |line| line.serial.0);
+        ready(Ok(Serial(self.complete.unwrap_or(last))))
     }
     fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
         let page = self.lines.iter().filter(|line| line.serial > after).take(limit);
@@ -299,6 +376,6 @@ impl Ledger for Desk {
     fn query(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> { self.say(|_| Stored::Nothing) }
     fn fence(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> { self.say(|_| Stored::Nothing) }
     fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Heard<()>> { self.say(|_| ()) }
-    fn accounts(&self, _: Whose) -> Fut<'_, Heard<Vec<Holding>>> { self.say(|_| Vec::new()) }
+    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> { self.say(|world| world.spot_holdings(whose)) }
     fn status(&self, _: Known, _: StatusChange) -> Fut<'_, Heard<bool>> { self.say(|_| false) }
 }

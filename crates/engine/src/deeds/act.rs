@@ -3,6 +3,7 @@
 use super::doing::{Doing, Stop};
 use super::{Actor, Deed, Objection, Outcome, Performed, json};
 use crate::Engine;
+use crate::race::{First, race};
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
@@ -11,6 +12,8 @@ use kernel::unit::Put;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
+/// After so long who resumes hears how far the proof is.
+const PATIENCE: Millis = 10_000;
 /// So often is a key looked up again that somebody used meanwhile.
 const LOOKS: usize = 3;
 
@@ -21,6 +24,7 @@ impl Engine {
     /// # Errors
     /// [`Objection`]; after `Unknown` the caller repeats with the same key.
     pub async fn act(self: &Arc<Self>, actor: Actor, deed: Deed) -> Result<Performed, Objection> {
+        let proves = matches!(deed, Deed::Approve(_) | Deed::Resume { .. });
         let (say, hear) = oneshot::channel();
         let engine = self.clone();
         let run = async move {
@@ -29,7 +33,23 @@ impl Engine {
             let _gone = say.send(came_to);
         };
         self.parts.spawn.spawn(Background::Deed.task(), Box::pin(run));
-        hear.await.unwrap_or_else(|_| Err(Objection::Unknown(Cause::of("DEED_GONE"))))
+        let mut hear = hear;
+        loop {
+            match race(&mut hear, self.parts.clock.sleep(PATIENCE)).await {
+                First::Left(came_to) => {
+                    let gone = |_| Err(Objection::Unknown(Cause::of("DEED_GONE")));
+                    return came_to.unwrap_or_else(gone);
+                }
+                // a proof for a resume may take hours: a repeat under the same key asks again
+                First::Right(()) => {
+                    if let (true, Some((at, of))) = (proves, self.proving.progress()) {
+                        let outcome = Outcome::Proving { at, of };
+                        let at = self.parts.journal.now();
+                        return Ok(Performed { outcome, at, replayed: false });
+                    }
+                }
+            }
+        }
     }
 
     async fn once(self: &Arc<Self>, actor: Actor, deed: Deed) -> Result<Performed, Objection> {
@@ -102,6 +122,7 @@ impl Engine {
             | Outcome::Asked { .. }
             | Outcome::Lifted
             | Outcome::Proposed { .. }
+            | Outcome::Proving { .. }
             | Outcome::Resumed { .. }
             | Outcome::Resolved { .. }
             | Outcome::Overtaken { .. }

@@ -120,6 +120,9 @@ impl Engine {
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
+        if let Some(why) = self.would_halt(accept).await {
+            return Err(Objection::NotPossible(why).into());
+        }
         let outcome = Outcome::Resumed { accepted: accept.to_vec() };
         let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
         puts.extend(approval.map(|id| decides(doing, id, Stand::Approved)));
@@ -128,8 +131,16 @@ impl Engine {
         match self.wrote(doing, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
+                self.checker.lock().await.forgive();
                 self.refresh().await?;
-                Ok((outcome, at))
+                self.adopts().await;
+                match self.halted() {
+                    Some(why) => {
+                        let why = format!("it was resumed, and halted again: {why}");
+                        Err(Objection::NotPossible(why).into())
+                    }
+                    None => Ok((outcome, at)),
+                }
             }
             Err(Guard::Halt(_)) => Err(again()),
             Err(guard) => Err(lost(&guard)),

@@ -140,6 +140,7 @@ pub(super) fn answered(outcome: &Outcome) -> Value {
         Outcome::Declined => json!({ "outcome": "DECLINED" }),
         Outcome::StatusSet => json!({ "outcome": "STATUS_SET" }),
         Outcome::Asset(asset) => json!({ "outcome": "ASSET", "asset": row(asset) }),
+        Outcome::Proving { at, of } => json!({ "outcome": "PROVING", "at": at, "of": of }),
         Outcome::Noted => json!({ "outcome": "NOTED" }),
     }
 }

@@ -214,6 +214,14 @@ pub enum Outcome {
         /// The approval.
         approval: Id,
     },
+    /// The proof for a resume is being made; nothing took effect yet. The same action under the same key
+    /// asks again.
+    Proving {
+        /// The number of the transfer that it has come to.
+        at: u64,
+        /// The number of the last one.
+        of: u64,
+    },
     /// Money moves again.
     Resumed {
         /// The breaks that were accepted.

@@ -64,9 +64,15 @@ async fn for_good(mut house: House, name: &str) {
 }
 
 /// Rows of transfers that never were: no transfer is looked at beside them, and the running sums do
-/// not know them. The count of all rows finds them, within a day.
-const COUNTED: [&str; 3] =
-    ["added, of no transfer", "added, a refused receipt", "added, a receipt"];
+/// not know them. Money that went from one user to another: every sum is what it was. The count of
+/// all rows finds them, within a day.
+const COUNTED: [&str; 5] = [
+    "added, of no transfer",
+    "added, a refused receipt",
+    "added, a receipt",
+    "from a user to another",
+    "from a user to another at Spot",
+];
 
 /// It is found in the first two rounds after it, while transfers run, or in the next that counts.
 async fn found(dir: TempDir, name: &str, tamper: Tamper) {

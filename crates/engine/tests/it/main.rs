@@ -27,3 +27,4 @@ mod seen;
 mod tamper;
 mod verdicts;
 mod way;
+mod ways_out;

@@ -18,6 +18,10 @@ pub(crate) enum Tamper {
     More(&'static str, &'static str, &'static str, i128),
     /// A user has one more, and clearing one less.
     Pair,
+    /// A user has one more, and another one less.
+    Users,
+    /// The other way round.
+    Back,
     /// Any other change of one row of `operations` or `transfers`.
     Sql(&'static str),
     /// An operation at Spot that no transfer asked for.
@@ -27,18 +31,21 @@ pub(crate) enum Tamper {
 }
 
 const USER: &str = "user_id = 1 AND account_type = 'FUNDING' AND asset_id = 3";
+const OTHER: &str = "user_id = 2 AND account_type = 'FUNDING' AND asset_id = 3";
 const CLEARING: &str = "account_type = 'FUNDING' AND book = 'CLEARING' AND asset_id = 3";
 const WORLD: &str = "account_type = 'FUNDING' AND book = 'WORLD' AND asset_id = 3";
 
 /// Every single unit, and every single row.
 #[rustfmt::skip]
-pub(crate) const ALL: [(&str, Tamper); 26] = [
+pub(crate) const ALL: [(&str, Tamper); 28] = [
     ("available", Tamper::More("balances_tb", "available", USER, 1)),
     ("available, one less", Tamper::More("balances_tb", "available", USER, -1)),
     ("frozen", Tamper::More("balances_tb", "frozen", USER, 1)),
     ("clearing", Tamper::More("books", "amount", CLEARING, 1)),
     ("world", Tamper::More("books", "amount", WORLD, 1)),
     ("a user and clearing", Tamper::Pair),
+    ("from a user to another", Tamper::Users),
+    ("from a user to another at Spot", Tamper::Told(Lie::Users)),
     ("a Spot account", Tamper::Told(Lie::Totals { users: 1, clearing: 0 })),
     ("Spot's clearing", Tamper::Told(Lie::Totals { users: 0, clearing: 1 })),
     ("a Spot account and its clearing", Tamper::Told(Lie::Totals { users: 1, clearing: -1 })),
@@ -70,6 +77,11 @@ impl Tamper {
             Self::Pair => {
                 let user = ("balances_tb", "available", USER, 1);
                 changed(&house.tool(), &[user, ("books", "amount", CLEARING, -1)]);
+            }
+            Self::Users | Self::Back => {
+                let more = if matches!(self, Self::Users) { 1 } else { -1 };
+                let one = ("balances_tb", "available", USER, more);
+                changed(&house.tool(), &[one, ("balances_tb", "available", OTHER, -more)]);
             }
             Self::Sql(sql) => {
                 let rows = house.tool().execute(sql, []).expect("it is done");

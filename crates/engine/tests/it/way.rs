@@ -72,6 +72,8 @@ impl Stile {
 pub(crate) enum Lie {
     /// So much more of each asset with users and in clearing.
     Totals { users: i128, clearing: i128 },
+    /// The first user has one more, and the last one less.
+    Users,
     /// The first operation of a list moved one unit more.
     Amount,
     /// Nothing is found, and fences are said to stand where something was executed.
@@ -334,7 +336,22 @@ impl Ledger for Way {
     }
 
     fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
-        reached!(self, spot => spot.accounts(whose))
+        let Inner { lie, hides, .. } = *self.inner();
+        Box::pin(async move {
+            let spot = match self.asked().await {
+                Ok(spot) => spot,
+                Err(cause) => return Heard::Nothing(cause),
+            };
+            let mut heard = spot.accounts(whose).await;
+            if let Heard::Said(_, told) = &mut heard {
+                told.retain(|holding| hides != Some(holding.asset));
+                if let (Some(Lie::Users), [one, .., other]) = (lie, &mut **told) {
+                    one.available.0 += 1;
+                    other.available.0 -= 1;
+                }
+            }
+            heard
+        })
     }
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {

@@ -32,6 +32,9 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// So many breaks are printed: a person has to read them.
+const SHOWN: usize = 50;
+
 pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let layers = global.layers()?;
     // it is the proof that a person wants to read
@@ -50,7 +53,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
             }
         }
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
-        Ok(client.conservation().await?)
+        Ok(client.conservation_in_full().await?)
     })?;
     told(&proof, args.json)
 }
@@ -132,15 +135,34 @@ fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
         show::say(&proven(proof))?;
     }
     match (&proof.halted, adds_up(proof)) {
-        (_, false) => Err(Fault::new(Exit::Data, "something does not add up")),
+        (_, false) if !proof.breaks.is_empty() => {
+            Err(Fault::new(Exit::Data, "something does not add up"))
+        }
+        (_, false) => Err(Fault::new(Exit::Unavailable, "not every ledger could be proven")),
         (Some(reason), true) => Err(Fault::new(Exit::Data, format!("HALT stands: {reason}"))),
         (None, true) => Ok(()),
     }
 }
 
+/// The first breaks, and how many more there are.
+fn listed(text: &mut String, word: &str, found: &[Break]) {
+    for found in found.iter().take(SHOWN) {
+        text.push_str(&format!("\n{word} {} ({}): {}", found.key, found.amount, found.what));
+    }
+    let more = found.len().saturating_sub(SHOWN);
+    if more > 0 {
+        text.push_str(&format!("\n{word} and {more} more: --json prints up to 1000"));
+    }
+}
+
 /// Whether the books do, whatever else stops the money: `ok` also says that it may move.
 fn adds_up(proof: &Proof) -> bool {
-    proof.ok || (proof.halted.is_some() && proof.breaks.is_empty())
+    proof.ok || (proof.halted.is_some() && proof.breaks.is_empty() && silent(proof).count() == 0)
+}
+
+/// The ledgers that were not proven in this round.
+fn silent(proof: &Proof) -> impl Iterator<Item = (&str, &str)> {
+    proof.ledgers.iter().filter_map(|one| Some((&*one.ledger, one.why_not.as_deref()?)))
 }
 
 /// The books of each ledger, then the verdict.
@@ -161,14 +183,18 @@ pub(super) fn proven(proof: &Proof) -> String {
     };
     let titles = ["asset", "ledger", ">users", ">frozen", ">clearing", ">world"];
     let mut text = show::table(titles, moved.map(row).collect());
-    for found in &proof.breaks {
-        text.push_str(&format!("\nBREAK {} ({}): {}", found.key, found.amount, found.what));
-    }
-    for found in &proof.accepted {
-        text.push_str(&format!("\nACCEPTED {} ({}): {}", found.key, found.amount, found.what));
-    }
+    listed(&mut text, "BREAK", &proof.breaks);
+    listed(&mut text, "ACCEPTED", &proof.accepted);
     if let Some(reason) = &proof.halted {
         text.push_str(&format!("\nHALT: {reason}"));
+    }
+    for (ledger, why) in silent(proof) {
+        text.push_str(&format!("\nNOT PROVEN NOW {ledger}: {why}"));
+    }
+    for one in &proof.ledgers {
+        if let Some(why) = &one.accounts_why_not {
+            text.push_str(&format!("\nNOT PROVEN {}: its accounts: {why}", one.ledger));
+        }
     }
     for one in &proof.unproven {
         text.push_str(&format!("\nNOT PROVEN {}: its {}", one.ledger, one.what.join(", its ")));
@@ -181,6 +207,8 @@ pub(super) fn proven(proof: &Proof) -> String {
         "\nBut for what persons accepted, every ledger's books add up to zero."
     } else if ok {
         "\nEvery ledger's books add up to zero, and every operation belongs to its transfer."
+    } else if proof.breaks.is_empty() {
+        "\nNot every ledger could be proven; the others add up."
     } else {
         "\nThis does not add up."
     };

@@ -179,12 +179,16 @@ pub(super) struct Which {
     /// Prove now, instead of showing the last round.
     #[serde(default)]
     fresh: bool,
+    /// Prove now, add up every operation row, and hold every account against its own operations, as
+    /// is done at start and once a day. It reads everything, so it may take long.
+    #[serde(default)]
+    full: bool,
 }
 
 /// The proof that nothing was lost: each ledger's books, and what does not add up.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Proof {
-    /// Everything adds up, and money may move.
+    /// Everything adds up, every ledger was proven, and money may move.
     pub ok: bool,
     /// Why no money moves, where it does not.
     pub halted: Option<String>,
@@ -192,10 +196,15 @@ pub struct Proof {
     pub at: String,
     /// Rounds so far in this process.
     pub round: u64,
+    /// How far the proof for a resume is that is being made now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proving: Option<Proving>,
     /// Receipts that wait for the next round.
     #[schema(example = 0)]
     pub waiting: usize,
-    /// Each ledger's books per asset.
+    /// Each ledger that can be proven: since when it is, or why not now.
+    pub ledgers: Vec<LedgerProof>,
+    /// The books per asset of each ledger that was proven in this round.
     pub assets: Vec<Books>,
     /// What does not add up.
     #[schema(example = json!([]))]
@@ -208,14 +217,48 @@ pub struct Proof {
     pub unproven: Vec<Unproven>,
 }
 
+/// How far a proof is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Proving {
+    /// The number of the transfer that it has come to.
+    pub proven: u64,
+    /// The number of the last transfer.
+    pub transfers: u64,
+}
+
+/// One ledger's part in the proof: a silent one keeps no other from being proven.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LedgerProof {
+    /// The ledger.
+    #[schema(example = "SPOT")]
+    pub ledger: &'static str,
+    /// When its books were proven last, RFC 3339; none where they never were in this process.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub proven_at: Option<String>,
+    /// Why they were not in this round.
+    #[schema(example = json!(null))]
+    pub why_not: Option<String>,
+    /// When each of its accounts was held against its own operations last, RFC 3339: at start, once
+    /// a day, after a break, and where it is asked for.
+    #[schema(example = "2026-11-21T03:00:02.007Z")]
+    pub accounts_at: Option<String>,
+    /// So many accounts there were then, each asset of one for itself.
+    #[schema(example = 120_000)]
+    pub accounts: Option<u64>,
+    /// Why they were not at the last count; the books are proven all the same.
+    #[schema(example = json!(null))]
+    pub accounts_why_not: Option<String>,
+}
+
 /// What a ledger is believed on its word.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Unproven {
     /// The ledger.
     pub ledger: &'static str,
-    /// `world`: what comes to it and leaves it by doors of its own. In the simple form also `sums`
-    /// and `operations`: then only our own rows of it are proven.
-    #[schema(example = json!(["world"]))]
+    /// `world`: what comes to it and leaves it by doors of its own; then also `accounts`, since one
+    /// account's operations are not all that it had. In the simple form also `sums` and
+    /// `operations`: then only our own rows of it are proven.
+    #[schema(example = json!(["world", "accounts"]))]
     pub what: &'static [&'static str],
 }
 
@@ -224,8 +267,8 @@ impl Unproven {
     pub fn of(ledgers: impl IntoIterator<Item = Arc<dyn Ledger>>) -> Vec<Self> {
         let all = ledgers.into_iter().filter_map(|ledger| {
             let what: &[&str] = match (ledger.form(), ledger.own_world()) {
-                (Form::Simple, _) => &["sums", "operations", "world"],
-                (Form::Full, true) => &["world"],
+                (Form::Simple, _) => &["sums", "operations", "world", "accounts"],
+                (Form::Full, true) => &["world", "accounts"],
                 (Form::Full, false) => return None,
             };
             Some(Self { ledger: ledger.id().name(), what })
@@ -271,6 +314,7 @@ pub struct Break {
     responses(
         (status = 200, body = Proof, description = "What was found"),
         (status = 400, body = Problem, description = "An unknown parameter: `BAD_REQUEST`"),
+        (status = 500, body = Problem, description = "The journal did not answer: `SYSTEM_ERROR`"),
     )
 )]
 pub(super) async fn conservation(
@@ -278,7 +322,10 @@ pub(super) async fn conservation(
     Watches(_): Watches,
     Asked(which): Asked<Which>,
 ) -> Result<Json<Proof>, Refusal> {
-    let last = app.engine.report().filter(|_| !which.fresh);
+    if which.full {
+        app.engine.doubt().await;
+    }
+    let last = app.engine.report().filter(|_| !which.fresh && !which.full);
     let report = match last {
         Some(report) => report,
         None => app.engine.check_now().await.map_err(|cause| {
@@ -287,7 +334,12 @@ pub(super) async fn conservation(
         })?,
     };
     let unproven = Unproven::of(app.ledgers());
-    Ok(Json(proof(&report, unproven, &app.engine.assets(), app.engine.halted().as_deref())))
+    let proof = proof(&report, unproven, &app.engine.assets(), app.engine.halted().as_deref());
+    let proving = app.engine.proving();
+    Ok(Json(Proof {
+        proving: proving.map(|(proven, transfers)| Proving { proven, transfers }),
+        ..proof
+    }))
 }
 
 /// A report as it is shown.
@@ -316,14 +368,27 @@ pub fn proof(
         what: found.what.clone(),
     };
     Proof {
-        ok: report.ok && halted.is_none(),
+        ok: report.ok && report.silent().is_none() && halted.is_none(),
         halted: halted.map(str::to_owned),
         at: wire::time(report.at),
         round: report.round,
+        proving: None,
         waiting: report.waiting,
+        ledgers: report.ledgers.iter().map(line).collect(),
         assets: books.collect(),
         breaks: report.breaks.iter().map(shown).collect(),
         accepted: report.accepted.iter().map(shown).collect(),
         unproven,
+    }
+}
+
+fn line(proof: &engine::conservation::LedgerProof) -> LedgerProof {
+    LedgerProof {
+        ledger: proof.ledger.name(),
+        proven_at: proof.proven_at.map(wire::time),
+        why_not: proof.silent.as_ref().map(ToString::to_string),
+        accounts_at: proof.accounts.map(|accounts| wire::time(accounts.at)),
+        accounts: proof.accounts.map(|accounts| accounts.rows),
+        accounts_why_not: proof.unlisted.as_ref().map(ToString::to_string),
     }
 }

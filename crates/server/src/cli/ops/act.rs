@@ -232,7 +232,15 @@ async fn note(
     body: Option<Value>,
 ) -> Result<(), Fault> {
     let client = desk.client(global, scope)?;
-    let acted = client.act(method, path, body.as_ref(), key).await?;
+    let acted = loop {
+        let acted = client.act(method.clone(), path, body.as_ref(), key).await?;
+        let of = |name: &str| acted.answer.get(name).and_then(Value::as_u64).unwrap_or(0);
+        if acted.answer.get("outcome").and_then(Value::as_str) != Some("PROVING") {
+            break acted;
+        }
+        // the same again under the same key waits for the proof that is being made
+        show::complain(&format!("proving: {} of {} transfers", of("proven"), of("transfers")));
+    };
     if desk.json {
         return show::json(&acted);
     }

@@ -140,6 +140,7 @@ fn shown(approval: &Approval) -> ApprovalRow {
     ),
     responses(
         (status = 200, body = Done, description = "What it came to"),
+        (status = 202, body = Done, description = "`PROVING`: a resume whose proof takes longer; repeat it with the same `Idempotency-Key`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`ALREADY_DECIDED`, `BREAKS_NOT_ACCEPTED`, `NOT_POSSIBLE` or `DUPLICATE_REQUEST`"),

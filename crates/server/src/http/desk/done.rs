@@ -30,7 +30,8 @@ pub struct Why {
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Done {
     /// `HASTENED`, `ASKED`, `PAUSED`, `LIFTED`, `HALTED`, `PROPOSED` (another person has to
-    /// approve), `RESUMED`, `RESOLVED`, `OVERTAKEN` (the transfer had moved on; nothing was done),
+    /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
+    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `RESOLVED`, `OVERTAKEN` (the transfer had moved on; nothing was done),
     /// `DECLINED`, `STATUS_SET`, `ASSET_SET` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
@@ -77,6 +78,12 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 7)]
     pub halt: Option<u64>,
+    /// `PROVING`: the number of the transfer that the proof has come to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven: Option<u64>,
+    /// `PROVING`: the number of the last transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
     /// `RESUMED`: the breaks of conservation that were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Vec<AcceptedBreak>>,
@@ -120,8 +127,8 @@ pub(in super::super) async fn done(
     deed: Deed,
 ) -> Result<Response, Refusal> {
     let performed = performed(app, caller, headers, reason, deed).await?;
-    let proposed = matches!(performed.outcome, Outcome::Proposed { .. });
-    let status = if proposed { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let waits = matches!(performed.outcome, Outcome::Proposed { .. } | Outcome::Proving { .. });
+    let status = if waits { StatusCode::ACCEPTED } else { StatusCode::OK };
     let replayed = performed.replayed;
     Ok(made::marked((status, Json(told(performed))).into_response(), replayed))
 }
@@ -244,6 +251,9 @@ pub(super) fn told(performed: Performed) -> Done {
         Outcome::Declined => done("DECLINED"),
         Outcome::StatusSet => done("STATUS_SET"),
         Outcome::Asset(_) => done("ASSET_SET"),
+        Outcome::Proving { at, of } => {
+            Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
+        }
         Outcome::Noted => done("NOTED"),
     }
 }

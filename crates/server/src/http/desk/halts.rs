@@ -132,7 +132,7 @@ pub(in super::super) async fn halt(
     params(("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given")),
     responses(
         (status = 200, body = Done, description = "Money moves: with `ops.four_eyes` off"),
-        (status = 202, body = Done, description = "Another person has to approve"),
+        (status = 202, body = Done, description = "Another person has to approve; or `PROVING`, with `ops.four_eyes` off"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` (there is no HALT), `BREAKS_NOT_ACCEPTED` or `DUPLICATE_REQUEST`"),
     )

@@ -159,7 +159,8 @@ async fn a_proof_names_what_it_does_not_prove() {
     let door = door([(LedgerId::MARGIN, simple)]).await;
     door.fund(4001, "10").await;
     let proof = door.get(WATCHER, "/api/v1/ops/conservation?fresh=true").await;
-    let unproven = json!([{"ledger": "MARGIN", "what": ["sums", "operations", "world"]}]);
+    let unproven =
+        json!([{"ledger": "MARGIN", "what": ["sums", "operations", "world", "accounts"]}]);
     assert_eq!((proof.status, &proof.body["unproven"]), (200, &unproven), "{proof:?}");
     assert_eq!(proof.body["ok"], json!(true), "{proof:?}");
     let whole = Door::open().await.get(WATCHER, "/api/v1/ops/conservation?fresh=true").await;
