@@ -283,6 +283,11 @@ impl Books {
         true
     }
 
+    /// So many external movements are booked.
+    pub fn movements(&self) -> usize {
+        self.externals.len()
+    }
+
     /// What the reference of a movement was booked for before.
     pub fn booked(&self, movement: &External) -> Option<Moved> {
         let key = (movement.direction == Direction::In, movement.reference.clone());

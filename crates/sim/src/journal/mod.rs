@@ -8,6 +8,7 @@ mod faults;
 mod funding;
 mod hands;
 mod observe;
+mod standby;
 mod state;
 mod view;
 
@@ -26,6 +27,7 @@ use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Stand
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::{Unit, Wrote};
+use standby::Away;
 use state::State;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +37,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Place {
     state: Arc<Mutex<Arc<State>>>,
     observer: Option<Arc<dyn Observer>>,
+    /// Some while its standby is away.
+    standby: Arc<Mutex<Option<Away>>>,
     /// What goes wrong with its writes.
     pub faults: Faults,
     /// What became of them.
@@ -52,7 +56,8 @@ impl Place {
     pub fn new(flows: Arc<Flows>) -> Self {
         let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
         let chronicle = Chronicle::default();
-        Self { state, observer: None, faults: Faults::default(), chronicle }
+        let (standby, faults) = (Arc::default(), Faults::default());
+        Self { state, observer: None, standby, faults, chronicle }
     }
 
     /// The same place, of whose every write this one is told as it becomes durable.
@@ -115,6 +120,16 @@ enum Refusal {
     Unknown,
 }
 
+/// A write that was made.
+struct Made<T> {
+    value: T,
+    /// It survives its primary.
+    durable: bool,
+}
+
+/// Why a write that only the primary has is not answered as written.
+const NOT_REPLICATED: &str = "NOT_REPLICATED";
+
 /// One process's journal.
 pub struct SimJournal {
     place: Place,
@@ -150,13 +165,18 @@ impl SimJournal {
         if self.sole { self.worker } else { worker }
     }
 
-    /// One durable write about these transfers, at the mercy of the plan. Other tasks run before it
-    /// and before its answer.
+    /// What is read is answered only while it would survive its primary.
+    fn readable(&self) -> Result<(), Cause> {
+        if self.place.is_unreplicated() { Err(Cause::of(NOT_REPLICATED)) } else { Ok(()) }
+    }
+
+    /// One write about these transfers, at the mercy of the plan. Other tasks run before it and before
+    /// its answer.
     async fn commit<T>(
         &self,
         about: Vec<Id>,
         act: impl FnOnce(&mut State, WorkerId, Millis) -> T,
-    ) -> Result<T, Refusal> {
+    ) -> Result<Made<T>, Refusal> {
         breath().await;
         let (n, fault) = self.place.faults.begin();
         self.place.chronicle.add(Happening::Write { n, about, edges: Vec::new() });
@@ -166,17 +186,14 @@ impl SimJournal {
             Some(Fault::CrashBefore) => die(&self.crash, "crashed before a write").await,
             Some(Fault::LostAfter | Fault::CrashAfter) | None => {}
         }
-        let value = {
-            let mut state = self.place.lock();
-            let at = later(self.clock.now(), state.last);
-            let state = Arc::make_mut(&mut *state);
+        let made = {
+            let mut shared = self.place.lock();
+            let at = later(self.clock.now(), shared.last);
+            let state = Arc::make_mut(&mut *shared);
             state.last = at;
             let value = act(state, self.worker, at);
             let touched = std::mem::take(&mut state.touched);
-            if let Some(observer) = &self.place.observer {
-                observer.wrote(&Durable::new(state, &touched));
-            }
-            value
+            Made { value, durable: self.place.made(&shared, touched) }
         };
         match fault {
             Some(Fault::LostAfter) => return Err(Refusal::Unknown),
@@ -184,7 +201,15 @@ impl SimJournal {
             Some(Fault::Full | Fault::LostBefore | Fault::CrashBefore) | None => {}
         }
         breath().await;
-        Ok(value)
+        Ok(made)
+    }
+}
+
+/// A write that may be gone with its primary. What was not written is known all the same.
+fn unproven(wrote: Wrote) -> Wrote {
+    match wrote {
+        Wrote::Written(_) => Wrote::Unknown(Cause::of(NOT_REPLICATED)),
+        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => wrote,
     }
 }
 
@@ -211,7 +236,8 @@ impl Journal for SimJournal {
             });
             let wrote = wrote.await;
             match wrote {
-                Ok(wrote) => wrote,
+                Ok(Made { value, durable: true }) => value,
+                Ok(Made { value, durable: false }) => value.into_iter().map(unproven).collect(),
                 Err(Refusal::Full) => vec![Wrote::Full; asked],
                 Err(Refusal::Unknown) => vec![Wrote::Unknown(Cause::of("COMMIT")); asked],
             }
@@ -221,6 +247,7 @@ impl Journal for SimJournal {
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
             breath().await;
+            self.readable()?;
             let state = self.place.now();
             Ok(ids.iter().filter_map(|id| state.transfers.get(id).cloned()).collect())
         })
@@ -233,6 +260,7 @@ impl Journal for SimJournal {
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
         Box::pin(async move {
+            self.readable()?;
             let state = self.place.now();
             let id = state.bindings.get(&(flow, scope, key));
             Ok(id.and_then(|id| state.transfers.get(id).cloned()))
@@ -240,12 +268,16 @@ impl Journal for SimJournal {
     }
 
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().history.get(&id).cloned().unwrap_or_default()) })
+        Box::pin(async move {
+            self.readable()?;
+            Ok(self.place.now().history.get(&id).cloned().unwrap_or_default())
+        })
     }
 
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
+            self.readable()?;
             let worker = self.who(worker);
             Ok(self.change(|state, now| state.due(worker, now, limit)))
         })
@@ -261,61 +293,70 @@ impl Journal for SimJournal {
             if !self.sole {
                 breath().await;
             }
+            self.readable()?;
             Ok(self.change(|state, now| state.hands.renewed(worker, (length, stopped), now)))
         })
     }
 
     fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
-        self.change(|state, _| state.hands.leaves(worker));
-        Box::pin(std::future::ready(Ok(())))
+        let left = self.readable();
+        if left.is_ok() {
+            self.change(|state, _| state.hands.leaves(worker));
+        }
+        Box::pin(std::future::ready(left))
     }
 
     fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
         let now = self.now();
-        Box::pin(std::future::ready(Ok(self.place.now().moving(worker, now))))
+        let moving = self.readable().map(|()| self.place.now().moving(worker, now));
+        Box::pin(std::future::ready(moving))
     }
 
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().open.range(..=id).copied().collect()) })
+        Box::pin(async move {
+            self.readable().map(|()| self.place.now().open.range(..=id).copied().collect())
+        })
     }
 
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
+            self.readable()?;
             let state = self.place.now();
             Ok(state.opens().filter(|record| record.terms.user == user).cloned().collect())
         })
     }
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().counts()) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().counts()) })
     }
 
     fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().aged(opened, limit)) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().aged(opened, limit)) })
     }
 
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().open_cases()) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().open_cases()) })
     }
 
     fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().acted(caller, key)) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().acted(caller, key)) })
     }
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(async move { Ok(self.place.now().approval(id, self.now())) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
     }
 
     fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
-        Box::pin(async move { Ok(self.place.now().spent(user, day, asset)) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().spent(user, day, asset)) })
     }
 
     fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        Box::pin(async move { Ok(self.place.now().standing(self.now())) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().standing(self.now())) })
     }
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         Box::pin(async move {
+            self.readable()?;
             let snapshot: Box<dyn Snapshot> = Box::new(view::View::of(self.place.now()));
             Ok(snapshot)
         })

@@ -4,6 +4,7 @@ use super::state::State;
 use crate::books::Books;
 use kernel::audit::{Hash, birth};
 use kernel::ids::Id;
+use kernel::people::{Acted, Approval};
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use std::fmt;
@@ -60,6 +61,34 @@ impl<'a> Durable<'a> {
     /// Why no money moves, where it does not.
     pub const fn halted(&self) -> Option<&'a Arc<str>> {
         self.state.halted.as_ref()
+    }
+
+    /// So many HALTs were written, those among them that found one standing.
+    pub fn halts(&self) -> u64 {
+        self.state.log.halts
+    }
+
+    /// So often a HALT that stood was lifted.
+    pub fn resumes(&self) -> u64 {
+        self.state.log.resumes
+    }
+
+    /// What operators did after the first `done` actions, in order.
+    pub fn actions(&self, done: usize) -> impl Iterator<Item = Acted> {
+        let after = self.state.log.actions.iter().skip(done);
+        after.filter_map(|(caller, key)| self.state.acted(caller.clone(), key.clone()))
+    }
+
+    /// What operators proposed after the first `known` proposals, in order.
+    pub fn proposals(&self, known: usize) -> impl Iterator<Item = Approval> {
+        let after = self.state.log.proposed.iter().skip(known);
+        after.filter_map(|id| self.state.approval(*id, 0))
+    }
+
+    /// The proposals that were decided after the first `known` decisions, in order.
+    pub fn decisions(&self, known: usize) -> impl Iterator<Item = Approval> {
+        let after = self.state.log.decided.iter().skip(known);
+        after.filter_map(|id| self.state.approval(*id, 0))
     }
 
     /// The cases above a number, with what is known of each.

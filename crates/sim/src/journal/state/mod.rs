@@ -1,5 +1,6 @@
 //! Everything that was written, and how a unit is added to it: decided first, then written whole.
 
+mod log;
 mod people;
 mod put;
 mod unit;
@@ -16,6 +17,7 @@ use kernel::ports::ledger::{Incarnation, Known};
 use kernel::record::Record;
 use kernel::table::Flows;
 use kernel::unit::{Key, Operation, Outgoing};
+use log::OperatorLog;
 use people::People;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub(super) struct State {
     pub due: BTreeMap<Id, Millis>,
     pub receipts: BTreeMap<(LedgerId, Key), Operation>,
     people: People,
+    /// What operators wrote, in order.
+    pub log: OperatorLog,
     ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
     horizon: Option<Id>,
     pub halted: Option<Arc<str>>,
@@ -72,6 +76,7 @@ impl State {
             due: BTreeMap::new(),
             receipts: BTreeMap::new(),
             people: People::new(),
+            log: OperatorLog::default(),
             ledgers: BTreeMap::new(),
             horizon: None,
             halted: None,

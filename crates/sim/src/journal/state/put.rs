@@ -91,6 +91,7 @@ impl State {
         put: Put,
         at: Millis,
     ) -> Option<Serial> {
+        self.log.add(&put, self.halted.is_some());
         match put {
             Put::Open(record) => return Some(self.insert(worker, record, at)),
             Put::Head { id, head, error, hold } => self.head(worker, (id, head, hold), error, at),

@@ -1,0 +1,70 @@
+//! A pair of databases: a primary that answers, and a synchronous standby that what is written waits
+//! for.
+//!
+//! While the standby is away whatever is written stands on the primary alone: no write is answered as
+//! written and no read is answered, since neither would survive the primary. Then the standby comes
+//! back and has everything, or the primary is lost and the standby takes its place with what it has.
+
+use super::observe::Durable;
+use super::state::State;
+use super::{Observer, Place};
+use kernel::ids::Id;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// What the standby has while it is away, and what it lacks.
+#[derive(Debug)]
+pub(super) struct Away {
+    replicated: Arc<State>,
+    /// The state after each write that only the primary has, with the transfers that it touched.
+    lacks: Vec<(Arc<State>, Vec<Id>)>,
+}
+
+impl Place {
+    fn away(&self) -> MutexGuard<'_, Option<Away>> {
+        self.standby.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The standby goes away: from now on nothing that is written is durable.
+    pub fn lose_standby(&self) {
+        let replicated = self.now();
+        self.away().get_or_insert(Away { replicated, lacks: Vec::new() });
+    }
+
+    /// True while nothing that is written is durable.
+    pub fn is_unreplicated(&self) -> bool {
+        self.away().is_some()
+    }
+
+    /// The standby comes back, and what was written meanwhile is durable. So many writes.
+    pub fn catch_up(&self) -> usize {
+        let Some(away) = self.away().take() else { return 0 };
+        for (state, touched) in &away.lacks {
+            self.observed_by(|observer| observer.wrote(&Durable::new(state, touched)));
+        }
+        away.lacks.len()
+    }
+
+    /// The primary is lost, and the standby takes its place: what was written meanwhile is gone. So
+    /// many writes.
+    pub fn fail_over(&self) -> usize {
+        let Some(away) = self.away().take() else { return 0 };
+        *self.lock() = away.replicated;
+        away.lacks.len()
+    }
+
+    /// A write is made, and the state is as it is after it. False where it is not durable.
+    pub(super) fn made(&self, state: &Arc<State>, touched: Vec<Id>) -> bool {
+        if let Some(away) = &mut *self.away() {
+            away.lacks.push((state.clone(), touched));
+            return false;
+        }
+        self.observed_by(|observer| observer.wrote(&Durable::new(state, &touched)));
+        true
+    }
+
+    fn observed_by(&self, look: impl FnOnce(&dyn Observer)) {
+        if let Some(observer) = &self.observer {
+            look(&**observer);
+        }
+    }
+}
