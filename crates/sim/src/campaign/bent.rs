@@ -2,12 +2,16 @@
 
 use super::{Build, Core};
 use crate::disk::SimDisk;
+use crate::journal::SimFunding;
 use crate::world::Sim;
 use crate::wrong;
 use crate::wrong::builds::{Lie, two};
+use engine::Engine;
+use kernel::answer::Cause;
+use kernel::code::Code;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::Ledger;
+use kernel::ports::ledger::{External, Ledger, Moved, World};
 use std::sync::{Arc, OnceLock};
 
 /// A build and the lie around it. One is made for each run.
@@ -66,6 +70,24 @@ impl Build for Bent {
             (Some(around), Some(sim)) => around(sim, inner),
             _ => inner,
         }
+    }
+
+    fn movement(
+        &self,
+        engine: Arc<Engine>,
+        world: Arc<SimFunding>,
+        movement: External,
+    ) -> Fut<'static, Result<Moved, Cause>> {
+        if !self.lie.books_beside {
+            return self.inner.movement(engine, world, movement);
+        }
+        Box::pin(async move {
+            if engine.halted().is_some() {
+                let before = world.booked(movement).await?;
+                return Ok(before.unwrap_or(Moved::Refused(Code::Halted)));
+            }
+            world.unguarded(movement).await
+        })
     }
 
     fn disk(&self, disk: SimDisk) -> SimDisk {

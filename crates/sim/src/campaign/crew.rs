@@ -4,11 +4,12 @@
 use super::crowd::{Crowd, Doors};
 use super::desk::Desk;
 use super::door::{door, show};
-use super::fate::{SILENT, skew};
+use super::fate::{MISREAD, SILENT, skew};
 use super::folder::{self, Copy};
+use super::operators;
 use super::outside::{Fate, Outside};
 use super::phases::{all_over, prepare};
-use super::stage::{Process, Stage};
+use super::stage::{Process, Stage, unanswered};
 use super::trace::{Reader, Trace};
 use super::way::Way;
 use super::{Build, Knob, Options, Verdict};
@@ -30,6 +31,8 @@ const SAFETY: Millis = 300_000;
 /// How long all may take to end once nothing goes wrong: an hour by which a clock may have run ahead,
 /// and twenty minutes.
 const LIVENESS: Millis = 4_800_000;
+/// How long the journal has no standby at most.
+const AWAY: Millis = 6_000;
 /// How often fate looks at the workers.
 pub(super) const STEP: Millis = 100;
 /// How long money stays stopped before the folder is put right.
@@ -60,6 +63,8 @@ struct Member {
     still: Option<Millis>,
     /// Until then it does not reach one of the ledgers.
     silent: Option<Millis>,
+    /// Until then it reads a ledger's sums wrong.
+    misread: Option<Millis>,
 }
 
 /// One that begins: its engine is there, or was refused, some time later.
@@ -75,10 +80,10 @@ type Started = Result<Arc<Engine>, Cause>;
 impl Member {
     /// Nothing is in its way any more.
     fn calm(&mut self) {
-        self.ways.iter().for_each(|way| way.silence(false));
+        self.ways.iter().for_each(|way| way.calm());
         self.sim.skew(0);
         self.sim.resume();
-        (self.still, self.silent) = (None, None);
+        (self.still, self.silent, self.misread) = (None, None, None);
     }
 
     /// It is killed, stands still, goes on; its clock jumps; it does not reach a ledger.
@@ -93,6 +98,14 @@ impl Member {
             way.into_iter().for_each(|way| way.silence(true));
             self.silent = Some(now + 1 + stage.draws.next() % SILENT);
             stage.tally.fault("a ledger out of reach");
+        }
+        if self.misread.is_some_and(|until| until <= now) {
+            self.ways.iter().for_each(|way| way.misread(false));
+            self.misread = None;
+        } else if self.misread.is_none() && strikes(stage, Knob::Misread) {
+            stage.witness.misreads();
+            self.ways.iter().for_each(|way| way.misread(true));
+            self.misread = Some(now + 1 + stage.draws.next() % MISREAD);
         }
         if strikes(stage, Knob::Jump) {
             self.sim.skew(skew(&mut stage.draws));
@@ -130,6 +143,8 @@ struct Crew {
     copy_at: Millis,
     /// The folder was spoilt, once.
     spoilt: bool,
+    /// Until then the journal has no standby.
+    away: Option<Millis>,
 }
 
 /// Plays a run with several workers to its end.
@@ -199,6 +214,7 @@ impl Crew {
             copy: None,
             copy_at,
             spoilt: false,
+            away: None,
         })
     }
 
@@ -240,8 +256,13 @@ impl Crew {
                     let world = self.funding.clone();
                     let spot: Arc<dyn Ledger> = Arc::new(self.spot.clone());
                     let process = Process { engine, world, spot, among: Some(sim.clone()) };
-                    let member = Member { sim, process, ways, still: None, silent: None };
+                    let member =
+                        Member { sim, process, ways, still: None, silent: None, misread: None };
                     held(&self.members).push(member);
+                }
+                // nobody answered it: the next one tries again
+                (Some(Err(cause)), None) if unanswered(&cause) => {
+                    beginner.sim.kill("crashed at its start");
                 }
                 (Some(Err(cause)), None) => return Err(format!("refused to start: {cause}")),
                 (None, None) => self.beginners.push(beginner),
@@ -287,6 +308,7 @@ impl Crew {
             sim.start(desk.clear_up(doors.clone()));
         } else {
             sim.start(desk.work(doors.clone()));
+            operators::work(&self.stage, (&sim, self.stage.lives), doors);
         }
         self.desk = Some(sim);
     }
@@ -298,9 +320,10 @@ impl Crew {
         self.stage.calm(false);
         self.people(&doors, false);
         crowd.ask(&doors);
-        let end = self.stage.sim.time().saturating_add(SAFETY);
+        let mut end = self.stage.sim.time().saturating_add(SAFETY);
         while !crowd.over() && self.stage.sim.time() < end {
             still_patient(patient)?;
+            end = end.saturating_add(self.stage.night());
             self.goes_on(STEP)?;
             self.fate(&doors)?;
         }
@@ -332,8 +355,10 @@ impl Crew {
     }
 
     /// Nothing goes wrong any more.
-    fn calm(&self) {
+    fn calm(&mut self) {
         self.stage.calm(true);
+        self.stage.place.catch_up();
+        self.away = None;
         self.spot.resume();
         held(&self.members).iter_mut().for_each(Member::calm);
     }
@@ -428,9 +453,33 @@ impl Crew {
         Ok(())
     }
 
+    /// The journal's standby goes away; then it comes back, or takes the primary's place.
+    fn standby(&mut self) {
+        let now = self.stage.sim.time();
+        match self.away {
+            Some(until) if until <= now => {
+                self.away = None;
+                if self.stage.draws.once_in(1, 2) {
+                    self.stage.place.fail_over();
+                    self.stage.tally.fault("the standby takes over");
+                } else {
+                    self.stage.place.catch_up();
+                }
+            }
+            Some(_) => {}
+            None if strikes(&mut self.stage, Knob::Standby) => {
+                self.stage.place.lose_standby();
+                self.away = Some(now + 1 + self.stage.draws.next() % AWAY);
+                self.stage.tally.fault("the standby is away");
+            }
+            None => {}
+        }
+    }
+
     /// What becomes of the workers, of Spot and of the clocks in this step.
     fn fate(&mut self, doors: &Doors) -> Ended {
         self.replace()?;
+        self.standby();
         for member in held(&self.members).iter_mut() {
             member.fate(&mut self.stage);
         }

@@ -35,7 +35,7 @@ pub(super) struct Desk {
 /// What is said to a person.
 type Came = Result<Performed, Objection>;
 
-fn one_of<T: Copy>(draws: &mut SplitMix, all: &[T]) -> Option<T> {
+pub(super) fn one_of<T: Copy>(draws: &mut SplitMix, all: &[T]) -> Option<T> {
     let many = u64::try_from(all.len()).unwrap_or(1);
     let at = usize::try_from(draws.next().checked_rem(many)?).ok()?;
     all.get(at).copied()
@@ -65,7 +65,14 @@ impl Desk {
     /// What came of a deed; none where the process died meanwhile.
     async fn act(&self, process: &Process, actor: Actor, deed: Deed) -> Option<Came> {
         let engine = process.engine.clone();
-        over(process, async move { engine.act(actor, deed).await }).await
+        let told = (deed == Deed::Halt).then(|| actor.clone());
+        let came = over(process, async move { engine.act(actor, deed).await }).await;
+        if let Some(Ok(Performed { outcome: Outcome::Halted { quiet: true, .. }, .. })) = &came
+            && let Some(Actor { caller, key, .. }) = told
+        {
+            self.witness.halted(&caller, &key);
+        }
+        came
     }
 
     /// One deed after the other, each at whichever process is nearest.
@@ -175,8 +182,10 @@ impl Desk {
             came.map(|came| came.map(|performed| performed.outcome))
         {
             let actor = self.actor("bob");
-            if let Some(Err(Objection::Breaks(breaks))) =
-                self.act(process, actor, Deed::Approve(approval)).await
+            self.witness.approves(approval);
+            let came = self.act(process, actor, Deed::Approve(approval)).await;
+            if let Some(Err(Objection::Breaks(breaks))) = came
+                && self.options.get(Knob::Misread) == 0
             {
                 self.witness.complain(format!("a resume finds breaks: {breaks:?}"));
             }

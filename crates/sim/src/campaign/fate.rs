@@ -4,6 +4,7 @@
 use super::Knob;
 use super::stage::Stage;
 use super::way::Way;
+use super::witness::Witness;
 use crate::world::{Sim, SplitMix};
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
@@ -15,6 +16,9 @@ const HOUR: u64 = 3_600_000;
 const PAUSE: Millis = 120_000;
 /// How long one does not reach a ledger at most.
 pub(super) const SILENT: Millis = 90_000;
+
+/// How long sums are read wrong at most: the check of conservation comes every ten seconds.
+pub(super) const MISREAD: Millis = 15_000;
 
 /// How far a clock is wrong after a jump.
 pub(super) fn skew(draws: &mut SplitMix) -> i64 {
@@ -70,9 +74,24 @@ pub(super) fn loose(stage: &Stage, life: u64) {
             }
         });
     }
+    if let Some(fate) = Fate::of(stage, Knob::Misread, life) {
+        stage.sim.start(misread(fate, (stage.ways.clone(), stage.witness.clone())));
+    }
     let ways = stage.ways.clone();
     if let Some(fate) = Fate::of(stage, Knob::Silence, life) {
         stage.sim.start(silence(fate, ways));
+    }
+}
+
+/// The ledgers' sums are read wrong for a while.
+async fn misread(mut fate: Fate, (ways, witness): (Vec<Arc<Way>>, Witness)) {
+    loop {
+        fate.wait().await;
+        witness.misreads();
+        ways.iter().for_each(|way| way.misread(true));
+        let wait = fate.draws.next() % MISREAD;
+        fate.sim.sleep(wait).await;
+        ways.iter().for_each(|way| way.misread(false));
     }
 }
 

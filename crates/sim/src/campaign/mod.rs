@@ -17,6 +17,7 @@ mod door;
 mod fate;
 mod folder;
 mod line;
+mod operators;
 mod options;
 mod outside;
 mod phases;
@@ -42,13 +43,15 @@ pub use trace::{Reader, Trace};
 pub use witness::{Halts, Shown, Witness};
 
 use crate::disk::SimDisk;
+use crate::journal::SimFunding;
 use crate::world::Sim;
 use engine::{Accepted, Engine, Refused, Settings};
+use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::FlowId;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
-use kernel::ports::ledger::Ledger;
+use kernel::ports::ledger::{External, Ledger, Moved};
 use kernel::record::Terms;
 use std::sync::Arc;
 
@@ -85,6 +88,16 @@ pub trait Build: Send + Sync {
     /// The engine's settings.
     fn settings(&self, settings: Settings) -> Settings {
         settings
+    }
+
+    /// What an operator's external movement comes to, as the server answers it.
+    fn movement(
+        &self,
+        engine: Arc<Engine>,
+        world: Arc<SimFunding>,
+        movement: External,
+    ) -> Fut<'static, Result<Moved, Cause>> {
+        Box::pin(async move { engine.book(&*world, movement).await })
     }
 
     /// What a client's request comes to, as the server answers it.

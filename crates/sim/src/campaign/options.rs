@@ -147,6 +147,37 @@ knobs! {
     Folder = "folder", calm 0, |d| if d.once_in(1, 6) { within(d, 1, 3) } else { 0 };
     /// How many workers share the journal.
     Workers = "workers", calm 1, |d| if d.once_in(1, 3) { within(d, 2, 3) } else { 1 };
+
+    // new knobs come last: what a seed draws for the others stays what it was
+    /// How many operators act beside the one at the desk.
+    Operators = "operators", calm 0, |d| if d.once_in(1, 2) { 0 } else { within(d, 2, 5) };
+    /// How often each of them does something, in milliseconds.
+    Acts = "acts", calm 1000, |d| within(d, 200, 4_000);
+    /// How often a process reads a ledger's sums wrong for a while, so that its check of conservation
+    /// halts, in milliseconds; 0: never.
+    Misread = "misread", calm 0, |d| if d.once_in(1, 4) { within(d, 5_000, 60_000) } else { 0 };
+    /// Reads of the journal that are not answered.
+    ReadFails = "read_fails", calm 0, |d| swarm(d, 60);
+    /// Reads of the journal that are made late.
+    ReadSlow = "read_slow", calm 0, |d| swarm(d, 100);
+    /// Reads of the journal that are answered late: they show what was, not what is.
+    ReadStale = "read_stale", calm 0, |d| swarm(d, 100);
+    /// Writes with an unknown answer that are made later. Only where several workers share the
+    /// journal: a database in a file has no wire to its process.
+    WriteLostAndLate = "write_late", calm 0, |d| swarm(d, 40);
+    /// Writes that are made and answered late.
+    WriteAnsweredLate = "write_slow", calm 0, |d| swarm(d, 60);
+    /// The longest delay of a read or a write of the journal, in milliseconds.
+    JournalDelay = "journal_delay", calm 10, |d| within(d, 10, 8_000);
+    /// How often the journal's standby goes away, in milliseconds; 0: never. Only where several workers
+    /// share the journal.
+    Standby = "standby", calm 0, |d| if d.once_in(1, 3) { within(d, 2_000, 40_000) } else { 0 };
+    /// How long a proposal may be approved, in milliseconds of the journal's time.
+    Lapse = "lapse", calm 86_400_000,
+        |d| if d.once_in(1, 2) { 86_400_000 } else { within(d, 2_000, 60_000) };
+    /// So many hours pass at once while nothing runs, when things have gone wrong for a while: what
+    /// operators proposed lies about, and lapses.
+    Night = "night", calm 0, |d| if d.once_in(1, 4) { within(d, 1, 30) } else { 0 };
 }
 
 /// A run: its seed and its knobs. The seed draws everything that the knobs leave open.
@@ -192,11 +223,22 @@ impl Options {
         self
     }
 
-    /// Turns the knob that a text like `twice=0` names.
+    /// The same with every knob calm that was added after this one: what a seed was before they came.
+    #[must_use]
+    pub fn up_to(self, last: Knob) -> Self {
+        let later = Knob::ALL.iter().filter(|knob| **knob > last);
+        later.fold(self, |options, knob| options.with(*knob, knob.calm()))
+    }
+
+    /// Turns the knob that a text like `twice=0` names; `upto=workers` calms those after `workers`.
     ///
     /// # Errors
     /// It names none.
     pub fn set(self, text: &str) -> Result<Self, String> {
+        if let Some(last) = text.strip_prefix("upto=") {
+            let last = Knob::ALL.iter().find(|knob| knob.name() == last);
+            return last.map(|last| self.up_to(*last)).ok_or_else(|| format!("no knob: {text}"));
+        }
         let known = text.split_once('=').and_then(|(name, value)| {
             let knob = Knob::ALL.iter().find(|knob| knob.name() == name)?;
             Some((*knob, value.parse().ok()?))
@@ -253,6 +295,17 @@ mod tests {
         assert!(Options::drawn(7).set("nothing=1").is_err());
         assert!(Options::drawn(7).set("twice=x").is_err());
         assert_eq!(Options::drawn(7).replay(), "cargo xtask sim --seed 7");
+    }
+
+    #[test]
+    fn a_kept_seed_is_what_it_was_before_later_knobs_came() {
+        let before = Options::drawn(7).set("upto=workers").unwrap();
+        assert_eq!(before, Options::drawn(7).up_to(Knob::Workers));
+        assert_eq!(before.get(Knob::Workers), Options::drawn(7).get(Knob::Workers));
+        for knob in Knob::ALL.iter().filter(|knob| **knob > Knob::Workers) {
+            assert_eq!(before.get(*knob), knob.calm());
+        }
+        assert!(Options::drawn(7).set("upto=nothing").is_err());
     }
 
     #[test]

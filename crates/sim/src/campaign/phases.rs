@@ -5,6 +5,7 @@ use super::crew::crew;
 use super::crowd::{ASSETS, Crowd, GIVEN, one, terms};
 use super::desk::Desk;
 use super::folder::{self, Copy, Wrong};
+use super::operators;
 use super::stage::{Process, Stage};
 use super::trace::{Reader, Trace};
 use super::{Build, Knob, Options, Verdict, fate};
@@ -14,7 +15,7 @@ use engine::Engine;
 use kernel::ids::{LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{Direction, External};
+use kernel::ports::ledger::{Direction, External, World};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -182,12 +183,12 @@ impl Run<'_> {
     /// Everything goes wrong, until every client was answered or the time is over.
     fn safety(&mut self, mut process: Process) -> Result<Process, String> {
         self.stage.calm(false);
-        let end = self.stage.sim.time().saturating_add(SAFETY);
+        let mut end = self.stage.sim.time().saturating_add(SAFETY);
         let mut spoilt = None;
         let mut copy_at = self.stage.sim.time() + 1 + self.stage.draws.next() % 4_000;
         loop {
             self.people(&process);
-            let stop = self.until(end, &mut copy_at);
+            let stop = self.until(&mut end, &mut copy_at);
             drop(process);
             let over = match stop {
                 Ok(()) => true,
@@ -219,10 +220,11 @@ impl Run<'_> {
         self.crowd.ask(&one(process));
         let desk = Desk::new(&self.stage, self.life);
         self.stage.sim.start(desk.work(one(process)));
+        operators::work(&self.stage, (&self.stage.sim, self.life), &one(process));
         fate::loose(&self.stage, self.life);
     }
 
-    fn until(&mut self, end: Millis, copy_at: &mut Millis) -> Result<(), Stop> {
+    fn until(&mut self, end: &mut Millis, copy_at: &mut Millis) -> Result<(), Stop> {
         loop {
             if self.is_cut() {
                 return Err(Stop::Dead("cut off".into()));
@@ -231,12 +233,13 @@ impl Run<'_> {
                 Stop::Dead(why) => return Err(Stop::Dead(why)),
                 Stop::Time | Stop::Idle => {}
             }
+            *end = end.saturating_add(self.stage.night());
             let now = self.stage.sim.time();
             if self.copy.is_none() && now >= *copy_at {
                 self.copy = folder::copied(&self.stage);
                 *copy_at = Millis::MAX;
             }
-            if self.crowd.over() || now >= end {
+            if self.crowd.over() || now >= *end {
                 return Ok(());
             }
         }

@@ -1,7 +1,7 @@
 //! What outlives the processes of a run, and how the next one begins.
 
 use super::door::{door, show};
-use super::ports::{Spoiling, Spoilt, TracedClock, TracedJournal, TracedLedger};
+use super::ports::{ReadFault, Spoiling, Spoilt, TracedClock, TracedJournal, TracedLedger};
 use super::tally::Tally;
 use super::trace::Trace;
 use super::way::{End, Kit, Trouble, Way};
@@ -9,15 +9,15 @@ use super::weather::Weather;
 use super::witness::Witness;
 use super::{Build, Knob, Options};
 use crate::disk::{DiskFault, SimDisk};
-use crate::journal::Place;
+use crate::journal::{Place, SimFunding};
 use crate::shell::Shell;
-use crate::world::{Crash, Sim, SplitMix, Stop};
+use crate::world::{Crash, DAWN, Sim, SplitMix, Stop};
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
-use kernel::ids::{FlowId, LedgerId, WorkerId};
+use kernel::ids::{FlowId, LedgerId, Millis, WorkerId};
 use kernel::ports::clock::Rng;
 use kernel::ports::journal::{Journal, Standing};
-use kernel::ports::ledger::{Heard, Ledger, World};
+use kernel::ports::ledger::{Heard, Ledger};
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
 use kernel::table::Flows;
@@ -27,11 +27,16 @@ use std::sync::Arc;
 /// whose database's clock stood still for an hour, since it had been ahead by that, seven.
 const STEPS: u64 = 12_000_000;
 
+/// An hour, in milliseconds.
+const HOUR: Millis = 3_600_000;
+/// A night begins so long after the run at the earliest, and within as long again.
+const EVENING: Millis = 5_000;
+
 /// One process.
 #[derive(Clone)]
 pub(super) struct Process {
     pub engine: Arc<Engine>,
-    pub world: Arc<dyn World>,
+    pub world: Arc<SimFunding>,
     /// Spot at its door.
     pub spot: Arc<dyn Ledger>,
     /// Which it is among others; none where it is the only one, with which all that waits for it
@@ -54,10 +59,13 @@ pub(super) struct Stage {
     pub draws: SplitMix,
     pub ways: Vec<Arc<Way>>,
     writes: Weather<Spoilt>,
+    reads: Weather<ReadFault>,
     troubles: Weather<Trouble>,
     questions: Weather<()>,
     pub settings: Settings,
     pub lives: u64,
+    /// When a night begins, as long as none has been.
+    night_at: Option<Millis>,
 }
 
 /// Spot over its folder in this process, at its door.
@@ -97,9 +105,15 @@ fn settings(options: &Options) -> Settings {
             transfers_per_day: options.get(Knob::Daily),
             ..Limits::default()
         },
+        approval_ms: options.get(Knob::Lapse),
         alerts: Alerts { after_retries: 20, ..Alerts::default() },
         ..Settings::default()
     }
+}
+
+/// Whether a start failed only since the journal did not answer it.
+pub(super) fn unanswered(cause: &Cause) -> bool {
+    ["TIMEOUT", "NOT_REPLICATED"].contains(&cause.class)
 }
 
 impl Stage {
@@ -114,10 +128,14 @@ impl Stage {
         let disk = build.disk(SimDisk::new(Rng::next(&sim), sim.crash()));
         let rate = |knob| options.get(knob);
         let troubles = Trouble::ALL.map(|trouble| (trouble, rate(trouble.knob())));
-        let writes = Spoilt::ALL.map(|spoilt| (spoilt, rate(spoilt.knob())));
+        let several = rate(Knob::Workers) > 1;
+        let may = |spoilt| several || spoilt != Spoilt::LostAndLate;
+        let writes = Spoilt::ALL.map(|s| (s, if may(s) { rate(s.knob()) } else { 0 }));
+        let reads = ReadFault::ALL.map(|fault| (fault, rate(fault.knob())));
         Some(Self {
             troubles: Weather::new(troubles.to_vec(), seed ^ 1),
             writes: Weather::new(writes.to_vec(), seed ^ 2),
+            reads: Weather::new(reads.to_vec(), seed ^ 7),
             questions: Weather::new(vec![((), rate(Knob::Unanswered))], seed ^ 3),
             settings: build.settings(settings(options)),
             options: options.clone(),
@@ -133,6 +151,7 @@ impl Stage {
             draws: SplitMix(seed ^ 4),
             ways: Vec::new(),
             lives: 0,
+            night_at: Some(DAWN + EVENING + SplitMix(seed ^ 9).next() % EVENING),
         })
     }
 
@@ -150,7 +169,7 @@ impl Stage {
         ]);
         if calm {
             self.sim.skew(0);
-            self.ways.iter().for_each(|way| way.silence(false));
+            self.ways.iter().for_each(|way| way.calm());
         }
     }
 
@@ -158,7 +177,21 @@ impl Stage {
     pub(super) fn calm_ways(&self, calm: bool) {
         self.troubles.calm(calm);
         self.writes.calm(calm);
+        self.reads.calm(calm);
         self.questions.calm(calm);
+    }
+
+    /// The hours that pass at once, in milliseconds, where their time has come; once in a run.
+    pub(super) fn night(&mut self) -> Millis {
+        let hours = self.options.get(Knob::Night);
+        if hours == 0 || self.night_at.is_none_or(|at| at > self.sim.time()) {
+            return 0;
+        }
+        self.night_at = None;
+        let night = hours * HOUR;
+        self.sim.stall(night);
+        self.tally.fault("hours pass");
+        night
     }
 
     /// Whatever a process leaves when it ends.
@@ -186,12 +219,15 @@ impl Stage {
             opened((build, witness), (sim, disk), standing).await
         };
         let spot = self.sim.block_on(begin)?.map_err(|why| Self::refused(&why))?;
-        let world: Arc<dyn World> = funding.clone();
+        let world = funding.clone();
         let funding = door(self.build.far(funding), self.witness.clone());
         self.lead(&[funding, spot.clone()]);
         let parts = self.parts((&self.sim, &self.ways), journal, self.settings.clone());
         let engine = self.sim.block_on(Engine::start(parts))?;
-        let engine = engine.map_err(|cause: Cause| Self::refused(&cause.to_string()))?;
+        let engine = engine.map_err(|cause: Cause| match unanswered(&cause) {
+            true => Stop::Dead("crashed at its start: the journal does not answer".into()),
+            false => Self::refused(&cause.to_string()),
+        })?;
         self.ways.iter().for_each(Way::deliver);
         Ok(Process { engine, world, spot, among: None })
     }
@@ -241,6 +277,9 @@ impl Stage {
         let spoiling = Spoiling {
             inner: journal,
             weather: self.writes.clone(),
+            reads: self.reads.clone(),
+            delay: self.options.get(Knob::JournalDelay),
+            world: self.sim.clone(),
             tally: self.tally.clone(),
             witness: self.witness.clone(),
             crash: sim.crash(),

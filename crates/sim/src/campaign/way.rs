@@ -125,6 +125,7 @@ pub(super) struct Way {
     kit: Kit,
     wire: Mutex<Vec<Letter>>,
     silent: Mutex<bool>,
+    misread: Mutex<bool>,
 }
 
 /// A panic that no hook prints: it is meant.
@@ -158,6 +159,7 @@ impl Way {
             kit,
             wire: Mutex::default(),
             silent: Mutex::default(),
+            misread: Mutex::default(),
         }
     }
 
@@ -169,6 +171,30 @@ impl Way {
     /// Nothing is answered any more, or again.
     pub(super) fn silence(&self, silent: bool) {
         *held(&self.silent) = silent;
+    }
+
+    /// The ledger's sums are read wrong from now on, or right again.
+    pub(super) fn misread(&self, wrong: bool) {
+        *held(&self.misread) = wrong;
+    }
+
+    /// Nothing is in the way any more.
+    pub(super) fn calm(&self) {
+        self.silence(false);
+        self.misread(false);
+    }
+
+    /// The sums as they are read here.
+    fn read(&self, heard: Heard<Vec<(AssetId, Totals)>>) -> Heard<Vec<(AssetId, Totals)>> {
+        let Heard::Said(known, mut totals) = heard else { return heard };
+        if *held(&self.misread)
+            && let Some((_, first)) = totals.first_mut()
+        {
+            self.kit.tally.fault("sums misread");
+            first.users += 1;
+            first.world -= 1;
+        }
+        Heard::Said(known, totals)
     }
 
     /// Whatever is on the wire arrives in its time.
@@ -387,7 +413,7 @@ impl Ledger for End {
     }
 
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
-        asked!(self, inner => inner.totals())
+        asked!(self, inner => async { self.0.read(inner.totals().await) })
     }
 
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {

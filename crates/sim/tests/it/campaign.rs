@@ -97,6 +97,41 @@ fn several_workers_on_one_journal_do_no_harm() {
     assert!(all.all_crashes() > 20, "{all:?}");
 }
 
+/// Turns red where a HALT is lifted by what was proposed or proven before it, whichever process each
+/// of them met, where anything is called for or booked under one, and where a journal that fails, shows
+/// what was, or loses what only its primary had does any harm.
+#[test]
+fn operators_in_several_processes_lift_no_later_halt() {
+    let mut all = Counts::default();
+    for seed in 0..9 {
+        let options = Options::drawn(seed).with(Knob::Workers, 1 + seed % 3);
+        let options = options.with(Knob::Misread, 1_500).with(Knob::Night, seed % 2);
+        let options = options.with(Knob::Operators, 2 + seed % 4).with(Knob::Acts, 400);
+        let options = options.with(Knob::Transfers, 60).with(Knob::ReadStale, 50);
+        let verdict = run(&options, Arc::new(Real), None);
+        assert_eq!(verdict.broken, None, "{}", options.replay());
+        all.add(&verdict.counts);
+    }
+    // turns red where one of these is switched off
+    for fault in [
+        "read fails",
+        "read made late",
+        "read answered late",
+        "write lost, made late",
+        "write answered late",
+        "the standby is away",
+        "the standby takes over",
+        "sums misread",
+        "hours pass",
+    ] {
+        assert!(all.faults.contains_key(fault), "{fault}: {all:?}");
+    }
+    for deed in ["halts", "proposes a resume", "approves", "rejects", "books external money"] {
+        let done = all.deeds.get(format!("an operator {deed}").as_str());
+        assert!(done.is_some_and(|done| *done > 5), "{deed}: {all:?}");
+    }
+}
+
 /// Turns red where a folder that is lost, or set back, is put under workers that go on, and one of them
 /// has anything executed there; and where not all of them go on once it was put right.
 #[test]

@@ -18,6 +18,7 @@ const NEVER: [&str; 4] = ["CONTRADICTION", "CONSERVATION", "RESTORED", "TORN_TAI
 impl Observer for Witness {
     fn wrote(&self, durable: &Durable<'_>) {
         self.look(|inner| {
+            inner.halted.wrote(durable)?;
             for id in durable.touched() {
                 if let Some(record) = durable.record(*id) {
                     inner.follow(durable, record)?;
@@ -46,8 +47,8 @@ impl Inner {
         let halts = self.halts;
         if let Some(why) = durable.halted() {
             let meant = match halts {
-                Halts::Never => false,
-                Halts::ByHand => why.contains(DRILL),
+                Halts::Never => self.misread,
+                Halts::ByHand => why.contains(DRILL) || self.misread,
                 Halts::WrongLedger => true,
             };
             must(meant, || format!("it halted: {why}"))?;
@@ -57,6 +58,7 @@ impl Inner {
             // a worker that goes on while another folder comes in may see it in its proof first
             let changed = halts == Halts::WrongLedger;
             let seen = changed && self.several && kind == "CONSERVATION";
+            let seen = seen || (self.misread && kind == "CONSERVATION");
             let wrong = (NEVER.contains(&kind) && !seen) || (kind == "WRONG_LEDGER" && !changed);
             must(!wrong, || format!("a case {kind}: {facts}"))?;
         }
@@ -103,6 +105,11 @@ impl Inner {
         life.retries = head.retries;
         let entries = history.get(life.entries..).unwrap_or_default();
         life.extended(table, id, entries)?;
+        let from: Vec<i16> = entries
+            .iter()
+            .filter(|linked| linked.entry.from != Some(linked.entry.to))
+            .filter_map(|linked| linked.entry.from)
+            .collect();
         must(life.state == head.state, || {
             let (stands, last) = (table.state(head.state).name, table.state(life.state).name);
             format!("{id} stands {stands}, and its history ends {last}")
@@ -113,7 +120,7 @@ impl Inner {
             life.ended = true;
             self.open -= 1;
         }
-        Ok(())
+        self.claims_nothing(record, &from)
     }
 
     /// Where a transfer stands is borne out by evidence.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod effects;
+mod halts;
 mod journal;
 
 pub use answers::Shown;
@@ -80,6 +81,10 @@ struct Inner {
     /// Several workers share the journal: what one was told another may not know.
     several: bool,
     halts: Halts,
+    /// What was written of HALT.
+    halted: halts::Halted,
+    /// A process may read sums wrong, and halt for it.
+    misread: bool,
     /// Spot is not what the journal knows, and its highest operation stays this.
     barred: Option<u64>,
     cases: usize,
@@ -122,6 +127,8 @@ impl Witness {
             heard: BTreeMap::new(),
             several: false,
             halts: Halts::Never,
+            halted: halts::Halted::default(),
+            misread: false,
             barred: None,
             cases: 0,
             opened: 0,
@@ -166,6 +173,11 @@ impl Witness {
     /// From now on a HALT is allowed only for this.
     pub fn halts(&self, halts: Halts) {
         self.inner().halts = halts;
+    }
+
+    /// From now on a process may halt for sums that it reads wrong.
+    pub fn misreads(&self) {
+        self.inner().misread = true;
     }
 
     /// From now on a tombstone may stand for this transfer.

@@ -43,6 +43,9 @@ pub const FOUND: &[Found] = &[
     found("settle-refused", "what hinders the unit that writes COMMITTED is taken for the deposit's refusal", (0, "is COMPENSATING and nobody refused it")),
     found("fence-at-proposal", "a verdict's fence is set when it is proposed, not when it takes effect", (2, "which nobody approved")),
     found("halt-loses-answers", "an answer that comes under HALT is lost with the claim that it leads to", (10, "is put off as if nobody knew")),
+    found("resume-of-another-halt", "a proposal of a resume is of no halt: an old one is approved for the one that stands", (5, "HALT is lifted, and no proposal of it was approved")),
+    found("halt-compared-in-ram", "which halt a resume is of is compared in the process before its unit, and not in it", (6, "HALT is lifted, and no proposal of it was approved")),
+    found("movement-under-halt", "whether external money may be booked is asked of the process, not of the journal", (6, "an external movement is booked under HALT")),
 ];
 
 /// Those that only show where several workers share the journal.
@@ -51,6 +54,7 @@ pub const MANY: &[Found] = &[
     found("version-forgotten", "a write compares where a transfer stands, and not which version of it", (2, "went from version")),
     found("nobody-inherits", "nobody goes on with what a dead worker held", (0, "it does not end")),
     found("lost-lease-is-refusal", "what is unknown after a worker's lease was lost is taken for refused", (2, "and nobody refused it")),
+    found("commit-not-replicated", "a commit whose wait for the standby was cancelled is answered as one that was waited for", (2, "of no transfer that was opened")),
 ];
 
 /// Every one of them.

@@ -5,6 +5,8 @@ mod again;
 mod answers;
 mod cores;
 mod found;
+mod halts;
+mod lagging;
 mod leases;
 mod people;
 mod results;
@@ -41,6 +43,8 @@ pub struct Lie {
     pub opens_anything: bool,
     /// Two cores are opened over one folder.
     pub two_cores: bool,
+    /// Whether external money may be booked is asked of the process, not of the journal.
+    pub books_beside: bool,
 }
 
 impl fmt::Debug for Lie {
@@ -70,6 +74,10 @@ impl Lie {
             "settle-refused" => units::settle_refused(),
             "halt-loses-answers" => people::halt_loses_answers(),
             "fence-at-proposal" => people::fence_at_proposal(),
+            "resume-of-another-halt" => halts::resume_of_another_halt(),
+            "halt-compared-in-ram" => halts::halt_compared_in_ram(),
+            "commit-not-replicated" => lagging::commit_not_replicated(),
+            "movement-under-halt" => Self { books_beside: true, ..Self::default() },
             "syncs-lie" => Self { syncs_lie: true, ..Self::default() },
             "second-core" => Self { two_cores: true, ..Self::default() },
             "empty-folder" => cores::opens_anything(),

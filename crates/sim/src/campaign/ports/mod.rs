@@ -1,12 +1,13 @@
 //! The engine's side of every port: what it asked and what it was answered goes into the trace.
 
-use super::Knob;
-use super::tally::Tally;
+mod faults;
+
+pub(super) use faults::{ReadFault, Spoiling, Spoilt};
+
 use super::trace::Trace;
-use super::weather::Weather;
 use super::witness::Witness;
 use crate::shell::{JournalShell, LedgerShell};
-use crate::world::{Crash, Sim, die};
+use crate::world::Sim;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::ids::{AssetId, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::money::Amount;
@@ -16,7 +17,7 @@ use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing};
 use kernel::ports::ledger::{Heard, Holding, Known, Ledger, StatusChange, Stored, Totals, Whose};
 use kernel::record::{Head, Record};
-use kernel::unit::{Event, Guard, Key, Op, Operation, Unit, Wrote};
+use kernel::unit::{Key, Op, Operation, Unit, Wrote};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -56,6 +57,7 @@ impl LedgerShell for TracedLedger {
     }
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
         Box::pin(async move {
+            self.witness.begins(self.inner.id(), &ops);
             let answer = self.inner.execute(known, ops.clone()).await;
             if let Heard::Said(_, answers) = &answer {
                 self.witness.heard(&ops, answers);
@@ -70,7 +72,11 @@ impl LedgerShell for TracedLedger {
         noted!(self, "query {:?}", key => self.inner.query(known, key))
     }
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
-        noted!(self, "fence {:?}", key => self.inner.fence(known, key))
+        let fence = async move {
+            self.witness.begins_fence(self.inner.id(), key);
+            self.inner.fence(known, key).await
+        };
+        noted!(self, "fence {:?}", key => fence)
     }
     fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
         noted!(self, "totals", => self.inner.totals())
@@ -260,129 +266,5 @@ impl Rng for TracedClock {
         let next = Rng::next(&self.sim);
         self.trace.number(5, next);
         next
-    }
-}
-
-/// What goes wrong with one write of the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spoilt {
-    LostBefore,
-    LostAfter,
-    Full,
-    CrashBefore,
-    CrashAfter,
-}
-
-impl Spoilt {
-    /// Everything that a write may meet.
-    pub(super) const ALL: [Self; 5] =
-        [Self::LostBefore, Self::LostAfter, Self::Full, Self::CrashBefore, Self::CrashAfter];
-
-    /// How often it happens.
-    pub(super) const fn knob(self) -> Knob {
-        match self {
-            Self::LostBefore => Knob::WriteLostBefore,
-            Self::LostAfter => Knob::WriteLostAfter,
-            Self::Full => Knob::WriteFull,
-            Self::CrashBefore => Knob::WriteCrashBefore,
-            Self::CrashAfter => Knob::WriteCrashAfter,
-        }
-    }
-
-    /// Its name in the counts.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::LostBefore => "write lost before",
-            Self::LostAfter => "write lost after",
-            Self::Full => "disk full",
-            Self::CrashBefore => "crash before write",
-            Self::CrashAfter => "crash after write",
-        }
-    }
-}
-
-/// The journal's own weather.
-pub(super) struct Spoiling {
-    pub inner: Arc<dyn Journal>,
-    pub weather: Weather<Spoilt>,
-    pub tally: Tally,
-    pub witness: Witness,
-    pub crash: Crash,
-}
-
-impl Spoiling {
-    fn unheard(&self, ids: Vec<Id>) {
-        if !ids.is_empty() {
-            self.witness.unheard(Some(&ids));
-        }
-    }
-
-    /// The edges that the write was about.
-    fn met(&self, spoilt: Spoilt, events: &[(&'static str, Id)]) {
-        for (event, id) in events {
-            let state = self.witness.state(*id);
-            self.tally.cell(format!("{} | {state} | {event}", spoilt.name()));
-        }
-    }
-}
-
-/// The transfer that a unit moves.
-fn about(unit: &Unit) -> Option<Id> {
-    unit.guards.iter().find_map(|guard| {
-        let Guard::Transfer { id, .. } = guard else { return None };
-        Some(*id)
-    })
-}
-
-/// Whether a write failed for a reason that an answer may be lost for. HALT is none.
-const fn failed(wrote: &Wrote) -> bool {
-    !matches!(wrote, Wrote::Written(_) | Wrote::Lost(Guard::NotHalted))
-}
-
-impl JournalShell for Spoiling {
-    fn inner(&self) -> &dyn Journal {
-        &*self.inner
-    }
-    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
-        Box::pin(async move {
-            let about: Vec<Option<Id>> = units.iter().map(about).collect();
-            let Some(spoilt) = self.weather.draw() else {
-                let wrote = self.inner.write(units).await;
-                let lost = about.iter().zip(&wrote).filter(|(_, wrote)| failed(wrote));
-                self.unheard(lost.filter_map(|(id, _)| *id).collect());
-                return wrote;
-            };
-            self.unheard(about.into_iter().flatten().collect());
-            let asked = units.len();
-            let event = |event: &Event| (event.what, event.id);
-            let events: Vec<_> =
-                units.iter().flat_map(|unit| unit.then.events.iter().map(event)).collect();
-            self.met(spoilt, &events);
-            let unknown = || vec![Wrote::Unknown(Cause::of("COMMIT")); asked];
-            match spoilt {
-                Spoilt::LostBefore => {
-                    self.tally.fault(spoilt.name());
-                    unknown()
-                }
-                Spoilt::Full => {
-                    self.tally.fault(spoilt.name());
-                    vec![Wrote::Full; asked]
-                }
-                Spoilt::LostAfter => {
-                    self.inner.write(units).await;
-                    self.tally.fault(spoilt.name());
-                    unknown()
-                }
-                Spoilt::CrashBefore => {
-                    die(&self.crash, "crashed before a write").await;
-                    unknown()
-                }
-                Spoilt::CrashAfter => {
-                    let wrote = self.inner.write(units).await;
-                    die(&self.crash, "crashed after a write").await;
-                    wrote
-                }
-            }
-        })
     }
 }
