@@ -218,7 +218,13 @@ async fn a_fresh_journal_takes_no_used_folder() {
         if forgotten {
             assert!(reason.contains("does not list its operations above 0"), "{reason}");
         } else {
-            assert!(reason.contains(&format!(" of {} (100 units of asset 3)", ids[0])), "{reason}");
+            assert!(
+                reason.contains(&format!(
+                    " of {0} (100 units of asset 3: {0}/SPOT/DEPOSIT=100)",
+                    ids[0]
+                )),
+                "{reason}"
+            );
             assert!(reason.contains("more"), "{reason}");
         }
         assert_eq!(fresh.known().await, None);

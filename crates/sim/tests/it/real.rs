@@ -6,7 +6,7 @@ use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerI
 use kernel::people::{Acted, Approval, Day, OpenCase, Spent};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, Journal, Lease, Line, Linked, Recount, Snapshot, Standing, Sums,
+    AccountSums, Count, Due, Journal, Lease, Line, Linked, Recount, Snapshot, Standing, Sums,
 };
 use kernel::ports::ledger::{
     Enlist, External, Heard, Holding, Known, Ledger, Moved, StatusChange, Stored, Totals, Whose,
