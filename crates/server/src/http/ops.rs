@@ -198,6 +198,7 @@ pub struct Proof {
     pub round: u64,
     /// How far the proof for a resume is that is being made now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!({ "proven": 871_000, "transfers": 1_200_000 }))]
     pub proving: Option<Proving>,
     /// Receipts that wait for the next round.
     #[schema(example = 0)]
@@ -221,8 +222,10 @@ pub struct Proof {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Proving {
     /// The number of the transfer that it has come to.
+    #[schema(example = 871_000)]
     pub proven: u64,
     /// The number of the last transfer.
+    #[schema(example = 1_200_000)]
     pub transfers: u64,
 }
 
