@@ -48,7 +48,7 @@ use kernel::answer::Cause;
 use kernel::ids::{Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::journal::{Journal, Linked};
+use kernel::ports::journal::{Journal, Linked, Standing};
 use kernel::ports::ledger::{Form, Known, Ledger, StatusChange};
 use kernel::ports::meter::Meter;
 use kernel::ports::spawn::Spawn;
@@ -349,12 +349,7 @@ impl Engine {
         engine.gate.follow(engine.gate.epoch(), &standing);
         engine.lease.hear(&standing);
         engine.know(&standing);
-        if let Some(reason) = &standing.halted {
-            tracing::error!(%reason, "HALT stands until persons resume");
-        }
-        for paused in &standing.paused {
-            tracing::error!(scope = ?paused.scope, reason = %paused.reason, "paused");
-        }
+        log_stops(&standing);
         engine.begin(orders).await;
         Ok(engine)
     }
@@ -530,5 +525,15 @@ impl Engine {
         }
         let fewer = |open: u64| Some(open.saturating_sub(1));
         let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+    }
+}
+
+/// Says at start what keeps money from moving, until persons resume it.
+fn log_stops(standing: &Standing) {
+    if let Some(reason) = &standing.halted {
+        tracing::error!(%reason, "HALT stands until persons resume");
+    }
+    for paused in &standing.paused {
+        tracing::error!(scope = ?paused.scope, reason = %paused.reason, "paused");
     }
 }

@@ -1,6 +1,7 @@
 //! Transfers beside their operations: the new ones, those that were open, and a window that moves
 //! over all the others.
 
+use super::lesser;
 use super::{Inquiry, PAGE};
 use kernel::answer::Cause;
 use kernel::conserve::Break;
@@ -55,7 +56,7 @@ impl Lines {
         let mut left = RENEW;
         let mut complete = snapshot.complete().await?;
         // a number that was stored and is beyond what there is proves nothing
-        self.fresh = self.fresh.min(complete.0);
+        self.fresh = lesser(self.fresh, complete.0);
         loop {
             let mut page = snapshot.lines(Serial(self.fresh), PAGE).await?;
             page.retain(|line| line.serial <= complete);
@@ -105,7 +106,7 @@ impl Lines {
     pub(super) fn proven(&self) -> u64 {
         let open = self.open.values().map(|serial| serial.0).min();
         let least = [open, self.broken].into_iter().flatten().min();
-        least.map_or(self.fresh, |least| self.fresh.min(least.saturating_sub(1)))
+        least.map_or(self.fresh, |least| lesser(self.fresh, least.saturating_sub(1)))
     }
 
     /// What was not in order is accepted.
@@ -142,7 +143,7 @@ impl Lines {
         for line in page {
             let wrong = inquiry.laws.line(line);
             if !wrong.is_empty() {
-                let least = self.broken.map_or(line.serial.0, |least| least.min(line.serial.0));
+                let least = self.broken.map_or(line.serial.0, |least| lesser(least, line.serial.0));
                 self.broken = Some(least);
             }
             inquiry.add(wrong);

@@ -125,6 +125,11 @@ impl Report {
     }
 }
 
+/// The lesser of two numbers.
+fn lesser(one: u64, other: u64) -> u64 {
+    if other < one { other } else { one }
+}
+
 /// Proves conservation, round by round. Its memory is bounded by pages and by what is open.
 #[derive(Debug, Default)]
 pub struct Checker {

@@ -1,6 +1,7 @@
 //! A ledger outside the journal's database: every operation is matched once it is listed, carried
 //! until its receipt is stored, and matched again in a window that moves over all of them.
 
+use super::lesser;
 use super::{Inquiry, PAGE};
 use kernel::answer::Cause;
 use kernel::conserve::{self, Break, Matched};
@@ -69,7 +70,8 @@ impl Outside {
     pub(super) fn proven(&self) -> Option<(Identity, u64)> {
         let carried = self.carried.values().map(|carried| carried.operation.seq).min();
         let least = [carried, self.broken].into_iter().flatten().min();
-        let cursor = least.map_or(self.cursor, |least| self.cursor.min(least.saturating_sub(1)));
+        let cursor =
+            least.map_or(self.cursor, |least| lesser(self.cursor, least.saturating_sub(1)));
         self.identity.map(|identity| (identity, cursor))
     }
 

@@ -7,6 +7,7 @@
 //! at by the window's pace, as old rows are.
 
 use super::Checker;
+use super::lesser;
 use super::lines::Lines;
 use super::outside::Outside;
 use kernel::ids::LedgerId;
@@ -73,9 +74,9 @@ impl Proven {
     pub(crate) fn least(&self, other: &Self) -> Self {
         let both = |(ledger, (identity, operations)): (&LedgerId, &(Identity, u64))| {
             let (theirs, upto) = other.ledgers.get(ledger)?;
-            (theirs == identity).then(|| (*ledger, (*identity, *operations.min(upto))))
+            (theirs == identity).then(|| (*ledger, (*identity, lesser(*operations, *upto))))
         };
-        let transfers = self.transfers.min(other.transfers);
+        let transfers = lesser(self.transfers, other.transfers);
         Self { transfers, ledgers: self.ledgers.iter().filter_map(both).collect() }
     }
 }

@@ -297,7 +297,7 @@ impl Snapshot for World {
         limit: usize,
     ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
         let mut all = self.reading.take().unwrap_or_else(|| self.by_account(ledger, upto));
-        let rest = all.split_off(limit.min(all.len()));
+        let rest = all.split_off(if limit < all.len() { limit } else { all.len() });
         self.reading = (!all.is_empty()).then_some(rest);
         ready(Ok(all))
     }

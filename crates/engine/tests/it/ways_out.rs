@@ -67,7 +67,7 @@ async fn an_operation_that_no_transfer_claimed_is_accepted() {
     assert!(reason.contains("what no transfer asked for"), "{reason}");
     assert!(reason.contains(&format!("{}={}", one.key, one.amount)), "the key is named: {reason}");
     // one of them alone, or another amount, is not enough: it stays halted, and says so
-    let refused = resumes(&house, "1", &[one.clone()]).await;
+    let refused = resumes(&house, "1", std::slice::from_ref(&one)).await;
     assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
     assert_eq!(house.engine().halted(), Some(reason));
     let resumed = resumes(&house, "2", &[one, other]).await.expect("it is resumed");

@@ -25,7 +25,8 @@ pub fn account(ledger: LedgerId, holds: bool, row: &AccountSums) -> Vec<Break> {
         if is.is_some() && is == should {
             return None;
         }
-        let shown = |n: Option<i128>| n.map_or("beyond any sum".to_owned(), |n| n.to_string());
+        let shown =
+            |n: Option<i128>| n.map_or_else(|| "beyond any sum".to_owned(), |n| n.to_string());
         Some(Break {
             key,
             amount: is.unwrap_or(i128::MAX).saturating_sub(should.unwrap_or(0)),

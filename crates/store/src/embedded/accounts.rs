@@ -95,7 +95,8 @@ impl Reading {
         {
             self.left = part?;
         }
-        let rest = self.left.split_off(limit.min(self.left.len()));
+        let rest =
+            self.left.split_off(if limit < self.left.len() { limit } else { self.left.len() });
         Ok(std::mem::replace(&mut self.left, rest))
     }
 }

@@ -42,6 +42,6 @@ pub(super) async fn complete(db: &Pooled) -> Result<Serial, Fault> {
     let next = number(&format!("SELECT {NEXT} FROM transfer_blocks")).await?;
     let announced = number(ANNOUNCED).await?;
     let next = next.unwrap_or(0);
-    let least = announced.map_or(next, |announced| announced.min(next));
+    let least = announced.filter(|announced| *announced < next).unwrap_or(next);
     Ok(Serial(uint(least.saturating_sub(1))))
 }

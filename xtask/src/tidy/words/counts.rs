@@ -4,7 +4,6 @@ use super::super::Fault;
 use super::RATCHET;
 use crate::Outcome;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// How many there are, by section and name. What there is none of is left out.
 #[derive(Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -60,7 +59,8 @@ impl Counts {
     pub(super) fn lowered(&self, found: &Self) -> Self {
         let mut lowered = Self::default();
         for (section, name, most) in self.each() {
-            lowered.set(section, name, most.min(found.get(section, name)));
+            let there = found.get(section, name);
+            lowered.set(section, name, if there < most { there } else { most });
         }
         lowered
     }
@@ -71,9 +71,9 @@ impl Counts {
             "# What the tree may still have; written by `cargo xtask tidy --lower`, which only lowers.\n",
         );
         for (section, names) in &self.0 {
-            let _ = write!(text, "\n[{section}]\n");
+            text.push_str(&format!("\n[{section}]\n"));
             for (name, count) in names {
-                let _ = writeln!(text, "\"{name}\" = {count}");
+                text.push_str(&format!("\"{name}\" = {count}\n"));
             }
         }
         text

@@ -51,7 +51,9 @@ fn measure(words: &Dictionary, sources: &[Page]) -> Counts {
     let mut times = vec![0; words.words.len()];
     for Page { path, text } in sources {
         for place in words.places(path, text) {
-            times[place.word] += 1;
+            if let Some(times) = times.get_mut(place.word) {
+                *times += 1;
+            }
         }
     }
     for (word, times) in words.words.iter().zip(times) {
@@ -66,8 +68,10 @@ fn measure(words: &Dictionary, sources: &[Page]) -> Counts {
 fn hint(words: &Dictionary, section: &str, name: &str) -> String {
     match section {
         "words" => {
-            let instead = words.word(name).map_or("another word", |(_, word)| &word.instead);
-            format!("write {instead} (`cargo xtask tidy --word {name}` lists the places)")
+            let word = words.word(name).map(|(_, word)| word);
+            let instead = word.map_or("another word", |word| &word.instead);
+            let goal = if word.is_some_and(|word| word.first) { ", none may be left" } else { "" };
+            format!("write {instead}{goal} (`cargo xtask tidy --word {name}` lists the places)")
         }
         "folders" => format!("at most {} files in a folder: split it", measures::FILES),
         "types" => "name each type by what it is".to_owned(),

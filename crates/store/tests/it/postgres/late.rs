@@ -1,6 +1,11 @@
 //! Numbers that are committed late: a write with a lower block of numbers commits after one with a
 //! higher.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a writer that waits beside another, not a task of the store"
+)]
+
 use super::site::{database, open};
 use crate::bed::{Bed, COIN};
 use crate::site::fund;
