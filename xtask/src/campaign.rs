@@ -80,7 +80,7 @@ const PARTS: [Part; 8] = [
     Part {
         name: "audit",
         package: "kernel",
-        files: &["crates/kernel/src/audit/**/*.rs", "crates/kernel/src/mac.rs"],
+        files: &["crates/kernel/src/audit/**/*.rs", "crates/kernel/src/hmac.rs"],
     },
     Part { name: "conserve", package: "kernel", files: &["crates/kernel/src/conserve/**/*.rs"] },
     Part { name: "kernel", package: "kernel", files: &["crates/kernel/src/**/*.rs"] },
