@@ -277,7 +277,7 @@ impl Network {
         Ok(())
     }
 
-    /// Clients work for a while, and nobody ends by itself.
+    /// Clients work for a while, and no process ends by itself.
     fn worked(&mut self, stage: &Stage, rng: &mut Rng) -> Outcome {
         let calls = stage.scene.journal.calls();
         let sent = || (stage.scene.journal.calls() > calls + 64).then_some(());
@@ -312,8 +312,8 @@ impl Network {
 
     /// Whether it holds a lease, and whether it says that it is ready.
     fn seen(&self, victim: usize) -> Outcome<(bool, bool)> {
-        let worker = self.workers.get(&victim).ok_or("nobody of that number")?;
-        let site = &self.fleet.members.get(victim).ok_or("nobody of that number")?.site;
+        let worker = self.workers.get(&victim).ok_or("no process of that number")?;
+        let site = &self.fleet.members.get(victim).ok_or("no process of that number")?.site;
         Ok((worker.leased(&self.fleet.database)?, ready(site)))
     }
 

@@ -278,7 +278,7 @@ impl Pair {
         Ok(times)
     }
 
-    /// Clients work for a while, and nobody ends by itself.
+    /// Clients work for a while, and no process ends by itself.
     fn worked(&mut self, stage: &Stage, rng: &mut Rng) -> Outcome {
         let calls = stage.scene.journal.calls();
         let sent = || (stage.scene.journal.calls() > calls + 64).then_some(());
