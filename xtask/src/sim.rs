@@ -1,15 +1,15 @@
-//! Simulated runs: `crates/sim/examples/sim.rs`, which is built and called here.
+//! Simulated runs: `crates/testing/sim/examples/sim.rs`, which is built and called here.
 
 use crate::{Outcome, run, tree};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seeds that found something once, each with a word why.
-const KEPT: &str = "crates/sim/seeds.txt";
+const KEPT: &str = "crates/testing/sim/seeds.txt";
 /// The first of the others that are always played, and how many they are.
 const FIXED: (&str, &str) = ("5000", "40");
 
 /// How long new seeds are played, in seconds.
-const SECONDS: &str = "120";
+const SECONDS: &str = "60";
 /// So many seeds for each second of the clock.
 const EACH: u64 = 1_000;
 

@@ -15,7 +15,7 @@ pub(crate) fn run() -> Outcome {
         && stages.stage("postgres", || postgres::start().map(|server| running = Some(server)))
         && stages.stage("tests", tests)
         && stages.stage("campaign", sim::after_tests)
-        && stages.stage("acceptance", proof::acceptance)
+        && stages.stage("acceptance", proof::acceptance_slice)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
     drop(running);

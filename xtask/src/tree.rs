@@ -45,6 +45,12 @@ pub(crate) fn pages(endings: &[&str]) -> Outcome<Vec<Page>> {
     found.iter().map(|path| page(&root, path)).collect()
 }
 
+/// A package's folder below a tree: product crates stand in `crates`, the others in `crates/testing`.
+pub(crate) fn package(tree: &Path, name: &str) -> PathBuf {
+    let product = tree.join("crates").join(name);
+    if product.is_dir() { product } else { tree.join("crates/testing").join(name) }
+}
+
 /// The names of the folders right under `folder` that hold a package.
 pub(crate) fn packages(folder: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root().join(folder)) else { return Vec::new() };

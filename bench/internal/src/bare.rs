@@ -35,7 +35,7 @@ pub(crate) struct Bare {
 impl Bare {
     /// Opens a folder that holds a store's empty tables.
     pub(crate) fn open(dir: &Path, syncs: Arc<Syncs>) -> Result<Self, String> {
-        let db = Connection::open(dir.join(store::embedded::FILE)).map_err(|e| e.to_string())?;
+        let db = Connection::open(dir.join(store::sqlite::FILE)).map_err(|e| e.to_string())?;
         setup(&db).map_err(|e| e.to_string())?;
         let file = File::create(dir.join("bare.log")).map_err(|e| e.to_string())?;
         let (table, asked) = mpsc::channel(MOST);

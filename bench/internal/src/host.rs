@@ -16,13 +16,13 @@ use kernel::ports::clock::Clock;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
-use server::backup::{Desk, Kept, Source};
+use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
-use server::http::pace::Pace;
+use server::config::sources::CliFlags;
+use server::http::middleware::rate_limit::RateLimit;
 use server::http::{self, App};
-use server::layers::Flags;
 use server::metrics::Metrics;
-use server::ports::{SystemClock, Tasks};
+use server::runtime::{SystemClock, Tasks};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) async fn serve(whose: Whose, dir: &Path) -> Result<(), String> {
         let _gone = stop.send(());
     });
     let stopped = async { stopped.await.unwrap_or_default() };
-    http::serve::serve(listener, router, &tasks, stopped, Duration::from_secs(1)).await;
+    http::listener::serve::serve(listener, router, &tasks, stopped, Duration::from_secs(1)).await;
     tasks.ending();
     Ok(())
 }
@@ -80,7 +80,7 @@ fn tell(line: &str) {
 }
 
 fn config() -> Result<Config, String> {
-    Config::load(&Flags { config: None, data_dir: None, listen: None })
+    Config::load(&CliFlags { config: None, data_dir: None, listen: None })
         .map_err(|e| format!("{e:?}"))
 }
 
@@ -90,7 +90,8 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let (audit, journal) = (ours.store.clone(), ours.store.clone());
     let sealer = Sealer::new(audit, journal, ours.clock.clone(), SealKey::new(&KEY), 3_600_000);
     let (store, clock) = (ours.store.clone(), ours.clock.clone());
-    let source = Source { kept: Kept::Folder(store), spot: None, dir: dir.to_owned(), clock };
+    let source =
+        Source { journal: JournalStore::Folder(store), spot: None, dir: dir.to_owned(), clock };
     let app = App {
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         world: ours.store.funding(),
@@ -98,10 +99,10 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         metrics: Arc::new(Metrics::default()),
         clock: ours.clock.clone(),
         rng: ours.rng.clone(),
-        office: ours.store.clone(),
-        pace: Pace::new(0),
+        admin_queries: ours.store.clone(),
+        rate_limit: RateLimit::new(0),
         sealer: Arc::new(sealer),
-        backups: Arc::new(Desk::new(source, dir.join("backups"))),
+        backups: Arc::new(BackupService::new(source, dir.join("backups"))),
         open_pages: true,
         leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),

@@ -109,15 +109,15 @@ fn fresh(dir: &Path, name: &str) -> Result<PathBuf, String> {
 
 /// The tables of a store, with nothing in them and nobody at work.
 fn empty_store(dir: &Path) -> Result<(), String> {
-    let options = store::embedded::Options {
+    let options = store::sqlite::Options {
         dir: dir.to_owned(),
         flows: Arc::new(flows::registry()),
-        clock: Arc::new(server::ports::SystemClock::default()),
+        clock: Arc::new(server::runtime::SystemClock::default()),
         meter: Arc::new(kernel::ports::meter::NoMeter),
         fatal: ours::fatal(),
         max_bytes: None,
     };
-    store::embedded::Embedded::open(options).map(drop).map_err(|e| e.to_string())
+    store::sqlite::Embedded::open(options).map(drop).map_err(|e| e.to_string())
 }
 
 /// What is measured in this process.

@@ -11,10 +11,10 @@ use kernel::ports::ledger::{Direction, External, Ledger, Moved, World};
 use kernel::ports::meter::{Meter, Seen};
 use ledgers::disk::Folder;
 use ledgers::spot::Spot;
-use server::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use server::runtime::{Fatal, SystemClock, SystemRng, Tasks};
 use std::path::Path;
 use std::sync::Arc;
-use store::embedded::{Embedded, Options};
+use store::sqlite::{Embedded, Options};
 
 /// Counts the journal's syncs: one for each group of units.
 struct Commits(Arc<Syncs>);
@@ -72,6 +72,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         flows,
         journal: store.clone(),
         ledgers,
+        world: store.funding(),
         clock: clock.clone(),
         rng: rng.clone(),
         spawn: Arc::new(tasks.clone()),

@@ -13,7 +13,7 @@ use kernel::record::{Account, Binding, Party, System, Terms};
 use ledgers::disk::Folder;
 use ledgers::{remote, spot};
 use rustls::{ClientConfig, RootCertStore};
-use server::ports::{Fatal, SystemClock, SystemRng, Tasks};
+use server::runtime::{Fatal, SystemClock, SystemRng, Tasks};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -119,6 +119,7 @@ impl Ours {
             flows,
             journal: store.clone(),
             ledgers,
+            world: store.funding(),
             clock: clock.clone(),
             rng: rng.clone(),
             spawn: Arc::new(tasks.clone()),
@@ -173,8 +174,8 @@ fn served(address: SocketAddr) -> Outcome<Arc<dyn Ledger>> {
 }
 
 /// The fresh assets.
-pub(crate) fn symbols() -> remote::Symbols {
-    remote::Symbols::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
+pub(crate) fn symbols() -> remote::AssetCodes {
+    remote::AssetCodes::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
 }
 
 /// What as many deposits from outside leave behind, in three statements.

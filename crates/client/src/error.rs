@@ -19,7 +19,7 @@ pub enum Error {
         /// With `DUPLICATE_REQUEST`: what differs.
         mismatched: Vec<String>,
     },
-    /// Nobody knows whether it was done: repeat it with the same key.
+    /// It is not known whether it was done: repeat it with the same key.
     #[error("outcome unknown: {0}")]
     Unknown(String),
     /// Nothing was sent: the server cannot be reached.
@@ -36,7 +36,7 @@ pub enum Conclusion {
     /// This request opened nothing, and never will. (With `DUPLICATE_REQUEST` an earlier one of the
     /// same key did.)
     NothingOpened,
-    /// Nobody knows: send the same again, with the same key. It is never made twice.
+    /// The outcome is unknown: send the same again, with the same key. It is never made twice.
     Unknown,
 }
 

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// Above the longest time that the server lets a create wait.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For what reads or writes everything.
 const LONG: Duration = Duration::from_secs(3_600);
@@ -50,7 +50,7 @@ impl Client {
     /// [`Error::Unfit`]: no address of a server, or a token that no header can carry.
     pub fn new(url: &str, token: &str) -> Result<Self, Error> {
         if !url.starts_with("https://") {
-            return Self::over(url, token, "http://", tls::nobody()?);
+            return Self::over(url, token, "http://", tls::no_authority()?);
         }
         Self::over(url, token, "https://", tls::machine()?)
     }
@@ -78,7 +78,7 @@ impl Client {
             .tls_backend_preconfigured(tls)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(PATIENCE)
+            .timeout(TIMEOUT)
             .tcp_nodelay(true)
             .build()
             .map_err(|fault| unfit(whole(&fault)))?;
@@ -151,7 +151,7 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] with 404 where there is none that the token may see.
     pub async fn transfer(&self, req_id: &str) -> Result<Story, Error> {
-        self.get(&format!("/api/v1/internal_transfer/{req_id}")).await
+        self.get_json(&format!("/api/v1/internal_transfer/{req_id}")).await
     }
 
     /// The caller's balances.
@@ -159,7 +159,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn balances(&self) -> Result<Vec<Balance>, Error> {
-        self.get("/api/v1/balances").await
+        self.get_json("/api/v1/balances").await
     }
 
     /// Books external money in. True: it was booked now; false: it had been before.
@@ -190,8 +190,8 @@ impl Client {
     /// [`Error`].
     pub async fn accounts(&self, user: Option<u64>, after: u64) -> Result<Accounts, Error> {
         match user {
-            Some(user) => self.get(&format!("/api/v1/ops/accounts?user={user}")).await,
-            None => self.get(&format!("/api/v1/ops/accounts?after={after}&limit=1000")).await,
+            Some(user) => self.get_json(&format!("/api/v1/ops/accounts?user={user}")).await,
+            None => self.get_json(&format!("/api/v1/ops/accounts?after={after}&limit=1000")).await,
         }
     }
 
@@ -218,7 +218,7 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn conservation(&self) -> Result<Proof, Error> {
-        self.get("/api/v1/ops/conservation?fresh=true").await
+        self.get_json("/api/v1/ops/conservation?fresh=true").await
     }
 
     /// The same from every operation row, and every account against its operations. It reads
@@ -266,7 +266,7 @@ impl Client {
         serde_json::from_slice(&body).map_err(|fault| Error::Unknown(whole(&fault)))
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub(crate) async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let (status, body) = read(sent(self.request(Method::GET, path)).await?).await?;
         well(status, &body)
     }

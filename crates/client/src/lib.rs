@@ -3,7 +3,7 @@
 //! Every create carries a key of its own, so that after [`Error::Unknown`] the same request can be
 //! sent again without ever being made twice.
 
-mod desk;
+mod admin;
 mod error;
 mod http;
 pub mod tls;

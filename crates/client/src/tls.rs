@@ -33,11 +33,11 @@ pub fn only(pem: &[u8]) -> Result<ClientConfig, Error> {
     Ok(done(builder()?.with_root_certificates(roots)))
 }
 
-/// Nobody: for connections without TLS, for which no root need be read.
+/// No authority: for connections without TLS, for which no root need be read.
 ///
 /// # Errors
 /// [`Error::Unfit`]: TLS cannot be used at all.
-pub fn nobody() -> Result<ClientConfig, Error> {
+pub fn no_authority() -> Result<ClientConfig, Error> {
     Ok(done(builder()?.with_root_certificates(RootCertStore::empty())))
 }
 

@@ -429,6 +429,9 @@ pub struct BackupMade {
 pub struct Health {
     /// `healthy`, `degraded` or `halted`.
     pub status: String,
+    /// The number of the halt that stands last, while one stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halt: Option<u64>,
     /// Each part by name.
     #[serde(flatten)]
     pub parts: BTreeMap<String, String>,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::http::Client;
 use crate::types::{BatchResult, Created, Step, Story};
 
-/// A transfer that is looked at again and again. It holds no timer: whoever watches says when.
+/// A transfer that is looked at again and again. It holds no timer: its caller says when.
 #[derive(Debug, Clone)]
 pub struct Watch {
     client: Client,

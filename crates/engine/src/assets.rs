@@ -4,7 +4,6 @@
 use kernel::money::Asset;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Assets(Mutex<(u32, Arc<[Asset]>)>);
 
@@ -13,7 +12,6 @@ impl Assets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every asset.
     pub(crate) fn all(&self) -> Arc<[Asset]> {
         self.last().1.clone()
     }

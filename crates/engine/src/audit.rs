@@ -1,10 +1,10 @@
 //! Seals over the audit, made from time to time, and the proof of all of it.
 //!
-//! Neither reads or moves money. A seal goes to the journal and to the log: whoever changes the one
+//! Neither reads or moves money. A seal goes to the journal and to the log: a person who changes the one
 //! has the other against him.
 
 use kernel::answer::Cause;
-use kernel::audit::proof::{Chain, Findings, Kept, Proof, Seals, Stored};
+use kernel::audit::proof::{Chain, Findings, Proof, RecordedSeal, Seals, Stored};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{OPERATORS, WORLD, genesis, hex, unhex};
 use kernel::ids::{Id, Millis, Serial};
@@ -25,9 +25,9 @@ pub struct Sealer {
     clock: Arc<dyn Clock>,
     key: SealKey,
     interval_ms: Millis,
-    /// Held by whoever makes the next seal: two of one number would contradict each other.
+    /// Held while the next seal is made: two of one number would contradict each other.
     sealing: Mutex<()>,
-    /// Held by the one proof that is made at a time: each reads everything.
+    /// InFlight by the one proof that is made at a time: each reads everything.
     proving: Mutex<()>,
 }
 
@@ -45,7 +45,6 @@ impl Sealer {
         Self { audit, journal, clock, key, interval_ms, sealing, proving }
     }
 
-    /// Seals for ever.
     pub async fn run(self: Arc<Self>) {
         loop {
             self.clock.sleep(self.interval_ms).await;
@@ -81,7 +80,7 @@ impl Sealer {
         drop(trail);
         let Some(seal) = sealing.seal(&self.key, self.journal.now()) else { return Ok(None) };
         self.audit.put_seal(seal.clone()).await?;
-        tracing::info!(target: "audit", seal = %Said(&seal), covers = %seal.cover, "sealed");
+        tracing::info!(target: "audit", seal = %SealText(&seal), covers = %seal.cover, "sealed");
         Ok(Some(seal))
     }
 
@@ -89,10 +88,10 @@ impl Sealer {
     ///
     /// # Errors
     /// As [`prove`].
-    pub async fn prove(&self, kept: Option<Kept>) -> Result<Option<Findings>, Cause> {
+    pub async fn prove(&self, recorded: Option<RecordedSeal>) -> Result<Option<Findings>, Cause> {
         let Ok(_turn) = self.proving.try_lock() else { return Ok(None) };
         let mut trail = self.audit.trail().await?;
-        prove(&mut *trail, self.key.clone(), kept).await.map(Some)
+        prove(&mut *trail, self.key.clone(), recorded).await.map(Some)
     }
 
     /// Seals below a number, or all, the newest first.
@@ -106,20 +105,21 @@ impl Sealer {
 
 /// A seal as people keep it: `NUMBER:ROOT:MAC`.
 #[derive(Debug)]
-pub struct Said<'a>(pub &'a Seal);
+pub struct SealText<'a>(pub &'a Seal);
 
-impl std::fmt::Display for Said<'_> {
+impl std::fmt::Display for SealText<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", self.0.number, hex(&self.0.root), hex(&self.0.mac))
     }
 }
 
-/// The seal that somebody kept, as it was said.
-pub fn kept(text: &str) -> Option<Kept> {
+/// The seal that a text names; `None` where it is no such text.
+pub fn parse_seal(text: &str) -> Option<RecordedSeal> {
     let mut parts = text.split(':');
     let (number, root, mac) = (parts.next()?, parts.next()?, parts.next()?);
-    let kept = Kept { number: number.parse().ok()?, root: unhex(root)?, mac: unhex(mac)? };
-    parts.next().is_none().then_some(kept)
+    let recorded =
+        RecordedSeal { number: number.parse().ok()?, root: unhex(root)?, mac: unhex(mac)? };
+    parts.next().is_none().then_some(recorded)
 }
 
 /// Computes all of the audit again. Memory is bounded by the units whose entries lie far apart: one
@@ -130,11 +130,11 @@ pub fn kept(text: &str) -> Option<Kept> {
 pub async fn prove(
     trail: &mut dyn Trail,
     key: SealKey,
-    kept: Option<Kept>,
+    recorded: Option<RecordedSeal>,
 ) -> Result<Findings, Cause> {
-    let mut proof = Proof::new(key, kept, trail.gapless());
+    let mut proof = Proof::new(key, recorded, trail.gapless());
     for id in [WORLD, OPERATORS] {
-        deeds(trail, &mut proof, id).await?;
+        chain(trail, &mut proof, id).await?;
     }
     let mut after = Serial(0);
     loop {
@@ -161,11 +161,11 @@ pub async fn prove(
 }
 
 /// One of the chains that belong to no transfer.
-async fn deeds(trail: &mut dyn Trail, proof: &mut Proof, id: Id) -> Result<(), Cause> {
+async fn chain(trail: &mut dyn Trail, proof: &mut Proof, id: Id) -> Result<(), Cause> {
     proof.begin(Chain { id, serial: Serial(0), start: genesis(id) });
     let mut above = 0;
     loop {
-        let page = trail.deeds(id, above, PAGE).await?;
+        let page = trail.chain_entries(id, above, PAGE).await?;
         let Some((last, _)) = page.last() else { break };
         above = *last;
         rows(trail, proof, page.iter().map(|(_, stored)| stored)).await?;
@@ -243,7 +243,7 @@ async fn units(
 
 #[cfg(test)]
 mod tests {
-    use super::{Said, kept};
+    use super::{SealText, parse_seal};
     use kernel::audit::seal::{Cover, Seal};
 
     #[test]
@@ -251,13 +251,13 @@ mod tests {
         let (root, mac) = ([0xab; 32], [7; 32]);
         let seal =
             Seal { number: 12, at: 0, cover: Cover::default(), root, previous: [0; 32], mac };
-        let said = Said(&seal).to_string();
-        let found = kept(&said).unwrap();
+        let said = SealText(&seal).to_string();
+        let found = parse_seal(&said).unwrap();
         assert_eq!((found.number, found.root, found.mac), (12, root, mac));
         let more = format!("{said}:1");
         let signed = said.replacen("ab", "+b", 1);
         for bad in ["", "12", "12:ab:07", &more, &signed, said.trim_end_matches('7')] {
-            assert!(kept(bad).is_none(), "{bad}");
+            assert!(parse_seal(bad).is_none(), "{bad}");
         }
     }
 }

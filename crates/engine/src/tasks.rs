@@ -1,15 +1,14 @@
 //! Every background task of the engine, in one enum that says what its death means.
 
-use kernel::ports::spawn::{Fate, Task};
+use kernel::ports::spawn::{OnEnd, Task};
 
-/// A background task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     /// Opens what callers hand in. Without it nothing begins.
     Intake,
     /// Calls one system for one state of one flow. Without it money of that state stands still.
     Station,
-    /// Brings what is due and what nobody holds. Without it nothing is ever recovered.
+    /// Brings what is due and what no worker holds. Without it nothing is ever recovered.
     Scanner,
     /// Proves conservation. Without it a loss would go unseen.
     Checker,
@@ -17,43 +16,43 @@ pub enum Background {
     Adopter,
     /// Writes one case or flag, again until it is durable.
     Case,
-    /// Waits for one write that somebody else holds up.
+    /// Waits for one write that another session holds up.
     Write,
     /// Seals the audit. Without it changes would go unseen.
     Sealer,
-    /// Holds what is open against the thresholds. Without it nobody is asked.
-    Watch,
-    /// Listens to whether one ledger answers at all. Without it its silence is nobody's case.
-    Pulse,
+    /// Holds what is open against the thresholds. Without it no operator is asked.
+    Monitor,
+    /// Listens to whether one ledger answers at all. Without it no case says that it is silent.
+    HealthProbe,
     /// Tells callers of ends that another worker brought about. Without it they wait in vain.
     Waker,
     /// Renews this worker's lease. Without it others take over what it holds.
     Lease,
     /// Does what a person asked for, whether or not the person waits for it.
-    Deed,
+    Action,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
 
 impl Background {
-    /// Its name and fate, for the spawner.
+    /// Its name and on_end, for the spawner.
     pub const fn task(self) -> Task {
-        let (name, fate) = match self {
-            Self::Intake => ("intake", Fate::EndsProcess),
-            Self::Station => ("station", Fate::EndsProcess),
-            Self::Scanner => ("scanner", Fate::EndsProcess),
-            Self::Checker => ("checker", Fate::EndsProcess),
-            Self::Adopter => ("adopter", Fate::EndsWhenDone),
-            Self::Case => ("case", Fate::EndsWhenDone),
-            Self::Write => ("write", Fate::EndsWhenDone),
-            Self::Sealer => ("sealer", Fate::EndsProcess),
-            Self::Watch => ("watch", Fate::EndsProcess),
-            Self::Pulse => ("pulse", Fate::EndsProcess),
-            Self::Waker => ("waker", Fate::EndsProcess),
-            Self::Lease => ("lease", Fate::EndsProcess),
-            Self::Deed => ("deed", Fate::EndsWhenDone),
-            Self::Horizon => ("horizon", Fate::EndsProcess),
+        let (name, on_end) = match self {
+            Self::Intake => ("intake", OnEnd::EndsProcess),
+            Self::Station => ("station", OnEnd::EndsProcess),
+            Self::Scanner => ("scanner", OnEnd::EndsProcess),
+            Self::Checker => ("checker", OnEnd::EndsProcess),
+            Self::Adopter => ("adopter", OnEnd::EndsWhenDone),
+            Self::Case => ("case", OnEnd::EndsWhenDone),
+            Self::Write => ("write", OnEnd::EndsWhenDone),
+            Self::Sealer => ("sealer", OnEnd::EndsProcess),
+            Self::Monitor => ("monitor", OnEnd::EndsProcess),
+            Self::HealthProbe => ("health_probe", OnEnd::EndsProcess),
+            Self::Waker => ("waker", OnEnd::EndsProcess),
+            Self::Lease => ("lease", OnEnd::EndsProcess),
+            Self::Action => ("action", OnEnd::EndsWhenDone),
+            Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };
-        Task { name, fate }
+        Task { name, on_end }
     }
 }

@@ -1,6 +1,6 @@
 //! Between two accounts of one user at two ledgers: Funding to Spot, or back.
 
-use kernel::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use kernel::flow::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
 use kernel::record::{Facts, Record};
 use kernel::words;
 use {Act::*, State::*, Step::*};

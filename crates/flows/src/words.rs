@@ -3,8 +3,8 @@
 use crate::internal::State;
 use kernel::answer::Evidence;
 use kernel::code::Code;
-use kernel::life::{Life, Word};
-use kernel::table::{S, Table};
+use kernel::flow::life::{Life, Word};
+use kernel::flow::table::{S, Table};
 
 /// The `message` of a transfer in a state: for an API user, and for an operator. `error` is the
 /// record's last refusal or cause.

@@ -45,6 +45,9 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// The class of what the journal did not write because a HALT stands in it.
+    pub const HALTED: &'static str = "HALTED";
+
     /// A cause that its class explains.
     pub const fn of(class: &'static str) -> Self {
         Self { class, detail: None }

@@ -1,9 +1,9 @@
 //! An attempt: one intent on a chain, its members under one on-chain lock.
 
 use crate::answer::{Answer, Cause};
+use crate::flow::table::S;
 use crate::ids::{ChainId, FlowId, Millis};
 use crate::record::Record;
-use crate::table::S;
 use std::sync::Arc;
 
 /// An attempt's id.
@@ -15,14 +15,14 @@ pub struct AttemptId(pub u128);
 pub enum Purpose {
     /// Pays the members: all of them, in their order.
     Pay,
-    /// Takes the lock and pays nobody: a tombstone, a fence, a self-transfer.
+    /// Takes the lock and makes no payment: a tombstone, a fence, a self-transfer.
     Void,
 }
 
 /// One way to spend the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
-    /// Whom it pays.
+    /// Whether it pays, and whom.
     pub purpose: Purpose,
     /// Its name on the chain.
     pub hash: [u8; 32],
@@ -40,7 +40,7 @@ pub struct Form {
 pub struct Attempt {
     /// Its id.
     pub id: AttemptId,
-    /// Where.
+    /// The chain that the attempt is made on.
     pub chain: ChainId,
     /// Of which flow its members are.
     pub flow: FlowId,

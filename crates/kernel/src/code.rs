@@ -73,9 +73,11 @@ codes! {
     DuplicateRequest = "DUPLICATE_REQUEST",
     /// An operator's action that cannot be done as things stand.
     NotPossible = "NOT_POSSIBLE",
-    /// Somebody decided before.
+    /// The proposal was decided before.
     AlreadyDecided = "ALREADY_DECIDED",
-    /// Conservation is broken in ways that nobody accepted.
+    /// Above what one person may book on a day: another person has to approve.
+    SecondPersonRequired = "SECOND_PERSON_REQUIRED",
+    /// Conservation is broken in ways that no resume accepted.
     BreaksNotAccepted = "BREAKS_NOT_ACCEPTED",
     /// Nothing of that id that the caller may see.
     NotFound = "NOT_FOUND",

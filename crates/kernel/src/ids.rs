@@ -75,7 +75,7 @@ small! {
     UserId(u64),
     /// An asset's number in `assets_tb`.
     AssetId(u32),
-    /// A flow's place in [`crate::table::Flows`]; never stored, its name is.
+    /// A flow's place in [`crate::flow::table::Flows`]; never stored, its name is.
     FlowId(u8),
     /// A ledger by its stored number: 1 FUNDING, 2 SPOT, 3 FUTURE, 4 MARGIN.
     LedgerId(u8),
@@ -113,5 +113,27 @@ impl LedgerId {
         [Self::FUNDING, Self::SPOT, Self::FUTURE, Self::MARGIN]
             .into_iter()
             .find(|l| l.name() == text)
+    }
+}
+
+/// A day in UTC by the journal's time: days since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub u32);
+
+impl Day {
+    /// The day of a moment.
+    pub fn of(at: Millis) -> Self {
+        Self(u32::try_from(at / 86_400_000).unwrap_or(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Day;
+
+    #[test]
+    fn a_day_begins_at_midnight_utc() {
+        assert_eq!(Day::of(86_399_999), Day(0));
+        assert_eq!(Day::of(86_400_000), Day(1));
     }
 }

@@ -17,7 +17,7 @@ const MOST_COARSE: u128 = 9_223_372_036_854_775_807;
 const MOST_FINE: u128 = 1 << 120;
 
 impl Amount {
-    /// Nothing.
+    /// The amount of nothing: no base units.
     pub const ZERO: Self = Self(0);
 
     /// The sum, or `None` above `u128`.
@@ -66,7 +66,7 @@ impl fmt::Display for Amount {
 /// Whether an asset may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssetStatus {
-    /// In use.
+    /// It may be used in new transfers.
     Active,
     /// Refused for new transfers; what was accepted goes on.
     Suspended,

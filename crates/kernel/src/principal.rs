@@ -18,7 +18,7 @@ pub fn subject(principal: &str) -> &str {
     principal.split_once('|').map_or(principal, |(_, subject)| subject)
 }
 
-/// Why a subject names nobody: it goes into logs, keys and the audit, where two that look alike must
+/// Why a subject names no principal: it goes into logs, keys and the audit, where two that look alike must
 /// be one.
 ///
 /// # Errors
@@ -54,8 +54,8 @@ fn unseen(one: char) -> bool {
 }
 
 /// A subject as it is compared: without case, width, compatibility forms, what is not seen, and
-/// spaces around it (Unicode §3.13, `toNFKC_Casefold`). Never stored: a later release of Unicode may
-/// fold more.
+/// spaces around it (Unicode §3.13, `toNFKC_Casefold`). Stored for a
+/// day at most: a later release of Unicode may fold more.
 fn folded(subject: &str) -> String {
     let (apart, together) =
         (DecomposingNormalizerBorrowed::new_nfkd(), ComposingNormalizerBorrowed::new_nfkc());
@@ -69,10 +69,16 @@ fn folded(subject: &str) -> String {
     twice.trim_matches(|one| white.contains(one)).to_owned()
 }
 
+/// The person behind a principal, as two of them are compared: the same text for all that are one. Only
+/// for what lives as short as a day.
+pub fn person(principal: &str) -> String {
+    folded(subject(principal))
+}
+
 /// True where two principals are one person: the same subject, under whatever issuer, as
 /// `toNFKC_Casefold` compares them.
 pub fn same_person(one: &str, other: &str) -> bool {
-    one == other || folded(subject(one)) == folded(subject(other))
+    one == other || person(one) == person(other)
 }
 
 /// A person's key of an action where one text has to hold both: no two (principal, key) share it.

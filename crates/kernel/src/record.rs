@@ -1,10 +1,9 @@
 //! A transfer: what was agreed (frozen, shared) and where it stands (small, copied).
 
 use crate::answer::Evidence;
-use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, Serial, UserId};
+use crate::flow::table::S;
+use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::money::Amount;
-use crate::people::Day;
-use crate::table::S;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,9 +53,9 @@ impl std::fmt::Display for Account {
 /// One end of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
-    /// Where.
+    /// The ledger or the chain that holds the account.
     pub system: System,
-    /// Whose.
+    /// The account at that system.
     pub account: Account,
 }
 
@@ -84,7 +83,7 @@ pub struct Terms {
     pub source: Party,
     /// Where the money goes.
     pub target: Party,
-    /// What moves.
+    /// The asset that the transfer moves.
     pub asset: AssetId,
     /// How much, in base units.
     pub amount: Amount,
@@ -167,7 +166,7 @@ pub struct Record {
     pub created_at: Millis,
     /// When it was last written, by the journal's time; 0 before.
     pub updated_at: Millis,
-    /// Where it stands.
+    /// Its state and what changes with each write.
     pub head: Head,
     /// The last refusal or cause, for people.
     pub error: Option<Evidence>,

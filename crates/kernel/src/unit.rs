@@ -2,60 +2,14 @@
 
 use crate::answer::{Answer, Cause, Evidence};
 use crate::attempt::{Attempt, AttemptId, Form};
-use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
-use crate::life::Leg;
+use crate::flow::table::S;
+use crate::ids::{Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::limits::DailyCount;
 use crate::money::{Amount, Asset};
-use crate::people::{About, Accepted, Action, Count, Day, Note, Proposal, Scope, Stand};
-use crate::ports::ledger::{Identity, Known};
-use crate::record::{Account, Head, Record};
-use crate::table::S;
+use crate::operation::{Identity, Known, Op, Operation};
+use crate::operators::{Accepted, Action, ApprovalStatus, Case, Note, Proposal, Scope, Subject};
+use crate::record::{Head, Record};
 use std::sync::Arc;
-
-/// The name of one effect at one ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// The transfer.
-    pub id: Id,
-    /// Which of its effects.
-    pub leg: Leg,
-}
-
-/// An operation at a ledger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Op {
-    /// Its name; the ledger answers a repeat with what it stored.
-    pub key: Key,
-    /// Whose account.
-    pub account: Account,
-    /// The other account of a [`Leg::Move`]; `None` for every other leg.
-    pub other: Option<Account>,
-    /// What.
-    pub asset: AssetId,
-    /// How much, in base units.
-    pub amount: Amount,
-}
-
-/// What a ledger stored under a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The effect exists.
-    Done,
-    /// It was refused, for ever.
-    Rejected(Evidence),
-    /// It was fenced: it never happened and never will.
-    Fenced,
-}
-
-/// An operation as a ledger lists it, or as the journal keeps it as a receipt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Operation {
-    /// The ledger's number of it.
-    pub seq: u64,
-    /// What was asked. A fence knows only the key: its amount is zero.
-    pub op: Op,
-    /// What became of it.
-    pub outcome: Outcome,
-}
 
 /// A compare-and-swap. [`Wrote::Lost`] names the one that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +27,7 @@ pub enum Guard {
     },
     /// The transfer stands exactly there.
     Transfer {
-        /// Which.
+        /// The id of the row.
         id: Id,
         /// In this state.
         state: S,
@@ -82,23 +36,23 @@ pub enum Guard {
     },
     /// The attempt stands exactly there.
     Attempt {
-        /// Which.
+        /// The id of the row.
         id: AttemptId,
         /// With this version.
         version: u32,
     },
     /// A resource (a key, a cursor) has this version; 0 where it does not exist.
     Resource {
-        /// Which.
+        /// The name of the row.
         name: Arc<str>,
         /// With this version.
         version: u32,
     },
     /// (consumer, event) was not seen before; writes its inbox row.
     Inbox {
-        /// Who consumes.
+        /// The consumer whose inbox it is.
         consumer: &'static str,
-        /// What.
+        /// The number of the message.
         event: u128,
     },
     /// Money may move.
@@ -123,16 +77,16 @@ pub enum Guard {
     AtMost {
         /// The counter.
         name: Arc<str>,
-        /// So many more.
+        /// What the unit adds to the counter.
         n: u128,
         /// The limit.
         limit: u128,
     },
     /// With the one that is opened the user has made at most so many transfers on that day.
     DayCount {
-        /// Whose.
+        /// The user whose transfers are counted.
         user: UserId,
-        /// Of which day.
+        /// The day in UTC that is counted.
         day: Day,
         /// The limit.
         most: u64,
@@ -140,13 +94,13 @@ pub enum Guard {
     /// With the one that is opened the user has moved at most so much of the asset on that day.
     DayAmount {
         /// What is about to be counted.
-        count: Count,
+        count: DailyCount,
         /// The limit.
         most: Amount,
     },
     /// (principal, key) has done nothing yet.
-    Unacted {
-        /// Who.
+    NoPastAction {
+        /// The principal who asked: `issuer|sub`.
         caller: Arc<str>,
         /// The person's key.
         key: Arc<str>,
@@ -160,7 +114,7 @@ pub enum Guard {
 pub enum Hold {
     /// The writing worker: it has it in its hands, or in its own heap until its time comes.
     Mine,
-    /// Nobody: the scanner brings it to whoever asks.
+    /// No worker: the scanner of any worker may take it.
     Free,
 }
 
@@ -171,7 +125,7 @@ pub enum Put {
     Open(Record),
     /// A transfer stands elsewhere. With [`Head::due_at`] it becomes a row for the scanner.
     Head {
-        /// Which.
+        /// The id of the row.
         id: Id,
         /// Where it stands now. `head.version` is the new version.
         head: Head,
@@ -193,7 +147,7 @@ pub enum Put {
     Form(AttemptId, Form),
     /// A resource's new value; its version goes up by one.
     Resource {
-        /// Which.
+        /// The name of the row.
         name: Arc<str>,
         /// Its value.
         value: Arc<str>,
@@ -217,7 +171,7 @@ pub enum Put {
     Own {
         /// The ledger.
         ledger: LedgerId,
-        /// Who.
+        /// The worker that takes it.
         worker: WorkerId,
         /// Which core it found.
         identity: Identity,
@@ -231,7 +185,7 @@ pub enum Put {
         /// The kind.
         kind: Arc<str>,
         /// The subject.
-        about: About,
+        subject: Subject,
         /// What ended it.
         fact: Arc<str>,
     },
@@ -239,16 +193,16 @@ pub enum Put {
     Note {
         /// The case's number.
         case: u64,
-        /// Who.
+        /// The principal who asked: `issuer|sub`.
         caller: Arc<str>,
-        /// What.
+        /// The note, as it was given.
         note: Note,
     },
     /// No claim is written and no effect begun from now on. The first reason stays; each halt gets the
-    /// next number and is listed with its own ([`crate::people::Halt`]). Pending proposals of a resume
+    /// next number and is listed with its own ([`crate::operators::Halt`]). Pending proposals of a resume
     /// are superseded.
     Halt {
-        /// Why.
+        /// The reason that was given, for the audit.
         reason: Arc<str>,
     },
     /// Money may move again; these breaks of conservation are accepted beside those that were. Every
@@ -261,9 +215,9 @@ pub enum Put {
     /// Nothing in this scope takes a further step until a person resumes it. One for each (scope,
     /// caller): the first reason stays.
     Pause {
-        /// What stands.
+        /// What is paused.
         scope: Scope,
-        /// Why.
+        /// The reason that was given, for the audit.
         reason: Arc<str>,
         /// A principal, or `engine`.
         caller: Arc<str>,
@@ -279,7 +233,7 @@ pub enum Put {
         /// The approval.
         id: Id,
         /// Approved or rejected.
-        stand: Stand,
+        stand: ApprovalStatus,
         /// Who decided.
         caller: Arc<str>,
     },
@@ -287,9 +241,9 @@ pub enum Put {
     /// resource `assets`.
     Asset(Asset),
     /// One more transfer, and so much more of its asset, on a user's day.
-    Count(Count),
+    Count(DailyCount),
     /// Gives back what [`Put::Count`] took.
-    Uncount(Count),
+    Uncount(DailyCount),
     /// What users moved before this day is forgotten, as far as one write may: some thousands of
     /// rows. What is given back to a forgotten day is nothing.
     ForgetDays(Day),
@@ -327,38 +281,6 @@ impl Put {
     }
 }
 
-/// How much a case matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Look at it today.
-    Warning,
-    /// Look at it now.
-    Critical,
-}
-
-impl Severity {
-    /// The stored spelling.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Warning => "WARNING",
-            Self::Critical => "CRITICAL",
-        }
-    }
-}
-
-/// An open question about a transfer or a system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
-    /// A listed word, e.g. `CONSERVATION`, `CONTRADICTION`, `WRONG_LEDGER`.
-    pub kind: &'static str,
-    /// How much it matters.
-    pub severity: Severity,
-    /// What it is about.
-    pub about: About,
-    /// What is known, as a sentence or JSON.
-    pub facts: Arc<str>,
-}
-
 /// A step in a transfer's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -379,15 +301,15 @@ pub struct Event {
 /// A row of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where it goes.
+    /// The topic of the message.
     pub topic: &'static str,
-    /// About which transfer.
+    /// The transfer that the message is about.
     pub id: Id,
     /// The attempt it tells of, or 0.
     pub n: u32,
 }
 
-/// All or nothing.
+/// An atomic write batch: all of it is written, or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Unit {
     /// What must hold.
@@ -416,11 +338,11 @@ impl Unit {
 /// What is written; ends in at most one operation whose stored answer chooses how it goes on.
 #[derive(Debug, Clone, Default)]
 pub struct Then {
-    /// Rows.
+    /// The rows that the unit writes.
     pub puts: Vec<Put>,
-    /// History.
+    /// The lines that the unit adds to histories.
     pub events: Vec<Event>,
-    /// Messages.
+    /// The messages that the unit puts into the outbox.
     pub outbox: Vec<Outgoing>,
     /// Enlisted operations that cannot be refused (settle). An `Unknown` of one keeps the whole
     /// unit from being written.

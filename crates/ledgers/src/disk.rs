@@ -35,7 +35,6 @@ struct Open {
     file: Arc<File>,
     /// What was appended ends here; zeros may follow.
     end: u64,
-    /// The file's length.
     len: u64,
 }
 
@@ -61,8 +60,8 @@ impl Folder {
             Err(TryLockError::Error(error)) => return Err(OpenError::Io(error)),
         }
         let (syncs, asked) = mpsc::channel::<Sync>();
-        // Syncs take as long as the disk likes, and must not hold up whoever polls; a thread of
-        // their own is nearer than a pool, and works without a runtime.
+        // Syncs take as long as the disk likes, and must not hold up the task that polls; a thread
+        // of their own is nearer than a pool, and works without a runtime.
         std::thread::Builder::new().name("portage-sync".to_owned()).spawn(move || {
             for sync in asked {
                 drop(sync.done.send(sync.file.sync_data()));
@@ -108,7 +107,7 @@ impl Open {
     fn append(&mut self, bytes: &[u8], ahead: bool) -> io::Result<()> {
         let end = self.end.saturating_add(u64::try_from(bytes.len()).map_err(io::Error::other)?);
         if ahead && end > self.len {
-            self.set_aside(end.saturating_add(AHEAD))?;
+            self.reserve(end.saturating_add(AHEAD))?;
         }
         self.file.write_all_at(bytes, self.end)?;
         self.end = end;
@@ -120,7 +119,7 @@ impl Open {
 
     /// Fills the file with zeros up to a length. No room for that is no error: the bytes
     /// themselves may still fit.
-    fn set_aside(&mut self, len: u64) -> io::Result<()> {
+    fn reserve(&mut self, len: u64) -> io::Result<()> {
         let zeros = vec![0; usize::try_from(len.saturating_sub(self.len)).unwrap_or_default()];
         match self.file.write_all_at(&zeros, self.len) {
             Ok(()) => self.len = len,

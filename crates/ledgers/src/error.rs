@@ -1,7 +1,6 @@
 //! Why a ledger's folder was not opened.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// Why a folder was not opened. Nothing in it was changed, unless by the disk's own failure.
 #[derive(Debug)]
@@ -12,27 +11,23 @@ pub enum OpenError {
     Io(io::Error),
     /// A file is damaged before its last batch, or files are missing: durable money is gone.
     Damaged {
-        /// The file.
         file: String,
-        /// Where in it.
         offset: u64,
         /// What is wrong there.
         what: &'static str,
     },
-    /// The log ends in the middle of a batch whose operations somebody had an answer for.
+    /// The log ends in the middle of a batch whose operations were answered.
     Acknowledged {
-        /// The file.
         file: String,
         /// Where the whole batches end.
         offset: u64,
         /// The highest operation before that.
         durable: u64,
-        /// The highest operation that somebody knows of.
+        /// The highest operation that was answered.
         acknowledged: u64,
     },
     /// Written by a newer version of this program.
     Newer {
-        /// The file.
         file: String,
         /// The version in it.
         version: u8,

@@ -1,8 +1,9 @@
-//! Ledgers outside the journal's database: the Spot core with the real folder that it writes to, and
-//! ledgers at the other end of a network.
+//! Ledgers outside the journal's database: the Spot core with the real folder that it writes to,
+//! and ledgers at the other end of a network.
 //!
 //! The core reaches disk and chance through ports only, so that a simulation can hold all of it on
 //! one thread. Reading order: [`spot`], [`disk`], [`remote`].
+#![expect(missing_docs, reason = "internal to the product: a small item is explained by its name")]
 
 pub mod disk;
 mod error;

@@ -1,7 +1,7 @@
 //! The modes of what lies in the data folder: balances and keys are read by this service alone, also
 //! where the folder itself is open to others.
 
-use crate::house::{OWNER, SPOT};
+use crate::bootstrap::{OWNER, SPOT};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -38,7 +38,7 @@ pub(crate) fn narrow(dir: &Path) {
 /// Files that the service makes in the data folder; others may have put theirs beside them. Keys are
 /// none of them: one that was open is no secret any more, and `auth::key` refuses it.
 fn ours(name: &str) -> bool {
-    name == OWNER || name.starts_with(store::embedded::FILE) || name == store::embedded::LOCK
+    name == OWNER || name.starts_with(store::sqlite::FILE) || name == store::sqlite::LOCK
 }
 
 /// The mode of what others may read, write or search; `None` where they may not, or it is not there.
@@ -56,7 +56,7 @@ fn narrowed(path: &Path, to: u32) {
     }
 }
 
-/// Writes a file that nobody else reads.
+/// Writes a file that only its owner may read.
 ///
 /// # Errors
 /// The disk's.

@@ -2,18 +2,17 @@
 
 pub mod auth;
 pub mod backup;
+pub mod bootstrap;
 pub mod cli;
 pub mod config;
 mod file_modes;
-pub mod house;
 pub mod http;
 pub mod json;
-pub mod layers;
 pub mod metrics;
-pub mod outward;
-pub mod ports;
+pub mod open_store;
+pub mod outbound_http;
+pub mod remote_ledger;
+pub mod runtime;
 pub mod shutdown;
-pub mod spot;
-pub mod stores;
 pub mod telemetry;
 pub mod webhooks;

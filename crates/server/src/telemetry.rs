@@ -1,7 +1,7 @@
 //! The log: lines for people on a terminal, JSON for machines, always on stderr. What is logged was
 //! partly sent by strangers: no byte of it may begin a line of its own or move a terminal's cursor.
 
-use crate::config::{Format, Log};
+use crate::config::{Log, LogFormat};
 use kernel::ids::Id;
 use std::io::{self, IsTerminal, Write};
 use tracing::field::{Empty, display};
@@ -24,8 +24,8 @@ where
     let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match settings.format {
-        Format::Text => Box::new(lines.with_ansi(colours).finish()),
-        Format::Json => Box::new(
+        LogFormat::Text => Box::new(lines.with_ansi(colours).finish()),
+        LogFormat::Json => Box::new(
             lines.json().flatten_event(true).with_current_span(true).with_span_list(false).finish(),
         ),
     }
@@ -44,7 +44,7 @@ pub(crate) fn asked_by(principal: &str) {
 }
 
 /// The request under way is about this transfer.
-pub(crate) fn about(transfer: Id) {
+pub(crate) fn subject(transfer: Id) {
     Span::current().record("req_id", display(transfer));
 }
 
@@ -95,7 +95,7 @@ fn turns(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, Lines, Log, about, asked_by, request, subscriber};
+    use super::{Lines, Log, LogFormat, asked_by, request, subject, subscriber};
     use kernel::ids::Id;
     use serde_json::Value;
     use std::io::{self, Write};
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    fn logged(format: Format, colours: bool, level: &str, work: impl FnOnce()) -> String {
+    fn logged(format: LogFormat, colours: bool, level: &str, work: impl FnOnce()) -> String {
         let book = Book::default();
         let out = book.clone();
         let writer = move || Lines { out: out.clone(), colours };
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn nothing_that_was_sent_begins_a_line_or_moves_a_cursor() {
         for (format, colours) in
-            [(Format::Text, false), (Format::Text, true), (Format::Json, false)]
+            [(LogFormat::Text, false), (LogFormat::Text, true), (LogFormat::Json, false)]
         {
             let text = logged(format, colours, "info", || {
                 tracing::warn!(why = BAD, shown = %BAD, debug = ?BAD, "refused: {BAD}");
@@ -153,18 +153,18 @@ mod tests {
             request("R1").in_scope(|| {
                 tracing::info!("early");
                 asked_by("portage|4001");
-                about(id);
+                subject(id);
                 tracing::warn!(code = "HALTED", "late");
             });
         };
-        let json = logged(Format::Json, false, "warn", work);
+        let json = logged(LogFormat::Json, false, "warn", work);
         let line: Value = serde_json::from_str(&json).unwrap();
         let span = &line["span"];
         assert_eq!(span["request_id"], "R1", "{json}");
         assert_eq!(span["principal"], "portage|4001", "{json}");
         assert_eq!(span["req_id"], id.to_string(), "{json}");
         assert_eq!((&line["message"], &line["code"]), (&"late".into(), &"HALTED".into()), "{json}");
-        let text = logged(Format::Text, false, "info", work);
+        let text = logged(LogFormat::Text, false, "info", work);
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0].contains("request_id=\"R1\"") && !lines[0].contains("principal"),

@@ -1,26 +1,26 @@
 //! What stored operations add up to: what a row of either store means for the sums of its ledger.
 
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, LedgerId};
-use kernel::life::Leg;
 use kernel::ports::journal::Sums;
 use std::collections::BTreeMap;
 
 /// Sums of one ledger and asset each.
-pub(crate) type Places = BTreeMap<(LedgerId, AssetId), Sums>;
+pub(crate) type SumsByAsset = BTreeMap<(LedgerId, AssetId), Sums>;
 
-/// Why a row cannot be added up: somebody's SQL spoilt it.
+/// Why a row cannot be added up: an operator's SQL changed it.
 type Spoilt = &'static str;
 
 /// What is done with a row that stands for so many operations.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way {
-    On,
-    Off,
+pub(crate) enum Sign {
+    Add,
+    Subtract,
 }
 
 /// Operations of one kind, as a row spells them.
 #[derive(Debug)]
-pub(crate) struct Tally<'r> {
+pub(crate) struct SumRow<'r> {
     pub(crate) place: (LedgerId, AssetId),
     /// A leg, or the direction of external money.
     pub(crate) leg: &'r str,
@@ -35,14 +35,14 @@ pub(crate) fn add(sum: &mut i128, more: i128) -> Result<(), Spoilt> {
     Ok(())
 }
 
-impl Way {
+impl Sign {
     /// Takes a row; only what was done moved anything.
-    pub(crate) fn take(self, places: &mut Places, row: &Tally<'_>) -> Result<(), Spoilt> {
+    pub(crate) fn take(self, places: &mut SumsByAsset, row: &SumRow<'_>) -> Result<(), Spoilt> {
         let of = places.entry(row.place).or_default();
         let amount = match self {
             _ if !row.done => 0,
-            Self::On => row.amount,
-            Self::Off => row.amount.checked_neg().ok_or("a sum too large")?,
+            Self::Add => row.amount,
+            Self::Subtract => row.amount.checked_neg().ok_or("a sum too large")?,
         };
         match row.leg {
             "IN" => return add(&mut of.external, amount),
@@ -50,8 +50,8 @@ impl Way {
             _ => {}
         }
         of.count = match self {
-            Self::On => of.count.saturating_add(row.count),
-            Self::Off => of.count.saturating_sub(row.count),
+            Self::Add => of.count.saturating_add(row.count),
+            Self::Subtract => of.count.saturating_sub(row.count),
         };
         match Leg::parse(row.leg) {
             _ if !row.done => Ok(()),
@@ -68,8 +68,8 @@ impl Way {
 pub(crate) fn take(sums: &mut Sums, leg: &str, amount: i128) -> Result<(), Spoilt> {
     // what it is of does not matter here
     let place = (LedgerId(0), AssetId(0));
-    let mut places = Places::from([(place, *sums)]);
-    Way::On.take(&mut places, &Tally { place, leg, done: true, count: 1, amount })?;
+    let mut places = SumsByAsset::from([(place, *sums)]);
+    Sign::Add.take(&mut places, &SumRow { place, leg, done: true, count: 1, amount })?;
     *sums = places.remove(&place).unwrap_or_default();
     Ok(())
 }

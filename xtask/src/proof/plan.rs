@@ -11,8 +11,17 @@ pub(super) enum Job {
     Red { id: String, tests: Vec<String>, wrong: String, assertion: String },
 }
 
+/// Which runs are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// The real build and the wrong ones.
+    All,
+    /// The wrong builds: the real one was tested before.
+    Wrong,
+}
+
 /// All runs for these rows and these existing tests, and the rows that no test answers to.
-pub(super) fn jobs(rows: &[Row], tests: &[String]) -> (Vec<Job>, Vec<String>) {
+pub(super) fn jobs(rows: &[Row], tests: &[String], runs: Runs) -> (Vec<Job>, Vec<String>) {
     let mut jobs = Vec::new();
     let mut faults = Vec::new();
     for row in rows {
@@ -21,7 +30,8 @@ pub(super) fn jobs(rows: &[Row], tests: &[String]) -> (Vec<Job>, Vec<String>) {
             faults.push(format!("{}: no test is named `{}…`", row.id, row.test));
             continue;
         }
-        let green = own.iter().map(|test| Job::Green { test: test.clone(), wrong: None });
+        let real = own.iter().filter(|_| runs == Runs::All);
+        let green = real.map(|test| Job::Green { test: test.clone(), wrong: None });
         jobs.extend(green.collect::<Vec<_>>());
         if let Some(wrong) = row.wrong.clone() {
             jobs.extend(plain(rows, tests, &wrong));
@@ -111,21 +121,31 @@ mod tests {
             green("acceptance::inv_002", None),
             red("INV-002", &["acceptance::inv_002"], "twice"),
         ];
-        assert_eq!(jobs(&rows, &tests), (expected.to_vec(), Vec::new()));
+        assert_eq!(jobs(&rows, &tests, Runs::All), (expected.to_vec(), Vec::new()));
     }
 
     #[test]
     fn a_build_meant_for_a_plain_id_spares_the_other_one_only() {
         let rows = [sample("FSM-001", Some("lost")), sample("FSM-002", None)];
         let tests = ["acceptance::fsm_001".to_owned(), "acceptance::fsm_002".to_owned()];
-        let (jobs, _) = jobs(&rows, &tests);
+        let (jobs, _) = jobs(&rows, &tests, Runs::All);
         assert!(jobs.contains(&green("acceptance::fsm_002", Some("lost"))));
         assert!(!jobs.contains(&green("acceptance::fsm_001", Some("lost"))));
     }
 
     #[test]
     fn a_row_without_a_test_is_found() {
-        let (_, faults) = jobs(&[sample("CRA-001", None)], &["acceptance::cra_002".to_owned()]);
+        let tests = ["acceptance::cra_002".to_owned()];
+        let (_, faults) = jobs(&[sample("CRA-001", None)], &tests, Runs::All);
         assert_eq!(faults, ["CRA-001: no test is named `acceptance::cra_001…`"]);
+    }
+
+    #[test]
+    fn only_wrong_builds_run_where_the_real_one_was_tested() {
+        let rows = [sample("FSM-001", None), sample("INV-001", Some("twice"))];
+        let tests = ["acceptance::fsm_001", "acceptance::inv_001"].map(str::to_owned);
+        let (jobs, _) = jobs(&rows, &tests, Runs::Wrong);
+        let red = red("INV-001", &["acceptance::inv_001"], "twice");
+        assert_eq!(jobs, [green("acceptance::fsm_001", Some("twice")), red]);
     }
 }

@@ -128,7 +128,7 @@ mod tests {
     fn tests_and_other_crates_open_no_cases() {
         let text = "(\"CHECK\", Severity::Warning)\n";
         let sources = [
-            "crates/sim/src/a.rs",
+            "crates/testing/sim/src/a.rs",
             "crates/engine/tests/it/a.rs",
             "crates/engine/src/plan_tests.rs",
         ];

@@ -43,7 +43,7 @@ const BANS: [Ban; 17] = [
     within("crates/flows/", "Instant", PURE),
     within("crates/flows/", "rand", PURE),
     within("crates/flows/", "HashMap", ORDER),
-    within("crates/sim/", "HashMap", ORDER),
+    within("crates/testing/sim/", "HashMap", ORDER),
 ];
 
 /// All rules over one Rust file.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn comments_may_explain_but_not_put_off() {
         let text = "//! A page.\nlet url = \"http://x\"; let m = HashMap::new(); // why\n";
-        assert_eq!(faults("crates/sim/src/a.rs", text).len(), 1);
+        assert_eq!(faults("crates/testing/sim/src/a.rs", text).len(), 1);
         let later = format!("//! A page.\n// {}: later\n", concat!("FIX", "ME"));
         assert_eq!(faults("crates/server/src/a.rs", &later).len(), 1);
     }

@@ -16,13 +16,13 @@ use naive::Wal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
-use server::backup::{Desk, Kept, Source};
+use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
-use server::http::pace::Pace;
+use server::config::sources::CliFlags;
+use server::http::middleware::rate_limit::RateLimit;
 use server::http::{self, App};
-use server::layers::Flags;
 use server::metrics::Metrics;
-use server::ports::{Fatal, SystemClock, Tasks};
+use server::runtime::{Fatal, SystemClock, Tasks};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -72,13 +72,13 @@ pub(crate) async fn serve(host: Host, url: &str, folder: &Path) -> Outcome {
         let _over = stop.send(());
     });
     let stopped = async { stopped.await.unwrap_or_default() };
-    http::serve::serve(listener, router, &tasks, stopped, Duration::from_secs(1)).await;
+    http::listener::serve::serve(listener, router, &tasks, stopped, Duration::from_secs(1)).await;
     tasks.ending();
     Ok(())
 }
 
 fn config() -> Outcome<Config> {
-    let none = Flags { config: None, data_dir: None, listen: None };
+    let none = CliFlags { config: None, data_dir: None, listen: None };
     Config::load(&none).map_err(|why| format!("{why:?}"))
 }
 
@@ -88,8 +88,8 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     // nobody asks for seals or backups here
     let sealer =
         Sealer::new(store.clone(), store.clone(), clock.clone(), SealKey::new(&KEY), 3_600_000);
-    let kept = Kept::Database(store.clone());
-    let source = Source { kept, spot: None, dir: folder.to_owned(), clock: clock.clone() };
+    let journal = JournalStore::Database(store.clone());
+    let source = Source { journal, spot: None, dir: folder.to_owned(), clock: clock.clone() };
     let app = App {
         internal: ours.flow,
         world: store.funding(),
@@ -97,10 +97,10 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         metrics: Arc::new(Metrics::default()),
         clock,
         rng: ours.rng.clone(),
-        office: store,
-        pace: Pace::new(0),
+        admin_queries: store,
+        rate_limit: RateLimit::new(0),
         sealer: Arc::new(sealer),
-        backups: Arc::new(Desk::new(source, folder.join("backups"))),
+        backups: Arc::new(BackupService::new(source, folder.join("backups"))),
         open_pages: true,
         leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),
@@ -112,8 +112,8 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
 async fn spot(folder: &Path) -> Outcome<(Router, Tasks)> {
     let fatal: Fatal = Arc::new(|what| panic!("{what}"));
     let core = ours::core(&folder.join("spot"), fatal.clone()).await?;
-    let desk = server::spot::Desk::new(core, ours::symbols(), ours::TOKEN);
-    Ok((server::spot::router(Arc::new(desk)), Tasks::new(fatal)))
+    let service = server::remote_ledger::LedgerService::new(core, ours::symbols(), ours::TOKEN);
+    Ok((server::remote_ledger::router(Arc::new(service)), Tasks::new(fatal)))
 }
 
 /// What the peer's routes reach.

@@ -1,14 +1,14 @@
 //! A folder has one owner: a second one, in this process or in another, is told so and touches
 //! nothing. Turns red where `Folder::open` or the store's `lock` ignores what `try_lock` says.
 
-use crate::house::{House, NEVER, books};
-use crate::machine::HandClock;
+use crate::fixture::runtime::ManualClock;
+use crate::fixture::test_service::{NEVER, TestService, books};
 use kernel::ports::meter::NoMeter;
 use ledgers::disk::Folder;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use store::embedded::{Embedded, OpenError, Options};
+use store::sqlite::{Embedded, OpenError, Options};
 
 /// Names the folder to a second process of this very program.
 const VARIABLE: &str = "PORTAGE_TEST_SECOND_OWNER";
@@ -17,7 +17,7 @@ fn both_are_locked(dir: &Path) {
     let journal = Embedded::open(Options {
         dir: dir.to_owned(),
         flows: Arc::new(flows::registry()),
-        clock: Arc::new(HandClock::new()),
+        clock: Arc::new(ManualClock::new()),
         meter: Arc::new(NoMeter),
         fatal: Arc::new(|what| panic!("{what}")),
         max_bytes: None,
@@ -37,23 +37,23 @@ fn a_second_owner() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_has_one_owner() {
-    let mut house = House::open(true, NEVER).await;
-    house.work(1).await;
-    let before = books(&house.way.spot()).await;
-    both_are_locked(house.dir.path());
+    let mut service = TestService::open(true, NEVER).await;
+    service.work(1).await;
+    let before = books(&service.faulty_spot.spot()).await;
+    both_are_locked(service.dir.path());
     let this = std::env::current_exe().expect("this program");
     let ran = Command::new(this)
         .args(["--exact", "locks::a_second_owner", "--nocapture"])
-        .env(VARIABLE, house.dir.path())
+        .env(VARIABLE, service.dir.path())
         .output()
         .expect("it runs");
     assert!(ran.status.success(), "{ran:?}");
     assert!(String::from_utf8_lossy(&ran.stdout).contains("1 passed"), "{ran:?}");
     // whoever was refused left everything as it was
-    assert_eq!(books(&house.way.spot()).await, before);
-    house.work(1).await;
-    house.adds_up().await;
+    assert_eq!(books(&service.faulty_spot.spot()).await, before);
+    service.work(1).await;
+    service.adds_up().await;
     // and once the owner is gone, the next one has it
-    house.restart().await;
-    house.adds_up().await;
+    service.restart().await;
+    service.adds_up().await;
 }

@@ -2,13 +2,13 @@
 
 use flows::registry;
 use kernel::answer::Evidence;
-use kernel::conserve::{Laws, Matched};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Serial, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::journal::Line;
+use kernel::reconcile::{Laws, Matched};
 use kernel::record::{Account, Party, System};
-use kernel::unit::{Key, Op, Operation, Outcome};
 
 const FUNDING: LedgerId = LedgerId::FUNDING;
 const SPOT: LedgerId = LedgerId::SPOT;
@@ -17,11 +17,11 @@ fn laws() -> Laws {
     Laws::of(&registry(), vec![FUNDING])
 }
 
-fn refused() -> Outcome {
-    Outcome::Rejected(Evidence::code("ACCOUNT_DISABLED"))
+fn refused() -> StoredOutcome {
+    StoredOutcome::Rejected(Evidence::code("ACCOUNT_DISABLED"))
 }
 
-fn operation(leg: Leg, outcome: Outcome) -> Operation {
+fn operation(leg: Leg, outcome: StoredOutcome) -> Operation {
     let op = Op {
         key: Key { id: Id(7), leg },
         account: Account::User(UserId(4)),
@@ -33,7 +33,12 @@ fn operation(leg: Leg, outcome: Outcome) -> Operation {
 }
 
 /// A transfer in a state, with these operations.
-fn line(from: LedgerId, to: LedgerId, state: &str, done: &[(LedgerId, Leg, Outcome)]) -> Line {
+fn line(
+    from: LedgerId,
+    to: LedgerId,
+    state: &str,
+    done: &[(LedgerId, Leg, StoredOutcome)],
+) -> Line {
     let flow = registry().0.swap_remove(0);
     let party =
         |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(4)) };
@@ -63,7 +68,7 @@ fn broken(line: &Line) -> Vec<String> {
 /// Every state with what it demands, both ways.
 fn sound() -> Vec<Line> {
     use Leg::{Deposit, Refund, Settle, Withdraw};
-    use Outcome::Done;
+    use StoredOutcome::Done;
     let mut lines = Vec::new();
     for (from, to) in [(FUNDING, SPOT), (SPOT, FUNDING)] {
         let withdrawn = (from, Withdraw, Done);
@@ -98,11 +103,11 @@ fn what_a_state_demands_is_no_break() {
 
 #[test]
 fn a_receipt_may_be_stored_while_its_call_is_open() {
-    for outcome in [Outcome::Done, refused(), Outcome::Fenced] {
+    for outcome in [StoredOutcome::Done, refused(), StoredOutcome::Fenced] {
         let pending =
             line(SPOT, FUNDING, "SOURCE_PENDING", &[(SPOT, Leg::Withdraw, outcome.clone())]);
         assert_eq!(broken(&pending), [""; 0]);
-        let withdrawn = (FUNDING, Leg::Withdraw, Outcome::Done);
+        let withdrawn = (FUNDING, Leg::Withdraw, StoredOutcome::Done);
         let pending = [withdrawn, (SPOT, Leg::Deposit, outcome)];
         assert_eq!(broken(&line(FUNDING, SPOT, "TARGET_PENDING", &pending)), [""; 0]);
     }
@@ -125,7 +130,7 @@ fn an_operation_more_is_a_break_in_every_state() {
     let flows = registry();
     for sound in sound() {
         for leg in Leg::ALL {
-            for outcome in [Outcome::Done, refused(), Outcome::Fenced] {
+            for outcome in [StoredOutcome::Done, refused(), StoredOutcome::Fenced] {
                 for ledger in [FUNDING, SPOT, LedgerId::MARGIN] {
                     let there =
                         |(at, op): &(LedgerId, Operation)| *at == ledger && op.op.key.leg == *leg;
@@ -156,7 +161,11 @@ fn an_operation_changed_is_a_break_in_every_state() {
                 |o| o.op.asset = AssetId(4),
                 |o| o.op.account = Account::User(UserId(5)),
                 |o| {
-                    o.outcome = if o.outcome == Outcome::Done { refused() } else { Outcome::Done };
+                    o.outcome = if o.outcome == StoredOutcome::Done {
+                        refused()
+                    } else {
+                        StoredOutcome::Done
+                    };
                 },
             ];
             for change in changes {
@@ -170,11 +179,12 @@ fn an_operation_changed_is_a_break_in_every_state() {
 
 #[test]
 fn a_settle_is_demanded_where_a_withdraw_only_holds() {
-    let committed = |operations: &[(LedgerId, Leg, Outcome)]| {
+    let committed = |operations: &[(LedgerId, Leg, StoredOutcome)]| {
         let line = line(FUNDING, SPOT, "COMMITTED", operations);
         Laws::of(&registry(), vec![]).line(&line).len()
     };
-    let both = [(FUNDING, Leg::Withdraw, Outcome::Done), (SPOT, Leg::Deposit, Outcome::Done)];
+    let both =
+        [(FUNDING, Leg::Withdraw, StoredOutcome::Done), (SPOT, Leg::Deposit, StoredOutcome::Done)];
     assert_eq!(committed(&both), 0, "nothing to settle where nothing is held");
 }
 
@@ -184,8 +194,9 @@ fn matched(line: Option<&Line>, op: &Operation) -> Matched {
 
 #[test]
 fn an_effect_without_a_receipt_waits_while_its_call_is_open() {
-    let deposit = operation(Leg::Deposit, Outcome::Done);
-    let open = line(FUNDING, SPOT, "TARGET_PENDING", &[(FUNDING, Leg::Withdraw, Outcome::Done)]);
+    let deposit = operation(Leg::Deposit, StoredOutcome::Done);
+    let open =
+        line(FUNDING, SPOT, "TARGET_PENDING", &[(FUNDING, Leg::Withdraw, StoredOutcome::Done)]);
     assert_eq!(matched(Some(&open), &deposit), Matched { receipt: false, fault: None });
     for state in ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "COMMITTED", "FAILED", "ROLLED_BACK"] {
         let line = line(FUNDING, SPOT, state, &[]);
@@ -196,7 +207,7 @@ fn an_effect_without_a_receipt_waits_while_its_call_is_open() {
 
 #[test]
 fn an_effect_without_a_transfer_is_a_break() {
-    let found = matched(None, &operation(Leg::Withdraw, Outcome::Done));
+    let found = matched(None, &operation(Leg::Withdraw, StoredOutcome::Done));
     let fault = found.fault.unwrap();
     assert_eq!(
         (fault.key.as_str(), fault.amount),
@@ -207,13 +218,13 @@ fn an_effect_without_a_transfer_is_a_break() {
 #[test]
 fn an_effect_is_what_the_transfer_claimed() {
     let open = line(FUNDING, SPOT, "TARGET_PENDING", &[]);
-    let mut changed = vec![operation(Leg::Deposit, Outcome::Done); 3];
+    let mut changed = vec![operation(Leg::Deposit, StoredOutcome::Done); 3];
     changed[0].op.amount = Amount(99);
     changed[1].op.asset = AssetId(1);
     changed[2].op.account = Account::User(UserId(9));
     // legs that this transfer has at the other ledger, or nowhere
     for leg in [Leg::Withdraw, Leg::Refund, Leg::Settle, Leg::Move] {
-        changed.push(operation(leg, Outcome::Done));
+        changed.push(operation(leg, StoredOutcome::Done));
     }
     for op in changed {
         assert!(matched(Some(&open), &op).fault.is_some(), "{op:?}");
@@ -222,20 +233,20 @@ fn an_effect_is_what_the_transfer_claimed() {
 
 #[test]
 fn a_receipt_says_what_the_ledger_says() {
-    let done = line(SPOT, FUNDING, "SOURCE_DONE", &[(SPOT, Leg::Withdraw, Outcome::Done)]);
-    let op = operation(Leg::Withdraw, Outcome::Done);
+    let done = line(SPOT, FUNDING, "SOURCE_DONE", &[(SPOT, Leg::Withdraw, StoredOutcome::Done)]);
+    let op = operation(Leg::Withdraw, StoredOutcome::Done);
     assert_eq!(matched(Some(&done), &op), Matched { receipt: true, fault: None });
     let mut other = vec![op.clone(), op.clone(), op.clone(), op];
     other[0].seq = 6;
     other[1].op.amount = Amount(99);
     other[2].outcome = refused();
-    other[3].outcome = Outcome::Fenced;
+    other[3].outcome = StoredOutcome::Fenced;
     for op in other {
         let found = matched(Some(&done), &op);
         assert!(found.receipt && found.fault.is_some(), "{op:?}");
     }
-    let failed = line(SPOT, FUNDING, "FAILED", &[(SPOT, Leg::Withdraw, Outcome::Fenced)]);
-    let mut fence = operation(Leg::Withdraw, Outcome::Fenced);
+    let failed = line(SPOT, FUNDING, "FAILED", &[(SPOT, Leg::Withdraw, StoredOutcome::Fenced)]);
+    let mut fence = operation(Leg::Withdraw, StoredOutcome::Fenced);
     fence.op.amount = Amount(0);
     assert_eq!(matched(Some(&failed), &fence), Matched { receipt: true, fault: None });
 }

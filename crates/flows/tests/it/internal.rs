@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 use flows::internal::{Act, State};
-use kernel::life::{Life, Via, Word};
-use kernel::points::{self, Moment};
-use kernel::table::Table;
-use kernel::{check, mermaid};
+use kernel::flow::crash_points::Moment;
+use kernel::flow::life::{Life, Via, Word};
+use kernel::flow::table::Table;
+use kernel::flow::{check, crash_points, mermaid};
 use std::fmt::Write;
 
 fn table() -> Table {
@@ -92,7 +92,7 @@ fn the_words_of_the_history() {
 
 #[test]
 fn the_crash_points() {
-    let points = points::of(&table());
+    let points = crash_points::of(&table());
     assert_eq!(points.len(), 25);
     let count = |moment| points.iter().filter(|p| p.moment == moment).count();
     // two claims; three calls; five answers that are written
@@ -104,6 +104,6 @@ fn the_crash_points() {
     assert_eq!(count(Moment::ReplyNotStored), 3);
     let sends = [Moment::SignedNotStored, Moment::ProofNotStored];
     assert!(points.iter().all(|p| !sends.contains(&p.moment)), "nothing is signed here");
-    assert!(points.iter().all(|p| p.via != Some(Via::Unknown)), "a doubt writes no edge");
+    assert!(points.iter().all(|p| p.via != Some(Via::Unknown)), "an unknown answer writes no edge");
     assert_eq!(State::START, State::Init);
 }

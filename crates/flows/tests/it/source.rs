@@ -5,8 +5,8 @@
 //! its own §2.1 and §2.2 have, and lets a refund fail into its own state, which is an unknown answer.
 
 use flows::internal::State;
-use kernel::life::Via;
-use kernel::table::Table;
+use kernel::flow::life::Via;
+use kernel::flow::table::Table;
 use rust_fsm::{StateMachine, StateMachineImpl, state_machine};
 
 state_machine! {
@@ -47,7 +47,7 @@ const fn input(via: Via) -> Option<strict_fsm::Input> {
 
 #[test]
 fn every_pair_of_state_and_answer_agrees() {
-    use kernel::life::Word;
+    use kernel::flow::life::Word;
     let table = Table::of::<State>();
     let answers =
         [Via::Claim, Via::Yes, Via::No, Via::Done, Via::Rejected, Via::Dead, Via::Unknown];
@@ -67,7 +67,7 @@ fn every_pair_of_state_and_answer_agrees() {
 
 #[test]
 fn both_begin_at_the_same_state() {
-    use kernel::life::Life;
+    use kernel::flow::life::Life;
     let machine: StateMachine<strict_fsm::Impl> = StateMachine::new();
     assert_eq!(*machine.state(), theirs(State::START));
 }

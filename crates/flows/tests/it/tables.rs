@@ -1,8 +1,8 @@
 //! What holds for every flow.
 
 use flows::registry;
-use kernel::table::{Flows, Table};
-use kernel::{check, mermaid, mutants};
+use kernel::flow::table::{Flows, Table};
+use kernel::flow::{check, mermaid, table_mutations};
 use std::collections::BTreeSet;
 
 #[test]
@@ -33,7 +33,7 @@ fn explained(table: &Table) -> &'static [(&'static str, &'static str)] {
 #[test]
 fn every_mutant_is_killed_or_explained() {
     for table in &registry().0 {
-        let alive: BTreeSet<String> = mutants::survivors(table).into_iter().collect();
+        let alive: BTreeSet<String> = table_mutations::survivors(table).into_iter().collect();
         let listed = explained(table).iter().map(|(what, _)| (*what).to_owned()).collect();
         assert_eq!(alive, listed, "{}: alive is not what is listed", table.flow);
     }

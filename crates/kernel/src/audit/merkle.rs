@@ -19,7 +19,7 @@ fn node(left: Hash, right: Hash) -> Hash {
 }
 
 impl Merkle {
-    /// One more leaf.
+    /// Adds a leaf at the end.
     pub fn push(&mut self, bytes: &[u8]) {
         let (mut height, mut hash) = (0, leaf(bytes));
         while let Some((_, left)) = self.roots.pop_if(|(other, _)| *other == height) {

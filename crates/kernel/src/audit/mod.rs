@@ -53,7 +53,7 @@ pub struct Entry {
     pub to: i16,
     /// The word for it: CREATED, SOURCE_OK, …
     pub event: String,
-    /// Who caused it: a principal, or nobody for the machine.
+    /// Who caused it: a principal; `None` for the engine.
     pub caller: Option<String>,
     /// Evidence, cause or reason.
     pub detail: Option<String>,
@@ -120,7 +120,7 @@ pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
 
 /// The entry of something that belongs to no transfer, with all of its row: `fields` are the columns
 /// that the entry has no place for, in the row's order.
-pub fn deed(seq: u32, at: Millis, event: &str, caller: &str, fields: &[&str]) -> Entry {
+pub fn action_entry(seq: u32, at: Millis, event: &str, caller: &str, fields: &[&str]) -> Entry {
     Entry {
         seq,
         at,
@@ -164,11 +164,11 @@ fn text(hash: &mut Sha256, text: Option<&str>) {
 /// A row of `audit_units`: one journal write with entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditUnit {
-    /// Whose write.
+    /// The lane of the writer.
     pub lane: u64,
     /// Its number in the lane, from 1, without a gap.
     pub n: u64,
-    /// So many entries.
+    /// The number of entries that the write holds.
     pub count: u32,
     /// The digest of their hashes.
     pub digest: Hash,

@@ -27,7 +27,7 @@ pub struct Chain {
 /// An entry of a chain, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// What it says.
+    /// The entry, as it is stored.
     pub entry: Entry,
     /// The hash that is stored with it.
     pub hash: Hash,
@@ -42,7 +42,7 @@ pub struct Stored {
 pub struct End {
     /// The number of the state in which it stands.
     pub state: i16,
-    /// So many entries.
+    /// The number of entries that the row names.
     pub events: u32,
     /// The hash of the last one.
     pub hash: Hash,
@@ -66,10 +66,10 @@ pub enum Fault {
         what: String,
     },
     /// A transfer's row says something else than the end of its history.
-    Standing {
+    RowDiffers {
         /// The transfer.
         id: Id,
-        /// What differs.
+        /// The part of the row that differs.
         what: &'static str,
     },
     /// Transfers of these numbers are not there.
@@ -106,8 +106,8 @@ pub enum Fault {
         /// The last number that is there.
         last: u64,
     },
-    /// The seal that somebody kept elsewhere.
-    Kept {
+    /// The seal that was recorded elsewhere.
+    RecordedSeal {
         /// Its number.
         number: u64,
         /// What is wrong with it.
@@ -138,7 +138,7 @@ impl fmt::Display for Fault {
                 "transfer {id}: what was agreed (amount, accounts, …) or entry 0 was changed"
             ),
             Self::Entry { id, seq } => write!(f, "{}: entry {seq} was changed", Whose(*id)),
-            Self::Standing { id, what } => {
+            Self::RowDiffers { id, what } => {
                 write!(f, "{}: its {what} is not that of its history's end", Whose(*id))
             }
             Self::Unreadable { serial, what } => {
@@ -168,7 +168,9 @@ impl fmt::Display for Fault {
                 "the end was cut off: seal {seal} covers lane {lane} up to unit {sealed}, and the \
                  last one there is {last}"
             ),
-            Self::Kept { number, what } => write!(f, "the seal {number} that was kept: {what}"),
+            Self::RecordedSeal { number, what } => {
+                write!(f, "the seal {number} that was kept: {what}")
+            }
         }
     }
 }
@@ -186,30 +188,30 @@ impl fmt::Display for Whose {
     }
 }
 
-/// What was found.
+/// What a proof of the audit found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Transfers.
+    /// The number of transfers that were read.
     pub transfers: u64,
     /// Entries of all chains.
     pub entries: u64,
-    /// Units.
+    /// The number of units that were read.
     pub units: u64,
     /// Units above the last seal.
     pub unsealed: u64,
-    /// Seals.
+    /// The number of seals that were read.
     pub seals: u64,
     /// The last seal.
     pub last: Option<Seal>,
-    /// So many faults.
+    /// The number of faults that were found.
     pub wrong: u64,
     /// The first of them.
     pub faults: Vec<Fault>,
 }
 
-/// A seal that somebody kept elsewhere: in the log, on paper.
+/// A seal that was recorded elsewhere: in the log, on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct RecordedSeal {
     /// Its number.
     pub number: u64,
     /// Its root.
@@ -256,7 +258,7 @@ struct Open {
 #[derive(Debug)]
 pub struct Proof {
     key: SealKey,
-    kept: Option<Kept>,
+    recorded: Option<RecordedSeal>,
     /// Transfers are numbered without a gap.
     gapless: bool,
     /// The chain that is read, its next place and the hash before it.
@@ -273,10 +275,10 @@ pub struct Proof {
 
 impl Proof {
     /// Begins. `gapless`: the journal numbers its transfers without a gap.
-    pub fn new(key: SealKey, kept: Option<Kept>, gapless: bool) -> Self {
+    pub fn new(key: SealKey, recorded: Option<RecordedSeal>, gapless: bool) -> Self {
         Self {
             key,
-            kept,
+            recorded,
             gapless,
             chain: None,
             stands: 0,
@@ -308,7 +310,7 @@ impl Proof {
         self.open.insert((row.lane, row.n), Open { row, digest: UnitDigest::default() });
     }
 
-    /// A chain begins.
+    /// Begins the chain of a transfer, or one that belongs to none.
     pub fn begin(&mut self, chain: Chain) {
         self.numbered(chain.serial.0);
         self.chain = Some((chain, 0, chain.start));
@@ -381,7 +383,7 @@ impl Proof {
             ("state", end.state != self.stands),
         ];
         for (what, _) in differs.into_iter().filter(|(_, differs)| *differs) {
-            self.wrong(Fault::Standing { id, what });
+            self.wrong(Fault::RowDiffers { id, what });
         }
     }
 
@@ -408,7 +410,7 @@ pub struct Seals {
 }
 
 impl Seals {
-    /// One more unit.
+    /// Takes the next unit of a lane.
     pub fn unit(&mut self, row: &AuditUnit) {
         let AuditUnit { lane, n, count, .. } = *row;
         self.proof.found.units = self.proof.found.units.saturating_add(1);
@@ -462,21 +464,24 @@ impl Seals {
         self.last = Some(seal);
     }
 
-    /// Whether it is the seal that somebody kept.
+    /// Compares it with the seal that was recorded elsewhere.
     fn keeps(&mut self, seal: &Seal) {
-        let Some(Kept { number, root, mac }) = self.proof.kept else { return };
+        let Some(RecordedSeal { number, root, mac }) = self.proof.recorded else { return };
         if number == seal.number {
-            self.proof.kept = None;
+            self.proof.recorded = None;
             if root != seal.root || mac != seal.mac {
-                self.proof.wrong(Fault::Kept { number, what: "here it is another one" });
+                self.proof.wrong(Fault::RecordedSeal { number, what: "here it is another one" });
             }
         }
     }
 
     /// All was handed in.
     pub fn finish(mut self) -> Findings {
-        if let Some(Kept { number, .. }) = self.proof.kept {
-            self.proof.wrong(Fault::Kept { number, what: "it is not there: the end was cut off" });
+        if let Some(RecordedSeal { number, .. }) = self.proof.recorded {
+            self.proof.wrong(Fault::RecordedSeal {
+                number,
+                what: "it is not there: the end was cut off",
+            });
         }
         self.proof.found.unsealed = self.sealing.map_or(0, |sealing| sealing.units());
         self.proof.found.last = self.last;

@@ -102,7 +102,7 @@ impl Seal {
         Sha256::digest(self.body()).into()
     }
 
-    /// True where whoever made it had the key.
+    /// True where it was made with this key.
     pub fn is_of(&self, key: &SealKey) -> bool {
         let differing = key.mac(&self.body()).iter().zip(self.mac).fold(0, |d, (a, b)| d | (a ^ b));
         differing == 0

@@ -19,7 +19,7 @@ pub enum History {
         /// What the row says of its end.
         end: End,
     },
-    /// Somebody spoilt the row.
+    /// The row was spoilt.
     Unreadable {
         /// Its number.
         serial: Serial,
@@ -52,7 +52,7 @@ pub trait Trail: Send {
     fn gapless(&self) -> bool;
     /// Entries of [`crate::audit::WORLD`] or [`crate::audit::OPERATORS`], each with the number of
     /// its row: those above a number, at most `limit`.
-    fn deeds(
+    fn chain_entries(
         &mut self,
         chain: Id,
         above: u64,

@@ -18,9 +18,9 @@ pub enum Proof {
     Form(Purpose),
 }
 
-/// A chain.
+/// A chain, as the engine uses it.
 pub trait Chain: Send + Sync {
-    /// Which one.
+    /// The number of the chain in the settings.
     fn id(&self) -> ChainId;
     /// The most members of one attempt.
     fn cap(&self) -> usize;

@@ -12,12 +12,12 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Millis;
     /// Nanoseconds of a clock that only goes forward; for durations in metrics.
     fn ticks(&self) -> u64;
-    /// Waits.
+    /// Waits for so many milliseconds.
     fn sleep(&self, ms: Millis) -> Fut<'static, ()>;
 }
 
-/// Random numbers.
+/// A source of random numbers.
 pub trait Rng: Send + Sync {
-    /// The next one.
+    /// The next random number.
     fn next(&self) -> u64;
 }

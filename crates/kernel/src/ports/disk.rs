@@ -16,11 +16,11 @@ pub trait Disk: Send + Sync {
     fn len<'a>(&'a self, file: &'a str) -> Fut<'a, io::Result<u64>>;
     /// Makes the file's bytes durable.
     fn sync<'a>(&'a self, file: &'a str) -> Fut<'a, io::Result<()>>;
-    /// Cuts the file.
+    /// Cuts the file to this length.
     fn truncate<'a>(&'a self, file: &'a str, len: u64) -> Fut<'a, io::Result<()>>;
     /// Renames over whatever has that name.
     fn rename<'a>(&'a self, from: &'a str, to: &'a str) -> Fut<'a, io::Result<()>>;
-    /// Removes.
+    /// Removes a file for good.
     fn remove<'a>(&'a self, file: &'a str) -> Fut<'a, io::Result<()>>;
     /// Makes creations, renames and removals durable.
     fn sync_folder(&self) -> Fut<'_, io::Result<()>>;

@@ -1,16 +1,18 @@
 //! The store of transfers.
 
 use super::Fut;
-use super::ledger::{Identity, Known, Totals};
+use super::ledger::Totals;
 use crate::answer::Cause;
 use crate::attempt::Attempt;
 use crate::audit::{Entry, Hash};
-use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::flow::table::S;
+use crate::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::limits::DailyUsage;
 use crate::money::{Amount, Asset};
-use crate::people::{Accepted, Acted, Approval, Day, OpenCase, Paused, Spent};
+use crate::operation::{Identity, Key, Known, Operation};
+use crate::operators::{Accepted, Approval, OpenCase, PastAction, Paused};
 use crate::record::{Account, Party, Record};
-use crate::table::S;
-use crate::unit::{Key, Operation, Unit, Wrote};
+use crate::unit::{Unit, Wrote};
 use std::sync::Arc;
 
 /// Something whose time has come.
@@ -26,7 +28,7 @@ pub enum Due {
 
 /// What stands in the journal besides transfers.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct ServiceStatus {
     /// Why no money moves, where it does not.
     pub halted: Option<Arc<str>>,
     /// What stands until a person resumes it.
@@ -47,11 +49,11 @@ pub struct Standing {
     pub proven: Option<Arc<str>>,
     /// Who owns the cores that run inside a process.
     pub owners: Vec<Owner>,
-    /// Who has a lease that ends; nobody where one process has the journal for itself.
+    /// The workers whose leases end; empty where one process has the journal for itself.
     pub workers: Vec<WorkerId>,
 }
 
-impl Standing {
+impl ServiceStatus {
     /// Who the journal takes a ledger for, where it met it.
     pub fn ledger(&self, id: LedgerId) -> Option<Known> {
         self.ledgers.iter().find(|(known, _)| *known == id).map(|(_, known)| *known)
@@ -87,7 +89,7 @@ pub struct Lease {
 /// One entry of a history, with its place in the hash chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linked {
-    /// What happened.
+    /// The entry of the history.
     pub entry: Entry,
     /// The hash of the entry before.
     pub prev: Hash,
@@ -102,7 +104,7 @@ pub struct Count {
     pub flow: FlowId,
     /// The state.
     pub state: S,
-    /// So many transfers.
+    /// The number of open transfers in it.
     pub transfers: u64,
     /// When the oldest of them was opened.
     pub oldest: Millis,
@@ -111,9 +113,9 @@ pub struct Count {
 /// What became of a unit, or where that is told.
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub enum Writing {
-    /// This.
+    /// The write has ended, with this outcome.
     Over(Wrote),
-    /// It waits for a row that somebody else holds.
+    /// It waits for a row that another session has locked.
     Waits(Fut<'static, Wrote>),
 }
 
@@ -123,14 +125,14 @@ pub trait Journal: Send + Sync {
     fn now(&self) -> Millis;
     /// Independent units; one answer each, in order. An answer is given when it is durable.
     fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>>;
-    /// The same, without waiting for those among them that wait for somebody else.
+    /// The same, without waiting for those among them that wait for another session.
     fn begin(&self, units: Vec<Unit>) -> Fut<'_, Vec<Writing>> {
         Box::pin(async move { self.write(units).await.into_iter().map(Writing::Over).collect() })
     }
     /// Transfers by id, in no order; unknown ids are left out.
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>>;
     /// The transfer that a client's key is bound to.
-    fn bound(
+    fn find_by_idempotency_key(
         &self,
         flow: FlowId,
         scope: Arc<str>,
@@ -139,10 +141,10 @@ pub trait Journal: Send + Sync {
     /// A transfer's history, oldest first; that of `Id(0)` is what operators did.
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>>;
     /// Open transfers and attempts whose time has come and that no other live worker holds, leased
-    /// to `worker` from now on, the fewest deaths first. About `limit` of them.
+    /// to `worker` from now on, the fewest deaths first. Subject `limit` of them.
     ///
     /// What a worker opened, was given here, or put a head of with [`Hold::Mine`], it holds from then
-    /// on, whoever held it before. A worker lives while its lease does ([`Journal::alive`]). What a dead one held comes as
+    /// on, whichever worker held it before. A worker lives while its lease does ([`Journal::renew_lease`]). What a dead one held comes as
     /// [`Due::Orphan`], or as [`Due::Transfer`] where a time had been put for it; what one held that
     /// left comes as [`Due::Transfer`]. What `worker` keeps in its own heap ([`Hold::Mine`]) comes
     /// to it only when it is some seconds too late. A transfer may come that this worker holds
@@ -154,22 +156,22 @@ pub trait Journal: Send + Sync {
     fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>>;
     /// Renews a worker's lease: it lives for `length` from now, by the journal's time; the first
     /// renewal begins it. A lease that ends later than `length` from now has run out too: a clock
-    /// was set back. `stopped` is the number of a HALT ([`Standing::halts`]) that this worker obeys:
+    /// was set back. `stopped` is the number of a HALT ([`ServiceStatus::halts`]) that this worker obeys:
     /// it begins nothing any more, and whatever it had begun has ended.
     ///
     /// A store that is shared is opened with the same worker, which is drawn at the start of each
     /// process and never again.
-    fn alive(
+    fn renew_lease(
         &self,
         worker: WorkerId,
         length: Millis,
         stopped: Option<u64>,
     ) -> Fut<'_, Result<Lease, Cause>>;
-    /// A clean stop: the lease ends, and what the worker held is anybody's at once.
-    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
-    /// Live workers but this one that have not said yet that they obey the HALT that stands; nobody
+    /// A clean stop: the lease ends, and what the worker held is free for every worker at once.
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>>;
+    /// Live workers but this one that have not said yet that they obey the HALT that stands; none
     /// where none stands.
-    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>>;
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>>;
     /// Open transfers at or below an id: those whose results a ledger must keep.
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>>;
     /// A user's open transfers, for what is in flight.
@@ -177,15 +179,24 @@ pub trait Journal: Send + Sync {
     /// Open transfers by flow and state.
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>>;
     /// Open transfers that were opened at or before a time, the oldest first, at most `limit`.
-    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>>;
     /// Every case that is open.
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>>;
     /// What (principal, key) did.
-    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>>;
-    /// An approval.
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>>;
+    /// The approval of this id.
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
     /// What a user has moved on a day.
-    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>>;
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>>;
     /// Whether the store can write, as far as it knows without asking; one that is silent is found when
     /// its limit for an answer is over. A worker that cannot write neither renews its lease nor takes
     /// requests.
@@ -195,8 +206,8 @@ pub trait Journal: Send + Sync {
     fn writes(&self) -> Result<(), Cause> {
         Ok(())
     }
-    /// Flags, assets, ledgers.
-    fn standing(&self) -> Fut<'_, Result<Standing, Cause>>;
+    /// The flags of HALT and pauses, the assets and the ledgers.
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>>;
     /// One instant of the whole journal.
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>>;
 }
@@ -210,15 +221,15 @@ pub struct Line {
     pub id: Id,
     /// Its flow.
     pub flow: FlowId,
-    /// Where it stands.
+    /// The state that the transfer is in.
     pub state: S,
     /// Where the money comes from.
     pub source: Party,
     /// Where the money goes.
     pub target: Party,
-    /// What moves.
+    /// The asset that the transfer moves.
     pub asset: AssetId,
-    /// How much.
+    /// The amount, in base units.
     pub amount: Amount,
     /// What each ledger answered, as far as it is stored.
     pub operations: Vec<(LedgerId, Operation)>,
@@ -227,13 +238,13 @@ pub struct Line {
 /// What the stored operations of one ledger add up to, per asset, over the DONE ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Withdraws.
+    /// The sum of withdraws, in base units.
     pub withdraw: i128,
-    /// Deposits.
+    /// The sum of deposits, in base units.
     pub deposit: i128,
-    /// Settles.
+    /// The sum of settles, in base units.
     pub settle: i128,
-    /// Refunds.
+    /// The sum of refunds, in base units.
     pub refund: i128,
     /// From the world less to the world.
     pub external: i128,
@@ -247,9 +258,9 @@ pub type Recount = Vec<(LedgerId, AssetId, Sums)>;
 /// What the stored operations of one account add up to, in one asset at one ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountSums {
-    /// Whose.
+    /// The account that is summed.
     pub account: Account,
-    /// What.
+    /// The asset that is summed.
     pub asset: AssetId,
     /// What the account has available, at an enlisted ledger; 0 where it has no such row.
     pub available: Amount,

@@ -3,40 +3,24 @@
 use super::Fut;
 use crate::answer::{Answer, Cause};
 use crate::code::Code;
-use crate::ids::{AssetId, Id, LedgerId, Millis, UserId};
+use crate::ids::{AssetId, Day, Id, LedgerId, Millis, UserId};
 use crate::money::{Amount, Asset};
-use crate::unit::{Key, Op, Operation};
+use crate::operation::{Key, Known, Op, Operation};
+use crate::operators::{Action, ApprovalStatus};
+use crate::principal;
+use crate::unit::Put;
 use std::sync::Arc;
-
-/// Who a ledger is: drawn once, in its first record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity(pub u128);
-
-/// Which start of it this is: drawn and logged at each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Incarnation(pub u128);
-
-/// What one side knows of a ledger. Every request names it, every reply carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// Who.
-    pub identity: Identity,
-    /// Since which start.
-    pub incarnation: Incarnation,
-    /// Up to which operation.
-    pub highest: u64,
-}
 
 /// What came back from a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard<T> {
+pub enum Reply<T> {
     /// An answer, and what the ledger is at that moment.
-    Said(Known, T),
+    Answered(Known, T),
     /// It is another ledger, another incarnation, or knows less than the request: it executed
     /// nothing.
-    Wrong(Known),
+    OtherLedger(Known),
     /// No answer, or none that counts.
-    Nothing(Cause),
+    NoAnswer(Cause),
 }
 
 /// What a ledger says of a key.
@@ -64,7 +48,7 @@ pub struct Totals {
 /// Whether an account may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccountStatus {
-    /// It may.
+    /// The account may send and receive.
     Active,
     /// It may receive, not pay.
     Frozen,
@@ -108,13 +92,13 @@ impl AccountStatus {
 /// One asset of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
-    /// Whose.
+    /// The user who has the account.
     pub user: UserId,
-    /// What.
+    /// The asset of the balance.
     pub asset: AssetId,
     /// What may be used.
     pub available: Amount,
-    /// What is held.
+    /// The amount that holds set apart.
     pub frozen: Amount,
     /// The account's status.
     pub status: AccountStatus,
@@ -123,7 +107,7 @@ pub struct Holding {
 /// Which accounts are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// One user's.
+    /// The balances of one user.
     User(UserId),
     /// The next ones above this user, at most so many holdings.
     After(u64, usize),
@@ -143,18 +127,18 @@ pub enum Form {
 /// Which requests of a key were sent before this one, as far as the caller can prove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlierSends {
-    /// None: this process wrote the claim in this run, and nobody has sent anything since.
+    /// None: this process wrote the claim in this run, and no call was sent since.
     None,
     /// Some, all of them through this very port since this process wrote the claim.
     OnlyHere,
-    /// Nobody knows: the claim is of an earlier run or another process, which may have sent one
+    /// It is not known: the claim is of an earlier run or another process, which may have sent one
     /// that is still on its way.
     Unknown,
 }
 
 /// A ledger. Its answers are sticky: a repeat of a key gets what was stored, refusals included.
 pub trait Ledger: Send + Sync {
-    /// Which one.
+    /// The number of the ledger in the settings.
     fn id(&self) -> LedgerId;
     /// How much it can say of itself.
     fn form(&self) -> Form {
@@ -166,9 +150,9 @@ pub trait Ledger: Send + Sync {
         false
     }
     /// Who it is now. Executes nothing.
-    fn hello(&self) -> Fut<'_, Heard<()>>;
+    fn hello(&self) -> Fut<'_, Reply<()>>;
     /// One answer for each operation, in order. Independent of each other.
-    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>>;
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>>;
     /// The same, with what was sent of each key before, in the same order. It matters to a ledger
     /// that does not promise to keep its refusals (`ledgers.md` §1): after a send that was not
     /// answered its refusal proves nothing. Others need not look.
@@ -177,23 +161,23 @@ pub trait Ledger: Send + Sync {
         known: Known,
         ops: Arc<[Op]>,
         _earlier: Arc<[EarlierSends]>,
-    ) -> Fut<'_, Heard<Vec<Answer>>> {
+    ) -> Fut<'_, Reply<Vec<Answer>>> {
         self.execute(known, ops)
     }
     /// What is stored under a key.
-    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>>;
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>>;
     /// Writes a tombstone under a key of a withdraw or a deposit, or says what is stored already.
-    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>>;
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>>;
     /// The books at one instant, which is the reply's `highest`; recomputed from the accounts.
-    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>>;
+    fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>>;
     /// Operations above `after`, by number, at most `limit`.
-    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>>;
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>>;
     /// Results at or below `id` may be forgotten, but for those of `open`.
-    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>>;
-    /// Balances.
-    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>>;
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>>;
+    /// The balances of one user, or a page of all.
+    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>>;
     /// Sets an account's status; `key` makes it idempotent. False: there is no such account.
-    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>>;
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>>;
     /// Every asset that there is from now on; told before any operation names a new one. Nothing
     /// where the ledger reads them itself.
     fn know(&self, _assets: &[Asset]) {}
@@ -206,13 +190,13 @@ pub trait Ledger: Send + Sync {
 /// An operator's change of an account's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusChange {
-    /// Whose account.
+    /// The user who has the account.
     pub user: UserId,
-    /// What it becomes.
+    /// The status that the account gets.
     pub status: AccountStatus,
-    /// Why.
+    /// The reason that was given, for the audit.
     pub reason: Arc<str>,
-    /// Who.
+    /// The principal who asked: `issuer|sub`.
     pub caller: Arc<str>,
     /// The operator's idempotency key.
     pub key: Arc<str>,
@@ -227,7 +211,7 @@ pub trait Enlist: Send + Sync {
 /// The direction of money from or to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Into an account.
+    /// A deposit, into an account.
     In,
     /// Out of an account.
     Out,
@@ -236,20 +220,63 @@ pub enum Direction {
 /// External money in or out of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
-    /// In or out.
+    /// Whether it is a deposit or a withdrawal.
     pub direction: Direction,
     /// The outside world's own id: unique per direction, and the key.
     pub reference: Arc<str>,
-    /// Whose account.
+    /// The user who has the account.
     pub user: UserId,
-    /// What.
+    /// The asset of the balance.
     pub asset: AssetId,
     /// How much, in base units.
     pub amount: Amount,
-    /// Why.
+    /// The reason that was given, for the audit.
     pub reason: Arc<str>,
-    /// Who.
+    /// The principal who asked: `issuer|sub`.
     pub caller: Arc<str>,
+}
+
+impl External {
+    /// The counter of what its caller deposited of the asset by hand on the UTC day of this moment,
+    /// without a second person. Subjects that are one person (four eyes) have one; money that goes out
+    /// has none.
+    pub fn counter(&self, at: Millis) -> Option<Arc<str>> {
+        let (day, asset, who) = (Day::of(at).0, self.asset, principal::person(&self.caller));
+        let name = || format!("deposits/{day}/{asset}/{who}").into();
+        (self.direction == Direction::In).then(name)
+    }
+}
+
+/// On whose word a movement is booked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authority {
+    /// Its caller's alone.
+    Alone,
+    /// Its caller's alone, as long as that person's deposits of the asset on the UTC day of the booking,
+    /// this one with them, are no more than this.
+    UpTo(Amount),
+    /// Two persons'.
+    Approved(Box<Approved>),
+}
+
+/// A proposal that another person approves: it is decided in the transaction that books the movement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approved {
+    /// The proposal, which must be pending then.
+    pub proposal: Id,
+    /// The approver's action.
+    pub action: Action,
+}
+
+impl Approved {
+    /// What is written beside the movement.
+    pub fn puts(&self) -> [Put; 2] {
+        let (id, caller) = (self.proposal, self.action.caller.clone());
+        [
+            Put::Decide { id, stand: ApprovalStatus::Approved, caller },
+            Put::Action(self.action.clone()),
+        ]
+    }
 }
 
 /// What became of external money.
@@ -266,7 +293,9 @@ pub enum Moved {
         /// It had been booked before; nothing was done now.
         replayed: bool,
     },
-    /// It was refused; nothing is stored.
+    /// It was refused; nothing is stored. `SECOND_PERSON_REQUIRED`: above its caller's bound;
+    /// `ALREADY_DECIDED`: its proposal is not pending; `DUPLICATE_REQUEST`: the approver's key did
+    /// something before.
     Refused(Code),
     /// Another movement has that reference; these fields differ.
     Conflict(Vec<&'static str>),
@@ -274,14 +303,22 @@ pub enum Moved {
 
 /// Where the world's money enters and leaves.
 pub trait World: Send + Sync {
-    /// Books one movement, idempotent by its reference.
+    /// Books one movement on its caller's word, idempotent by its reference.
     ///
     /// # Errors
-    /// The cause for which nobody knows; repeat it with the same reference.
-    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>>;
+    /// The cause for which the outcome is not known; repeat it with the same reference.
+    fn external(&self, movement: External) -> Fut<'_, Result<Moved, Cause>> {
+        self.book(movement, Authority::Alone)
+    }
+    /// Books one movement, idempotent by its reference, where that may be done on this authority: the
+    /// transaction that books looks.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known; repeat it with the same reference.
+    fn book(&self, movement: External, authority: Authority) -> Fut<'_, Result<Moved, Cause>>;
     /// What its reference was booked for before; `None` where it was never booked. Books nothing.
     ///
     /// # Errors
-    /// The cause for which nobody knows.
+    /// The cause for which the outcome is not known.
     fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>>;
 }

@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::ids::{AssetId, Millis};
-use crate::unit::Severity;
+use crate::operators::Severity;
 
 /// Something that was measured. Every label is of bounded cardinality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,16 +81,16 @@ pub enum Seen<'a> {
         kind: &'a str,
         /// How much they matter.
         severity: Severity,
-        /// So many.
+        /// The number of those that are open.
         open: usize,
     },
     /// So many open transfers wait for a clear answer of a system.
-    Unclear {
+    UnknownOpen {
         /// The flow's name.
         flow: &'a str,
         /// The system's name.
         system: &'a str,
-        /// So many.
+        /// The number of those that are open.
         open: usize,
     },
     /// A conservation round ended.
@@ -108,11 +108,11 @@ pub enum Seen<'a> {
 
 /// Takes measurements. Cheap; called from hot paths.
 pub trait Meter: Send + Sync {
-    /// Takes one.
+    /// Takes one measurement.
     fn see(&self, seen: Seen<'_>);
 }
 
-/// Takes nothing.
+/// A meter that drops each measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoMeter;
 

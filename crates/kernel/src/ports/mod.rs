@@ -1,5 +1,6 @@
 //! What the kernel's users reach the world through. Traits only; one boxed future per *batch*.
 
+pub mod admin_queries;
 pub mod audit;
 pub mod chain;
 pub mod clock;
@@ -7,7 +8,6 @@ pub mod disk;
 pub mod journal;
 pub mod ledger;
 pub mod meter;
-pub mod office;
 pub mod spawn;
 
 use std::future::Future;

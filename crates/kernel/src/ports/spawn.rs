@@ -1,10 +1,10 @@
-//! Starting background tasks, each with a name and a written fate.
+//! Starting background tasks, each with a name and a written on_end.
 
 use super::Fut;
 
 /// What the death of a task means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum OnEnd {
     /// The process ends: nothing works without it.
     EndsProcess,
     /// It ends when its work is done; dying before that ends the process.
@@ -13,16 +13,16 @@ pub enum Fate {
     Harmless,
 }
 
-/// A task's name and fate. The list of all tasks is one enum in the engine.
+/// A task's name and on_end. The list of all tasks is one enum in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// Its name, in logs.
     pub name: &'static str,
     /// What its death means.
-    pub fate: Fate,
+    pub on_end: OnEnd,
 }
 
-/// Starts tasks.
+/// Starts tasks beside the caller.
 pub trait Spawn: Send + Sync {
     /// Runs `future` beside the caller until it ends.
     fn spawn(&self, task: Task, future: Fut<'static, ()>);

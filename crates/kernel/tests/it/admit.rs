@@ -1,4 +1,4 @@
-//! The law of attempts: one answer for each member, one fate for all.
+//! The law of attempts: one answer for each member, one outcome for all.
 
 use crate::table::record;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -49,7 +49,7 @@ fn admit(members: u128, answers: &[Answer]) -> Result<(), &'static str> {
 }
 
 #[test]
-fn all_members_share_their_fate() {
+fn all_members_share_one_outcome() {
     assert_eq!(admit(3, &[done(), done(), done()]), Ok(()));
     assert_eq!(admit(3, &[dead(), dead(), dead()]), Ok(()));
     assert_eq!(admit(3, &[done(), dead(), done()]), Err("TORN_ATTEMPT"));
@@ -65,7 +65,7 @@ fn a_refusal_comes_from_an_attempt_of_one() {
 }
 
 #[test]
-fn a_doubt_about_one_is_a_doubt_about_all() {
+fn an_unknown_member_makes_all_unknown() {
     assert_eq!(admit(1, &[unknown()]), Err("VERDICT_UNKNOWN"));
     assert_eq!(admit(3, &[done(), done(), unknown()]), Err("VERDICT_UNKNOWN"));
     assert_eq!(admit(2, &[rejected(), unknown()]), Err("VERDICT_UNKNOWN"));

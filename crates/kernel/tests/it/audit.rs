@@ -6,9 +6,9 @@
 )]
 
 use crate::table::record;
-use kernel::audit::proof::{Chain, End, Fault, Findings, Kept, Proof, Stored, UnitFault};
+use kernel::audit::proof::{Chain, End, Fault, Findings, Proof, RecordedSeal, Stored, UnitFault};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
-use kernel::audit::{AuditUnit, Entry, OPERATORS, UnitDigest, birth, deed, genesis, link};
+use kernel::audit::{AuditUnit, Entry, OPERATORS, UnitDigest, action_entry, birth, genesis, link};
 use kernel::ids::{Id, Serial};
 use kernel::money::Amount;
 use kernel::record::{Record, Terms};
@@ -62,11 +62,11 @@ fn entry(seq: u32, to: i16, event: &str) -> Entry {
 
 impl Model {
     /// Seven transfers of four entries each, which end in units of others that began later; two
-    /// deeds of operators; a seal after every third unit.
+    /// actions of operators; a seal after every third unit.
     fn new() -> Self {
         let mut rows = vec![Row { record: None, serial: 0, entries: Vec::new(), end: None }];
         for (seq, unit) in [(0, 2), (1, 9)] {
-            let entry = deed(seq, 7, "HALT", "ops|1", &["key", "service", "{}", "a test"]);
+            let entry = action_entry(seq, 7, "HALT", "ops|1", &["key", "service", "{}", "a test"]);
             rows[0].entries.push(Stored { entry, hash: [0; 32], lane: 0, unit });
         }
         for serial in 1..=7_u64 {
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    fn proven(&self, kept: Option<Kept>) -> Findings {
+    fn proven(&self, kept: Option<RecordedSeal>) -> Findings {
         let mut proof = Proof::new(SealKey::new(KEY), kept, true);
         for row in &self.rows {
             for Stored { lane, unit, .. } in &row.entries {
@@ -156,7 +156,7 @@ fn unit(n: u64, what: UnitFault) -> Fault {
 }
 
 #[test]
-fn what_nobody_touched_is_whole() {
+fn an_untouched_audit_is_whole() {
     let model = Model::new();
     let found = model.proven(None);
     assert_eq!(found.faults, []);
@@ -164,7 +164,7 @@ fn what_nobody_touched_is_whole() {
     assert_eq!(counted, (7, 30, 11, 0, 4));
     assert_eq!(found.last.as_ref(), model.seals.last());
     for Seal { number, root, mac, .. } in model.seals.clone() {
-        assert_eq!(model.proven(Some(Kept { number, root, mac })).faults, []);
+        assert_eq!(model.proven(Some(RecordedSeal { number, root, mac })).faults, []);
     }
 }
 
@@ -222,8 +222,8 @@ fn a_change_that_was_hashed_again_is_found_in_its_units() {
     let Seal { number, root, mac, .. } = Model::new().seals[0].clone();
     model.seal(KEY);
     assert_eq!(model.faults(), []);
-    let found = model.proven(Some(Kept { number, root, mac }));
-    assert_eq!(found.faults, [Fault::Kept { number: 1, what: "here it is another one" }]);
+    let found = model.proven(Some(RecordedSeal { number, root, mac }));
+    assert_eq!(found.faults, [Fault::RecordedSeal { number: 1, what: "here it is another one" }]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_removed_transfer_is_named_by_its_number_and_its_units() {
 }
 
 #[test]
-fn a_transfer_that_nobody_made_is_named() {
+fn a_transfer_without_an_opening_is_named() {
     let mut model = Model::new();
     let mut row = model.rows[7].clone();
     row.serial = 8;
@@ -258,7 +258,7 @@ fn a_row_that_stands_elsewhere_is_named() {
     if let Some(end) = &mut model.rows[2].end {
         end.state = 20;
     }
-    assert_eq!(model.faults(), [Fault::Standing { id: transfer(2), what: "state" }]);
+    assert_eq!(model.faults(), [Fault::RowDiffers { id: transfer(2), what: "state" }]);
     let mut model = Model::new();
     model.rows[2].entries.pop();
     let found = model.faults();
@@ -299,9 +299,9 @@ fn a_cut_end_is_found_by_its_seals() {
     let Seal { number, root, mac, .. } = model.seals[3].clone();
     model.seals.truncate(2);
     assert_eq!(model.faults(), []);
-    let found = model.proven(Some(Kept { number, root, mac }));
+    let found = model.proven(Some(RecordedSeal { number, root, mac }));
     let what = "it is not there: the end was cut off";
-    assert_eq!(found.faults, [Fault::Kept { number: 4, what }]);
+    assert_eq!(found.faults, [Fault::RecordedSeal { number: 4, what }]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_seal_covers_no_gap() {
 
 #[test]
 fn no_two_actions_share_their_hash() {
-    let of = |fields: &[&str]| link(genesis(OPERATORS), &deed(0, 1, "A", "b", fields));
+    let of = |fields: &[&str]| link(genesis(OPERATORS), &action_entry(0, 1, "A", "b", fields));
     assert_ne!(of(&["a", "b"]), of(&["ab"]));
     assert_ne!(of(&["a", "b"]), of(&["a", "b", ""]));
     assert_ne!(of(&["a\",\"b"]), of(&["a", "b"]));

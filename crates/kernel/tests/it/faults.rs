@@ -1,9 +1,9 @@
 //! The rules of `check`, each with a table that breaks it and the sentence that says so.
 
 use crate::toy::State;
-use kernel::check::faults;
-use kernel::life::{Manner, Place, Step};
-use kernel::table::{S, StateRow, Table};
+use kernel::flow::check::faults;
+use kernel::flow::life::{Manner, Place, Step};
+use kernel::flow::table::{S, StateRow, Table};
 
 fn table() -> Table {
     Table::of::<State>()
@@ -22,7 +22,7 @@ fn after(name: &str, change: impl Fn(&Table, &mut StateRow)) -> Vec<String> {
 }
 
 #[test]
-fn a_state_that_nobody_reaches_and_one_that_never_ends() {
+fn a_state_that_is_never_reached_and_one_that_never_ends() {
     let found = after("voiding", |t, row| {
         row.step = Step::Claim { to: at(t, "expired") };
     });
@@ -76,7 +76,7 @@ fn money_is_not_stranded() {
 }
 
 #[test]
-fn a_doubt_moves_nothing() {
+fn an_unknown_answer_moves_nothing() {
     let found = after("refunding", |t, row| {
         let (done, other) = (at(t, "refunded"), at(t, "to refund"));
         row.step = Step::Send { act: 3, done, rejected: other, dead: other, unknown: other };
@@ -88,7 +88,7 @@ fn a_doubt_moves_nothing() {
     assert!(found.contains(&what.to_owned()), "{found:#?}");
 }
 
-/// Turns red where a leg of two phases moves money with its first: nobody has seen it arrive yet.
+/// Turns red where a leg of two phases moves money with its first: no check has seen it arrive yet.
 #[test]
 fn a_leg_of_two_phases_moves_money_with_its_second() {
     let found = after("sent", |_, row| row.money = Place::AtTarget);

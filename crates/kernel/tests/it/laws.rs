@@ -2,14 +2,14 @@
 
 use crate::pair::table;
 use kernel::answer::Evidence;
-use kernel::conserve::{Break, Laws};
+use kernel::flow::life::Leg;
+use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Serial, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::journal::Line;
+use kernel::reconcile::{Break, Laws};
 use kernel::record::{Account, Party, System};
-use kernel::table::Flows;
-use kernel::unit::{Key, Op, Operation, Outcome};
 
 const SOURCE: LedgerId = LedgerId::FUNDING;
 const TARGET: LedgerId = LedgerId::SPOT;
@@ -28,17 +28,17 @@ fn op(leg: Leg) -> Op {
     Op { key: Key { id: ID, leg }, account, other: None, asset: AssetId(3), amount: Amount(100) }
 }
 
-fn stored(leg: Leg, outcome: Outcome) -> (LedgerId, Operation) {
+fn stored(leg: Leg, outcome: StoredOutcome) -> (LedgerId, Operation) {
     let ledger = if leg == Leg::Deposit { TARGET } else { SOURCE };
     (ledger, Operation { seq: 5, op: op(leg), outcome })
 }
 
 fn done(leg: Leg) -> (LedgerId, Operation) {
-    stored(leg, Outcome::Done)
+    stored(leg, StoredOutcome::Done)
 }
 
 fn refused(leg: Leg) -> (LedgerId, Operation) {
-    stored(leg, Outcome::Rejected(Evidence::code("NO")))
+    stored(leg, StoredOutcome::Rejected(Evidence::code("NO")))
 }
 
 fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
@@ -83,7 +83,7 @@ fn every_state_is_sound_with_its_own() {
     }
     for (state, call) in [("taking", Leg::Withdraw), ("giving", Leg::Deposit)] {
         let begun = if state == "giving" { vec![done(Leg::Withdraw)] } else { vec![] };
-        for made in [done(call), refused(call), stored(call, Outcome::Fenced)] {
+        for made in [done(call), refused(call), stored(call, StoredOutcome::Fenced)] {
             let operations = begun.iter().cloned().chain([made]).collect();
             assert_eq!(laws().line(&line(state, operations)), [], "{state}");
         }
@@ -99,7 +99,7 @@ fn nothing_that_a_state_demands_may_be_missing() {
             let (ledger, gone) = rest.remove(n);
             let breaks = laws().line(&line(state, rest));
             says(&breaks, "nothing says it was");
-            let word = if gone.outcome == Outcome::Done { "done" } else { "refused" };
+            let word = if gone.outcome == StoredOutcome::Done { "done" } else { "refused" };
             says(&breaks, &format!("{state}, and nothing says it was {word}"));
             let key = format!("{ID}/{}/{}", ledger.name(), gone.op.key.leg.name());
             assert_eq!(breaks.first().map(|one| (one.key.clone(), one.amount)), Some((key, 100)));
@@ -163,7 +163,7 @@ fn an_operation_says_what_its_transfer_says() {
     says(&with(&|op| op.account = user(2)), "its account is");
     says(&with(&|op| op.other = Some(user(2))), "its account is");
     // a fence knows only the key
-    let mut fence = stored(Leg::Deposit, Outcome::Fenced);
+    let mut fence = stored(Leg::Deposit, StoredOutcome::Fenced);
     fence.1.op.amount = Amount::ZERO;
     let operations = vec![done(Leg::Withdraw), fence];
     assert_eq!(laws().line(&line("giving back", operations)), []);
@@ -215,14 +215,14 @@ fn what_a_ledger_lists_is_matched() {
 #[test]
 fn a_refusal_is_known_by_its_code() {
     let refusal =
-        |code: &'static str| stored(Leg::Withdraw, Outcome::Rejected(Evidence::code(code)));
+        |code: &'static str| stored(Leg::Withdraw, StoredOutcome::Rejected(Evidence::code(code)));
     let line = line("refused", vec![refusal("NO")]);
     let fault = |(ledger, listed): (LedgerId, Operation)| {
         laws().effect(ledger, &listed, Some(&line)).fault.map(|fault| fault.what)
     };
     assert_eq!(fault(refusal("NO")), None);
     let (ledger, mut worded) = refusal("NO");
-    if let Outcome::Rejected(why) = &mut worded.outcome {
+    if let StoredOutcome::Rejected(why) = &mut worded.outcome {
         why.doc = Some("in other words".into());
     }
     assert_eq!(fault((ledger, worded)), None);
@@ -230,7 +230,7 @@ fn a_refusal_is_known_by_its_code() {
     let (ledger, mut less) = refusal("NO");
     less.op.amount = Amount(1);
     assert!(fault((ledger, less)).is_some_and(|what| what.contains("its receipt is")));
-    assert!(fault(stored(Leg::Withdraw, Outcome::Fenced)).is_some());
+    assert!(fault(stored(Leg::Withdraw, StoredOutcome::Fenced)).is_some());
 }
 
 /// An act on a chain has no place in a ledger.

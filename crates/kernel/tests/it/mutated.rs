@@ -1,8 +1,8 @@
 //! How much `check` sees of the toy: every mutant is killed, or listed here with the reason.
 
 use crate::toy::State;
-use kernel::mutants;
-use kernel::table::Table;
+use kernel::flow::table::Table;
+use kernel::flow::table_mutations;
 use std::collections::BTreeSet;
 
 /// What no look at the table can tell from the right one.
@@ -53,7 +53,8 @@ const EXPLAINED: &[(&[&str], &str)] = &[
 
 #[test]
 fn every_mutant_is_killed_or_explained() {
-    let alive: BTreeSet<String> = mutants::survivors(&Table::of::<State>()).into_iter().collect();
+    let alive: BTreeSet<String> =
+        table_mutations::survivors(&Table::of::<State>()).into_iter().collect();
     let listed = EXPLAINED.iter().flat_map(|(what, _)| what.iter().map(|w| (*w).to_owned()));
     let listed: BTreeSet<String> = listed.collect();
     let unlisted: Vec<_> = alive.difference(&listed).collect();
@@ -64,7 +65,7 @@ fn every_mutant_is_killed_or_explained() {
 
 #[test]
 fn there_is_much_to_kill() {
-    let all = mutants::of(&Table::of::<State>()).len();
+    let all = table_mutations::of(&Table::of::<State>()).len();
     let alive: usize = EXPLAINED.iter().map(|(what, _)| what.len()).sum();
     assert_eq!((all, alive), (680, 31));
 }

@@ -1,12 +1,12 @@
 //! The rules of `check` that only a flow between two ledgers meets: keyed legs, a withdraw before
 //! everything, a refund that cannot be refused. Each is broken once; the whole table breaks none.
 
-use kernel::check::{check, faults};
-use kernel::effects;
-use kernel::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
-use kernel::points::{self, Moment};
+use kernel::flow::check::{check, faults};
+use kernel::flow::crash_points::Moment;
+use kernel::flow::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use kernel::flow::table::{S, StateRow, Table};
+use kernel::flow::{crash_points, dataflow};
 use kernel::record::{Facts, Record};
-use kernel::table::{S, StateRow, Table};
 use kernel::words;
 use {Act::*, State::*, Step::*};
 
@@ -127,16 +127,16 @@ fn the_pair_holds() {
 #[test]
 fn a_repeatable_call_is_claimed_without_a_signature() {
     let t = table();
-    let claimed = points::of(&t).into_iter().filter(|point| point.via == Some(Via::Claim));
+    let claimed = crash_points::of(&t).into_iter().filter(|point| point.via == Some(Via::Claim));
     let moments: Vec<_> = claimed.map(|point| point.moment).collect();
     let each = [Moment::BeforeWrite, Moment::TornWrite, Moment::AfterWrite];
     assert_eq!(moments, [each, each].concat());
-    let standing = effects::standing(&t);
-    let standing = |name| standing.at(at(&t, name)).iter().map(|act| t.act(*act).name);
-    assert_eq!(standing("taking").collect::<Vec<_>>(), ["take"]);
-    assert_eq!(standing("giving").collect::<Vec<_>>(), ["take", "give"]);
-    assert_eq!(standing("returned").collect::<Vec<_>>(), ["return"]);
-    assert_eq!(standing("refused").collect::<Vec<_>>(), [""; 0]);
+    let possible = dataflow::possible(&t);
+    let possible = |name| possible.at(at(&t, name)).iter().map(|act| t.act(*act).name);
+    assert_eq!(possible("taking").collect::<Vec<_>>(), ["take"]);
+    assert_eq!(possible("giving").collect::<Vec<_>>(), ["take", "give"]);
+    assert_eq!(possible("returned").collect::<Vec<_>>(), ["return"]);
+    assert_eq!(possible("refused").collect::<Vec<_>>(), [""; 0]);
     // where no doubt leads back, a call that is only claimed has done nothing yet
     let t = stepping("taking", |t| Step::Call {
         act: 0,
@@ -144,7 +144,7 @@ fn a_repeatable_call_is_claimed_without_a_signature() {
         rejected: at(t, "refused"),
         unknown: at(t, "giving back"),
     });
-    assert!(effects::standing(&t).at(at(&t, "taking")).is_empty());
+    assert!(dataflow::possible(&t).at(at(&t, "taking")).is_empty());
 }
 
 #[test]

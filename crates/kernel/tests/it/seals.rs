@@ -1,7 +1,7 @@
 //! Seals and hashes by themselves: what is one, and what only looks like one.
 #![expect(clippy::expect_used, reason = "a model built wrong fails its test")]
 
-use kernel::audit::proof::{Fault, Findings, Kept, Proof};
+use kernel::audit::proof::{Fault, Findings, Proof, RecordedSeal};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
 use kernel::audit::{AuditUnit, hex, unhex};
 use kernel::ids::Serial;
@@ -23,7 +23,7 @@ fn sealed(last: Option<&Seal>, units: &[AuditUnit]) -> Seal {
 }
 
 /// Seals after their units, with what was kept of one.
-fn proven(seals: &[(Vec<AuditUnit>, Seal)], kept: Option<Kept>) -> Findings {
+fn proven(seals: &[(Vec<AuditUnit>, Seal)], kept: Option<RecordedSeal>) -> Findings {
     let mut proof = Proof::new(key(), kept, true).chained();
     for (units, seal) in seals {
         units.iter().for_each(|unit| proof.unit(unit));
@@ -73,13 +73,13 @@ fn a_seal_may_leave_a_lane_where_it_was() {
 #[test]
 fn a_kept_seal_is_its_root_and_its_mac() {
     let seal = sealed(None, &[unit(0, 1)]);
-    let same = Kept { number: seal.number, root: seal.root, mac: seal.mac };
-    let another = |kept: Kept| {
+    let same = RecordedSeal { number: seal.number, root: seal.root, mac: seal.mac };
+    let another = |kept: RecordedSeal| {
         let found = proven(&[(vec![unit(0, 1)], seal.clone())], Some(kept));
-        found.faults.iter().any(|fault| matches!(fault, Fault::Kept { .. }))
+        found.faults.iter().any(|fault| matches!(fault, Fault::RecordedSeal { .. }))
     };
-    let root = Kept { root: [1; 32], ..same };
-    let mac = Kept { mac: [1; 32], ..same };
+    let root = RecordedSeal { root: [1; 32], ..same };
+    let mac = RecordedSeal { mac: [1; 32], ..same };
     assert_eq!([another(same), another(root), another(mac)], [false, true, true]);
 }
 

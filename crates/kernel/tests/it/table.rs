@@ -3,13 +3,13 @@
 use crate::toy::{Rule, State, rule_fact};
 use expect_test::expect;
 use kernel::answer::Evidence;
+use kernel::flow::crash_points::Moment;
+use kernel::flow::life::{Life, Ruling, Step, Via, Word};
+use kernel::flow::table::Table;
+use kernel::flow::{check, crash_points, dataflow, mermaid};
 use kernel::ids::{AssetId, ChainId, FlowId, Id, UserId};
-use kernel::life::{Life, Ruling, Step, Via, Word};
 use kernel::money::Amount;
-use kernel::points::{self, Moment};
 use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
-use kernel::table::Table;
-use kernel::{check, effects, mermaid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ fn a_rule_waits_for_its_fact() {
 #[test]
 fn the_crash_points_of_a_send() {
     let table = Table::of::<State>();
-    let points = points::of(&table);
+    let points = crash_points::of(&table);
     let at = |state: State, via: Option<Via>| -> Vec<Moment> {
         let s = table.named(state.name()).unwrap();
         points.iter().filter(|p| p.state == s && p.via == via).map(|p| p.moment).collect()
@@ -189,10 +189,10 @@ fn the_crash_points_of_a_send() {
 #[test]
 fn what_may_stand_when_a_state_is_entered() {
     let table = Table::of::<State>();
-    let standing = effects::standing(&table);
+    let possible = dataflow::possible(&table);
     let at = |state: State| -> Vec<&str> {
         let s = table.named(state.name()).unwrap();
-        standing.at(s).iter().map(|act| table.act(*act).name).collect()
+        possible.at(s).iter().map(|act| table.act(*act).name).collect()
     };
     assert_eq!(at(State::Ready), [""; 0]);
     assert_eq!(at(State::Sending), ["pay"]);

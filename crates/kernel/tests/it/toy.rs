@@ -2,7 +2,7 @@
 //! of several members, a dead attempt that is decided on, a leg of two phases that can be voided,
 //! payout against refund, and a hold for a person.
 
-use kernel::life::{Leg, Life, Manner, Meta, Place, Ruling, Side, Step, Via, Word};
+use kernel::flow::life::{Leg, Life, Manner, Meta, Place, Ruling, Side, Step, Via, Word};
 use kernel::record::{Fact, Facts, Record};
 use kernel::words;
 use {Act::*, Rule::*, State::*, Step::*};

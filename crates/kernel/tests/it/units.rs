@@ -3,12 +3,13 @@
 
 use crate::{pair, table, toy};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::flow::life::Leg;
+use kernel::flow::table::{Flows, Table};
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::record::{Account, Head};
-use kernel::table::{Flows, Table};
-use kernel::unit::{Fork, Guard, Hold, Key, Op, Operation, Outcome, Put, Then, Unit};
+use kernel::unit::{Fork, Guard, Hold, Put, Then, Unit};
 use std::ptr;
 
 fn op() -> Op {
@@ -47,15 +48,15 @@ fn an_answer_chooses_the_way_that_is_spelled_for_it() {
     let way = both.chosen(&refused).map(ptr::from_ref);
     assert_eq!(way, both.rejected.as_ref().map(ptr::from_ref));
     assert!(fork(None).chosen(&refused).is_none(), "a push cannot be refused");
-    for doubt in [Answer::Dead(evidence), Answer::Unknown(Cause::of("TIMEOUT"))] {
-        assert!(both.chosen(&doubt).is_none(), "{doubt:?}");
+    for unknown in [Answer::Dead(evidence), Answer::Unknown(Cause::of("TIMEOUT"))] {
+        assert!(both.chosen(&unknown).is_none(), "{unknown:?}");
     }
 }
 
 #[test]
 fn a_row_of_a_transfer_names_it() {
     let head = Head::start(0);
-    let operation = Operation { seq: 1, op: op(), outcome: Outcome::Done };
+    let operation = Operation { seq: 1, op: op(), outcome: StoredOutcome::Done };
     let all = [
         (Put::Open(table::record(7)), Some(Id(7))),
         (Put::Head { id: Id(7), head, error: None, hold: Hold::Mine }, Some(Id(7))),

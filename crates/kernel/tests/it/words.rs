@@ -4,13 +4,12 @@
 use crate::table::record;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
-use kernel::life::Leg;
-use kernel::people::{About, Scope, Stand};
+use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
+use kernel::ports::admin_queries::Tells;
 use kernel::ports::ledger::AccountStatus;
-use kernel::ports::office::Tells;
 use kernel::record::{Account, Binding, Party, System, Terms};
-use kernel::unit::Severity;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -96,26 +95,26 @@ fn answers() {
 }
 
 #[test]
-fn what_people_decide() {
+fn what_operators_decide() {
     let names = ["PENDING", "APPROVED", "REJECTED", "SUPERSEDED", "LAPSED"];
-    for (stand, name) in Stand::ALL.into_iter().zip(names) {
-        assert_eq!((stand.name(), Stand::parse(name)), (name, Some(stand)));
+    for (stand, name) in ApprovalStatus::ALL.into_iter().zip(names) {
+        assert_eq!((stand.name(), ApprovalStatus::parse(name)), (name, Some(stand)));
         assert_eq!(stand.at(5, 6), stand);
-        let later = if stand == Stand::Pending { Stand::Lapsed } else { stand };
+        let later = if stand == ApprovalStatus::Pending { ApprovalStatus::Lapsed } else { stand };
         assert_eq!(stand.at(6, 6), later);
     }
-    assert_eq!(Stand::parse(""), None);
+    assert_eq!(ApprovalStatus::parse(""), None);
     let id = Id(7);
     for (about, text, transfer) in [
-        (About::Service, "service".to_owned(), None),
-        (About::Transfer(id), format!("transfer/{id}"), Some(id)),
-        (About::User(UserId(4001)), "user/4001".to_owned(), None),
-        (About::Ledger(LedgerId::SPOT), "ledger/SPOT".to_owned(), None),
+        (Subject::Service, "service".to_owned(), None),
+        (Subject::Transfer(id), format!("transfer/{id}"), Some(id)),
+        (Subject::User(UserId(4001)), "user/4001".to_owned(), None),
+        (Subject::Ledger(LedgerId::SPOT), "ledger/SPOT".to_owned(), None),
     ] {
         assert_eq!(about.to_string(), text);
-        assert_eq!((About::parse(&text), about.transfer()), (Some(about), transfer));
+        assert_eq!((Subject::parse(&text), about.transfer()), (Some(about), transfer));
     }
-    assert_eq!(About::parse("services"), None);
+    assert_eq!(Subject::parse("services"), None);
 }
 
 /// A key that comes with another request is a conflict: every word of a request counts.

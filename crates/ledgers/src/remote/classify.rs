@@ -10,19 +10,20 @@
 //! | any other | any other | unknown |
 //!
 //! In the full form each of them also names ledger, incarnation and highest, and a result its own
-//! key and number. In the simple form an answer says by `req_id` and `leg` what it is about; what it
-//! is worth without them is `simple.rs`'s to say. Pure: nothing here reads, waits or allocates beyond the body.
+//! key and number. In the simple form an answer says by `req_id` and `leg` what it is about; what
+//! it is worth without them is `simple.rs`'s to say. Pure: nothing here reads, waits or allocates
+//! beyond the body.
 
+use super::asset_codes::AssetCodes;
 use super::json::Json;
-use super::symbols::Symbols;
 use super::wire;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::ledger::{Heard, Known, Stored};
+use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
+use kernel::ports::ledger::{Reply, Stored};
 use kernel::record::Account;
-use kernel::unit::{Key, Op, Operation, Outcome};
 
 /// A refusal's code has at most so many characters, all of them visible ASCII.
 const CODE: usize = 64;
@@ -43,14 +44,12 @@ const HINDRANCES: [&str; 8] = [
 
 /// An answer as it came over the wire, read to its end.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply<'a> {
-    /// The HTTP status.
+pub struct HttpReply<'a> {
     pub status: u16,
-    /// The whole body.
     pub body: &'a [u8],
 }
 
-/// A reply in which somebody named himself.
+/// A reply that names its ledger.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) status: u16,
@@ -67,7 +66,7 @@ pub(crate) const fn bad() -> Cause {
 ///
 /// # Errors
 /// What was heard instead of an answer.
-pub(crate) fn named(reply: Reply<'_>, most: usize) -> Result<Named, Cause> {
+pub(crate) fn named(reply: HttpReply<'_>, most: usize) -> Result<Named, Cause> {
     let status = reply.status;
     if reply.body.len() > most {
         return Err(Cause::of("BODY_TOO_LARGE"));
@@ -99,7 +98,8 @@ fn hindrance(json: &Json) -> Option<Cause> {
     Some(listed.map_or(Cause::of("HINDERED"), Cause::of))
 }
 
-/// Whether an answer is of the ledger that was asked, and it knows what it had told before we asked.
+/// Whether an answer is of the ledger that was asked, and it knows what it had told before we
+/// asked.
 pub(crate) fn same(asked: Known, is: Known) -> bool {
     (asked.identity, asked.incarnation) == (is.identity, is.incarnation)
         && asked.highest <= is.highest
@@ -120,40 +120,40 @@ pub(crate) fn about(named: &Named, field: &str, is: &Json) -> Result<(), Cause> 
 /// Reads an answer to a request that named the ledger.
 pub(crate) fn asked<T>(
     known: Known,
-    reply: Reply<'_>,
+    reply: HttpReply<'_>,
     most: usize,
     read: impl FnOnce(&Named) -> Result<T, Cause>,
-) -> Heard<T> {
+) -> Reply<T> {
     let named = match named(reply, most) {
         Ok(named) => named,
-        Err(cause) => return Heard::Nothing(cause),
+        Err(cause) => return Reply::NoAnswer(cause),
     };
     let refused = named.status == 409;
     if refused && named.body.text("error") != Some("WRONG_LEDGER") {
-        return Heard::Nothing(unlisted(409));
+        return Reply::NoAnswer(unlisted(409));
     }
     // one that is another ledger, and did not say so, is still another
     if refused || !same(known, named.known) {
-        return Heard::Wrong(named.known);
+        return Reply::OtherLedger(named.known);
     }
     match read(&named) {
-        Ok(said) => Heard::Said(named.known, said),
-        Err(cause) => Heard::Nothing(cause),
+        Ok(said) => Reply::Answered(named.known, said),
+        Err(cause) => Reply::NoAnswer(cause),
     }
 }
 
-/// Reads an answer to a request that named nobody.
+/// Reads an answer to a request that named no ledger.
 pub(crate) fn told<T>(
-    reply: Reply<'_>,
+    reply: HttpReply<'_>,
     most: usize,
     read: impl FnOnce(&Named) -> Result<T, Cause>,
-) -> Heard<T> {
+) -> Reply<T> {
     let said = named(reply, most).and_then(|named| {
         if named.status == 200 { Ok(named) } else { Err(unlisted(named.status)) }
     });
     match said.and_then(|named| Ok((named.known, read(&named)?))) {
-        Ok((known, said)) => Heard::Said(known, said),
-        Err(cause) => Heard::Nothing(cause),
+        Ok((known, said)) => Reply::Answered(known, said),
+        Err(cause) => Reply::NoAnswer(cause),
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn told<T>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     key: Key,
-    said: Result<(u64, Outcome), Cause>,
+    said: Result<(u64, StoredOutcome), Cause>,
     terms: Option<(UserId, String, Amount)>,
 }
 
@@ -187,22 +187,24 @@ impl Item {
     }
 
     /// Whether it speaks of this operation, as far as it says.
-    fn fits(&self, op: &Op, symbols: &Symbols) -> bool {
-        let fenced = matches!(&self.said, Ok((_, Outcome::Fenced)));
+    fn fits(&self, op: &Op, asset_codes: &AssetCodes) -> bool {
+        let fenced = matches!(&self.said, Ok((_, StoredOutcome::Fenced)));
         let Some((user, asset, amount)) = &self.terms else { return true };
         fenced
             || (Account::User(*user) == op.account
-                && symbols.asset(asset) == Some(op.asset)
+                && asset_codes.asset(asset) == Some(op.asset)
                 && *amount == op.amount)
     }
 
     /// The answer that it is to an operation.
-    fn answer(&self, op: &Op, symbols: &Symbols) -> Answer {
+    fn answer(&self, op: &Op, asset_codes: &AssetCodes) -> Answer {
         match &self.said {
-            Ok(_) if !self.fits(op, symbols) => Answer::Unknown(bad()),
-            Ok((seq, Outcome::Done)) => Answer::Done(Receipt::seq(*seq)),
-            Ok((seq, Outcome::Rejected(why))) => Answer::Rejected(why.clone(), Receipt::seq(*seq)),
-            Ok((seq, Outcome::Fenced)) => {
+            Ok(_) if !self.fits(op, asset_codes) => Answer::Unknown(bad()),
+            Ok((seq, StoredOutcome::Done)) => Answer::Done(Receipt::seq(*seq)),
+            Ok((seq, StoredOutcome::Rejected(why))) => {
+                Answer::Rejected(why.clone(), Receipt::seq(*seq))
+            }
+            Ok((seq, StoredOutcome::Fenced)) => {
                 Answer::Rejected(Evidence::code(FENCED), Receipt::seq(*seq))
             }
             Err(cause) => Answer::Unknown(cause.clone()),
@@ -210,13 +212,13 @@ impl Item {
     }
 
     /// The operation that it is. Without terms it is known by its key and outcome alone.
-    fn operation(self, symbols: &Symbols) -> Result<Operation, Cause> {
+    fn operation(self, asset_codes: &AssetCodes) -> Result<Operation, Cause> {
         let (seq, outcome) = self.said?;
-        let terms = self.terms.filter(|_| outcome != Outcome::Fenced);
+        let terms = self.terms.filter(|_| outcome != StoredOutcome::Fenced);
         let (user, asset, amount) = match terms {
             // no asset has the number 0, so one that we do not know equals none of ours
             Some((user, asset, amount)) => {
-                (user, symbols.asset(&asset).unwrap_or(AssetId(0)), amount)
+                (user, asset_codes.asset(&asset).unwrap_or(AssetId(0)), amount)
             }
             None => (UserId(0), AssetId(0), Amount::ZERO),
         };
@@ -231,9 +233,9 @@ fn terms(json: &Json) -> Option<(UserId, String, Amount)> {
 }
 
 /// Exactly one of `success: true` and `error`.
-fn outcome(json: &Json, status: u16, leg: Leg) -> Result<Outcome, Cause> {
+fn outcome(json: &Json, status: u16, leg: Leg) -> Result<StoredOutcome, Cause> {
     match (json.get("success"), json.get("error")) {
-        (Some(Json::Flag(true)), None) if status == 200 => Ok(Outcome::Done),
+        (Some(Json::Flag(true)), None) if status == 200 => Ok(StoredOutcome::Done),
         (None, Some(Json::Text(code))) if matches!(status, 200 | 400) => {
             if !visible(code) {
                 Err(bad())
@@ -241,9 +243,9 @@ fn outcome(json: &Json, status: u16, leg: Leg) -> Result<Outcome, Cause> {
                 // whatever hinders a refund, it is not refused for ever: it is tried again
                 Err(Cause::because("REFUND_REFUSED", code.as_str()))
             } else if code == FENCED {
-                Ok(Outcome::Fenced)
+                Ok(StoredOutcome::Fenced)
             } else {
-                Ok(Outcome::Rejected(Evidence::code(code.clone())))
+                Ok(StoredOutcome::Rejected(Evidence::code(code.clone())))
             }
         }
         _ => Err(bad()),
@@ -259,14 +261,14 @@ fn visible(code: &str) -> bool {
 pub fn results(
     known: Known,
     ops: &[Op],
-    symbols: &Symbols,
-    reply: Reply<'_>,
-) -> Heard<Vec<Answer>> {
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Reply<Vec<Answer>> {
     asked(known, reply, wire::MANY, |named| {
         let list = named.body.list("results").ok_or_else(bad)?;
         let read = |json| Item::read(json, named.status, named.known.highest).ok_or_else(bad);
         let items: Vec<Item> = list.iter().map(read).collect::<Result<_, _>>()?;
-        // a result that nobody asked for: this is the answer to something else
+        // a result that was not asked for: this is the answer to something else
         if items.iter().any(|item| !ops.iter().any(|op| op.key == item.key)) {
             return Err(bad());
         }
@@ -278,7 +280,7 @@ pub fn results(
             match one {
                 // in another order, two results of one key must say the same
                 Some(item) if ordered || of_key.all(|other| other == item) => {
-                    item.answer(op, symbols)
+                    item.answer(op, asset_codes)
                 }
                 Some(_) | None => Answer::Unknown(bad()),
             }
@@ -288,7 +290,12 @@ pub fn results(
 }
 
 /// What is stored under a key.
-pub fn stored(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> Heard<Stored> {
+pub fn stored(
+    known: Known,
+    key: Key,
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Reply<Stored> {
     asked(known, reply, wire::ONE, |named| {
         if named.status == 404 {
             let nothing = named.body.text("error") == Some("NOT_FOUND");
@@ -299,14 +306,14 @@ pub fn stored(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> He
             about(named, "leg", &Json::Text(key.leg.name().to_owned()))?;
             return Ok(Stored::Nothing);
         }
-        found(key, symbols, named)
+        found(key, asset_codes, named)
     })
 }
 
-fn found(key: Key, symbols: &Symbols, named: &Named) -> Result<Stored, Cause> {
+fn found(key: Key, asset_codes: &AssetCodes, named: &Named) -> Result<Stored, Cause> {
     let item = Item::read(&named.body, named.status, named.known.highest);
     let item = item.filter(|item| item.key == key).ok_or_else(bad)?;
-    item.operation(symbols).map(Stored::Found)
+    item.operation(asset_codes).map(Stored::Found)
 }
 
 /// What a fence came to.
@@ -319,7 +326,12 @@ pub enum Fenced {
 }
 
 /// What is stored under a key after it was to be fenced.
-pub fn fenced(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> Heard<Fenced> {
+pub fn fenced(
+    known: Known,
+    key: Key,
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Reply<Fenced> {
     asked(known, reply, wire::ONE, |named| {
         let fenced = named.body.get("fenced");
         let other = ["success", "error", "unknown"].iter().any(|n| named.body.get(n).is_some());
@@ -333,7 +345,7 @@ pub fn fenced(known: Known, key: Key, symbols: &Symbols, reply: Reply<'_>) -> He
                 }
             }
             Some(_) => Err(bad()),
-            None => found(key, symbols, named).map(Fenced::Stored),
+            None => found(key, asset_codes, named).map(Fenced::Stored),
         }
     })
 }
@@ -346,17 +358,17 @@ fn tombstone(key: Key, named: &Named) -> Result<Stored, Cause> {
     let seq = seq.filter(|_| wire::key(text("req_id"), text("leg")) == Some(key));
     let account = Account::User(UserId(0));
     let op = Op { key, account, other: None, asset: AssetId(0), amount: Amount::ZERO };
-    Ok(Stored::Found(Operation { seq: seq.ok_or_else(bad)?, op, outcome: Outcome::Fenced }))
+    Ok(Stored::Found(Operation { seq: seq.ok_or_else(bad)?, op, outcome: StoredOutcome::Fenced }))
 }
 
 /// Operations above a number, in the order of their numbers. A listing with a hole in its form is
-/// none: whoever matches operations must see all of them.
+/// none: what matches operations must see all of them.
 pub fn operations(
     after: u64,
     limit: usize,
-    symbols: &Symbols,
-    reply: Reply<'_>,
-) -> Heard<Vec<Operation>> {
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Reply<Vec<Operation>> {
     told(reply, wire::MANY, |named| {
         let list = named.body.list("operations").ok_or_else(bad)?;
         // the list above another number may leave out what was asked for
@@ -364,8 +376,8 @@ pub fn operations(
         let (mut found, mut last) = (Vec::with_capacity(list.len()), after);
         for json in list {
             let item = Item::read(json, named.status, named.known.highest).ok_or_else(bad)?;
-            let whole = item.terms.is_some() || matches!(item.said, Ok((_, Outcome::Fenced)));
-            let operation = item.operation(symbols)?;
+            let whole = item.terms.is_some() || matches!(item.said, Ok((_, StoredOutcome::Fenced)));
+            let operation = item.operation(asset_codes)?;
             if !whole || operation.seq <= last {
                 return Err(bad());
             }
@@ -379,7 +391,6 @@ pub fn operations(
 /// What one answer of the simple form says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Simple {
-    /// The effect exists.
     Done,
     /// An error in these words. By itself it proves nothing.
     Refused(String),
@@ -387,8 +398,7 @@ pub enum Simple {
 
 /// One answer of the simple form, and whether it says what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// What it says.
+pub struct SimpleReply {
     pub simple: Simple,
     /// It repeats `req_id` and `leg`: it is about this operation. One that does not may be the
     /// answer of whatever stands before the service, to anything.
@@ -402,7 +412,7 @@ const SENTENCE: usize = 256;
 ///
 /// # Errors
 /// Why nothing is known: it is no such body, or names another operation.
-pub fn simple(id: &str, leg: Leg, reply: Reply<'_>) -> Result<Said, Cause> {
+pub fn simple(id: &str, leg: Leg, reply: HttpReply<'_>) -> Result<SimpleReply, Cause> {
     if reply.body.len() > wire::ONE {
         return Err(Cause::of("BODY_TOO_LARGE"));
     }
@@ -426,12 +436,12 @@ pub fn simple(id: &str, leg: Leg, reply: Reply<'_>) -> Result<Said, Cause> {
         }
         _ => return Err(bad()),
     };
-    Ok(Said { simple, named: of_id && of_leg })
+    Ok(SimpleReply { simple, named: of_id && of_leg })
 }
 
-/// Whether an answer of the simple form's query says in so many words that the operation is not done:
-/// a 200, 400 or 404 without `success: true`. Silence and trouble deny nothing.
-pub fn denies(reply: Reply<'_>) -> bool {
+/// Whether an answer of the simple form's query says in so many words that the operation is not
+/// done: a 200, 400 or 404 without `success: true`. Silence and trouble deny nothing.
+pub fn denies(reply: HttpReply<'_>) -> bool {
     let body = Json::read(reply.body);
     let says_done = body.is_some_and(|body| body.get("success") == Some(&Json::Flag(true)));
     matches!(reply.status, 200 | 400 | 404) && reply.body.len() <= wire::ONE && !says_done

@@ -1,17 +1,15 @@
 //! The full form: a ledger that knows who it is, keeps its answers, lists and proves them.
 
+use super::asset_codes::AssetCodes;
 use super::http::{Http, Keep, Settings, Unfit};
-use super::symbols::Symbols;
-use super::wire::{self, Asked, Head};
-use super::{books, classify};
+use super::wire::{self, Head, OperationRequest};
+use super::{classify, queries};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::money::Asset;
+use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
 use kernel::ports::Fut;
-use kernel::ports::ledger::{
-    Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored, Totals, Whose,
-};
-use kernel::unit::{Key, Op, Operation};
+use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A ledger at the other end of the full form.
@@ -20,7 +18,7 @@ pub struct Remote {
     id: LedgerId,
     http: Http,
     batch: usize,
-    symbols: Symbols,
+    asset_codes: AssetCodes,
     /// Who answered last: a bare list of balances does not say.
     last: Mutex<Known>,
 }
@@ -30,7 +28,7 @@ struct Spoken {
     /// Its place among what was asked.
     place: usize,
     op: Op,
-    asked: Asked,
+    asked: OperationRequest,
 }
 
 impl Remote {
@@ -38,67 +36,66 @@ impl Remote {
     ///
     /// # Errors
     /// Why it cannot be reached by these settings.
-    pub fn new(id: LedgerId, settings: &Settings, symbols: Symbols) -> Result<Self, Unfit> {
+    pub fn new(id: LedgerId, settings: &Settings, asset_codes: AssetCodes) -> Result<Self, Unfit> {
         let http = Http::new(settings, Keep::Open)?;
-        let nobody = Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 };
-        Ok(Self { id, http, batch: settings.batch, symbols, last: Mutex::new(nobody) })
+        let none = Known { identity: Identity(0), incarnation: Incarnation(0), highest: 0 };
+        Ok(Self { id, http, batch: settings.batch, asset_codes, last: Mutex::new(none) })
     }
 
-    /// Remembers who answered.
-    fn noted<T>(&self, heard: Heard<T>) -> Heard<T> {
-        if let Heard::Said(known, _) | Heard::Wrong(known) = &heard {
+    fn noted<T>(&self, reply: Reply<T>) -> Reply<T> {
+        if let Reply::Answered(known, _) | Reply::OtherLedger(known) = &reply {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = *known;
         }
-        heard
+        reply
     }
 
-    async fn greet(&self) -> Heard<()> {
+    async fn greet(&self) -> Reply<()> {
         match self.http.get("hello", wire::ONE).await {
-            Ok(whole) => self.noted(books::hello(whole.reply())),
-            Err(cause) => Heard::Nothing(cause),
+            Ok(whole) => self.noted(queries::hello(whole.reply())),
+            Err(cause) => Reply::NoAnswer(cause),
         }
     }
 
     /// Whether it is whom the caller means, where nothing else is to be said.
-    async fn is(&self, known: Known) -> Heard<()> {
+    async fn is(&self, known: Known) -> Reply<()> {
         match self.greet().await {
-            Heard::Said(is, ()) if !classify::same(known, is) => Heard::Wrong(is),
-            heard @ (Heard::Said(..) | Heard::Wrong(_) | Heard::Nothing(_)) => heard,
+            Reply::Answered(is, ()) if !classify::same(known, is) => Reply::OtherLedger(is),
+            reply @ (Reply::Answered(..) | Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
         }
     }
 
-    async fn run(&self, known: Known, ops: &[Op]) -> Heard<Vec<Answer>> {
+    async fn run(&self, known: Known, ops: &[Op]) -> Reply<Vec<Answer>> {
         // what the wire has no words for cannot be done by any ledger behind it
         let mut answers = vec![Answer::Unknown(Cause::of("BAD_OPERATION")); ops.len()];
         let spoken: Vec<Spoken> = (0..)
             .zip(ops)
             .filter_map(|(place, op)| {
-                let asked = Asked::of(op, &self.symbols)?;
+                let asked = OperationRequest::of(op, &self.asset_codes)?;
                 Some(Spoken { place, op: op.clone(), asked })
             })
             .collect();
         if spoken.is_empty() {
             return match self.is(known).await {
-                Heard::Said(is, ()) => Heard::Said(is, answers),
-                Heard::Wrong(is) => Heard::Wrong(is),
-                Heard::Nothing(cause) => Heard::Nothing(cause),
+                Reply::Answered(is, ()) => Reply::Answered(is, answers),
+                Reply::OtherLedger(is) => Reply::OtherLedger(is),
+                Reply::NoAnswer(cause) => Reply::NoAnswer(cause),
             };
         }
         let (mut now, mut hindered) = (known, None);
         for (n, chunk) in spoken.chunks(self.batch).enumerate() {
             let found = match &hindered {
                 None => self.chunk(now, chunk).await,
-                Some(_) => Heard::Nothing(Cause::of("NOT_SENT")),
+                Some(_) => Reply::NoAnswer(Cause::of("NOT_SENT")),
             };
             let mut found = match found {
-                Heard::Said(said, found) => {
+                Reply::Answered(said, found) => {
                     now = said;
                     found.into_iter()
                 }
-                Heard::Wrong(is) => return Heard::Wrong(is),
+                Reply::OtherLedger(is) => return Reply::OtherLedger(is),
                 // nothing at all is known
-                Heard::Nothing(cause) if n == 0 => return Heard::Nothing(cause),
-                Heard::Nothing(cause) => {
+                Reply::NoAnswer(cause) if n == 0 => return Reply::NoAnswer(cause),
+                Reply::NoAnswer(cause) => {
                     let unknown = vec![Answer::Unknown(cause.clone()); chunk.len()];
                     hindered = Some(cause);
                     unknown.into_iter()
@@ -110,26 +107,28 @@ impl Remote {
                 }
             }
         }
-        Heard::Said(now, answers)
+        Reply::Answered(now, answers)
     }
 
-    async fn chunk(&self, known: Known, chunk: &[Spoken]) -> Heard<Vec<Answer>> {
+    async fn chunk(&self, known: Known, chunk: &[Spoken]) -> Reply<Vec<Answer>> {
         let Head { ledger, incarnation, min_seq } = Head::of(known);
         let operations = chunk.iter().map(|spoken| spoken.asked.clone()).collect();
         let body = wire::Operations { ledger, incarnation, min_seq, operations };
         let ops: Vec<Op> = chunk.iter().map(|spoken| spoken.op.clone()).collect();
         match self.http.post("operations", &body, wire::MANY).await {
-            Ok(whole) => self.noted(classify::results(known, &ops, &self.symbols, whole.reply())),
-            Err(cause) => Heard::Nothing(cause),
+            Ok(whole) => {
+                self.noted(classify::results(known, &ops, &self.asset_codes, whole.reply()))
+            }
+            Err(cause) => Reply::NoAnswer(cause),
         }
     }
 
-    async fn look(&self, known: Known, key: Key) -> Heard<Stored> {
+    async fn look(&self, known: Known, key: Key) -> Reply<Stored> {
         if !wire::speaks(key.leg) {
             return match self.is(known).await {
-                Heard::Said(is, ()) => Heard::Said(is, Stored::Nothing),
-                Heard::Wrong(is) => Heard::Wrong(is),
-                Heard::Nothing(cause) => Heard::Nothing(cause),
+                Reply::Answered(is, ()) => Reply::Answered(is, Stored::Nothing),
+                Reply::OtherLedger(is) => Reply::OtherLedger(is),
+                Reply::NoAnswer(cause) => Reply::NoAnswer(cause),
             };
         }
         let Head { ledger, incarnation, min_seq } = Head::of(known);
@@ -138,12 +137,12 @@ impl Remote {
             "operations/{id}/{leg}?ledger={ledger}&incarnation={incarnation}&min_seq={min_seq}"
         );
         match self.http.get(&path, wire::ONE).await {
-            Ok(whole) => self.noted(classify::stored(known, key, &self.symbols, whole.reply())),
-            Err(cause) => Heard::Nothing(cause),
+            Ok(whole) => self.noted(classify::stored(known, key, &self.asset_codes, whole.reply())),
+            Err(cause) => Reply::NoAnswer(cause),
         }
     }
 
-    async fn bar(&self, known: Known, key: Key) -> Heard<Stored> {
+    async fn bar(&self, known: Known, key: Key) -> Reply<Stored> {
         // what cannot be refused cannot be fenced: asking for that only asks
         if !key.leg.refusable() {
             return self.look(known, key).await;
@@ -151,15 +150,15 @@ impl Remote {
         let Head { ledger, incarnation, min_seq } = Head::of(known);
         let (req_id, leg) = (key.id.to_string(), key.leg.name().to_owned());
         let body = wire::Fence { ledger, incarnation, min_seq, req_id, leg };
-        let heard = match self.http.post("fences", &body, wire::ONE).await {
-            Ok(whole) => self.noted(classify::fenced(known, key, &self.symbols, whole.reply())),
-            Err(cause) => Heard::Nothing(cause),
+        let reply = match self.http.post("fences", &body, wire::ONE).await {
+            Ok(whole) => self.noted(classify::fenced(known, key, &self.asset_codes, whole.reply())),
+            Err(cause) => Reply::NoAnswer(cause),
         };
-        match heard {
-            Heard::Said(is, classify::Fenced::Stored(stored)) => Heard::Said(is, stored),
-            Heard::Said(is, classify::Fenced::Unnumbered) => self.look(is, key).await,
-            Heard::Wrong(is) => Heard::Wrong(is),
-            Heard::Nothing(cause) => Heard::Nothing(cause),
+        match reply {
+            Reply::Answered(is, classify::Fenced::Stored(stored)) => Reply::Answered(is, stored),
+            Reply::Answered(is, classify::Fenced::Unnumbered) => self.look(is, key).await,
+            Reply::OtherLedger(is) => Reply::OtherLedger(is),
+            Reply::NoAnswer(cause) => Reply::NoAnswer(cause),
         }
     }
 }
@@ -174,79 +173,80 @@ impl Ledger for Remote {
     }
 
     fn know(&self, assets: &[Asset]) {
-        self.symbols.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
+        self.asset_codes.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
     }
 
-    fn hello(&self) -> Fut<'_, Heard<()>> {
+    fn hello(&self) -> Fut<'_, Reply<()>> {
         Box::pin(self.greet())
     }
 
-    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move { self.run(known, &ops).await })
     }
 
-    fn query(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(self.look(known, key))
     }
 
-    fn fence(&self, known: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(self.bar(known, key))
     }
 
-    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+    fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
         Box::pin(async {
             match self.http.get("totals", wire::MANY).await {
-                Ok(whole) => self.noted(books::totals(&self.symbols, whole.reply())),
-                Err(cause) => Heard::Nothing(cause),
+                Ok(whole) => self.noted(queries::totals(&self.asset_codes, whole.reply())),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }
 
-    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
         let limit = limit.clamp(1, wire::MOST_LISTED);
         Box::pin(async move {
             let path = format!("operations?after={after}&limit={limit}");
             match self.http.get(&path, wire::MANY).await {
                 Ok(whole) => {
                     let reply = whole.reply();
-                    self.noted(classify::operations(after, limit, &self.symbols, reply))
+                    self.noted(classify::operations(after, limit, &self.asset_codes, reply))
                 }
-                Err(cause) => Heard::Nothing(cause),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }
 
-    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Heard<()>> {
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>> {
         Box::pin(async move {
             let Head { ledger, incarnation, min_seq } = Head::of(known);
             let open = open.iter().map(Id::to_string).collect();
             let body = wire::Horizon { ledger, incarnation, min_seq, id: id.to_string(), open };
             match self.http.post("horizon", &body, wire::ONE).await {
-                Ok(whole) => self.noted(books::horizon(known, whole.reply())),
-                Err(cause) => Heard::Nothing(cause),
+                Ok(whole) => self.noted(queries::horizon(known, whole.reply())),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }
 
-    fn accounts(&self, whose: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
         Box::pin(async move {
             let path = match whose {
                 Whose::User(user) => format!("accounts/{user}"),
                 Whose::After(after, limit) => format!("accounts?after={after}&limit={limit}"),
             };
-            let read =
-                |whole: super::http::Whole| books::holdings(whose, &self.symbols, whole.reply());
+            let read = |whole: super::http::Whole| {
+                queries::holdings(whose, &self.asset_codes, whole.reply())
+            };
             match self.http.get(&path, wire::MANY).await.and_then(read) {
                 Ok(holdings) => {
                     let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-                    Heard::Said(last, holdings)
+                    Reply::Answered(last, holdings)
                 }
-                Err(cause) => Heard::Nothing(cause),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }
 
-    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Heard<bool>> {
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
         Box::pin(async move {
             let Head { ledger, incarnation, min_seq } = Head::of(known);
             let body = wire::Status {
@@ -260,8 +260,8 @@ impl Ledger for Remote {
             };
             let path = format!("accounts/{}/status", change.user);
             match self.http.post(&path, &body, wire::ONE).await {
-                Ok(whole) => self.noted(books::status(known, &change, whole.reply())),
-                Err(cause) => Heard::Nothing(cause),
+                Ok(whole) => self.noted(queries::status(known, &change, whole.reply())),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }

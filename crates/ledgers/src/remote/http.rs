@@ -1,7 +1,7 @@
 //! One request and its whole answer: bounded in time, in size and in number, never repeated, never
 //! redirected, never through a proxy.
 
-use super::classify::Reply;
+use super::classify::HttpReply;
 use super::tls;
 use kernel::answer::Cause;
 use reqwest::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
@@ -67,7 +67,7 @@ pub(super) struct Http {
     client: reqwest::Client,
     base: String,
     token: Option<HeaderValue>,
-    patience: Duration,
+    timeout: Duration,
     permits: Semaphore,
 }
 
@@ -96,8 +96,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub(super) fn reply(&self) -> Reply<'_> {
-        Reply { status: self.status, body: &self.body }
+    pub(super) fn reply(&self) -> HttpReply<'_> {
+        HttpReply { status: self.status, body: &self.body }
     }
 }
 
@@ -128,7 +128,7 @@ impl Http {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             // a proxy or a redirect would show the token to others, a repeat would be a second
-            // request that nobody counts
+            // request that is not counted
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -154,17 +154,15 @@ impl Http {
             client,
             base: url.as_str().trim_end_matches('/').to_owned(),
             token,
-            patience: Duration::from_millis(settings.timeout_ms),
+            timeout: Duration::from_millis(settings.timeout_ms),
             permits: Semaphore::new(settings.max_in_flight),
         })
     }
 
-    /// Asks for something.
     pub(super) async fn get(&self, path: &str, most: usize) -> Result<Whole, Cause> {
         Ok(self.send(Method::GET, path, None, most).await?)
     }
 
-    /// Sends something.
     pub(super) async fn post(
         &self,
         path: &str,
@@ -193,7 +191,7 @@ impl Http {
         body: Option<Vec<u8>>,
         most: usize,
     ) -> Result<Whole, Undelivered> {
-        let waits = tokio::time::timeout(self.patience / 2, self.permits.acquire());
+        let waits = tokio::time::timeout(self.timeout / 2, self.permits.acquire());
         let Ok(Ok(_permit)) = waits.await else {
             return Err(Undelivered::Never(Cause::of("BULKHEAD")));
         };
@@ -207,7 +205,7 @@ impl Http {
             request = request.header("content-type", "application/json").body(body);
         }
         // a body that drips is cut off like one that never comes
-        let read = tokio::time::timeout(self.patience, whole(request, most));
+        let read = tokio::time::timeout(self.timeout, whole(request, most));
         read.await.unwrap_or(Err(Undelivered::Perhaps(Cause::of("TIMEOUT"))))
     }
 }
@@ -226,8 +224,8 @@ async fn whole(request: reqwest::RequestBuilder, most: usize) -> Result<Whole, U
     Ok(Whole { status, body })
 }
 
-/// Nothing that counts came back: the request may have arrived all the same, unless no connection ever
-/// stood.
+/// Nothing that counts came back: the request may have arrived all the same, unless no connection
+/// ever stood.
 fn lost(fault: reqwest::Error) -> Undelivered {
     let never = fault.is_connect();
     let class = if fault.is_timeout() {

@@ -1,23 +1,23 @@
-//! A ledger at the other end of a network: somebody's trading system, or `portage spot serve`.
+//! A ledger at the other end of a network: another operator's trading system, or `portage spot serve`.
 //!
 //! Reading order: [`wire`] (the contract), [`classify`] (what counts as an answer), `full` and
 //! `simple` (the two forms as ledgers), `http` (one request).
 
-mod books;
+mod asset_codes;
 pub mod classify;
+mod concurrent;
 mod full;
 mod http;
 mod json;
+mod queries;
 mod simple;
-mod symbols;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod together;
 pub mod wire;
 
+pub use asset_codes::AssetCodes;
+pub use concurrent::concurrent;
 pub use full::Remote;
 pub use http::{Settings, Token, Unfit, address};
-pub use simple::Service;
-pub use symbols::Symbols;
-pub use together::together;
+pub use simple::SimpleRemote;

@@ -2,27 +2,26 @@
 //! operation at a time and can be asked for it; it cannot be fenced, and has no name.
 //!
 //! So whatever stands before it can answer in its place, with the same words on every route. An
-//! answer counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about this
-//! operation. Its refusal is one when the query, in an answer that names the operation too, returns
-//! the same words as stored, and no earlier request of the key is unanswered: such a request may be
-//! delivered long after its connection was closed, and done then.
+//! answer counts by what it names (decision 0015): one that repeats `req_id` and `leg` is about
+//! this operation. Its refusal is one when the query, in an answer that names the operation too,
+//! returns the same words as stored, and no earlier request of the key is unanswered: such a
+//! request may be delivered long after its connection was closed, and done then.
 
-use super::classify::{self, Said, Simple};
+use super::asset_codes::AssetCodes;
+use super::classify::{self, Simple, SimpleReply};
+use super::concurrent::concurrent;
 use super::http::{Http, Keep, Settings, Undelivered, Unfit};
-use super::symbols::Symbols;
-use super::together::together;
-use super::wire::{self, Asked};
+use super::wire::{self, OperationRequest};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
-use kernel::life::Leg;
 use kernel::money::{Amount, Asset};
+use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, StoredOutcome};
 use kernel::ports::Fut;
 use kernel::ports::ledger::{
-    EarlierSends, Form, Heard, Holding, Identity, Incarnation, Known, Ledger, StatusChange, Stored,
-    Totals, Whose,
+    EarlierSends, Form, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
 };
 use kernel::record::Account;
-use kernel::unit::{Key, Op, Operation, Outcome};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,11 +42,11 @@ const DRAWN: u128 = 0xffff_ffff_ffff_ffff;
 
 /// A service at the other end of the simple form.
 #[derive(Debug)]
-pub struct Service {
+pub struct SimpleRemote {
     id: LedgerId,
     http: Http,
-    abreast: usize,
-    symbols: Symbols,
+    max_in_flight: usize,
+    asset_codes: AssetCodes,
     /// The keys that are being asked for.
     asked: Mutex<BTreeSet<Key>>,
     /// Keys of which every request of this process was answered by the service, or never left.
@@ -58,8 +57,8 @@ pub struct Service {
     lost: Mutex<Option<Cause>>,
 }
 
-/// A key that nobody else asks for while this is held.
-struct Alone<'a>(&'a Service, Key);
+/// A key that no other call asks for while this is held.
+struct Alone<'a>(&'a SimpleRemote, Key);
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
@@ -77,24 +76,24 @@ struct Query<'a> {
 /// What became of one request.
 enum Sent {
     /// An answer that is about the operation, or names none.
-    Answered(Said),
+    Answered(SimpleReply),
     /// Nothing that counts came back; the request may arrive yet.
     Unanswered(Cause),
     /// It never left this process.
     Undelivered(Cause),
 }
 
-impl Service {
+impl SimpleRemote {
     /// A service that is reached so, and known as `id`. Nothing is sent yet.
     ///
     /// # Errors
     /// Why it cannot be reached by these settings.
-    pub fn new(id: LedgerId, settings: &Settings, symbols: Symbols) -> Result<Self, Unfit> {
+    pub fn new(id: LedgerId, settings: &Settings, asset_codes: AssetCodes) -> Result<Self, Unfit> {
         Ok(Self {
             id,
             http: Http::new(settings, Keep::Closed)?,
-            abreast: settings.max_in_flight,
-            symbols,
+            max_in_flight: settings.max_in_flight,
+            asset_codes,
             asked: Mutex::default(),
             answered: Mutex::default(),
             names: AtomicBool::new(false),
@@ -143,7 +142,9 @@ impl Service {
     /// One operation, and the questions after it where its answer alone proves nothing.
     async fn one(&self, op: &Op, earlier: EarlierSends) -> Answer {
         let key = op.key;
-        let (Some(asked), Some(path)) = (Asked::of(op, &self.symbols), path(key.leg)) else {
+        let (Some(asked), Some(path)) =
+            (OperationRequest::of(op, &self.asset_codes), path(key.leg))
+        else {
             return Answer::Unknown(Cause::of("BAD_OPERATION"));
         };
         let Some(_alone) = self.alone(key) else {
@@ -178,10 +179,10 @@ impl Service {
     /// The service refused in its own name: whether that is for ever.
     async fn refused(&self, key: Key, words: String, all_answered: bool) -> Answer {
         let cause = match self.ask(key).await {
-            Sent::Answered(Said { simple: Simple::Done, named: true }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: true }) => {
                 return Answer::Done(UNNUMBERED);
             }
-            Sent::Answered(Said { simple: Simple::Refused(stored), named: true })
+            Sent::Answered(SimpleReply { simple: Simple::Refused(stored), named: true })
                 if stored == words =>
             {
                 if all_answered {
@@ -194,10 +195,10 @@ impl Service {
                 return Answer::Unknown(Cause::because(UNANSWERED, detail));
             }
             // it does not know of what it just refused, or says otherwise: not stored
-            Sent::Answered(Said { simple: Simple::Refused(other), named: true }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Refused(other), named: true }) => {
                 Cause::because("NOT_STORED", format!("{words}; asked: {other}"))
             }
-            Sent::Answered(Said { named: false, .. }) => self.unnamed(&words),
+            Sent::Answered(SimpleReply { named: false, .. }) => self.unnamed(&words),
             Sent::Unanswered(cause) | Sent::Undelivered(cause) => cause,
         };
         self.remember(key, all_answered);
@@ -212,13 +213,13 @@ impl Service {
             return Answer::Unknown(self.unnamed("success"));
         }
         match self.ask(key).await {
-            Sent::Answered(Said { simple: Simple::Done, .. }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Done, .. }) => {
                 match self.tells_apart(key).await {
                     Ok(()) => Answer::Done(UNNUMBERED),
                     Err(cause) => Answer::Unknown(cause),
                 }
             }
-            Sent::Answered(Said { simple: Simple::Refused(words), .. }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Refused(words), .. }) => {
                 Answer::Unknown(self.unnamed(&words))
             }
             Sent::Unanswered(cause) | Sent::Undelivered(cause) => Answer::Unknown(cause),
@@ -249,7 +250,7 @@ impl Service {
         answered.insert(key);
     }
 
-    /// What an answer that names nothing comes to, in words for whoever runs the service.
+    /// What an answer that names nothing comes to, in words for the operator of the service.
     fn unnamed(&self, words: &str) -> Cause {
         let name = self.id.name();
         Cause::because(
@@ -262,44 +263,46 @@ impl Service {
     }
 
     /// What the query says of a key.
-    async fn stored(&self, key: Key) -> Result<Outcome, Cause> {
+    async fn stored(&self, key: Key) -> Result<StoredOutcome, Cause> {
         match self.ask(key).await {
-            Sent::Answered(Said { simple: Simple::Done, named: true }) => Ok(Outcome::Done),
-            Sent::Answered(Said { simple: Simple::Refused(words), named: true }) => {
-                Ok(Outcome::Rejected(evidence(words)))
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: true }) => {
+                Ok(StoredOutcome::Done)
             }
-            Sent::Answered(Said { simple: Simple::Done, named: false }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Refused(words), named: true }) => {
+                Ok(StoredOutcome::Rejected(evidence(words)))
+            }
+            Sent::Answered(SimpleReply { simple: Simple::Done, named: false }) => {
                 if self.names.load(Ordering::Relaxed) {
                     return Err(self.unnamed("success"));
                 }
-                self.tells_apart(key).await.map(|()| Outcome::Done)
+                self.tells_apart(key).await.map(|()| StoredOutcome::Done)
             }
-            Sent::Answered(Said { simple: Simple::Refused(words), named: false }) => {
+            Sent::Answered(SimpleReply { simple: Simple::Refused(words), named: false }) => {
                 Err(self.unnamed(&words))
             }
             Sent::Unanswered(cause) | Sent::Undelivered(cause) => Err(cause),
         }
     }
 
-    async fn all(&self, ops: &[Op], earlier: &[EarlierSends]) -> Heard<Vec<Answer>> {
+    async fn all(&self, ops: &[Op], earlier: &[EarlierSends]) -> Reply<Vec<Answer>> {
         let mut answers = Vec::with_capacity(ops.len());
         let unknown = std::iter::repeat(EarlierSends::Unknown);
         let mut earlier = earlier.iter().copied().chain(unknown);
-        for abreast in ops.chunks(self.abreast) {
-            let asked = abreast.iter().zip(earlier.by_ref()).map(|(op, earlier)| {
+        for chunk in ops.chunks(self.max_in_flight) {
+            let asked = chunk.iter().zip(earlier.by_ref()).map(|(op, earlier)| {
                 let one: Fut<'_, Answer> = Box::pin(self.one(op, earlier));
                 one
             });
-            answers.extend(together(asked.collect()).await);
+            answers.extend(concurrent(asked.collect()).await);
         }
-        Heard::Said(self.known(), answers)
+        Reply::Answered(self.known(), answers)
     }
 
-    fn unable<T>(&self) -> Fut<'_, Heard<T>>
+    fn unable<T>(&self) -> Fut<'_, Reply<T>>
     where
         T: Send + 'static,
     {
-        Box::pin(std::future::ready(Heard::Nothing(Cause::of("NOT_OFFERED"))))
+        Box::pin(std::future::ready(Reply::NoAnswer(Cause::of("NOT_OFFERED"))))
     }
 }
 
@@ -326,7 +329,7 @@ fn evidence(words: String) -> Evidence {
     }
 }
 
-impl Ledger for Service {
+impl Ledger for SimpleRemote {
     fn id(&self) -> LedgerId {
         self.id
     }
@@ -340,17 +343,17 @@ impl Ledger for Service {
     }
 
     fn know(&self, assets: &[Asset]) {
-        self.symbols.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
+        self.asset_codes.set(assets.iter().map(|asset| (asset.id, asset.symbol.clone())));
     }
 
     /// There is no such route: it is there as long as the last request was answered.
-    fn hello(&self) -> Fut<'_, Heard<()>> {
+    fn hello(&self) -> Fut<'_, Reply<()>> {
         let lost = lock(&self.lost).clone();
-        let heard = lost.map_or_else(|| Heard::Said(self.known(), ()), Heard::Nothing);
-        Box::pin(std::future::ready(heard))
+        let reply = lost.map_or_else(|| Reply::Answered(self.known(), ()), Reply::NoAnswer);
+        Box::pin(std::future::ready(reply))
     }
 
-    fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Heard<Vec<Answer>>> {
+    fn execute(&self, _: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move { self.all(&ops, &[]).await })
     }
 
@@ -359,16 +362,16 @@ impl Ledger for Service {
         _: Known,
         ops: Arc<[Op]>,
         earlier: Arc<[EarlierSends]>,
-    ) -> Fut<'_, Heard<Vec<Answer>>> {
+    ) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move { self.all(&ops, &earlier).await })
     }
 
     /// What its query says in an answer that names the operation. Whether a refusal is for ever, a
     /// person decides: only the call itself knows of the requests before it.
-    fn query(&self, _: Known, key: Key) -> Fut<'_, Heard<Stored>> {
+    fn query(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(async move {
             if !wire::speaks(key.leg) {
-                return Heard::Said(self.known(), Stored::Nothing);
+                return Reply::Answered(self.known(), Stored::Nothing);
             }
             match self.stored(key).await {
                 Ok(outcome) => {
@@ -376,35 +379,35 @@ impl Ledger for Service {
                     let (asset, amount) = (AssetId(0), Amount::ZERO);
                     let op = Op { key, account, other: None, asset, amount };
                     let found = Operation { seq: UNNUMBERED.seq, op, outcome };
-                    Heard::Said(self.known(), Stored::Found(found))
+                    Reply::Answered(self.known(), Stored::Found(found))
                 }
-                Err(cause) => Heard::Nothing(cause),
+                Err(cause) => Reply::NoAnswer(cause),
             }
         })
     }
 
-    fn fence(&self, _: Known, _: Key) -> Fut<'_, Heard<Stored>> {
+    fn fence(&self, _: Known, _: Key) -> Fut<'_, Reply<Stored>> {
         self.unable()
     }
 
-    fn totals(&self) -> Fut<'_, Heard<Vec<(AssetId, Totals)>>> {
+    fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
         self.unable()
     }
 
-    fn operations(&self, _: u64, _: usize) -> Fut<'_, Heard<Vec<Operation>>> {
+    fn operations(&self, _: u64, _: usize) -> Fut<'_, Reply<Vec<Operation>>> {
         self.unable()
     }
 
     /// It is not told: it keeps what it keeps.
-    fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Heard<()>> {
-        Box::pin(std::future::ready(Heard::Said(self.known(), ())))
+    fn horizon(&self, _: Known, _: Id, _: Arc<[Id]>) -> Fut<'_, Reply<()>> {
+        Box::pin(std::future::ready(Reply::Answered(self.known(), ())))
     }
 
-    fn accounts(&self, _: Whose) -> Fut<'_, Heard<Vec<Holding>>> {
+    fn accounts(&self, _: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
         self.unable()
     }
 
-    fn status(&self, _: Known, _: StatusChange) -> Fut<'_, Heard<bool>> {
+    fn status(&self, _: Known, _: StatusChange) -> Fut<'_, Reply<bool>> {
         self.unable()
     }
 }

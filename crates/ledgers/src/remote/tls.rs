@@ -1,11 +1,12 @@
-//! Whom a client believes: the machine's own roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
+//! The servers that a client trusts: the machine's own roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` name
+//! others).
 
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::sync::Arc;
 
-/// What a client is built with. Without `https` it believes nobody, and reads no root.
+/// What a client is built with. Without `https` it trusts no server, and reads no root.
 ///
 /// # Errors
 /// Why the machine's roots cannot be used, as a sentence.

@@ -4,13 +4,12 @@
 //! Identities and incarnations are 32 lower-case hexadecimal digits, ids 26 characters, amounts
 //! decimal strings in base units; a sum may have a sign.
 
-use super::symbols::Symbols;
+use super::asset_codes::AssetCodes;
+use kernel::flow::life::Leg;
 use kernel::ids::{Id, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::ledger::{Identity, Incarnation, Known};
+use kernel::operation::{Identity, Incarnation, Key, Known, Op};
 use kernel::record::Account;
-use kernel::unit::{Key, Op};
 use serde::{Deserialize, Serialize};
 
 /// The most operations that one listing carries.
@@ -26,7 +25,6 @@ pub const OPEN: usize = 32 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// The ledger's identity.
     pub ledger: String,
     /// Which start of it.
     pub incarnation: String,
@@ -37,76 +35,52 @@ pub struct Head {
 /// One operation that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// The transfer.
+pub struct OperationRequest {
     pub req_id: String,
     /// `WITHDRAW`, `DEPOSIT` or `REFUND`.
     pub leg: String,
-    /// Whose account.
     pub user_id: u64,
-    /// The asset's symbol.
     pub asset: String,
-    /// In base units.
     pub amount: String,
 }
 
-/// `POST operations`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operations {
-    /// See [`Head`].
     pub ledger: String,
-    /// See [`Head`].
     pub incarnation: String,
-    /// See [`Head`].
     pub min_seq: u64,
     /// Independent of each other; decided in their order.
-    pub operations: Vec<Asked>,
+    pub operations: Vec<OperationRequest>,
 }
 
-/// `POST fences`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fence {
-    /// See [`Head`].
     pub ledger: String,
-    /// See [`Head`].
     pub incarnation: String,
-    /// See [`Head`].
     pub min_seq: u64,
-    /// The transfer.
     pub req_id: String,
-    /// `WITHDRAW` or `DEPOSIT`.
     pub leg: String,
 }
 
-/// `POST accounts/{user_id}/status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// See [`Head`].
     pub ledger: String,
-    /// See [`Head`].
     pub incarnation: String,
-    /// See [`Head`].
     pub min_seq: u64,
     /// `ACTIVE`, `FROZEN` or `DISABLED`.
     pub status: String,
-    /// Why, and who.
     pub reason: String,
-    /// Makes it idempotent.
     pub key: String,
 }
 
-/// `POST horizon`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Horizon {
-    /// See [`Head`].
     pub ledger: String,
-    /// See [`Head`].
     pub incarnation: String,
-    /// See [`Head`].
     pub min_seq: u64,
     /// Results at or below it may be forgotten.
     pub id: String,
@@ -117,7 +91,6 @@ pub struct Horizon {
 /// Who answers: the first three fields of every answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Who {
-    /// The ledger's identity.
     pub ledger: String,
     /// Which start of it.
     pub incarnation: String,
@@ -128,7 +101,6 @@ pub struct Who {
 /// What is stored under a key, or why nothing can be said of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// The transfer.
     pub req_id: String,
     /// `WITHDRAW`, `DEPOSIT` or `REFUND`.
     pub leg: &'static str,
@@ -144,13 +116,10 @@ pub struct Item {
     /// Neither: nothing was stored, for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<&'static str>,
-    /// Whose account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
-    /// The asset's symbol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset: Option<String>,
-    /// In base units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<String>,
 }
@@ -179,9 +148,9 @@ impl Who {
     }
 }
 
-impl Asked {
+impl OperationRequest {
     /// An operation as it is asked for; `None` where the wire has no words for it.
-    pub fn of(op: &Op, symbols: &Symbols) -> Option<Self> {
+    pub fn of(op: &Op, asset_codes: &AssetCodes) -> Option<Self> {
         let Account::User(user) = op.account else { return None };
         let sound = op.other.is_none() && user.0 > 0 && op.amount > Amount::ZERO;
         (sound && speaks(op.key.leg)).then_some(())?;
@@ -189,15 +158,15 @@ impl Asked {
             req_id: op.key.id.to_string(),
             leg: op.key.leg.name().to_owned(),
             user_id: user.0,
-            asset: symbols.symbol(op.asset)?,
+            asset: asset_codes.symbol(op.asset)?,
             amount: op.amount.to_string(),
         })
     }
 
     /// The operation that is asked for. `Err`: the key alone can be read, or not even that.
-    pub fn op(&self, symbols: &Symbols) -> Result<Op, Option<Key>> {
+    pub fn op(&self, asset_codes: &AssetCodes) -> Result<Op, Option<Key>> {
         let key = key(&self.req_id, &self.leg).ok_or(None)?;
-        let asset = symbols.asset(&self.asset).ok_or(Some(key))?;
+        let asset = asset_codes.asset(&self.asset).ok_or(Some(key))?;
         let amount = amount(&self.amount).ok_or(Some(key))?;
         let account = Account::User(UserId(self.user_id));
         Ok(Op { key, account, other: None, asset, amount })
@@ -241,7 +210,6 @@ pub fn known(ledger: &str, incarnation: &str, highest: u64) -> Option<Known> {
     Some(Known { identity, incarnation, highest })
 }
 
-/// 32 digits.
 pub fn hex(number: u128) -> String {
     format!("{number:032x}")
 }
@@ -254,13 +222,12 @@ fn unhex(text: &str) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Head, OPEN, Symbols, Who, amount, hex, key, known, sum};
+    use super::{AssetCodes, Head, OPEN, OperationRequest, Who, amount, hex, key, known, sum};
+    use kernel::flow::life::Leg;
     use kernel::ids::{AssetId, Id, UserId};
-    use kernel::life::Leg;
     use kernel::money::Amount;
-    use kernel::ports::ledger::{Identity, Incarnation, Known};
+    use kernel::operation::{Identity, Incarnation, Key, Known, Op};
     use kernel::record::Account;
-    use kernel::unit::{Key, Op};
 
     #[test]
     fn a_million_open_ids_go_with_a_horizon() {
@@ -271,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_what_is_read() {
-        let symbols = Symbols::of([(AssetId(3), "USDT".to_owned())]);
+        let asset_codes = AssetCodes::of([(AssetId(3), "USDT".to_owned())]);
         let op = Op {
             key: Key { id: Id::new(1_700_000_000_000, 5), leg: Leg::Withdraw },
             account: Account::User(UserId(7)),
@@ -279,15 +246,19 @@ mod tests {
             asset: AssetId(3),
             amount: Amount(250),
         };
-        let asked = Asked::of(&op, &symbols).expect("words");
-        assert_eq!(asked.op(&symbols), Ok(op.clone()));
+        let asked = OperationRequest::of(&op, &asset_codes).expect("words");
+        assert_eq!(asked.op(&asset_codes), Ok(op.clone()));
         let spoilt = |asset: &str, amount: &str| {
-            let asked = Asked { asset: asset.into(), amount: amount.into(), ..asked.clone() };
-            asked.op(&symbols)
+            let asked =
+                OperationRequest { asset: asset.into(), amount: amount.into(), ..asked.clone() };
+            asked.op(&asset_codes)
         };
         assert_eq!(spoilt("BTC", "250"), Err(Some(op.key)));
         assert_eq!(spoilt("USDT", "2.5"), Err(Some(op.key)));
-        assert_eq!(Asked { leg: "SETTLE".into(), ..asked.clone() }.op(&symbols), Err(None));
+        assert_eq!(
+            OperationRequest { leg: "SETTLE".into(), ..asked.clone() }.op(&asset_codes),
+            Err(None)
+        );
         // the wire has no words for these
         for other in [
             Op { account: Account::User(UserId(0)), ..op.clone() },
@@ -296,7 +267,7 @@ mod tests {
             Op { asset: AssetId(9), ..op.clone() },
             Op { key: Key { leg: Leg::Settle, ..op.key }, ..op },
         ] {
-            assert_eq!(Asked::of(&other, &symbols), None, "{other:?}");
+            assert_eq!(OperationRequest::of(&other, &asset_codes), None, "{other:?}");
         }
     }
 

@@ -7,44 +7,32 @@
 //! decide ─► log (one sync) ─► apply ─► answer          start: snapshot ─► every batch after it
 //! ```
 //!
-//! Reading order: `record`, `core`, `decide` (the rules), `gather` (the driver's loop), `log`,
+//! Reading order: `record`, `core`, `decide` (the rules), `collect` (the driver's loop), `log`,
 //! `replay`.
 
-mod books;
-mod codec;
+mod batcher;
 mod core;
-mod decide;
-mod entry;
-mod frame;
-mod freeze;
-mod gather;
-mod kept;
 mod log;
-mod names;
 mod port;
-mod reader;
-mod record;
-mod replay;
-mod scan;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 
-pub use freeze::{Frozen, Piece};
-pub use replay::TornTail;
+pub use log::replay::TornTail;
+pub use snapshot::quiesce::{FilePart, QuiescedFiles};
 
 use self::core::Core;
+use self::core::record::Record;
 use crate::OpenError;
-use gather::{Waiting, Writer};
+use batcher::{QueuedRequest, Writer};
 use kernel::answer::Cause;
 use kernel::ids::AssetId;
+use kernel::operation::{Identity, Incarnation, Known};
 use kernel::ports::clock::Rng;
 use kernel::ports::disk::Disk;
-use kernel::ports::ledger::{Heard, Identity, Incarnation, Known};
-use record::Record;
-use std::fmt;
-use std::io;
+use kernel::ports::ledger::Reply;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{fmt, io};
 
 /// Ends the process; called once, when the disk is broken.
 pub type Fatal = Arc<dyn Fn(String) + Send + Sync>;
@@ -52,9 +40,9 @@ pub type Fatal = Arc<dyn Fn(String) + Send + Sync>;
 /// A Spot ledger in this process. It owns its folder.
 pub struct Spot {
     disk: Arc<dyn Disk>,
-    /// Changed only by whoever holds `writer`.
+    /// Changed only under the lock `writer`.
     core: Mutex<Core>,
-    queue: Mutex<Vec<Waiting>>,
+    queue: Mutex<Vec<QueuedRequest>>,
     writer: tokio::sync::Mutex<Writer>,
     broken: OnceLock<Cause>,
     fatal: Fatal,
@@ -80,7 +68,7 @@ impl Spot {
         acknowledged: u64,
         fatal: Fatal,
     ) -> Result<(Arc<Self>, Option<TornTail>), OpenError> {
-        let found = replay::read(disk.clone(), Core::new(assets), acknowledged).await?;
+        let found = log::replay::read(disk.clone(), Core::new(assets), acknowledged).await?;
         let (mut core, mut log) = (found.core, found.log);
         let mut start = Vec::new();
         if core.identity.is_none() {
@@ -96,7 +84,7 @@ impl Spot {
             })
         })?;
         core.apply(start).map_err(|_| OpenError::Damaged {
-            file: names::Name::Segment(first).to_string(),
+            file: log::files::FileName::Segment(first).to_string(),
             offset: 0,
             what: "the start does not fit what is there",
         })?;
@@ -128,7 +116,7 @@ impl Spot {
 
     fn core(&self) -> MutexGuard<'_, Core> {
         // A panic that was caught while the books were held left them half changed; `broken` is
-        // set before, so nobody is answered from them.
+        // set before, so no caller is answered from them.
         self.core.lock().unwrap_or_else(|poisoned| {
             self.broke("a panic left the Spot books half changed".to_owned());
             PoisonError::into_inner(poisoned)
@@ -136,14 +124,14 @@ impl Spot {
     }
 
     /// Answers from the books as they are, unless they can no longer be trusted.
-    fn read<T>(&self, look: impl FnOnce(&Core) -> Result<T, Cause>) -> Heard<T> {
+    fn read<T>(&self, look: impl FnOnce(&Core) -> Result<T, Cause>) -> Reply<T> {
         let core = self.core();
         if let Some(cause) = self.broken.get() {
-            return Heard::Nothing(cause.clone());
+            return Reply::NoAnswer(cause.clone());
         }
         match look(&core) {
-            Ok(said) => Heard::Said(core.known(), said),
-            Err(cause) => Heard::Nothing(cause),
+            Ok(said) => Reply::Answered(core.known(), said),
+            Err(cause) => Reply::NoAnswer(cause),
         }
     }
 

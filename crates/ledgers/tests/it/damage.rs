@@ -1,7 +1,7 @@
 //! Every cut and every changed byte of a small log: the tail is dropped or the folder refused, and
 //! the books are never wrong.
 
-use crate::hand::{Hand, deposit, freeze, fresh, open, run, withdraw};
+use crate::fixture::{SpotFixture, deposit, freeze, fresh, open, run, withdraw};
 use crate::memory::{Files, Memory};
 use kernel::ports::ledger::Ledger;
 use ledgers::OpenError;
@@ -9,21 +9,21 @@ use std::sync::Arc;
 
 /// A folder, and the books after each number of operations.
 fn written() -> (Files, Vec<String>) {
-    let (disk, hand) = fresh();
-    let mut states = vec![hand.all()];
+    let (disk, fixture) = fresh();
+    let mut states = vec![fixture.all()];
     for batch in [
         vec![deposit(1, 7, 100)],
         vec![withdraw(2, 7, 30), withdraw(3, 7, 300)],
         vec![deposit(4, 8, 1)],
     ] {
-        hand.done(&batch);
-        states.push(hand.all());
+        fixture.done(&batch);
+        states.push(fixture.all());
     }
-    run(hand.spot.status(hand.known(), freeze(9, "nobody")));
+    run(fixture.spot.status(fixture.known(), freeze(9, "no reason")));
     (disk.files(), states)
 }
 
-fn reopen(files: &Files, acknowledged: u64) -> Result<(Arc<Memory>, Hand), OpenError> {
+fn reopen(files: &Files, acknowledged: u64) -> Result<(Arc<Memory>, SpotFixture), OpenError> {
     let disk = Arc::new(Memory::of(files.clone()));
     Ok((disk.clone(), open(disk, acknowledged)?))
 }
@@ -31,15 +31,15 @@ fn reopen(files: &Files, acknowledged: u64) -> Result<(Arc<Memory>, Hand), OpenE
 /// What may be found in a damaged folder: books that were there once, which stay.
 fn sane(files: &Files, states: &[String], acknowledged: u64, how: &str) {
     match reopen(files, acknowledged) {
-        Ok((disk, hand)) => {
-            assert!(states.contains(&hand.all()), "{how}: {}", hand.all());
-            if hand.torn.is_some() {
-                assert!(hand.known().highest >= acknowledged, "{how}");
+        Ok((disk, fixture)) => {
+            assert!(states.contains(&fixture.all()), "{how}: {}", fixture.all());
+            if fixture.torn.is_some() {
+                assert!(fixture.known().highest >= acknowledged, "{how}");
             }
-            hand.done(&[deposit(99, 9, 9)]);
-            let again = reopen(&disk.files(), hand.known().highest).expect(how);
+            fixture.done(&[deposit(99, 9, 9)]);
+            let again = reopen(&disk.files(), fixture.known().highest).expect(how);
             assert_eq!(again.1.torn, None, "{how}");
-            assert_eq!(again.1.all(), hand.all(), "{how}");
+            assert_eq!(again.1.all(), fixture.all(), "{how}");
         }
         Err(OpenError::Damaged { .. } | OpenError::Acknowledged { .. }) => (),
         Err(other) => panic!("{how}: {other}"),
@@ -81,13 +81,13 @@ fn only_the_last_batch_is_ever_dropped() {
         let mut flipped = files.clone();
         flipped.get_mut(name).unwrap()[at] ^= 0x10;
         match reopen(&flipped, 3) {
-            Ok((_, hand)) => {
+            Ok((_, fixture)) => {
                 assert!(at >= last);
-                let torn = hand.torn.clone().unwrap();
+                let torn = fixture.torn.clone().unwrap();
                 assert_eq!(torn.offset, u64::try_from(last).unwrap());
                 assert_eq!(torn.bytes, u64::try_from(bytes.len() - last).unwrap());
                 assert!(torn.count <= 1);
-                assert_eq!(hand.all(), states[2]);
+                assert_eq!(fixture.all(), states[2]);
             }
             Err(error) => {
                 assert!(at < last, "{at}: {error}");
@@ -109,8 +109,8 @@ fn room_set_aside_is_the_end_of_the_log() {
     let (mut files, states) = written();
     let bytes = files.values_mut().next().unwrap();
     bytes.resize(bytes.len() + 5_000, 0);
-    let (_, hand) = reopen(&files, 4).unwrap();
-    assert_eq!((hand.all(), &hand.torn), (states[3].clone(), &None));
+    let (_, fixture) = reopen(&files, 4).unwrap();
+    assert_eq!((fixture.all(), &fixture.torn), (states[3].clone(), &None));
     changes(&files_tail(&files), |changed, how| sane(changed, &states, 4, how));
 }
 
@@ -121,27 +121,27 @@ fn files_tail(files: &Files) -> Files {
 
 #[test]
 fn a_damaged_snapshot_is_refused() {
-    let (disk, hand) = fresh();
-    hand.done(&[deposit(1, 7, 100), withdraw(2, 7, 30)]);
-    run(hand.spot.status(hand.known(), freeze(7, "k")));
-    run(hand.spot.snapshot()).unwrap();
-    let states = [hand.all()];
+    let (disk, fixture) = fresh();
+    fixture.done(&[deposit(1, 7, 100), withdraw(2, 7, 30)]);
+    run(fixture.spot.status(fixture.known(), freeze(7, "k")));
+    run(fixture.spot.snapshot()).unwrap();
+    let states = [fixture.all()];
     let files = disk.files();
     assert!(files.keys().all(|file| file.ends_with(".snap")));
     changes(&files, |changed, how| {
         assert!(matches!(reopen(changed, 0), Err(OpenError::Damaged { .. })), "{how}");
     });
-    hand.done(&[deposit(3, 7, 1)]);
-    let states = [states[0].clone(), hand.all()];
+    fixture.done(&[deposit(3, 7, 1)]);
+    let states = [states[0].clone(), fixture.all()];
     changes(&disk.files(), |changed, how| sane(changed, &states, 2, how));
 }
 
 #[test]
 fn a_missing_file_is_refused() {
-    let (disk, hand) = fresh();
-    hand.done(&[deposit(1, 7, 100)]);
-    run(hand.spot.snapshot()).unwrap();
-    hand.done(&[deposit(2, 7, 100)]);
+    let (disk, fixture) = fresh();
+    fixture.done(&[deposit(1, 7, 100)]);
+    run(fixture.spot.snapshot()).unwrap();
+    fixture.done(&[deposit(2, 7, 100)]);
     let mut files = disk.files();
     files.retain(|file, _| file.ends_with(".log"));
     assert!(matches!(reopen(&files, 0), Err(OpenError::Damaged { .. })));
@@ -149,15 +149,16 @@ fn a_missing_file_is_refused() {
 
 #[test]
 fn killed_after_any_change_of_the_disk_nothing_answered_is_gone() {
-    let (disk, hand) = fresh();
+    let (disk, fixture) = fresh();
     *disk.history.lock().unwrap() = Some(vec![disk.files()]);
-    let (mut states, mut answered) = (vec![hand.all()], Vec::new());
+    let (mut states, mut answered) = (vec![fixture.all()], Vec::new());
     for id in 1..=12 {
-        hand.done(&[deposit(id, 7, 10), withdraw(id, 7, 3)]);
-        states.push(hand.all());
-        answered.push((disk.history.lock().unwrap().as_ref().unwrap().len(), hand.known().highest));
+        fixture.done(&[deposit(id, 7, 10), withdraw(id, 7, 3)]);
+        states.push(fixture.all());
+        answered
+            .push((disk.history.lock().unwrap().as_ref().unwrap().len(), fixture.known().highest));
         if id % 3 == 0 {
-            run(hand.spot.snapshot()).unwrap();
+            run(fixture.spot.snapshot()).unwrap();
         }
     }
     let history = disk.history.lock().unwrap().take().unwrap();

@@ -1,8 +1,8 @@
 //! On the real disk: one owner, and a folder that is not the one the journal knows shows it.
 
-use crate::hand::{deposit, done, open, refund, withdraw};
+use crate::fixture::{deposit, done, open, refund, withdraw};
 use kernel::ports::disk::Disk;
-use kernel::ports::ledger::Heard;
+use kernel::ports::ledger::Reply;
 use ledgers::OpenError;
 use ledgers::disk::Folder;
 use std::fs;
@@ -24,19 +24,19 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn what_was_answered_is_there_after_a_start() {
     let dir = tempfile::tempdir().unwrap();
-    let hand = open(folder(dir.path()), 0).unwrap();
-    assert_eq!(hand.done(&[deposit(1, 7, 100), withdraw(2, 7, 30)]), [done(1), done(2)]);
-    assert_eq!(hand.done(&[refund(2, 7, 30)]), [done(3)]);
-    let (all, first) = (hand.all(), hand.known());
-    drop(hand);
+    let fixture = open(folder(dir.path()), 0).unwrap();
+    assert_eq!(fixture.done(&[deposit(1, 7, 100), withdraw(2, 7, 30)]), [done(1), done(2)]);
+    assert_eq!(fixture.done(&[refund(2, 7, 30)]), [done(3)]);
+    let (all, first) = (fixture.all(), fixture.known());
+    drop(fixture);
     for _ in 0..3 {
-        let hand = open(folder(dir.path()), 3).unwrap();
-        assert_eq!(hand.torn, None);
-        assert_eq!(hand.all(), all);
-        assert_eq!(hand.known().identity, first.identity);
-        assert_ne!(hand.known().incarnation, first.incarnation);
-        run_snapshot(&hand);
-        assert_eq!(hand.all(), all);
+        let fixture = open(folder(dir.path()), 3).unwrap();
+        assert_eq!(fixture.torn, None);
+        assert_eq!(fixture.all(), all);
+        assert_eq!(fixture.known().identity, first.identity);
+        assert_ne!(fixture.known().incarnation, first.incarnation);
+        run_snapshot(&fixture);
+        assert_eq!(fixture.all(), all);
     }
     let mut files: Vec<_> = fs::read_dir(dir.path())
         .unwrap()
@@ -47,8 +47,8 @@ fn what_was_answered_is_there_after_a_start() {
     assert_eq!(files, ["lock", "spot-0000000000000007.snap"]);
 }
 
-fn run_snapshot(hand: &crate::hand::Hand) {
-    crate::hand::run(hand.spot.snapshot()).unwrap();
+fn run_snapshot(fixture: &crate::fixture::SpotFixture) {
+    crate::fixture::run(fixture.spot.snapshot()).unwrap();
 }
 
 #[test]
@@ -65,29 +65,29 @@ fn another_folder_shows_that_it_is_another_and_executes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (own, older, clone) =
         (dir.path().join("own"), dir.path().join("older"), dir.path().join("clone"));
-    let hand = open(folder(&own), 0).unwrap();
-    hand.done(&[deposit(1, 7, 100)]);
-    drop(hand);
+    let fixture = open(folder(&own), 0).unwrap();
+    fixture.done(&[deposit(1, 7, 100)]);
+    drop(fixture);
     copy(&own, &older);
-    let hand = open(folder(&own), 0).unwrap();
-    hand.done(&[deposit(2, 7, 100)]);
-    let known = hand.known();
-    drop(hand);
+    let fixture = open(folder(&own), 0).unwrap();
+    fixture.done(&[deposit(2, 7, 100)]);
+    let known = fixture.known();
+    drop(fixture);
     copy(&own, &clone);
     let check = |path: &Path, same_identity: bool, highest: u64| {
-        let hand = open(folder(path), 0).unwrap();
-        let actual = hand.known();
+        let fixture = open(folder(path), 0).unwrap();
+        let actual = fixture.known();
         assert_eq!(actual.identity == known.identity, same_identity);
         assert_ne!(actual.incarnation, known.incarnation);
         assert_eq!(actual.highest, highest);
-        let before = hand.all();
-        let heard = crate::hand::run(kernel::ports::ledger::Ledger::execute(
-            &*hand.spot,
+        let before = fixture.all();
+        let heard = crate::fixture::run(kernel::ports::ledger::Ledger::execute(
+            &*fixture.spot,
             known,
             [deposit(3, 7, 5)].into(),
         ));
-        assert_eq!(heard, Heard::Wrong(actual));
-        assert_eq!(hand.all(), before);
+        assert_eq!(heard, Reply::OtherLedger(actual));
+        assert_eq!(fixture.all(), before);
     };
     check(&older, true, 1);
     check(&clone, true, 2);

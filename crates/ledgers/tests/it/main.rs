@@ -5,16 +5,16 @@ mod damage;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod folder;
-#[cfg(test)]
-mod freeze;
-#[cfg(test)]
-mod hand;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod snapshots;
 #[cfg(test)]
 mod suite;

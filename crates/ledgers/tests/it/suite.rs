@@ -1,12 +1,12 @@
 //! The suite that every ledger is held to, over the Spot core on a real folder and in memory.
 
-use crate::hand::{Draws, deposit, run};
+use crate::fixture::{Draws, deposit, run};
 use crate::memory::Memory;
 use kernel::ids::AssetId;
 use kernel::money::{Amount, Asset};
+use kernel::operation::Op;
 use kernel::ports::disk::Disk;
 use kernel::ports::ledger::Ledger;
-use kernel::unit::Op;
 use ledgers::disk::Folder;
 use ledgers::spot::Spot;
 use sim::suite::ledger::{Profile, run as suite};

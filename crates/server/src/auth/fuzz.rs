@@ -1,9 +1,9 @@
-//! Drawn tokens: nobody is let in but by a token that was signed, byte for byte.
+//! Drawn tokens: a caller is let in only by a token that was signed, byte for byte.
 
 use super::tests::{HEADER, KEY, claims, signed_text};
-use super::verify::{No, Verifier};
+use super::verify::{TokenRefusal, Verifier};
 use crate::config;
-use crate::ports::SystemClock;
+use crate::runtime::SystemClock;
 use serde_json::json;
 use sim::fuzz::{Target, kind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const WORDS: [&str; 10] = [
 
 /// Turns red where a signature, or the part that it is over, is compared by less than all of it.
 #[test]
-fn nobody_is_let_in_but_by_a_signed_token() {
+fn only_a_signed_token_is_let_in() {
     let signed = |changes| signed_text(HEADER, &claims(changes).to_string(), KEY);
     let good = [signed(json!({})), signed(json!({"sub": "svc-a", "scope": "admin"}))];
     // signed as well, and refused for what they say
@@ -40,9 +40,9 @@ fn nobody_is_let_in_but_by_a_signed_token() {
                 assert!(good.iter().any(|good| *good == token), "let in as {}", caller.principal);
                 kind(&"let in")
             }
-            Err(No::Because(why)) => kind(&why),
-            Err(No::UnknownKey(_)) => kind(&"unknown key"),
-            Err(No::Stale) => kind(&"stale"),
+            Err(TokenRefusal::Because(why)) => kind(&why),
+            Err(TokenRefusal::UnknownKey(_)) => kind(&"unknown key"),
+            Err(TokenRefusal::Stale) => kind(&"stale"),
         }
     });
     assert!(done.kinds > 6, "{done:?}");

@@ -19,30 +19,30 @@ const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 /// Why a document is no set of keys. The sentence names no key material.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unfit(String);
+pub struct UnfitKeySet(String);
 
-fn unfit<T>(what: impl Into<String>) -> Result<T, Unfit> {
-    Err(Unfit(what.into()))
+fn unfit<T>(what: impl Into<String>) -> Result<T, UnfitKeySet> {
+    Err(UnfitKeySet(what.into()))
 }
 
 /// A key that checks signatures, of one algorithm and no other.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     pub alg: Algorithm,
     pub key: DecodingKey,
 }
 
 /// The keys by name. One that stands alone may be without a name.
 #[derive(Debug, Clone)]
-pub(super) struct Set {
-    named: BTreeMap<String, Key>,
-    alone: Option<Key>,
+pub(super) struct KeySet {
+    named: BTreeMap<String, VerificationKey>,
+    alone: Option<VerificationKey>,
 }
 
-impl Set {
+impl KeySet {
     /// The one development key.
     pub(super) fn secret(key: &[u8]) -> Self {
-        let key = Key { alg: Algorithm::HS256, key: DecodingKey::from_secret(key) };
+        let key = VerificationKey { alg: Algorithm::HS256, key: DecodingKey::from_secret(key) };
         Self { named: BTreeMap::new(), alone: Some(key) }
     }
 
@@ -51,13 +51,13 @@ impl Set {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn read(text: &[u8]) -> Result<Self, Unfit> {
+    pub(super) fn read(text: &[u8]) -> Result<Self, UnfitKeySet> {
         if text.len() > MOST {
             return unfit("above 64 KiB");
         }
-        json::plain(text).map_err(|fault| Unfit(fault.to_string()))?;
+        json::plain(text).map_err(|fault| UnfitKeySet(fault.to_string()))?;
         let whole: Value =
-            serde_json::from_slice(text).map_err(|fault| Unfit(fault.to_string()))?;
+            serde_json::from_slice(text).map_err(|fault| UnfitKeySet(fault.to_string()))?;
         let Some(all) = whole.get("keys").and_then(Value::as_array) else {
             return unfit("no list `keys`");
         };
@@ -67,7 +67,7 @@ impl Set {
             let Some(jwk) = jwk.as_object() else {
                 return unfit(format!("key {number} is no object"));
             };
-            let at = |Unfit(what)| Unfit(format!("key {number}: {what}"));
+            let at = |UnfitKeySet(what)| UnfitKeySet(format!("key {number}: {what}"));
             let Some(key) = read(jwk).map_err(at)? else { continue };
             match kid(jwk).map_err(at)? {
                 None => nameless.push(key),
@@ -87,7 +87,7 @@ impl Set {
     }
 
     /// The key of that name; without a name the only one there is.
-    pub(super) fn find(&self, kid: Option<&str>) -> Option<&Key> {
+    pub(super) fn find(&self, kid: Option<&str>) -> Option<&VerificationKey> {
         match kid {
             Some(kid) => self.named.get(kid),
             None => self.alone.as_ref().or_else(|| {
@@ -108,7 +108,7 @@ impl Set {
     }
 }
 
-fn kid(jwk: &Map<String, Value>) -> Result<Option<&str>, Unfit> {
+fn kid(jwk: &Map<String, Value>) -> Result<Option<&str>, UnfitKeySet> {
     match jwk.get("kid") {
         None => Ok(None),
         Some(Value::String(kid)) if (1..=LONGEST_KID).contains(&kid.len()) => Ok(Some(kid)),
@@ -117,14 +117,14 @@ fn kid(jwk: &Map<String, Value>) -> Result<Option<&str>, Unfit> {
 }
 
 /// Makes a key of its members.
-type Form = fn(&Map<String, Value>) -> Result<DecodingKey, Unfit>;
+type KeyReader = fn(&Map<String, Value>) -> Result<DecodingKey, UnfitKeySet>;
 
 /// The key, or none where it is for something else.
-fn read(jwk: &Map<String, Value>) -> Result<Option<Key>, Unfit> {
+fn read(jwk: &Map<String, Value>) -> Result<Option<VerificationKey>, UnfitKeySet> {
     let text = |name: &str| jwk.get(name).and_then(Value::as_str);
-    let kty = text("kty").ok_or_else(|| Unfit("no kty".to_owned()))?;
+    let kty = text("kty").ok_or_else(|| UnfitKeySet("no kty".to_owned()))?;
     if kty == "oct" {
-        return unfit("a symmetric key: whoever reads the set could sign tokens");
+        return unfit("a symmetric key: every reader of the set could sign tokens");
     }
     if let Some(name) = PRIVATE.iter().find(|name| jwk.contains_key(**name)) {
         return unfit(format!("a private key (`{name}`): it must never leave its owner"));
@@ -132,7 +132,7 @@ fn read(jwk: &Map<String, Value>) -> Result<Option<Key>, Unfit> {
     if !signs(jwk)? {
         return Ok(None);
     }
-    let (alg, name, form): (_, _, Form) = match (kty, text("crv")) {
+    let (alg, name, form): (_, _, KeyReader) = match (kty, text("crv")) {
         ("OKP", Some("Ed25519")) => (Algorithm::EdDSA, "EdDSA", ed25519),
         ("EC", Some("P-256")) => (Algorithm::ES256, "ES256", p256),
         ("RSA", _) => (Algorithm::RS256, "RS256", rsa),
@@ -147,7 +147,7 @@ fn read(jwk: &Map<String, Value>) -> Result<Option<Key>, Unfit> {
     let key = form(jwk)?;
     // a point that is not on its curve is found out only when a checker is made of it
     match jsonwebtoken::crypto::verify("", b"", &key, alg) {
-        Ok(_) => Ok(Some(Key { alg, key })),
+        Ok(_) => Ok(Some(VerificationKey { alg, key })),
         Err(_) => unfit("no point of its curve"),
     }
 }
@@ -159,7 +159,7 @@ fn elsewhere(kty: &str, alg: &str) -> bool {
 }
 
 /// Whether it may check signatures.
-fn signs(jwk: &Map<String, Value>) -> Result<bool, Unfit> {
+fn signs(jwk: &Map<String, Value>) -> Result<bool, UnfitKeySet> {
     let wanted = match jwk.get("use") {
         None => true,
         Some(Value::String(wanted)) => wanted == "sig",
@@ -172,29 +172,29 @@ fn signs(jwk: &Map<String, Value>) -> Result<bool, Unfit> {
     }
 }
 
-fn bytes(jwk: &Map<String, Value>, name: &str) -> Result<Vec<u8>, Unfit> {
+fn bytes(jwk: &Map<String, Value>, name: &str) -> Result<Vec<u8>, UnfitKeySet> {
     let text = jwk.get(name).and_then(Value::as_str);
     let read = text.and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-    read.ok_or_else(|| Unfit(format!("`{name}` is missing or no base64url")))
+    read.ok_or_else(|| UnfitKeySet(format!("`{name}` is missing or no base64url")))
 }
 
-fn exactly<const N: usize>(jwk: &Map<String, Value>, name: &str) -> Result<[u8; N], Unfit> {
+fn exactly<const N: usize>(jwk: &Map<String, Value>, name: &str) -> Result<[u8; N], UnfitKeySet> {
     let read = bytes(jwk, name)?;
-    read.try_into().map_err(|_| Unfit(format!("`{name}` does not have {N} bytes")))
+    read.try_into().map_err(|_| UnfitKeySet(format!("`{name}` does not have {N} bytes")))
 }
 
-fn ed25519(jwk: &Map<String, Value>) -> Result<DecodingKey, Unfit> {
+fn ed25519(jwk: &Map<String, Value>) -> Result<DecodingKey, UnfitKeySet> {
     // the library takes the first 32 bytes of whatever there is, and dies where there are fewer
     Ok(DecodingKey::from_ed_der(&exactly::<32>(jwk, "x")?))
 }
 
-fn p256(jwk: &Map<String, Value>) -> Result<DecodingKey, Unfit> {
+fn p256(jwk: &Map<String, Value>) -> Result<DecodingKey, UnfitKeySet> {
     let (x, y) = (exactly::<32>(jwk, "x")?, exactly::<32>(jwk, "y")?);
     // a point as SEC 1 writes it in full
     Ok(DecodingKey::from_ec_der(&[&[4][..], &x, &y].concat()))
 }
 
-fn rsa(jwk: &Map<String, Value>) -> Result<DecodingKey, Unfit> {
+fn rsa(jwk: &Map<String, Value>) -> Result<DecodingKey, UnfitKeySet> {
     let (n, e) = (bytes(jwk, "n")?, bytes(jwk, "e")?);
     let size = bits(&n);
     if !RSA_BITS.contains(&size) {
@@ -219,14 +219,14 @@ fn bits(number: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Set, bits};
+    use super::{KeySet, MOST, bits};
     use crate::auth::keys_for_tests::{ED, ES, RS, jwk, other, sign};
     use jsonwebtoken::Algorithm;
     use serde_json::{Value, json};
 
-    fn read(keys: Value) -> Result<Set, String> {
+    fn read(keys: Value) -> Result<KeySet, String> {
         let text = json!({ "keys": keys, "issuer": "passed over" }).to_string();
-        Set::read(text.as_bytes()).map_err(|fault| fault.to_string())
+        KeySet::read(text.as_bytes()).map_err(|fault| fault.to_string())
     }
 
     /// That key with members replaced (`null`: left out).
@@ -276,7 +276,7 @@ mod tests {
         assert!(one.find(None).is_some() && one.find(Some("b")).is_none());
         let nameless = read(json!([with(jwk(ED, "a"), json!({"kid": null}))])).unwrap();
         assert!(nameless.find(None).is_some() && nameless.find(Some("a")).is_none());
-        let secret = Set::secret(&[1; 32]);
+        let secret = KeySet::secret(&[1; 32]);
         assert!(secret.find(None).is_some() && secret.find(Some("a")).is_none());
     }
 
@@ -340,7 +340,7 @@ mod tests {
             assert!(fault.contains(says), "{key}: {fault}");
             assert!(!fault.contains("AAAA"), "no key material: {fault}");
         }
-        let text = |text: &str| Set::read(text.as_bytes()).unwrap_err().to_string();
+        let text = |text: &str| KeySet::read(text.as_bytes()).unwrap_err().to_string();
         assert!(text("{}").contains("keys") && text("[]").contains("keys"));
         assert!(text(r#"{"keys":[],"keys":[]}"#).contains("duplicate"));
         assert!(text("<html>").contains("expected value"));

@@ -14,7 +14,7 @@ const LEN: usize = 32;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum KeyFileError {
     /// No server made one yet.
     #[error("{0}: no key here yet; `portage serve` makes one at its first start")]
     Missing(PathBuf),
@@ -30,12 +30,14 @@ pub enum Error {
 ///
 /// # Errors
 /// It is not there, not ours alone, not 32 bytes, or not readable.
-pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {
+pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, KeyFileError> {
     let path = dir.join(name);
     let mut file = match File::open(&path) {
         Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Err(Error::Missing(path)),
-        Err(fault) => return Err(Error::Io(path, fault)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+            return Err(KeyFileError::Missing(path));
+        }
+        Err(fault) => return Err(KeyFileError::Io(path, fault)),
     };
     let mut key = Vec::with_capacity(LEN);
     let mode = match file.metadata().and_then(|about| {
@@ -43,13 +45,16 @@ pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {
         Ok(about.permissions().mode())
     }) {
         Ok(mode) => mode,
-        Err(fault) => return Err(Error::Io(path, fault)),
+        Err(fault) => return Err(KeyFileError::Io(path, fault)),
     };
     if mode & 0o077 != 0 {
-        return Err(Error::Unfit(path, "others may read this key: chmod 600 it, or remove it"));
+        return Err(KeyFileError::Unfit(
+            path,
+            "others may read this key: chmod 600 it, or remove it",
+        ));
     }
     if key.len() != LEN {
-        return Err(Error::Unfit(path, "not a key of 32 bytes: remove it for a new one"));
+        return Err(KeyFileError::Unfit(path, "not a key of 32 bytes: remove it for a new one"));
     }
     Ok(key)
 }
@@ -58,11 +63,11 @@ pub fn read(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// As [`read`]; or it cannot be written.
-pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), Error> {
+pub fn read_or_make(dir: &Path, name: &str) -> Result<(Vec<u8>, bool), KeyFileError> {
     match read(dir, name) {
         Ok(key) => Ok((key, false)),
-        Err(Error::Missing(path)) => {
-            make(dir, name).map_err(|fault| Error::Io(path, fault))?;
+        Err(KeyFileError::Missing(path)) => {
+            make(dir, name).map_err(|fault| KeyFileError::Io(path, fault))?;
             Ok((read(dir, name)?, true))
         }
         Err(fault) => Err(fault),
@@ -88,13 +93,13 @@ fn make(dir: &Path, name: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AUTH, Error, read, read_or_make};
+    use super::{AUTH, KeyFileError, read, read_or_make};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn made_once_and_ours_alone() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(read(dir.path(), AUTH), Err(Error::Missing(_))));
+        assert!(matches!(read(dir.path(), AUTH), Err(KeyFileError::Missing(_))));
         let (key, made) = read_or_make(dir.path(), AUTH).unwrap();
         assert!(made && key.len() == 32 && key.iter().any(|byte| *byte != 0));
         assert_eq!(read_or_make(dir.path(), AUTH).unwrap(), (key, false));
@@ -104,9 +109,9 @@ mod tests {
         };
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         mode(0o644);
-        assert!(matches!(read(dir.path(), AUTH), Err(Error::Unfit(..))));
+        assert!(matches!(read(dir.path(), AUTH), Err(KeyFileError::Unfit(..))));
         mode(0o600);
         std::fs::write(&file, b"short").unwrap();
-        assert!(matches!(read(dir.path(), AUTH), Err(Error::Unfit(..))));
+        assert!(matches!(read(dir.path(), AUTH), Err(KeyFileError::Unfit(..))));
     }
 }

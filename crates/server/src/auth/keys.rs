@@ -1,6 +1,6 @@
 //! The keys that count now, and when they are read anew.
 
-use super::jwks::Set;
+use super::jwks::KeySet;
 use super::source::Source;
 use jsonwebtoken::Algorithm;
 use kernel::ids::Millis;
@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 /// How often the source is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Rhythm {
+pub struct RefreshTimes {
     /// In the normal course.
     pub every_ms: Millis,
     /// After a failure.
@@ -26,8 +26,8 @@ pub struct Rhythm {
     pub stale_ms: Millis,
 }
 
-impl Rhythm {
-    /// A file costs nothing to read; there is nobody to wait for.
+impl RefreshTimes {
+    /// A file costs nothing to read, and reading it waits for no server.
     pub const FILE: Self =
         Self { every_ms: 5_000, failed_ms: 5_000, gap_ms: 1_000, start_ms: 0, stale_ms: STALE_MS };
 
@@ -54,8 +54,8 @@ const NANOS: u64 = 1_000_000;
 
 /// Why there are no keys at the start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Nobody could be asked.
+pub enum KeySourceError {
+    /// The source cannot be reached.
     #[error("{0}")]
     Unreachable(String),
     /// What was read is no set of keys.
@@ -66,12 +66,12 @@ pub enum Error {
 /// A set, and which one it is of all that there were.
 #[derive(Debug)]
 pub(super) struct Current {
-    pub set: Set,
+    pub set: KeySet,
     pub generation: u64,
 }
 
 /// The keys that check tokens. The last good set counts until a better one was read, and for so long
-/// as [`Rhythm::stale_ms`] says: a key that its owner took out of the set must not count for ever
+/// as [`RefreshTimes::stale_ms`] says: a key that its owner took out of the set must not count for ever
 /// only because the set cannot be had.
 pub struct Keys {
     current: RwLock<Arc<Current>>,
@@ -80,7 +80,7 @@ pub struct Keys {
     /// One reads at a time; who waits finds the work done.
     reading: Mutex<Reading>,
     source: Option<Source>,
-    rhythm: Rhythm,
+    times: RefreshTimes,
     clock: Arc<dyn Clock>,
 }
 
@@ -105,13 +105,13 @@ impl std::fmt::Debug for Keys {
 impl Keys {
     /// The development key, which never changes.
     pub fn secret(key: &[u8], clock: Arc<dyn Clock>) -> Self {
-        let current = Current { set: Set::secret(key), generation: 0 };
+        let current = Current { set: KeySet::secret(key), generation: 0 };
         Self {
             current: RwLock::new(Arc::new(current)),
             good: AtomicU64::default(),
             reading: Mutex::default(),
             source: None,
-            rhythm: Rhythm::FILE,
+            times: RefreshTimes::FILE,
             clock,
         }
     }
@@ -122,12 +122,13 @@ impl Keys {
     /// It cannot be had, or not be trusted.
     pub async fn open(
         source: Source,
-        rhythm: Rhythm,
+        times: RefreshTimes,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, KeySourceError> {
         let asked = clock.ticks();
-        let text = first(&source, rhythm, &*clock).await?;
-        let set = Set::read(&text).map_err(|fault| Error::Unfit(format!("{source}: {fault}")))?;
+        let text = first(&source, times, &*clock).await?;
+        let set = KeySet::read(&text)
+            .map_err(|fault| KeySourceError::Unfit(format!("{source}: {fault}")))?;
         tracing::info!(keys = set.len(), "{source}: these keys check tokens");
         let mut reading = Reading { text, last: clock.ticks(), ..Reading::default() };
         // the first set has nothing to contradict
@@ -138,7 +139,7 @@ impl Keys {
             good: AtomicU64::new(asked),
             reading: Mutex::new(reading),
             source: Some(source),
-            rhythm,
+            times,
             clock,
         })
     }
@@ -158,12 +159,12 @@ impl Keys {
 
     /// True where the set is too old to check a token.
     pub(crate) fn stale(&self) -> bool {
-        self.age_ms() >= self.rhythm.stale_ms
+        self.age_ms() >= self.times.stale_ms
     }
 
     /// True where the set is on the way there: not read again for half of that time.
     fn aging(&self) -> bool {
-        self.age_ms() >= self.rhythm.stale_ms / 2
+        self.age_ms() >= self.times.stale_ms / 2
     }
 
     /// Whether the set is read again in time; `None` for a secret, which is never read again.
@@ -174,7 +175,7 @@ impl Keys {
     /// What a person is told of a set that is on the way to its end, or beyond it.
     fn trouble(&self, fault: Option<&str>) -> Option<Arc<str>> {
         let source = self.source.as_ref().filter(|_| self.aging())?;
-        let (age, most) = (self.age_ms() / 1000, self.rhythm.stale_ms / 1000);
+        let (age, most) = (self.age_ms() / 1000, self.times.stale_ms / 1000);
         let then = if self.stale() {
             "no token is taken until it is read again".to_owned()
         } else {
@@ -189,7 +190,7 @@ impl Keys {
     pub(super) async fn unknown(&self, generation: u64) {
         let Some(source) = &self.source else { return };
         let mut reading = self.reading.lock().await;
-        let gap = self.rhythm.gap_ms.saturating_mul(NANOS);
+        let gap = self.times.gap_ms.saturating_mul(NANOS);
         let since = self.clock.ticks().saturating_sub(reading.last);
         if self.current().generation == generation && since >= gap {
             self.renew(source, &mut reading).await;
@@ -201,14 +202,13 @@ impl Keys {
     pub async fn watch(self: Arc<Self>, report: impl Fn(Option<Arc<str>>) + Send + Sync) {
         let Some(source) = &self.source else { return };
         report(self.trouble(None));
-        let mut wait = self.rhythm.every_ms;
+        let mut wait = self.times.every_ms;
         loop {
             self.clock.sleep(wait).await;
             let mut reading = self.reading.lock().await;
             self.renew(source, &mut reading).await;
             report(self.trouble(reading.fault.as_deref()));
-            wait =
-                if reading.fault.is_none() { self.rhythm.every_ms } else { self.rhythm.failed_ms };
+            wait = if reading.fault.is_none() { self.times.every_ms } else { self.times.failed_ms };
         }
     }
 
@@ -220,7 +220,7 @@ impl Keys {
             if text == reading.text {
                 return Ok(None);
             }
-            let set = Set::read(&text).map_err(|fault| fault.to_string())?;
+            let set = KeySet::read(&text).map_err(|fault| fault.to_string())?;
             reading.pin(&set)?;
             reading.text = text;
             Ok(Some(set))
@@ -248,19 +248,23 @@ impl Keys {
     }
 }
 
-async fn first(source: &Source, rhythm: Rhythm, clock: &dyn Clock) -> Result<Vec<u8>, Error> {
+async fn first(
+    source: &Source,
+    times: RefreshTimes,
+    clock: &dyn Clock,
+) -> Result<Vec<u8>, KeySourceError> {
     let start = clock.ticks();
     loop {
         let fault = match (source.read().await, source) {
             (Ok(text), _) => return Ok(text),
             (Err(fault), Source::File(_)) => {
-                return Err(Error::Unfit(format!("{source}: {fault}")));
+                return Err(KeySourceError::Unfit(format!("{source}: {fault}")));
             }
             (Err(fault), Source::Url(..)) => fault,
         };
         let waited = clock.ticks().saturating_sub(start) / NANOS;
-        if waited >= rhythm.start_ms {
-            return Err(Error::Unreachable(format!("{source}: {fault}")));
+        if waited >= times.start_ms {
+            return Err(KeySourceError::Unreachable(format!("{source}: {fault}")));
         }
         tracing::warn!("{source}: {fault}; trying again");
         clock.sleep(RETRY_MS).await;
@@ -270,7 +274,7 @@ async fn first(source: &Source, rhythm: Rhythm, clock: &dyn Clock) -> Result<Vec
 impl Reading {
     /// Remembers each name's algorithm; a name that comes back with another one is a forgery or a
     /// mistake, and tokens of the old one may still be about.
-    fn pin(&mut self, set: &Set) -> Result<(), String> {
+    fn pin(&mut self, set: &KeySet) -> Result<(), String> {
         for (kid, alg) in set.names() {
             match self.pins.get(kid) {
                 Some(was) if *was != alg => {

@@ -76,7 +76,7 @@ impl Scope {
     }
 }
 
-/// Whoever holds a good token.
+/// The holder of a good token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// `issuer|sub`: the scope of idempotency keys, and the name in the audit.

@@ -1,7 +1,7 @@
 //! Where a set of keys is read from: a file, or an address.
 
 use super::jwks::MOST;
-use crate::outward;
+use crate::outbound_http;
 use client::whole;
 use reqwest::header::ACCEPT;
 use reqwest::{StatusCode, Url};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long the whole answer may take.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A place that holds the current set.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ impl Source {
     /// # Errors
     /// The machine's roots of trust cannot be read.
     pub fn url(url: Url) -> Result<Self, String> {
-        let http = outward::client(&url, PATIENCE)?;
+        let http = outbound_http::client(&url, TIMEOUT)?;
         Ok(Self::Url(url, http))
     }
 

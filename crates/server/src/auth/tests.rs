@@ -1,10 +1,10 @@
 //! What a good token says, and how long it is remembered. Bad ones: `tests/it/door/tokens`.
 
 use super::token::Minted;
-use super::verify::{No, Verifier};
+use super::verify::{TokenRefusal, Verifier};
 use super::{Caller, Scope};
 use crate::config;
-use crate::ports::SystemClock;
+use crate::runtime::SystemClock;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use kernel::ids::{Millis, UserId};
 use kernel::ports::Fut;
@@ -63,7 +63,7 @@ fn base64url(bytes: &[u8]) -> String {
 
 pub(super) const HEADER: &str = r#"{"alg":"HS256","typ":"at+jwt"}"#;
 
-fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, No> {
+fn check(header: &str, claims: &Value) -> Result<Arc<Caller>, TokenRefusal> {
     verifier().look(&signed_text(header, &claims.to_string(), KEY))
 }
 
@@ -124,7 +124,7 @@ fn a_token_that_passed_is_remembered_but_never_beyond_its_end() {
     let again = verifier.look(&token).unwrap();
     assert!(!Arc::ptr_eq(&first, &again), "checked anew at its exp");
     clock.0.store((exp + 5) * 1000, Ordering::Relaxed);
-    assert_eq!(verifier.look(&token), Err(No::Because("expired")));
+    assert_eq!(verifier.look(&token), Err(TokenRefusal::Because("expired")));
 }
 
 #[test]

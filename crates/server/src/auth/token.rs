@@ -85,29 +85,29 @@ impl<'de> Deserialize<'de> for Claim {
 
 /// All claims by name; a name that comes twice is an error, which serde's own maps do not see.
 #[derive(Debug)]
-pub(super) struct Once(BTreeMap<String, Claim>);
+pub(super) struct UniqueClaims(BTreeMap<String, Claim>);
 
 struct OnceVisitor;
 
 impl<'de> Visitor<'de> for OnceVisitor {
-    type Value = Once;
+    type Value = UniqueClaims;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of claims")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Once, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<UniqueClaims, A::Error> {
         let mut all = BTreeMap::new();
         while let Some((name, claim)) = from.next_entry::<String, Claim>()? {
             if all.insert(name, claim).is_some() {
                 return Err(A::Error::custom("a claim comes twice"));
             }
         }
-        Ok(Once(all))
+        Ok(UniqueClaims(all))
     }
 }
 
-impl<'de> Deserialize<'de> for Once {
+impl<'de> Deserialize<'de> for UniqueClaims {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(OnceVisitor)
     }
@@ -115,7 +115,10 @@ impl<'de> Deserialize<'de> for Once {
 
 impl Claims {
     /// The claims by their kinds. The audience was matched by the library.
-    pub(super) fn read(Once(mut all): Once, user_claim: &str) -> Result<Self, &'static str> {
+    pub(super) fn read(
+        UniqueClaims(mut all): UniqueClaims,
+        user_claim: &str,
+    ) -> Result<Self, &'static str> {
         let user = all.get(user_claim).and_then(user);
         let mut text = |name: &str| match all.remove(name) {
             Some(Claim::Text(text)) => Some(text),

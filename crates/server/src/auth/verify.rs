@@ -1,7 +1,7 @@
 //! The check of a token, and a short memory of those that passed.
 
 use super::keys::{Current, Keys};
-use super::token::{Claims, Once};
+use super::token::{Claims, UniqueClaims};
 use super::{Caller, Scope};
 use crate::{config, json};
 use base64::Engine;
@@ -21,21 +21,21 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 8 * 1024;
 
 /// What a token must keep to, for each algorithm.
-type Rules = [(Algorithm, Validation); 4];
+type TokenRules = [(Algorithm, Validation); 4];
 
 /// Checks tokens against the keys that count now.
 pub struct Verifier {
     keys: Arc<Keys>,
-    rules: Rules,
+    rules: TokenRules,
     typ: Vec<String>,
     user_claim: String,
     leeway: u64,
     max_lifetime: u64,
     clock: Arc<dyn Clock>,
-    passed: Mutex<HashMap<[u8; 32], Passed>>,
+    passed: Mutex<HashMap<[u8; 32], CheckedToken>>,
 }
 
-struct Passed {
+struct CheckedToken {
     until: Millis,
     /// Under which keys.
     generation: u64,
@@ -55,7 +55,7 @@ pub enum Denied {
 
 /// Why a token proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum No {
+pub(super) enum TokenRefusal {
     /// For good.
     Because(&'static str),
     /// The keys are too old to say.
@@ -64,7 +64,7 @@ pub(super) enum No {
     UnknownKey(u64),
 }
 
-impl From<&'static str> for No {
+impl From<&'static str> for TokenRefusal {
     fn from(why: &'static str) -> Self {
         Self::Because(why)
     }
@@ -104,15 +104,15 @@ impl Verifier {
     pub async fn check(&self, token: &str) -> Result<Arc<Caller>, Denied> {
         let generation = match self.look(token) {
             Ok(caller) => return Ok(caller),
-            Err(No::Because(why)) => return Err(Denied::Because(why)),
-            Err(No::Stale) => return Err(Denied::Stale),
-            Err(No::UnknownKey(generation)) => generation,
+            Err(TokenRefusal::Because(why)) => return Err(Denied::Because(why)),
+            Err(TokenRefusal::Stale) => return Err(Denied::Stale),
+            Err(TokenRefusal::UnknownKey(generation)) => generation,
         };
         self.keys.unknown(generation).await;
         self.look(token).map_err(|no| match no {
-            No::Because(why) => Denied::Because(why),
-            No::Stale => Denied::Stale,
-            No::UnknownKey(_) => Denied::Because("an unknown key"),
+            TokenRefusal::Because(why) => Denied::Because(why),
+            TokenRefusal::Stale => Denied::Stale,
+            TokenRefusal::UnknownKey(_) => Denied::Because("an unknown key"),
         })
     }
 
@@ -122,19 +122,20 @@ impl Verifier {
     }
 
     /// As [`Verifier::check`], with the keys as they are.
-    pub(super) fn look(&self, token: &str) -> Result<Arc<Caller>, No> {
+    pub(super) fn look(&self, token: &str) -> Result<Arc<Caller>, TokenRefusal> {
         if token.len() > LONGEST {
-            return Err(No::Because("the token is too long"));
+            return Err(TokenRefusal::Because("the token is too long"));
         }
         if self.keys.stale() {
             // what is no token at all is told so, and remembered ones count no more either
             self.front(token)?;
-            return Err(No::Stale);
+            return Err(TokenRefusal::Stale);
         }
         let name: [u8; 32] = Sha256::digest(token).into();
         let now = self.clock.now();
         let keys = self.keys.current();
-        let fresh = |passed: &&Passed| now < passed.until && passed.generation == keys.generation;
+        let fresh =
+            |passed: &&CheckedToken| now < passed.until && passed.generation == keys.generation;
         if let Some(passed) = self.passed().get(&name).filter(fresh) {
             return Ok(Arc::clone(&passed.caller));
         }
@@ -146,32 +147,33 @@ impl Verifier {
         });
         let (soon, expires) = (now.saturating_add(REMEMBERED_MS), claims.exp.saturating_mul(1000));
         let until = if soon < expires { soon } else { expires };
-        let passed = Passed { until, generation: keys.generation, caller: Arc::clone(&caller) };
+        let passed =
+            CheckedToken { until, generation: keys.generation, caller: Arc::clone(&caller) };
         self.remember(name, now, passed);
         Ok(caller)
     }
 
-    fn claims(&self, token: &str, now: u64, keys: &Current) -> Result<Claims, No> {
+    fn claims(&self, token: &str, now: u64, keys: &Current) -> Result<Claims, TokenRefusal> {
         let header = self.front(token)?;
         let found = keys.set.find(header.kid.as_deref());
-        let key = found.ok_or(No::UnknownKey(keys.generation))?;
+        let key = found.ok_or(TokenRefusal::UnknownKey(keys.generation))?;
         let rules = self.rules.iter().find(|(alg, _)| *alg == key.alg && *alg == header.alg);
         let (_, rules) = rules.ok_or("another algorithm")?;
-        let read = jsonwebtoken::decode::<Once>(token, &key.key, rules);
+        let read = jsonwebtoken::decode::<UniqueClaims>(token, &key.key, rules);
         let claims = read.map_err(|fault| said(fault.kind()))?.claims;
         plain(token)?;
         let claims = Claims::read(claims, &self.user_claim)?;
         let latest = now.saturating_add(self.leeway);
         if now >= claims.exp.saturating_add(self.leeway) {
-            return Err(No::Because("expired"));
+            return Err(TokenRefusal::Because("expired"));
         }
         if claims.iat > latest || claims.nbf > latest {
-            return Err(No::Because("not valid yet"));
+            return Err(TokenRefusal::Because("not valid yet"));
         }
         match claims.exp.checked_sub(claims.iat) {
             Some(lifetime) if lifetime <= self.max_lifetime => Ok(claims),
-            Some(_) => Err(No::Because("it lives too long")),
-            None => Err(No::Because("it expires before it is issued")),
+            Some(_) => Err(TokenRefusal::Because("it lives too long")),
+            None => Err(TokenRefusal::Because("it expires before it is issued")),
         }
     }
 
@@ -191,7 +193,7 @@ impl Verifier {
         if header == plain { Ok(header) } else { Err("the header says more than it may") }
     }
 
-    fn remember(&self, name: [u8; 32], now: Millis, new: Passed) {
+    fn remember(&self, name: [u8; 32], now: Millis, new: CheckedToken) {
         let mut passed = self.passed();
         if passed.len() >= MOST {
             passed.retain(|_, passed| now < passed.until && passed.generation == new.generation);
@@ -202,7 +204,7 @@ impl Verifier {
         passed.insert(name, new);
     }
 
-    fn passed(&self) -> MutexGuard<'_, HashMap<[u8; 32], Passed>> {
+    fn passed(&self) -> MutexGuard<'_, HashMap<[u8; 32], CheckedToken>> {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Files of a backup: copied, hashed, durable, and given their name last.
 
-use super::Error;
+use super::BackupError;
 use super::manifest::FileRow;
 use kernel::audit::hex;
 use sha2::{Digest, Sha256};
@@ -16,9 +16,9 @@ const PARTIAL: &str = ".partial";
 
 /// How many bytes may still be written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room(Option<u64>);
+pub(super) struct SpaceLimit(Option<u64>);
 
-impl Room {
+impl SpaceLimit {
     pub(super) const fn of(most: Option<u64>) -> Self {
         Self(most)
     }
@@ -39,12 +39,12 @@ impl Room {
 
 /// # Errors
 /// `to` is there and not empty.
-pub(super) fn free(to: &Path) -> Result<(), Error> {
+pub(super) fn free(to: &Path) -> Result<(), BackupError> {
     let taken = match fs::read_dir(to) {
         Ok(mut inside) => inside.next().is_some(),
         Err(fault) => fault.kind() != io::ErrorKind::NotFound,
     };
-    if taken { Err(Error::Exists(to.to_owned())) } else { Ok(()) }
+    if taken { Err(BackupError::Exists(to.to_owned())) } else { Ok(()) }
 }
 
 /// Makes the folder beside `to` in which it comes into being; what an earlier attempt left there
@@ -52,38 +52,42 @@ pub(super) fn free(to: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// `to` is there and not empty; the disk's.
-pub(super) fn aside(to: &Path) -> Result<PathBuf, Error> {
+pub(super) fn partial(to: &Path) -> Result<PathBuf, BackupError> {
     free(to)?;
     let (Some(parent), Some(name)) = (to.parent(), to.file_name()) else {
-        return Err(Error::Exists(to.to_owned()));
+        return Err(BackupError::Exists(to.to_owned()));
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let mut private = DirBuilder::new();
     private.mode(0o700);
-    DirBuilder::new().mode(0o700).recursive(true).create(parent).map_err(Error::at(parent))?;
-    let aside = parent.join(format!(".{}{PARTIAL}", name.to_string_lossy()));
-    match fs::remove_dir_all(&aside) {
+    DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(parent)
+        .map_err(BackupError::at(parent))?;
+    let partial = parent.join(format!(".{}{PARTIAL}", name.to_string_lossy()));
+    match fs::remove_dir_all(&partial) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::at(&aside)(fault));
+            return Err(BackupError::at(&partial)(fault));
         }
         Ok(()) | Err(_) => {}
     }
-    private.create(&aside).map_err(Error::at(&aside))?;
-    Ok(aside)
+    private.create(&partial).map_err(BackupError::at(&partial))?;
+    Ok(partial)
 }
 
 /// Gives it its name, durably.
 ///
 /// # Errors
 /// Something took the name meanwhile; the disk's.
-pub(super) fn named(aside: &Path, to: &Path) -> Result<(), Error> {
+pub(super) fn named(partial: &Path, to: &Path) -> Result<(), BackupError> {
     let durable = || {
-        File::open(aside)?.sync_all()?;
-        fs::rename(aside, to)?;
+        File::open(partial)?.sync_all()?;
+        fs::rename(partial, to)?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()
     };
-    durable().map_err(Error::at(to))
+    durable().map_err(BackupError::at(to))
 }
 
 /// Removes what earlier backups left in a folder whose process died.

@@ -1,14 +1,14 @@
 //! What a backup says of itself: written last, so that what has none is none.
 
 use super::files;
-use kernel::ports::ledger::Known;
+use kernel::operation::Known;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use store::postgres::Point;
+use store::postgres::WalPosition;
 
 /// The manifest's name in a backup.
 pub(crate) const FILE: &str = "backup.json";
@@ -76,7 +76,7 @@ pub struct DatabasePoint {
 }
 
 impl DatabasePoint {
-    pub(super) fn of(point: &Point) -> Self {
+    pub(super) fn of(point: &WalPosition) -> Self {
         Self {
             system_identifier: point.system.to_string(),
             timeline: point.timeline.clone(),

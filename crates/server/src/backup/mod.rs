@@ -8,38 +8,38 @@
 //! A journal in PostgreSQL is copied by PostgreSQL's own tools. While Spot stands still its log is
 //! asked how far it reaches: the database, recovered to there, and this copy of Spot are one instant.
 
-mod desk;
 mod files;
 mod manifest;
 mod pair;
 mod restore;
+mod service;
 
-pub use self::desk::Desk;
 pub(crate) use self::manifest::FILE as MANIFEST;
 pub use self::manifest::{DatabasePoint, FileRow, Manifest, SpotPoint, verified};
 pub use self::pair::paired;
 pub use self::restore::{moved, restored, whole};
+pub use self::service::BackupService;
 
-use self::files::Room;
+use self::files::SpaceLimit;
 use crate::auth::key;
-use crate::house::SPOT;
-use crate::http::wire;
-use engine::audit::Said;
+use crate::bootstrap::SPOT;
+use crate::http::format;
+use engine::audit::SealText;
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
-use kernel::people::About;
+use kernel::operation::Known;
+use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal as _;
-use kernel::ports::ledger::Known;
-use kernel::unit::{Case, Put, Severity};
-use ledgers::spot::{Frozen, Spot};
+use kernel::unit::Put;
+use ledgers::spot::{QuiescedFiles, Spot};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::embedded::{Copying, Embedded, FILE, Point};
 use store::postgres::Postgres;
+use store::sqlite::{CopyPosition, DatabaseCopy, Embedded, FILE};
 
 /// The case that a restored folder begins with.
 const KIND: &str = "RESTORED";
@@ -47,7 +47,7 @@ const KIND: &str = "RESTORED";
 /// Where the journal is.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "connections have none")]
-pub enum Kept {
+pub enum JournalStore {
     /// In the data folder.
     Folder(Arc<Embedded>),
     /// In PostgreSQL, whose own tools copy it.
@@ -58,7 +58,7 @@ pub enum Kept {
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Source {
     /// The journal.
-    pub kept: Kept,
+    pub journal: JournalStore,
     /// The trading accounts, where they are in this process.
     pub spot: Option<Arc<Spot>>,
     /// The data folder.
@@ -69,7 +69,7 @@ pub struct Source {
 
 /// Why there is no backup. Nothing that passes for one is left behind.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BackupError {
     /// Something has that name already.
     #[error("{0}: is there already")]
     Exists(PathBuf),
@@ -94,7 +94,7 @@ pub enum Error {
     Io(PathBuf, io::Error),
 }
 
-impl Error {
+impl BackupError {
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         |fault| {
@@ -108,7 +108,7 @@ impl Error {
 
 /// A backup that is durable.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct Backup {
     /// Where it is.
     pub dir: PathBuf,
     /// What it says of itself.
@@ -118,48 +118,55 @@ pub struct Made {
 }
 
 /// A file of Spot that is held open, and how much of it is copied.
-struct Held {
+struct OpenFile {
     name: String,
     file: File,
     len: u64,
 }
 
 /// One instant of journal and Spot.
-struct Instant {
-    copying: Copying,
-    spot: Option<(Known, Vec<Held>)>,
+struct Snapshot {
+    copying: DatabaseCopy,
+    spot: Option<(Known, Vec<OpenFile>)>,
     stood_still_us: u64,
 }
 
 impl Source {
     /// Makes a backup in a folder that is not there yet, or empty. `most`: not above so many bytes.
-    /// Whoever drops this on its way leaves a folder behind whose name ends in `.partial`.
+    /// A caller that drops this on its way leaves a folder behind whose name ends in `.partial`.
     ///
     /// # Errors
-    /// [`Error`].
-    pub async fn back_up(&self, to: &Path, most: Option<u64>) -> Result<Made, Error> {
-        let aside = files::aside(to)?;
-        let made = self.into(&aside, most).await;
+    /// [`BackupError`].
+    pub async fn back_up(&self, to: &Path, most: Option<u64>) -> Result<Backup, BackupError> {
+        let partial = files::partial(to)?;
+        let made = self.into(&partial, most).await;
         let made = made.and_then(|(manifest, stood_still_us)| {
-            files::named(&aside, to)?;
-            Ok(Made { dir: to.to_owned(), manifest, stood_still_us })
+            files::named(&partial, to)?;
+            Ok(Backup { dir: to.to_owned(), manifest, stood_still_us })
         });
         if made.is_err() {
             // half a backup has no manifest, and no name that one would look for
-            drop(fs::remove_dir_all(&aside));
+            drop(fs::remove_dir_all(&partial));
         }
         made
     }
 
-    async fn into(&self, aside: &Path, most: Option<u64>) -> Result<(Manifest, u64), Error> {
-        let store = match &self.kept {
-            Kept::Folder(store) => store,
-            Kept::Database(store) => return self.beside_database(store, aside, most).await,
+    async fn into(
+        &self,
+        partial: &Path,
+        most: Option<u64>,
+    ) -> Result<(Manifest, u64), BackupError> {
+        let store = match &self.journal {
+            JournalStore::Folder(store) => store,
+            JournalStore::Database(store) => {
+                return self.beside_database(store, partial, most).await;
+            }
         };
-        let copying = store.copying().map_err(Error::at(&self.dir))?;
-        let instant = self.instant(copying).await.map_err(Error::at(&self.dir))?;
-        let Instant { copying, spot, stood_still_us } = instant;
-        let manifest = self.copied(aside, move |copy| copy.all(copying, spot, Room::of(most)));
+        let copying = store.database_copy().map_err(BackupError::at(&self.dir))?;
+        let snapshot = self.snapshot(copying).await.map_err(BackupError::at(&self.dir))?;
+        let Snapshot { copying, spot, stood_still_us } = snapshot;
+        let manifest =
+            self.copied(partial, move |copy| copy.all(copying, spot, SpaceLimit::of(most)));
         Ok((manifest.await?, stood_still_us))
     }
 
@@ -167,92 +174,93 @@ impl Source {
     async fn beside_database(
         &self,
         store: &Postgres,
-        aside: &Path,
+        partial: &Path,
         most: Option<u64>,
-    ) -> Result<(Manifest, u64), Error> {
-        let spot = self.spot.as_ref().ok_or(Error::Elsewhere)?;
-        let standing = store.standing().await.map_err(Error::Silent)?;
-        let known = standing.ledger(LedgerId::SPOT);
+    ) -> Result<(Manifest, u64), BackupError> {
+        let spot = self.spot.as_ref().ok_or(BackupError::Elsewhere)?;
+        let status = store.service_status().await.map_err(BackupError::Silent)?;
+        let known = status.ledger(LedgerId::SPOT);
         if known.is_some_and(|known| known.identity != spot.known().identity) {
             let what = "the Spot in this folder is not the one that the journal knows";
-            return Err(Error::Apart(what.to_owned()));
+            return Err(BackupError::Apart(what.to_owned()));
         }
-        let pointing = store.pointing().await.map_err(Error::Silent)?;
-        let frozen = spot.freeze().await.map_err(Error::at(&self.dir))?;
+        let pointing = store.wal_position_reader().await.map_err(BackupError::Silent)?;
+        let frozen = spot.quiesce().await.map_err(BackupError::at(&self.dir))?;
         let begun = self.clock.ticks();
-        let held = self.held(&frozen).map_err(Error::at(&self.dir))?;
-        let point = pointing.point().await.map_err(Error::Silent)?;
+        let opened = self.opened(&frozen).map_err(BackupError::at(&self.dir))?;
+        let point = pointing.position().await.map_err(BackupError::Silent)?;
         let known = frozen.known;
         drop(frozen);
         let stood_still_us = self.clock.ticks().saturating_sub(begun) / 1_000;
-        pointing.pass().await.map_err(Error::Silent)?;
+        pointing.pass().await.map_err(BackupError::Silent)?;
         let manifest = Manifest {
             format: manifest::FORMAT,
             release: env!("CARGO_PKG_VERSION").to_owned(),
-            at: wire::time(self.clock.now()),
+            at: format::time(self.clock.now()),
             journal: format!("{:032x}", point.identity.0),
             transfers: point.transfers,
-            last_written: wire::time(point.at),
+            last_written: format::time(point.at),
             spot: Some(SpotPoint::of(known)),
             database: Some(DatabasePoint::of(&point)),
-            seal: point.seal.as_ref().map(|seal| Said(seal).to_string()),
+            seal: point.seal.as_ref().map(|seal| SealText(seal).to_string()),
             files: Vec::new(),
         };
-        let manifest = self.copied(aside, move |copy| copy.outside(held, Room::of(most), manifest));
+        let manifest =
+            self.copied(partial, move |copy| copy.outside(opened, SpaceLimit::of(most), manifest));
         Ok((manifest.await?, stood_still_us))
     }
 
     /// Copies on a thread that may block.
     async fn copied(
         &self,
-        aside: &Path,
+        partial: &Path,
         work: impl FnOnce(Copy<'_>) -> io::Result<Manifest> + Send + 'static,
-    ) -> Result<Manifest, Error> {
-        let (aside, source) = (aside.to_owned(), self.dir.clone());
-        let at = wire::time(self.clock.now());
+    ) -> Result<Manifest, BackupError> {
+        let (partial, source) = (partial.to_owned(), self.dir.clone());
+        let at = format::time(self.clock.now());
         let copied = tokio::task::spawn_blocking(move || {
-            work(Copy { aside: &aside, source: &source, at }).map_err(Error::at(&aside))
+            work(Copy { partial: &partial, source: &source, at }).map_err(BackupError::at(&partial))
         });
         copied.await.unwrap_or_else(|died| {
-            Err(Error::Io(self.dir.clone(), io::Error::other(died.to_string())))
+            Err(BackupError::Io(self.dir.clone(), io::Error::other(died.to_string())))
         })
     }
 
     /// Chooses the instant.
-    async fn instant(&self, copying: Copying) -> io::Result<Instant> {
+    async fn snapshot(&self, copying: DatabaseCopy) -> io::Result<Snapshot> {
         let Some(spot) = &self.spot else {
             copying.begin()?;
-            return Ok(Instant { copying, spot: None, stood_still_us: 0 });
+            return Ok(Snapshot { copying, spot: None, stood_still_us: 0 });
         };
-        let frozen = spot.freeze().await?;
+        let frozen = spot.quiesce().await?;
         let begun = self.clock.ticks();
-        let held = self.held(&frozen)?;
+        let opened = self.opened(&frozen)?;
         copying.begin()?;
         let known = frozen.known;
         drop(frozen);
         let stood_still_us = self.clock.ticks().saturating_sub(begun) / 1_000;
-        Ok(Instant { copying, spot: Some((known, held)), stood_still_us })
+        Ok(Snapshot { copying, spot: Some((known, opened)), stood_still_us })
     }
 
-    /// Opens what is to be copied: nobody can take it away then.
-    fn held(&self, frozen: &Frozen<'_>) -> io::Result<Vec<Held>> {
-        let mut held = Vec::new();
-        for piece in &frozen.pieces {
+    /// Opens what is to be copied: it cannot be removed then.
+    fn opened(&self, frozen: &QuiescedFiles<'_>) -> io::Result<Vec<OpenFile>> {
+        let mut opened = Vec::new();
+        for piece in &frozen.parts {
             let (name, len) = (piece.name.clone(), piece.len);
             match File::open(self.dir.join(SPOT).join(&name)) {
-                Ok(file) => held.push(Held { name, file, len }),
+                Ok(file) => opened.push(OpenFile { name, file, len }),
                 // a segment that nothing was written to yet
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound && len == 0 => {}
                 Err(fault) => return Err(fault),
             }
         }
-        Ok(held)
+        Ok(opened)
     }
 }
 
 /// The copying itself, on a thread that may block.
 struct Copy<'a> {
-    aside: &'a Path,
+    partial: &'a Path,
     source: &'a Path,
     at: String,
 }
@@ -260,64 +268,74 @@ struct Copy<'a> {
 impl Copy<'_> {
     fn all(
         self,
-        copying: Copying,
-        spot: Option<(Known, Vec<Held>)>,
-        mut room: Room,
+        copying: DatabaseCopy,
+        spot: Option<(Known, Vec<OpenFile>)>,
+        mut space: SpaceLimit,
     ) -> io::Result<Manifest> {
-        let point = copying.point()?;
+        let point = copying.position()?;
         let known = spot.as_ref().map(|(known, _)| *known);
-        let journal = self.aside.join(FILE);
-        copying.write(&journal, marks(&self.at, &point, known), room.left())?;
+        let journal = self.partial.join(FILE);
+        copying.write(&journal, marks(&self.at, &point, known), space.left())?;
         // ends the read transaction, which keeps the write-ahead log from being moved
         drop(copying);
         let mut rows = vec![files::row(FILE, &journal)?];
-        room.take(rows.iter().map(|row| row.bytes).sum())?;
-        if let Some((_, held)) = spot {
-            self.spot(held, &mut room, &mut rows)?;
+        space.take(rows.iter().map(|row| row.bytes).sum())?;
+        if let Some((_, opened)) = spot {
+            self.spot(opened, &mut space, &mut rows)?;
         }
-        self.key(&mut room, &mut rows)?;
+        self.key(&mut space, &mut rows)?;
         let manifest = Manifest {
             format: manifest::FORMAT,
             release: env!("CARGO_PKG_VERSION").to_owned(),
             at: self.at,
             journal: format!("{:032x}", point.identity.0),
             transfers: point.transfers,
-            last_written: wire::time(point.at),
+            last_written: format::time(point.at),
             spot: known.map(SpotPoint::of),
             database: None,
-            seal: point.seal.as_ref().map(|seal| Said(seal).to_string()),
+            seal: point.seal.as_ref().map(|seal| SealText(seal).to_string()),
             files: rows,
         };
-        manifest.write(self.aside)?;
+        manifest.write(self.partial)?;
         Ok(manifest)
     }
 
     /// What is not in the journal's database.
-    fn outside(self, held: Vec<Held>, mut room: Room, about: Manifest) -> io::Result<Manifest> {
+    fn outside(
+        self,
+        opened: Vec<OpenFile>,
+        mut space: SpaceLimit,
+        about: Manifest,
+    ) -> io::Result<Manifest> {
         let mut files = Vec::new();
-        self.spot(held, &mut room, &mut files)?;
-        self.key(&mut room, &mut files)?;
+        self.spot(opened, &mut space, &mut files)?;
+        self.key(&mut space, &mut files)?;
         let manifest = Manifest { files, ..about };
-        manifest.write(self.aside)?;
+        manifest.write(self.partial)?;
         Ok(manifest)
     }
 
-    fn spot(&self, held: Vec<Held>, room: &mut Room, rows: &mut Vec<FileRow>) -> io::Result<()> {
-        let folder = self.aside.join(SPOT);
+    fn spot(
+        &self,
+        opened: Vec<OpenFile>,
+        space: &mut SpaceLimit,
+        rows: &mut Vec<FileRow>,
+    ) -> io::Result<()> {
+        let folder = self.partial.join(SPOT);
         DirBuilder::new().mode(0o700).create(&folder)?;
-        for Held { name, file, len } in held {
-            room.take(len)?;
+        for OpenFile { name, file, len } in opened {
+            space.take(len)?;
             rows.push(files::copy(file, len, &folder.join(&name), format!("{SPOT}/{name}"))?);
         }
         File::open(&folder)?.sync_all()
     }
 
     /// The key of the seals, where the folder has one.
-    fn key(&self, room: &mut Room, rows: &mut Vec<FileRow>) -> io::Result<()> {
+    fn key(&self, space: &mut SpaceLimit, rows: &mut Vec<FileRow>) -> io::Result<()> {
         match File::open(self.source.join(key::AUDIT)) {
             Ok(file) => {
-                let (len, to) = (file.metadata()?.len(), self.aside.join(key::AUDIT));
-                room.take(len)?;
+                let (len, to) = (file.metadata()?.len(), self.partial.join(key::AUDIT));
+                space.take(len)?;
                 rows.push(files::copy(file, len, &to, key::AUDIT.to_owned())?);
                 Ok(())
             }
@@ -328,7 +346,7 @@ impl Copy<'_> {
 }
 
 /// What the copy begins with: it is halted, and a case says why.
-fn marks(at: &str, point: &Point, spot: Option<Known>) -> Vec<Put> {
+fn marks(at: &str, point: &CopyPosition, spot: Option<Known>) -> Vec<Put> {
     let spot = match spot {
         Some(known) => format!("Spot up to operation {}", known.highest),
         None => "without Spot, which was elsewhere".to_owned(),
@@ -337,7 +355,7 @@ fn marks(at: &str, point: &Point, spot: Option<Known>) -> Vec<Put> {
         "this folder is a backup of {at}: transfers up to number {}, the last write of {}, {spot}. \
          What happened afterwards is not in it: compare it with the outside before you resume",
         point.transfers,
-        wire::time(point.at)
+        format::time(point.at)
     );
     halted(at, facts)
 }
@@ -347,12 +365,12 @@ fn halted(at: &str, facts: String) -> Vec<Put> {
     let case = Case {
         kind: KIND,
         severity: Severity::Critical,
-        about: About::Service,
+        subject: Subject::Service,
         facts: facts.into(),
     };
     let fact = "a backup was taken of what was restored then";
     vec![
-        Put::Close { kind: KIND.into(), about: About::Service, fact: fact.into() },
+        Put::Close { kind: KIND.into(), subject: Subject::Service, fact: fact.into() },
         Put::Case(case),
         Put::Halt { reason: format!("restored from a backup of {at}").into() },
     ]

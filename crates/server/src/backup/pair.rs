@@ -1,28 +1,28 @@
 //! A restored Spot and a recovered database: whether they are of one instant, and the mark that keeps
 //! them from moving money before a person looked.
 
-use super::{DatabasePoint, Error, Manifest, SpotPoint, halted};
+use super::{BackupError, DatabasePoint, Manifest, SpotPoint, halted};
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
-use kernel::ports::journal::{Journal, Standing};
+use kernel::ports::journal::{Journal, ServiceStatus};
 use kernel::unit::{Unit, Wrote};
-use store::postgres::{Lsn, Point, Postgres};
+use store::postgres::{Lsn, Postgres, WalPosition};
 
 /// Compares the database with the backup that is about to be restored beside it, and halts it.
 ///
 /// # Errors
-/// [`Error::Apart`]: they are not of one instant, and nothing was written; [`Error::Silent`]: the
+/// [`BackupError::Apart`]: they are not of one instant, and nothing was written; [`BackupError::Silent`]: the
 /// database does not answer.
 pub async fn paired(
     store: &Postgres,
     about: &Manifest,
     wanted: &DatabasePoint,
-) -> Result<(), Error> {
-    let pointing = store.pointing().await.map_err(Error::Silent)?;
-    let now = pointing.point().await.map_err(Error::Silent)?;
-    let standing = store.standing().await.map_err(Error::Silent)?;
-    if let Some(why) = apart(about, wanted, &now, &standing) {
-        return Err(Error::Apart(why));
+) -> Result<(), BackupError> {
+    let pointing = store.wal_position_reader().await.map_err(BackupError::Silent)?;
+    let now = pointing.position().await.map_err(BackupError::Silent)?;
+    let status = store.service_status().await.map_err(BackupError::Silent)?;
+    if let Some(why) = apart(about, wanted, &now, &status) {
+        return Err(BackupError::Apart(why));
     }
     let spot = about.spot.as_ref().map_or(0, |spot| spot.highest);
     let facts = format!(
@@ -34,8 +34,8 @@ pub async fn paired(
     let wrote = store.write(vec![Unit::puts(halted(&about.at, facts))]).await.pop();
     match wrote {
         Some(Wrote::Written(_)) => Ok(()),
-        Some(Wrote::Unknown(cause)) => Err(Error::Silent(cause)),
-        Some(Wrote::Lost(_) | Wrote::Full) | None => Err(Error::Silent(Cause::of("FULL"))),
+        Some(Wrote::Unknown(cause)) => Err(BackupError::Silent(cause)),
+        Some(Wrote::Lost(_) | Wrote::Full) | None => Err(BackupError::Silent(Cause::of("FULL"))),
     }
 }
 
@@ -44,8 +44,8 @@ pub async fn paired(
 fn apart(
     about: &Manifest,
     wanted: &DatabasePoint,
-    now: &Point,
-    standing: &Standing,
+    now: &WalPosition,
+    status: &ServiceStatus,
 ) -> Option<String> {
     let journal = format!("{:032x}", now.identity.0);
     if journal != about.journal {
@@ -73,7 +73,7 @@ fn apart(
         ));
     }
     let SpotPoint { identity, highest, .. } = about.spot.as_ref()?;
-    let known = standing.ledger(LedgerId::SPOT)?;
+    let known = status.ledger(LedgerId::SPOT)?;
     if format!("{:032x}", known.identity.0) != *identity {
         return Some("the database knows another Spot than the backup's".to_owned());
     }

@@ -1,6 +1,6 @@
 //! A backup becomes a data folder: every file is checked while it is copied.
 
-use super::{Error, Manifest, files, manifest};
+use super::{BackupError, Manifest, files, manifest};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It is not whole; the folder is taken; the disk's. Nothing is left behind then.
-pub fn restored(from: &Path, to: &Path) -> Result<Manifest, Error> {
+pub fn restored(from: &Path, to: &Path) -> Result<Manifest, BackupError> {
     let manifest = whole(from, to)?;
     copy(from, &manifest, to, false)?;
     Ok(manifest)
@@ -21,11 +21,11 @@ pub fn restored(from: &Path, to: &Path) -> Result<Manifest, Error> {
 ///
 /// # Errors
 /// It is not whole; the folder is taken; the disk's.
-pub fn whole(from: &Path, to: &Path) -> Result<Manifest, Error> {
-    let (manifest, faults) = manifest::verified(from).map_err(Error::at(from))?;
+pub fn whole(from: &Path, to: &Path) -> Result<Manifest, BackupError> {
+    let (manifest, faults) = manifest::verified(from).map_err(BackupError::at(from))?;
     if !faults.is_empty() {
         let what = format!("the backup is not whole: {}", faults.join("; "));
-        return Err(Error::at(from)(io::Error::new(io::ErrorKind::InvalidData, what)));
+        return Err(BackupError::at(from)(io::Error::new(io::ErrorKind::InvalidData, what)));
     }
     files::free(to)?;
     Ok(manifest)
@@ -35,39 +35,39 @@ pub fn whole(from: &Path, to: &Path) -> Result<Manifest, Error> {
 ///
 /// # Errors
 /// The place is taken; the disk's. The backup is where it was then.
-pub fn moved(from: &Path, to: &Path) -> Result<Manifest, Error> {
-    let (manifest, _) = manifest::verified(from).map_err(Error::at(from))?;
-    let aside = files::aside(to)?;
+pub fn moved(from: &Path, to: &Path) -> Result<Manifest, BackupError> {
+    let (manifest, _) = manifest::verified(from).map_err(BackupError::at(from))?;
+    let partial = files::partial(to)?;
     // onto the empty folder that was made for it
-    match fs::rename(from, &aside) {
-        Ok(()) => files::named(&aside, to)?,
+    match fs::rename(from, &partial) {
+        Ok(()) => files::named(&partial, to)?,
         Err(fault) => {
-            drop(fs::remove_dir(&aside));
+            drop(fs::remove_dir(&partial));
             if fault.kind() != io::ErrorKind::CrossesDevices {
-                return Err(Error::at(to)(fault));
+                return Err(BackupError::at(to)(fault));
             }
             copy(from, &manifest, to, true)?;
-            fs::remove_dir_all(from).map_err(Error::at(from))?;
+            fs::remove_dir_all(from).map_err(BackupError::at(from))?;
         }
     }
     Ok(manifest)
 }
 
 /// Copies a backup, with its manifest where it is to stay one, and gives it its name.
-fn copy(from: &Path, about: &Manifest, to: &Path, whole: bool) -> Result<(), Error> {
-    let aside = files::aside(to)?;
-    let copied = copied(from, about, &aside, whole).map_err(Error::at(&aside));
-    let done = copied.and_then(|()| files::named(&aside, to));
+fn copy(from: &Path, about: &Manifest, to: &Path, whole: bool) -> Result<(), BackupError> {
+    let partial = files::partial(to)?;
+    let copied = copied(from, about, &partial, whole).map_err(BackupError::at(&partial));
+    let done = copied.and_then(|()| files::named(&partial, to));
     if done.is_err() {
         // what is half copied has no name that anybody would look for
-        drop(fs::remove_dir_all(&aside));
+        drop(fs::remove_dir_all(&partial));
     }
     done
 }
 
-fn copied(from: &Path, about: &Manifest, aside: &Path, whole: bool) -> io::Result<()> {
+fn copied(from: &Path, about: &Manifest, partial: &Path, whole: bool) -> io::Result<()> {
     for said in &about.files {
-        let to = aside.join(&said.name);
+        let to = partial.join(&said.name);
         if let Some(folder) = to.parent().filter(|folder| !folder.is_dir()) {
             DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
         }
@@ -78,7 +78,7 @@ fn copied(from: &Path, about: &Manifest, aside: &Path, whole: bool) -> io::Resul
         }
     }
     for folder in about.files.iter().filter_map(|said| Path::new(&said.name).parent()) {
-        File::open(aside.join(folder))?.sync_all()?;
+        File::open(partial.join(folder))?.sync_all()?;
     }
-    if whole { about.write(aside) } else { Ok(()) }
+    if whole { about.write(partial) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
 use client::types::AccountRow;
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 /// Look at accounts.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage account list --user 4001")]
-pub(super) enum Command {
+pub(super) enum AccountCommand {
     /// Every account, or one user's; ends with 69 where a ledger shows none.
-    List(List),
+    List(ListAccountsArgs),
 }
 
 /// Every account, or one user's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage account list --user 4001")]
-pub(super) struct List {
+pub(super) struct ListAccountsArgs {
     /// Only this user's.
     #[arg(long)]
     user: Option<u64>,
@@ -29,8 +29,8 @@ pub(super) struct List {
     json: bool,
 }
 
-pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
-    let Command::List(args) = command;
+pub(super) fn run(global: &Global, command: &AccountCommand) -> Result<(), Fault> {
+    let AccountCommand::List(args) = command;
     wait(async {
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
         let (mut rows, mut silent, mut after) = (Vec::new(), BTreeSet::new(), 0);
@@ -43,7 +43,7 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
                 None => break,
             }
         }
-        if args.json { show::json(&rows) } else { show::say(&accounts(&rows)) }?;
+        if args.json { output::print_json(&rows) } else { output::print(&accounts(&rows)) }?;
         let named: Vec<_> = silent.iter().map(|s| format!("{} ({})", s.account, s.why)).collect();
         if named.is_empty() {
             return Ok(());
@@ -65,5 +65,5 @@ pub(super) fn accounts(rows: &[AccountRow]) -> String {
         ]
     };
     let titles = [">user", "account", "asset", ">available", ">frozen", "status"];
-    show::table(titles, rows.iter().map(row).collect())
+    output::table(titles, rows.iter().map(row).collect())
 }

@@ -1,8 +1,8 @@
 //! `portage archive`: moves transfers that ended long ago out of the way.
 
 use super::exit::{Exit, Fault};
-use super::{Global, show, wait};
-use crate::stores;
+use super::{Global, output, wait};
+use crate::open_store;
 use kernel::ids::Millis;
 use kernel::ports::journal::Journal;
 
@@ -11,7 +11,7 @@ use kernel::ports::journal::Journal;
 #[command(after_help = "Example:\n  portage archive --older-than 90d\n\n\
     Works on database.url (or DATABASE_URL), beside servers and workers, some thousands at a time. Keys\n\
     and operations stay where they are, for ever: a repeated key is answered as before.")]
-pub(super) struct Args {
+pub(super) struct ArchiveArgs {
     /// How long ago they ended: 90d, or 12h.
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Millis,
@@ -31,14 +31,14 @@ fn age(text: &str) -> Result<Millis, String> {
     age.filter(|age| *age > 0).ok_or_else(|| "days or hours, as 90d or 12h".to_owned())
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, args: &ArchiveArgs) -> Result<(), Fault> {
     let config = global.settings()?;
     if !config.database.is_set() {
         let what = "database.url is not set: what is kept in data.dir has no archive";
         return Err(Fault::new(Exit::Config, what));
     }
     wait(async {
-        let store = stores::journal(&config).await?;
+        let store = open_store::journal(&config).await?;
         let before = store.now().saturating_sub(args.older_than);
         let mut all = 0_u64;
         loop {
@@ -51,7 +51,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
             }
             all = all.saturating_add(moved);
         }
-        show::say(&format!("archived {all}"))
+        output::print(&format!("archived {all}"))
     })
 }
 

@@ -2,14 +2,13 @@
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::{Scope, key};
 use crate::config::Config;
-use crate::house;
-use crate::http::audit as http;
-use crate::stores;
+use crate::http::admin::audit_proof as http;
+use crate::{bootstrap, open_store};
 use client::types::AuditProof;
-use engine::audit::{kept, prove};
+use engine::audit::{parse_seal, prove};
 use kernel::audit::seal::SealKey;
 use kernel::ports::audit::Audit;
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use std::sync::Arc;
 /// Prove that the audit was not changed.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage audit verify")]
-pub(super) enum Command {
+pub(super) enum AuditCommand {
     /// Compute every hash and every seal again, and name what does not fit.
-    Verify(Verify),
+    Verify(VerifyArgs),
 }
 
 /// Compute every hash and every seal again, and name what does not fit.
@@ -27,10 +26,10 @@ pub(super) enum Command {
 #[command(after_help = "Example:\n  portage audit verify --data-dir ./portage-data\n\n\
     Opens the folder when no server holds it, else asks the server at --url, or the one that holds \
     the folder; with a database it asks the server at --url where one is named. Ends with 0 only if \
-    nothing was changed, removed or cut off. Whoever may write to the folder may cut off its end, with \
+    nothing was changed, removed or cut off. A person who may write to the folder may cut off its end, with \
     the seals there: only a seal that was kept elsewhere (the log has each of them) tells. Give it with \
     --seal.")]
-pub(super) struct Verify {
+pub(super) struct VerifyArgs {
     /// A seal that was kept elsewhere, as the log said it.
     #[arg(long, value_name = "NUMBER:ROOT:MAC", value_parser = seal)]
     seal: Option<String>,
@@ -42,17 +41,17 @@ pub(super) struct Verify {
 }
 
 fn seal(text: &str) -> Result<String, String> {
-    let good = kept(text).is_some();
+    let good = parse_seal(text).is_some();
     good.then(|| text.to_owned()).ok_or_else(|| "as the log said it: NUMBER:ROOT:MAC".to_owned())
 }
 
-pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
-    let Command::Verify(args) = command;
+pub(super) fn run(global: &Global, command: &AuditCommand) -> Result<(), Fault> {
+    let AuditCommand::Verify(args) = command;
     let config = global.settings()?;
     let proof = wait(async {
         if args.remote.opens(&config)? {
             match opened(&config, args).await {
-                // somebody holds it: the owner's note says who
+                // another process holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => {}
                 proof => return proof,
             }
@@ -61,9 +60,9 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
         Ok(client.audit_verify(args.seal.as_deref()).await?)
     })?;
     if args.json {
-        show::json(&proof)?;
+        output::print_json(&proof)?;
     } else {
-        show::say(&told(&proof))?;
+        output::print(&told(&proof))?;
     }
     if proof.ok {
         return Ok(());
@@ -72,19 +71,19 @@ pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
 }
 
 /// The journal alone is opened: nothing is carried on.
-async fn opened(config: &Config, args: &Verify) -> Result<AuditProof, Fault> {
+async fn opened(config: &Config, args: &VerifyArgs) -> Result<AuditProof, Fault> {
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
     let audit: Arc<dyn Audit> = if config.database.is_set() {
-        stores::journal(config).await?
+        open_store::journal(config).await?
     } else {
-        house::journal(&config.data.dir)?
+        bootstrap::journal(&config.data.dir)?
     };
     let key = match config.audit.mac_secret.reveal() {
         "" => key::read(&config.data.dir, key::AUDIT)?,
         secret => secret.as_bytes().to_vec(),
     };
     let mut trail = audit.trail().await.map_err(failed)?;
-    let kept = args.seal.as_deref().and_then(kept);
+    let kept = args.seal.as_deref().and_then(parse_seal);
     let found = prove(&mut *trail, SealKey::new(&key), kept).await.map_err(failed)?;
     let value = serde_json::to_value(http::proof(&found)).and_then(serde_json::from_value);
     value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))

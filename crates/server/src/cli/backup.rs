@@ -2,13 +2,13 @@
 
 use super::exit::{Exit, Fault};
 use super::remote::{self, Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
-use crate::backup::{self, Error, Manifest, verified};
+use crate::backup::{self, BackupError, Manifest, verified};
+use crate::bootstrap::{SPOT, Service};
 use crate::config::{Config, Ledger};
-use crate::house::{House, SPOT};
-use crate::ports::{Fatal, SystemRng};
-use crate::stores;
+use crate::open_store;
+use crate::runtime::{Fatal, SystemRng};
 use kernel::ids::{Id, LedgerId};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::meter::NoMeter;
@@ -23,7 +23,7 @@ use std::sync::Arc;
     backup.dir, and moves the backup from there to DIR. DIR must not exist, or be empty. A backup is\n\
     as confidential as the data folder. With database.url it copies Spot, and says to which place of\n\
     its log the database belongs; that is copied by PostgreSQL's own tools.")]
-pub(super) struct Args {
+pub(super) struct BackupArgs {
     /// Where it is to be.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -53,16 +53,16 @@ pub(super) struct RestoreArgs {
     json: bool,
 }
 
-fn fault(error: Error) -> Fault {
+fn fault(error: BackupError) -> Fault {
     let exit = match &error {
-        Error::Exists(_) => Exit::CantCreate,
-        Error::Elsewhere => Exit::Config,
-        Error::Silent(_) => Exit::Unavailable,
-        Error::Apart(_) => Exit::Data,
-        Error::Full(_) => Exit::TempFail,
-        Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::InvalidData => Exit::Data,
-        Error::Io(_, fault) if fault.kind() == std::io::ErrorKind::NotFound => Exit::NoInput,
-        Error::Io(..) => Exit::Io,
+        BackupError::Exists(_) => Exit::CantCreate,
+        BackupError::Elsewhere => Exit::Config,
+        BackupError::Silent(_) => Exit::Unavailable,
+        BackupError::Apart(_) => Exit::Data,
+        BackupError::Full(_) => Exit::TempFail,
+        BackupError::Io(_, fault) if fault.kind() == std::io::ErrorKind::InvalidData => Exit::Data,
+        BackupError::Io(_, fault) if fault.kind() == std::io::ErrorKind::NotFound => Exit::NoInput,
+        BackupError::Io(..) => Exit::Io,
     };
     Fault::new(exit, error.to_string())
 }
@@ -71,7 +71,7 @@ fn none(dir: &Path) -> impl FnOnce(std::io::Error) -> Fault + '_ {
     move |fault| Fault::new(Exit::Data, format!("{}: no backup: {fault}", dir.display()))
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, args: &BackupArgs) -> Result<(), Fault> {
     if args.verify {
         return verify(&args.dir, args.json);
     }
@@ -79,7 +79,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let (data, database) = (&config.data.dir, config.database.is_set());
     let there = match database {
         true => data.join(SPOT).is_dir(),
-        false => data.join(store::embedded::FILE).is_file(),
+        false => data.join(store::sqlite::FILE).is_file(),
     };
     if !there && !args.remote.has_url() {
         return Err(remote::none(data));
@@ -90,38 +90,38 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     }
     let (manifest, waited) = wait(async {
         match opened(&config, &args.dir).await {
-            // somebody holds it
+            // another process holds it
             Err(fault) if fault.exit == Exit::TempFail => asked(global, args).await,
             made => made,
         }
     })?;
     if args.json {
-        return show::json(&manifest);
+        return output::print_json(&manifest);
     }
     let text = format!("{}\nCalls at Spot waited {waited} µs.", told(&manifest, &args.dir));
-    show::say(&text)
+    output::print(&text)
 }
 
 /// The folder itself; nothing is carried on.
 async fn opened(config: &Config, to: &Path) -> Result<(Manifest, u64), Fault> {
     let fatal: Fatal = Arc::new(|what| {
-        show::complain(&what);
+        output::eprint(&what);
         std::process::exit(Exit::Io.code());
     });
-    let house = House::of(config, Arc::new(NoMeter), fatal).await?;
-    let made = house.source().back_up(to, None).await.map_err(fault)?;
-    if let Err(fault) = house.rest().await {
+    let service = Service::of(config, Arc::new(NoMeter), fatal).await?;
+    let made = service.source().back_up(to, None).await.map_err(fault)?;
+    if let Err(fault) = service.rest().await {
         tracing::debug!(%fault, "the write-ahead log stays");
     }
     Ok((made.manifest, made.stood_still_us))
 }
 
 /// The server makes it where it may, and it is moved from there.
-async fn asked(global: &Global, args: &Args) -> Result<(Manifest, u64), Fault> {
+async fn asked(global: &Global, args: &BackupArgs) -> Result<(Manifest, u64), Fault> {
     let client = args.remote.client(global, Minted::Operator, Scope::Admin)?;
     let rng = SystemRng::default();
     let random = (u128::from(rng.next()) << 64) | u128::from(rng.next());
-    let name = Id::new(crate::ports::SystemClock::default().now(), random).to_string();
+    let name = Id::new(crate::runtime::SystemClock::default().now(), random).to_string();
     let made = client.backup(&name).await?;
     let from = Path::new(&made.dir);
     if !from.is_dir() {
@@ -145,9 +145,9 @@ fn verify(dir: &Path, json: bool) -> Result<(), Fault> {
         return Err(Fault::new(Exit::Data, what));
     }
     if json {
-        return show::json(&manifest);
+        return output::print_json(&manifest);
     }
-    show::say(&format!("{}\nEvery file is as it was copied.", told(&manifest, dir)))
+    output::print(&format!("{}\nEvery file is as it was copied.", told(&manifest, dir)))
 }
 
 pub(super) fn restore(global: &Global, args: &RestoreArgs) -> Result<(), Fault> {
@@ -158,7 +158,7 @@ pub(super) fn restore(global: &Global, args: &RestoreArgs) -> Result<(), Fault> 
         (None, false) => {}
         // before there is a folder that could be started
         (Some(wanted), true) => wait(async {
-            let store = stores::journal(&config).await?;
+            let store = open_store::journal(&config).await?;
             backup::paired(&store, &about, wanted).await.map_err(fault)
         })?,
         (Some(wanted), false) => {
@@ -177,9 +177,9 @@ pub(super) fn restore(global: &Global, args: &RestoreArgs) -> Result<(), Fault> 
     }
     let manifest = backup::restored(&args.dir, &data).map_err(fault)?;
     if args.json {
-        return show::json(&manifest);
+        return output::print_json(&manifest);
     }
-    show::say(&format!(
+    output::print(&format!(
         "{}\nRestored into {}. Its first start is halted: compare it with the outside, see the case \
          RESTORED, then resume.",
         told(&manifest, &args.dir),

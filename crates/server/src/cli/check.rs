@@ -2,19 +2,18 @@
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
+use crate::bootstrap::{SPOT, Service};
 use crate::config::Config;
-use crate::house::{House, SPOT};
-use crate::http::ops;
-use crate::layers::Origin;
-use crate::ports::Fatal;
-use crate::stores;
-use crate::telemetry;
+use crate::config::sources::Origin;
+use crate::http::admin::conservation;
+use crate::runtime::Fatal;
+use crate::{open_store, telemetry};
 use client::types::{Break, Proof};
-use engine::conservation::Checker;
-use kernel::ports::journal::Standing;
-use kernel::ports::ledger::{Form, Heard};
+use engine::reconciliation::Checker;
+use kernel::ports::journal::ServiceStatus;
+use kernel::ports::ledger::{Form, Reply};
 use kernel::ports::meter::NoMeter;
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use std::sync::Arc;
     Opens the folder when no server holds it, and carries no transfer on; else asks the server at \
     --url, or the one that holds the folder. With a database it asks the server at --url where one \
     is named. Ends with 0 only if everything adds up.")]
-pub(super) struct Args {
+pub(super) struct CheckArgs {
     #[command(flatten)]
     remote: Remote,
     /// Print JSON.
@@ -35,11 +34,11 @@ pub(super) struct Args {
 /// So many breaks are printed: a person has to read them.
 const SHOWN: usize = 50;
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
-    let layers = global.layers()?;
+pub(super) fn run(global: &Global, args: &CheckArgs) -> Result<(), Fault> {
+    let loaded = global.loaded()?;
     // it is the proof that a person wants to read
-    let quiet = *layers.origin("log.level") == Origin::Default;
-    let mut config = layers.config;
+    let quiet = *loaded.origin("log.level") == Origin::Default;
+    let mut config = loaded.config;
     if quiet {
         "warn".clone_into(&mut config.log.level);
     }
@@ -47,7 +46,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
     let proof = wait(async {
         if args.remote.opens(&config)? {
             match opened(&config).await {
-                // somebody holds it: the owner's note says who
+                // another process holds it: the owner's note says who
                 Err(fault) if fault.exit == Exit::TempFail => {}
                 proof => return proof,
             }
@@ -61,7 +60,7 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 /// What is looked at must be there: a proof makes nothing new, and proves nothing of what it made.
 async fn there(config: &Config) -> Result<(), Fault> {
     if config.database.is_set() {
-        stores::there(config).await?;
+        open_store::there(config).await?;
     }
     let folder = config.data.dir.join(SPOT);
     if config.ledgers.has_own_spot() && !folder.is_dir() {
@@ -77,16 +76,16 @@ async fn there(config: &Config) -> Result<(), Fault> {
 
 /// Every ledger outside the journal's database is the one that the journal knows; gives back those
 /// that forgot operations which the journal has answers of.
-async fn known(house: &House, standing: &Standing) -> Result<Vec<Break>, Fault> {
+async fn known(service: &Service, status: &ServiceStatus) -> Result<Vec<Break>, Fault> {
     let mut forgot = Vec::new();
-    let outside = house.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
+    let outside = service.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
     for ledger in outside.filter(|ledger| ledger.form() == Form::Full) {
-        let (Some(was), name) = (standing.ledger(ledger.id()), ledger.id().name()) else {
+        let (Some(was), name) = (status.ledger(ledger.id()), ledger.id().name()) else {
             continue;
         };
         let is = match ledger.hello().await {
-            Heard::Said(is, ()) | Heard::Wrong(is) => is,
-            Heard::Nothing(cause) => {
+            Reply::Answered(is, ()) | Reply::OtherLedger(is) => is,
+            Reply::NoAnswer(cause) => {
                 return Err(Fault::new(Exit::Unavailable, format!("{name} is silent: {cause}")));
             }
         };
@@ -109,18 +108,18 @@ async fn known(house: &House, standing: &Standing) -> Result<Vec<Break>, Fault> 
 async fn opened(config: &Config) -> Result<Proof, Fault> {
     there(config).await?;
     let fatal: Fatal = Arc::new(|what| {
-        show::complain(&what);
+        output::eprint(&what);
         std::process::exit(Exit::Io.code());
     });
-    let house = House::of(config, Arc::new(NoMeter), fatal).await?;
+    let service = Service::of(config, Arc::new(NoMeter), fatal).await?;
     let failed = |cause| Fault::new(Exit::Io, format!("the proof could not be made: {cause}"));
-    let forgot = known(&house, &house.store.standing().await.map_err(failed)?).await?;
-    let round = Checker::default().round(&*house.store, &house.ledgers, &house.flows).await;
+    let forgot = known(&service, &service.store.service_status().await.map_err(failed)?).await?;
+    let round = Checker::default().round(&*service.store, &service.ledgers, &service.flows).await;
     let mut report = round.map_err(failed)?;
-    let standing = house.store.standing().await.map_err(failed)?;
-    report.excuse(&standing.accepted);
-    let unproven = ops::Unproven::of(house.ledgers.iter().cloned());
-    let proof = ops::proof(&report, unproven, &standing.assets, standing.halted.as_deref());
+    let status = service.store.service_status().await.map_err(failed)?;
+    report.excuse(&status.accepted);
+    let unproven = conservation::Unproven::of(service.ledgers.iter().cloned());
+    let proof = conservation::proof(&report, unproven, &status.assets, status.halted.as_deref());
     let value = serde_json::to_value(proof).and_then(serde_json::from_value);
     let mut proof: Proof = value.map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
     proof.ok &= forgot.is_empty();
@@ -130,9 +129,9 @@ async fn opened(config: &Config) -> Result<Proof, Fault> {
 
 fn told(proof: &Proof, json: bool) -> Result<(), Fault> {
     if json {
-        show::json(proof)?;
+        output::print_json(proof)?;
     } else {
-        show::say(&proven(proof))?;
+        output::print(&proven(proof))?;
     }
     match (&proof.halted, adds_up(proof)) {
         (_, false) if !proof.breaks.is_empty() => {
@@ -182,7 +181,7 @@ pub(super) fn proven(proof: &Proof) -> String {
         ]
     };
     let titles = ["asset", "ledger", ">users", ">frozen", ">clearing", ">world"];
-    let mut text = show::table(titles, moved.map(row).collect());
+    let mut text = output::table(titles, moved.map(row).collect());
     listed(&mut text, "BREAK", &proof.breaks);
     listed(&mut text, "ACCEPTED", &proof.accepted);
     if let Some(reason) = &proof.halted {

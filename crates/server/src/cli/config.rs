@@ -1,10 +1,10 @@
 //! `portage config`: the effective settings, secrets masked; who set what; a file looked over.
 
 use super::exit::{Exit, Fault};
-use super::{Global, show};
+use super::{Global, output};
 use crate::config::section::Setting;
+use crate::config::sources::{self, CliFlags};
 use crate::config::{Config, print, reference};
-use crate::layers::{self, Flags};
 use std::path::{Path, PathBuf};
 
 /// Print the effective settings, or look one file over.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  portage config --sources\n  \
     portage config --check portage.toml\n\n\
     Secrets are masked. --check ends with 78 if `serve` would refuse the file.")]
-pub(super) struct Args {
+pub(super) struct ConfigArgs {
     /// Print JSON instead of TOML.
     #[arg(long)]
     json: bool,
@@ -27,47 +27,47 @@ pub(super) struct Args {
     reference: bool,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, args: &ConfigArgs) -> Result<(), Fault> {
     if args.reference {
-        return show::say(reference::page().trim_end());
+        return output::print(reference::page().trim_end());
     }
     if let Some(file) = &args.check {
         return check(global, file);
     }
-    let layers = global.layers()?;
+    let loaded = global.loaded()?;
     if args.json {
-        return show::json(&layers.config);
+        return output::print_json(&loaded.config);
     }
-    let value = serde_json::to_value(&layers.config)
+    let value = serde_json::to_value(&loaded.config)
         .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
-    let origin = |path: &str| args.sources.then(|| layers.origin(path).clone());
-    show::say(print::toml(&value, Config::KEYS, &origin).trim_end())
+    let origin = |path: &str| args.sources.then(|| loaded.origin(path).clone());
+    output::print(print::toml(&value, Config::KEYS, &origin).trim_end())
 }
 
 fn check(global: &Global, file: &Path) -> Result<(), Fault> {
     let data_dir = global.data_dir.clone();
-    let flags = Flags { config: Some(file.to_owned()), data_dir, listen: None };
-    layers::load(&flags, std::env::vars())?;
-    show::say(&format!("{}: good", file.display()))
+    let flags = CliFlags { config: Some(file.to_owned()), data_dir, listen: None };
+    sources::load(&flags, std::env::vars())?;
+    output::print(&format!("{}: good", file.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Config, Setting, print};
-    use crate::layers::{Flags, Layers, load};
+    use crate::config::sources::{CliFlags, LoadedConfig, load};
 
-    fn printed(layers: &Layers, sources: bool) -> String {
-        let value = serde_json::to_value(&layers.config).unwrap();
-        let origin = |path: &str| sources.then(|| layers.origin(path).clone());
+    fn printed(loaded: &LoadedConfig, sources: bool) -> String {
+        let value = serde_json::to_value(&loaded.config).unwrap();
+        let origin = |path: &str| sources.then(|| loaded.origin(path).clone());
         print::toml(&value, Config::KEYS, &origin)
     }
 
-    fn read(text: &str, env: &[(&str, &str)]) -> Layers {
+    fn read(text: &str, env: &[(&str, &str)]) -> LoadedConfig {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("portage.toml");
         std::fs::write(&file, text).unwrap();
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        load(&Flags { config: Some(file), ..Flags::default() }, env).unwrap()
+        load(&CliFlags { config: Some(file), ..CliFlags::default() }, env).unwrap()
     }
 
     #[test]
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn each_key_says_who_set_it() {
         let env = [("PORTAGE_ENGINE__RING", "7"), ("PORTAGE_LIMITS__DAILY_AMOUNT__BTC", "1.5")];
-        let layers = read("[engine]\n# few\nbatch_max = 9\n", &env);
-        let text = printed(&layers, true);
+        let loaded = read("[engine]\n# few\nbatch_max = 9\n", &env);
+        let text = printed(&loaded, true);
         for line in [
             "ring = 7  # PORTAGE_ENGINE__RING\n",
             "portage.toml:3\n",

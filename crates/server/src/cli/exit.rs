@@ -1,6 +1,6 @@
 //! Exit codes of sysexits, and the fault that carries one.
 
-use crate::ports::Fatal;
+use crate::runtime::Fatal;
 use client::Error;
 use std::sync::Arc;
 
@@ -70,16 +70,16 @@ pub(crate) fn elsewhere() -> Fatal {
 pub struct Fault {
     /// How the process ends.
     pub exit: Exit,
-    /// For a person, on stderr; empty where nobody wants to know.
+    /// For a person, on stderr; empty where there is nothing to say.
     pub sentence: String,
     /// It may have been done all the same.
-    pub unclear: bool,
+    pub unknown: bool,
 }
 
 impl Fault {
     /// A fault.
     pub fn new(exit: Exit, sentence: impl Into<String>) -> Self {
-        Self { exit, sentence: sentence.into(), unclear: false }
+        Self { exit, sentence: sentence.into(), unknown: false }
     }
 }
 
@@ -100,23 +100,23 @@ impl From<Error> for Fault {
             Error::Unreachable(_) => Exit::Unavailable,
             Error::Unfit(_) => Exit::Usage,
         };
-        Self { exit, sentence, unclear: matches!(error, Error::Unknown(_)) }
+        Self { exit, sentence, unknown: matches!(error, Error::Unknown(_)) }
     }
 }
 
-impl From<crate::config::Error> for Fault {
-    fn from(error: crate::config::Error) -> Self {
+impl From<crate::config::ConfigError> for Fault {
+    fn from(error: crate::config::ConfigError) -> Self {
         let exit = match &error {
-            crate::config::Error::NoFile(_) => Exit::NoInput,
-            crate::config::Error::Bad(_) => Exit::Config,
+            crate::config::ConfigError::NoFile(_) => Exit::NoInput,
+            crate::config::ConfigError::Bad(_) => Exit::Config,
         };
         Self::new(exit, error.to_string())
     }
 }
 
-impl From<crate::auth::key::Error> for Fault {
-    fn from(error: crate::auth::key::Error) -> Self {
-        use crate::auth::key::Error as Key;
+impl From<crate::auth::key::KeyFileError> for Fault {
+    fn from(error: crate::auth::key::KeyFileError) -> Self {
+        use crate::auth::key::KeyFileError as Key;
         let exit = match &error {
             Key::Missing(_) => Exit::NoInput,
             Key::Unfit(..) => Exit::Config,
@@ -126,9 +126,9 @@ impl From<crate::auth::key::Error> for Fault {
     }
 }
 
-impl From<crate::auth::keys::Error> for Fault {
-    fn from(error: crate::auth::keys::Error) -> Self {
-        use crate::auth::keys::Error as Keys;
+impl From<crate::auth::keys::KeySourceError> for Fault {
+    fn from(error: crate::auth::keys::KeySourceError) -> Self {
+        use crate::auth::keys::KeySourceError as Keys;
         let exit = match &error {
             Keys::Unreachable(_) => Exit::Unavailable,
             Keys::Unfit(_) => Exit::Config,
@@ -137,7 +137,7 @@ impl From<crate::auth::keys::Error> for Fault {
     }
 }
 
-/// A full disk below stdout, or a closed pipe: whoever read it has seen enough, as with `| head -1`, so
+/// A full disk below stdout, or a closed pipe: its reader has seen enough, as with `| head -1`, so
 /// the command ends there and has nothing to complain of.
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {

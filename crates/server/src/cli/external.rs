@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
 use client::types::{Booked, Movement};
 use client::{Client, Error};
@@ -106,7 +106,7 @@ impl What {
             other => other?,
         };
         if self.json {
-            return show::json(&Keyed { booked: &booked, reference, replayed: !fresh });
+            return output::print_json(&Keyed { booked: &booked, reference, replayed: !fresh });
         }
         let what = format!("{} {}", booked.amount, booked.asset);
         let operation = booked.operation_id.to_string();
@@ -119,6 +119,6 @@ impl What {
         if !fresh {
             pairs.push(("replayed", "this reference had been booked before; nothing was done now"));
         }
-        show::say(&show::pairs(&pairs))
+        output::print(&output::pairs(&pairs))
     }
 }

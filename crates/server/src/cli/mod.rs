@@ -11,16 +11,16 @@ pub mod exit;
 mod external;
 mod migrate;
 mod ops;
+mod output;
 mod remote;
 mod serve;
-mod show;
 mod spot;
 mod token;
 mod transfer;
 mod work;
 
 use crate::config::Config;
-use crate::layers::{self, Flags, Layers};
+use crate::config::sources::{self, CliFlags, LoadedConfig};
 use clap::{Parser, Subcommand};
 use exit::{Exit, Fault};
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 /// Moves money between ledgers that share no transaction, and never loses any of it.
 #[derive(Debug, Parser)]
-#[command(name = "portage", version, about, propagate_version = true, subcommand_required = true)]
+#[command(name = "portage", version = env!("VERSION_AND_COMMIT"), about, propagate_version = true, subcommand_required = true)]
 #[command(after_help = "Begin with:\n  portage demo\n  portage serve")]
 struct Cli {
     #[command(flatten)]
@@ -50,58 +50,58 @@ struct Global {
 }
 
 impl Global {
-    fn layers(&self) -> Result<Layers, Fault> {
+    fn loaded(&self) -> Result<LoadedConfig, Fault> {
         let flags =
-            Flags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
-        Ok(layers::load(&flags, std::env::vars())?)
+            CliFlags { config: self.config.clone(), data_dir: self.data_dir.clone(), listen: None };
+        Ok(sources::load(&flags, std::env::vars())?)
     }
 
     fn settings(&self) -> Result<Config, Fault> {
-        Ok(self.layers()?.config)
+        Ok(self.loaded()?.config)
     }
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the server.
-    Serve(serve::Args),
+    Serve(serve::ServeArgs),
     /// Show everything at work: a fresh folder, a real server, a real kill -9.
-    Demo(demo::Args),
+    Demo(demo::DemoArgs),
     /// Mint a token with the development key.
-    Token(token::Args),
+    Token(token::TokenArgs),
     /// Make a transfer, or ask for one.
     #[command(subcommand)]
-    Transfer(transfer::Command),
+    Transfer(transfer::TransferCommand),
     /// Book money that came from outside into a Funding account.
     Deposit(external::DepositArgs),
     /// Book money that goes outside from a Funding account.
     Withdraw(external::WithdrawArgs),
     /// Look at accounts.
     #[command(subcommand)]
-    Account(account::Command),
+    Account(account::AccountCommand),
     /// A Spot core that is served by itself.
     #[command(subcommand)]
-    Spot(spot::Command),
+    Spot(spot::SpotCommand),
     /// Look after the service: cases, transfers, pauses, halts, approvals, assets.
     #[command(subcommand)]
-    Ops(ops::Command),
+    Ops(ops::OpsCommand),
     /// Prove that nothing was lost.
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Prove that the audit was not changed.
     #[command(subcommand)]
-    Audit(audit::Command),
+    Audit(audit::AuditCommand),
     /// Copy everything as of one instant, also while a server runs.
-    Backup(backup::Args),
+    Backup(backup::BackupArgs),
     /// Make a data folder of a backup.
     Restore(backup::RestoreArgs),
     /// Make the tables in PostgreSQL what this release needs.
-    Migrate(migrate::Args),
+    Migrate(migrate::MigrateArgs),
     /// Move transfers that ended long ago out of the way.
-    Archive(archive::Args),
+    Archive(archive::ArchiveArgs),
     /// Carry transfers that others open.
-    Work(work::Args),
+    Work(work::WorkArgs),
     /// Print the effective settings, or look one file over.
-    Config(config::Args),
+    Config(config::ConfigArgs),
 }
 
 /// Runs the command of these words.
@@ -118,7 +118,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             if !fault.sentence.is_empty() {
-                show::complain(&fault.sentence);
+                output::eprint(&fault.sentence);
             }
             ended(fault.exit.code())
         }

@@ -3,8 +3,8 @@
 use super::exit::{Exit, Fault};
 use super::{Global, token};
 use crate::auth::Scope;
+use crate::bootstrap;
 use crate::config::Config;
-use crate::house;
 use client::Client;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl Remote {
         let (database, named) = (config.database.is_set(), self.url.is_some());
         let here = match database {
             true => !named,
-            false => config.data.dir.join(store::embedded::FILE).is_file(),
+            false => config.data.dir.join(store::sqlite::FILE).is_file(),
         };
         if here || named {
             return Ok(here);
@@ -70,11 +70,11 @@ impl Remote {
         scope: Scope,
     ) -> Result<Client, Fault> {
         let config = global.settings()?;
-        let served = || house::owner(&config.data.dir).filter(|owner| owner.lives());
+        let served = || bootstrap::owner(&config.data.dir).filter(|owner| owner.lives());
         let url = match (&self.url, served(), &global.data_dir) {
             (Some(url), ..) => url.clone(),
             (None, Some(owner), _) => owner.url,
-            // whoever names a folder means its server, and no other that happens to listen
+            // a caller who names a folder means its server, and no other that happens to listen
             (None, None, Some(dir)) => return Err(unserved(dir)),
             (None, None, None) => config.server.url(config.server.listen),
         };
@@ -99,12 +99,12 @@ pub(super) fn none(dir: &Path) -> Fault {
     Fault::new(Exit::NoInput, format!("{}: no store here", dir.display()))
 }
 
-/// Nobody serves the folder that was named.
+/// No server serves the folder that was named.
 fn unserved(dir: &Path) -> Fault {
     let shown = dir.display();
     let (exit, what) = if dir.is_dir() {
         let start = format!("start it with `portage serve --data-dir {shown}`");
-        (Exit::Unavailable, format!("nobody serves this folder; {start}"))
+        (Exit::Unavailable, format!("no process serves this folder; {start}"))
     } else {
         (Exit::NoInput, "there is no such folder".to_owned())
     };

@@ -1,30 +1,29 @@
 //! `portage serve`: opens the folder, starts the engine, answers until it is told to stop.
 
 use super::exit::{Exit, Fault, fatal};
-use super::{Global, show};
-use crate::auth::keys::{Keys, Rhythm};
+use super::{Global, output};
+use crate::auth::keys::{Keys, RefreshTimes};
 use crate::auth::source::Source;
 use crate::auth::{key, verify::Verifier};
+use crate::bootstrap::Service;
 use crate::config::Config;
-use crate::house::House;
-use crate::http::pace::Pace;
-use crate::http::serve::{self, Entrance};
-use crate::http::tls::Tls;
+use crate::config::sources::{self, CliFlags};
+use crate::http::listener::serve::{self, Listener};
+use crate::http::listener::tls::Tls;
+use crate::http::middleware::rate_limit::RateLimit;
 use crate::http::{self, App};
-use crate::layers::{self, Flags};
 use crate::metrics::Metrics;
-use crate::outward;
-use crate::ports::Tasks;
+use crate::runtime::Tasks;
 use crate::shutdown::Signals;
-use crate::telemetry;
 use crate::webhooks::WEBHOOKS;
+use crate::{outbound_http, telemetry};
 use engine::Engine;
 use engine::audit::Sealer;
 use engine::tasks::Background;
 use kernel::ids::Millis;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
-use kernel::ports::spawn::{Fate, Spawn, Task};
+use kernel::ports::spawn::{OnEnd, Spawn, Task};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +37,7 @@ use tokio::net::TcpListener;
     SIGINT or SIGTERM drains and stops; a second one ends at once.\n\
     --no-workers opens transfers and leaves them to `portage work`: it needs database.url, and a Spot\n\
     that is served by itself.")]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// Carry no transfer here; the same as `engine.workers = false`.
     #[arg(long)]
     no_workers: bool,
@@ -55,11 +54,11 @@ const DRAIN_MS: u64 = 5_000;
 const WORKERS: usize = 2;
 
 /// Without it a new certificate would lie unused until the old one has expired.
-pub(super) const CERTIFICATE: Task = Task { name: "certificate", fate: Fate::EndsProcess };
+pub(super) const CERTIFICATE: Task = Task { name: "certificate", on_end: OnEnd::EndsProcess };
 /// Without it a key that was taken back would count for ever.
-const KEYS: Task = Task { name: "keys", fate: Fate::EndsProcess };
+const KEYS: Task = Task { name: "keys", on_end: OnEnd::EndsProcess };
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<(), Fault> {
     let mut config = loaded(global, args.listen)?;
     config.engine.workers = config.engine.workers && !args.no_workers;
     shared(&config, config.engine.workers)?;
@@ -69,8 +68,8 @@ pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
 /// The settings, with the log begun as they say.
 pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Config, Fault> {
     let (config, data_dir) = (global.config.clone(), global.data_dir.clone());
-    let flags = Flags { config, data_dir, listen };
-    let layers::Layers { config, idle, .. } = layers::load(&flags, std::env::vars())?;
+    let flags = CliFlags { config, data_dir, listen };
+    let sources::LoadedConfig { config, idle, .. } = sources::load(&flags, std::env::vars())?;
     telemetry::start(&config.log);
     for name in idle {
         tracing::warn!("{name} is set, for a flow that this release does not have");
@@ -82,13 +81,13 @@ pub(super) fn loaded(global: &Global, listen: Option<SocketAddr>) -> Result<Conf
 /// none of them.
 ///
 /// # Errors
-/// 78: nobody else could carry what is opened here.
+/// 78: no other process could carry what is opened here.
 pub(super) fn shared(config: &Config, alone: bool) -> Result<(), Fault> {
     if alone || (config.database.is_set() && !config.ledgers.has_own_spot()) {
         return Ok(());
     }
     let what = "workers in other processes need database.url, and ledgers.spot.kind = \"remote\" with \
-                a `portage spot serve`: else nobody carries what is opened here";
+                a `portage spot serve`: else no process carries what is opened here";
     Err(Fault::new(Exit::Config, what))
 }
 
@@ -112,27 +111,27 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let address = listener.local_addr()?;
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
-    let house = House::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
-    let keys = keys(config, &house.clock).await?;
+    let service = Service::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let keys = keys(config, &service.clock).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
-    if let Some(webhooks) = house.webhooks(config, &metrics).await? {
+    if let Some(webhooks) = service.webhooks(config, &metrics).await? {
         tasks.spawn(WEBHOOKS, Box::pin(webhooks.run()));
     }
-    let engine = house.start(config, meter, &tasks).await?;
+    let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
-    let sealer = house.sealer(config).await?;
+    let sealer = service.sealer(config).await?;
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
     let app = Arc::new(App {
-        internal: internal(&house)?,
-        world: house.store.funding(),
-        verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&house.clock)),
+        internal: internal(&service)?,
+        world: service.store.funding(),
+        verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
         metrics,
-        clock: Arc::clone(&house.clock),
-        rng: Arc::clone(&house.rng),
-        office: house.store.clone(),
-        pace: Pace::new(config.limits.requests_per_second),
+        clock: Arc::clone(&service.clock),
+        rng: Arc::clone(&service.rng),
+        admin_queries: service.store.clone(),
+        rate_limit: RateLimit::new(config.limits.requests_per_second),
         sealer,
-        backups: house.backups(config),
+        backups: service.backups(config),
         open_pages: config.server.open_pages(address),
         leaving: AtomicBool::new(false),
         draining: AtomicBool::new(false),
@@ -146,30 +145,30 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
     }
     let url = config.server.url(address);
-    house.sign(&url);
+    service.write_owner_note(&url);
     tracing::info!(%url, data = %config.data.dir.display(), "ready");
-    show::say(&format!("portage listens on {url}"))?;
+    output::print(&format!("portage listens on {url}"))?;
     let stop = stopped(signals, Arc::clone(&app), config.server.drain_delay_ms);
-    let entrance = Entrance::new(listener, &config.server, tls.as_deref());
-    let entrance = entrance.counted(Arc::clone(&app.metrics));
-    serve::serve(entrance, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
-    closed(&house, &app.engine, &app.sealer, &tasks).await;
+    let listener = Listener::new(listener, &config.server, tls.as_deref());
+    let listener = listener.counted(Arc::clone(&app.metrics));
+    serve::serve(listener, http::router(Arc::clone(&app)), &tasks, stop, GRACE).await;
+    closed(&service, &app.engine, &app.sealer, &tasks).await;
     Ok(())
 }
 
 /// A clean stop: what is in hand ends, or is anybody's again.
-pub(super) async fn closed(house: &House, engine: &Engine, sealer: &Sealer, tasks: &Tasks) {
+pub(super) async fn closed(service: &Service, engine: &Engine, sealer: &Sealer, tasks: &Tasks) {
     engine.drain(DRAIN_MS).await;
     tasks.ending();
     if let Err(cause) = sealer.seal().await {
         tracing::warn!(%cause, "the end of the audit is not sealed; the next start seals it");
     }
-    if let Some(spot) = &house.spot
+    if let Some(spot) = &service.spot
         && let Err(fault) = spot.snapshot().await
     {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");
     }
-    if let Err(fault) = house.rest().await {
+    if let Err(fault) = service.rest().await {
         tracing::warn!(%fault, "the write-ahead log stays; the next start takes it in");
     }
     tracing::info!("drained");
@@ -190,12 +189,12 @@ async fn keys(config: &Config, clock: &Arc<dyn Clock>) -> Result<Arc<Keys>, Faul
         return Ok(Arc::new(Keys::secret(&secret(config)?, clock)));
     }
     let (source, rhythm) = if auth.jwks_url.is_empty() {
-        (Source::File(auth.jwks_file.clone()), Rhythm::FILE)
+        (Source::File(auth.jwks_file.clone()), RefreshTimes::FILE)
     } else {
         let fault = |what: String| Fault::new(Exit::Config, format!("auth.jwks_url: {what}"));
-        let url = outward::address(&auth.jwks_url).map_err(|rule| fault(rule.to_owned()))?;
+        let url = outbound_http::address(&auth.jwks_url).map_err(|rule| fault(rule.to_owned()))?;
         let every_ms = auth.jwks_refresh_seconds.saturating_mul(1000);
-        (Source::url(url).map_err(fault)?, Rhythm::url(every_ms))
+        (Source::url(url).map_err(fault)?, RefreshTimes::url(every_ms))
     };
     let rhythm = rhythm.stale_after(auth.jwks_max_stale_seconds.saturating_mul(1000));
     Ok(Arc::new(Keys::open(source, rhythm, clock).await?))
@@ -210,7 +209,7 @@ fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
             let what = if made { "made" } else { "in use" };
             tracing::warn!(
                 file = %file.display(),
-                "DEVELOPMENT KEY {what}: whoever reads this file can act as anybody. For development only"
+                "DEVELOPMENT KEY {what}: a person who reads this file can act as any user. For development only"
             );
             Ok(key)
         }
@@ -221,16 +220,16 @@ fn secret(config: &Config) -> Result<Vec<u8>, Fault> {
     }
 }
 
-fn internal(house: &House) -> Result<kernel::ids::FlowId, Fault> {
+fn internal(service: &Service) -> Result<kernel::ids::FlowId, Fault> {
     let missing = || Fault::new(Exit::Software, "the flow `internal` is missing");
-    house.flows.named("internal").ok_or_else(missing)
+    service.flows.named("internal").ok_or_else(missing)
 }
 
 /// Ends so long after the first signal; from then on nothing new is begun. The second ends all.
 async fn stopped(mut signals: Signals, app: Arc<App>, delay: Millis) {
     signals.next().await;
     app.leaving.store(true, Ordering::Relaxed);
-    crate::ports::beside(signals.end_at_once());
+    crate::runtime::beside(signals.end_at_once());
     if delay > 0 {
         tracing::info!(ms = delay, "leaving: no longer ready; a second signal ends at once");
         app.clock.sleep(delay).await;

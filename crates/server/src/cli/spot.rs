@@ -2,21 +2,19 @@
 
 use super::exit::{Exit, Fault, fatal};
 use super::serve::{CERTIFICATE, GRACE, bound};
-use super::{Global, show};
+use super::{Global, output};
 use crate::auth::key;
 use crate::config::Config;
-use crate::house;
-use crate::http;
-use crate::http::serve::Entrance;
-use crate::http::tls::Tls;
-use crate::ports::{SystemRng, Tasks};
+use crate::http::listener::serve::Listener;
+use crate::http::listener::tls::Tls;
+use crate::remote_ledger::{LedgerService, router};
+use crate::runtime::{SystemRng, Tasks};
 use crate::shutdown::Signals;
-use crate::spot::{Desk, router};
-use crate::telemetry;
+use crate::{bootstrap, http, telemetry};
 use kernel::ids::AssetId;
 use kernel::money::Asset;
 use kernel::ports::spawn::Spawn;
-use ledgers::remote::Symbols;
+use ledgers::remote::AssetCodes;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +23,7 @@ use std::time::Duration;
 /// A Spot core that is served by itself.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage spot serve --data-dir ./spot-data")]
-pub(super) enum Command {
+pub(super) enum SpotCommand {
     /// Serve the Spot core of a folder to a server elsewhere.
     Serve(ServeArgs),
     /// Print the token that callers of it show.
@@ -49,17 +47,17 @@ pub(super) struct ServeArgs {
 /// Print the token that callers show.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage spot token --data-dir ./spot-data\n\n\
-    It is made where there is none yet. Whoever has it can move all money in that folder.")]
+    It is made where there is none yet. A person who has it can move all money in that folder.")]
 pub(super) struct TokenArgs {}
 
-pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, command: &SpotCommand) -> Result<(), Fault> {
     let config = global.settings()?;
     match command {
-        Command::Token(TokenArgs {}) => {
-            house::made(&config.data.dir)?;
-            show::say(&token(&config)?)
+        SpotCommand::Token(TokenArgs {}) => {
+            bootstrap::create_folder(&config.data.dir)?;
+            output::print(&token(&config)?)
         }
-        Command::Serve(ServeArgs { listen }) => {
+        SpotCommand::Serve(ServeArgs { listen }) => {
             let mut config = config;
             if let Some(listen) = listen {
                 config.spot.listen = *listen;
@@ -86,7 +84,7 @@ fn token(config: &Config) -> Result<String, Fault> {
     if !config.spot.token.is_empty() {
         return Ok(config.spot.token.reveal().to_owned());
     }
-    let (key, _) = key::read_or_make(&config.data.dir.join(house::SPOT), key::AUTH)?;
+    let (key, _) = key::read_or_make(&config.data.dir.join(bootstrap::SPOT), key::AUTH)?;
     Ok(key.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -109,30 +107,30 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     let listener = bound(door.listen).await?;
     let address = listener.local_addr()?;
     let dir: &Path = &config.data.dir;
-    house::made(dir)?;
-    let symbols = Symbols::of(assets(config));
+    bootstrap::create_folder(dir)?;
+    let symbols = AssetCodes::of(assets(config));
     // what senders had an answer of, they say with each request: one that knows more is told that
     // this is another ledger
     let rng = SystemRng::default();
-    let (spot, torn) = house::spot(dir, symbols.assets(), 0, &rng, fatal(Exit::Io)).await?;
+    let (spot, torn) = bootstrap::spot(dir, symbols.assets(), 0, &rng, fatal(Exit::Io)).await?;
     if let Some(torn) = torn {
         tracing::warn!(?torn, "the log ended in the middle of a batch, which was dropped");
     }
     let token = token(config)?;
     let tasks = Tasks::new(fatal(Exit::Software));
-    let desk = Arc::new(Desk::new(spot.clone(), symbols, &token));
+    let service = Arc::new(LedgerService::new(spot.clone(), symbols, &token));
     tracing::info!(%address, data = %dir.display(), known = ?spot.known(), "ready");
-    show::say(&format!("portage spot listens on {}", door.url(address)))?;
+    output::print(&format!("portage spot listens on {}", door.url(address)))?;
     if let Some(tls) = &tls {
         tasks.spawn(CERTIFICATE, Box::pin(Arc::clone(tls).watch()));
     }
     let stop = async {
         signals.next().await;
         tracing::info!("ending; a second signal ends at once");
-        crate::ports::beside(signals.end_at_once());
+        crate::runtime::beside(signals.end_at_once());
     };
-    let entrance = Entrance::new(listener, &door, tls.as_deref());
-    http::serve::serve(entrance, router(desk), &tasks, stop, GRACE).await;
+    let listener = Listener::new(listener, &door, tls.as_deref());
+    http::listener::serve::serve(listener, router(service), &tasks, stop, GRACE).await;
     tasks.ending();
     if let Err(fault) = spot.snapshot().await {
         tracing::warn!(%fault, "no snapshot; the next start repeats the log");

@@ -1,11 +1,11 @@
 //! `portage token`: mints a token with the development key.
 
 use super::exit::{Exit, Fault};
-use super::{Global, show};
+use super::{Global, output};
 use crate::auth::token::Minted;
 use crate::auth::{Scope, key};
 use crate::config::Config;
-use crate::ports::SystemClock;
+use crate::runtime::SystemClock;
 use kernel::ports::clock::Clock;
 use kernel::principal::fit_subject;
 
@@ -13,7 +13,7 @@ use kernel::principal::fit_subject;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage token --sub 4001 --scope \"transfers:create transfers:read\" --ttl 15m")]
-pub(super) struct Args {
+pub(super) struct TokenArgs {
     /// The subject: a user's id, or the name of a service or an operator.
     #[arg(long, value_parser = subject)]
     sub: String,
@@ -29,13 +29,15 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(global: &Global, args: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, args: &TokenArgs) -> Result<(), Fault> {
     let token = mint(&global.settings()?, &args.sub, &args.scope, args.ttl)?;
     if args.json {
         let expires_in = args.ttl;
-        return show::json(&serde_json::json!({ "token": token, "expires_in": expires_in }));
+        return output::print_json(
+            &serde_json::json!({ "token": token, "expires_in": expires_in }),
+        );
     }
-    show::say(&token)
+    output::print(&token)
 }
 
 /// A token of these settings' key.
@@ -49,7 +51,7 @@ pub(super) fn mint(config: &Config, sub: &str, scope: &str, ttl: u64) -> Result<
         return Err(Fault::new(Exit::Usage, format!("--ttl: at most {most} seconds")));
     }
     if auth.has_jwks() {
-        let sentence = "tokens of this server are signed by whoever holds the keys of \
+        let sentence = "tokens of this server are signed by the holder of the keys of \
                         auth.jwks_file or auth.jwks_url: take one from there";
         return Err(Fault::new(Exit::Config, sentence));
     }

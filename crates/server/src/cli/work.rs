@@ -2,11 +2,11 @@
 
 use super::exit::{Exit, Fault, fatal};
 use super::serve::{closed, loaded, shared, to_its_end};
-use super::{Global, show};
+use super::{Global, output};
+use crate::bootstrap::Service;
 use crate::config::Config;
-use crate::house::House;
 use crate::metrics::Metrics;
-use crate::ports::Tasks;
+use crate::runtime::Tasks;
 use crate::shutdown::Signals;
 use engine::tasks::Background;
 use kernel::ports::meter::Meter;
@@ -19,9 +19,9 @@ use std::sync::Arc;
     Any number of them share one database, beside `portage serve`. They need database.url, and a Spot\n\
     that is served by itself (`portage spot serve`). One may be killed at any moment: another takes over\n\
     what it held once its lease is over (engine.lease_seconds). SIGINT or SIGTERM gives it back at once.")]
-pub(super) struct Args {}
+pub(super) struct WorkArgs {}
 
-pub(super) fn run(global: &Global, _: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, _: &WorkArgs) -> Result<(), Fault> {
     let mut config = loaded(global, None)?;
     config.engine.workers = true;
     shared(&config, false)?;
@@ -32,16 +32,16 @@ async fn work(config: &Config) -> Result<(), Fault> {
     let mut signals = Signals::take()?;
     let metrics = Arc::new(Metrics::default());
     let meter: Arc<dyn Meter> = metrics.clone();
-    let house = House::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
+    let service = Service::of(config, Arc::clone(&meter), fatal(Exit::Io)).await?;
     let tasks = Tasks::new(fatal(Exit::Software));
-    let engine = house.start(config, meter, &tasks).await?;
+    let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
-    let sealer = house.sealer(config).await?;
+    let sealer = service.sealer(config).await?;
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
-    show::say("portage works")?;
+    output::print("portage works")?;
     signals.next().await;
     tracing::info!("draining; a second signal ends at once");
-    crate::ports::beside(signals.end_at_once());
-    closed(&house, &engine, &sealer, &tasks).await;
+    crate::runtime::beside(signals.end_at_once());
+    closed(&service, &engine, &sealer, &tasks).await;
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! `[alerts]`
 
 use super::secret::Secret;
-use super::section::{Rules, section};
-use crate::outward;
+use super::section::{SettingRules, section};
+use crate::outbound_http;
 use crate::webhooks::sign;
 
 section! {
@@ -24,19 +24,19 @@ section! {
 }
 
 impl Alerts {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("alerts.after_retries", self.after_retries > 0, "above 0");
         rules.need("alerts.after_seconds", self.after_seconds > 0, "above 0");
         rules.need("alerts.target_pending_seconds", self.target_pending_seconds > 0, "above 0");
         rules.need("alerts.compensation_failures", self.compensation_failures > 0, "above 0");
         let (url, key) = (self.webhook_url.as_str(), self.webhook_secret.reveal());
         if url.is_empty() {
-            // a setting that is ignored would let somebody believe that they are told
+            // a setting that is ignored would seem to send alerts
             let rule = "empty where alerts.webhook_url is: nothing is posted";
             rules.need("alerts.webhook_secret", key.is_empty(), rule);
             return;
         }
-        if let Err(rule) = outward::address(url) {
+        if let Err(rule) = outbound_http::address(url) {
             rules.need("alerts.webhook_url", false, rule);
         }
         if let Err(rule) = sign::secret(key) {

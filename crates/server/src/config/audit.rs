@@ -1,20 +1,20 @@
 //! `[audit]`
 
 use super::secret::Secret;
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 
 section! {
-    /// What nobody may change afterwards.
+    /// The record that may not be changed afterwards.
     Audit {
         /// The time between two seals, while something new is written.
         seal_interval_ms: u64 = 10_000,
-        /// The key of the seals, at least 32 bytes; empty takes the generated one in `data.dir`, which whoever may change the folder can read.
+        /// The key of the seals, at least 32 bytes; empty takes the generated one in `data.dir`, which every process that may change the folder can read.
         mac_secret: Secret = Secret::default(),
     }
 }
 
 impl Audit {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("audit.seal_interval_ms", self.seal_interval_ms > 0, "above 0");
         let secret = self.mac_secret.reveal().len();
         rules.need(

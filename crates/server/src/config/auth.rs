@@ -1,8 +1,8 @@
 //! `[auth]`
 
 use super::secret::Secret;
-use super::section::{Rules, section};
-use crate::outward;
+use super::section::{SettingRules, section};
+use crate::outbound_http;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Auth {
         !self.jwks_file.as_os_str().is_empty() || !self.jwks_url.is_empty()
     }
 
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         let secret = self.hs256_secret.reveal().len();
         rules.need(
             "auth.hs256_secret",
@@ -63,7 +63,7 @@ impl Auth {
         rules.need(
             "auth.hs256_secret",
             secret == 0 || !self.has_jwks(),
-            "empty where auth.jwks_file or auth.jwks_url is set: whoever knows a secret for \
+            "empty where auth.jwks_file or auth.jwks_url is set: a caller that knows a secret for \
              development could sign as anybody",
         );
         rules.need(
@@ -72,7 +72,7 @@ impl Auth {
             "empty where auth.jwks_file is set: one source decides who may come in",
         );
         if !url.is_empty() {
-            let rule = outward::address(url).err();
+            let rule = outbound_http::address(url).err();
             rules.need("auth.jwks_url", rule.is_none(), rule.unwrap_or_default());
         }
         rules.need(

@@ -1,6 +1,6 @@
 //! `[conservation]`
 
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 
 section! {
     /// The proof that nothing was lost.
@@ -11,7 +11,7 @@ section! {
 }
 
 impl Conservation {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("conservation.interval_ms", self.interval_ms > 0, "above 0");
     }
 }

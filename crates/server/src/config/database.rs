@@ -1,7 +1,7 @@
 //! `[database]`
 
 use super::secret::Secret;
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 use std::path::PathBuf;
 
 section! {
@@ -19,7 +19,7 @@ section! {
         writers: usize = 2,
         /// The longest that a connection may take to be made.
         connect_timeout_ms: u64 = 5_000,
-        /// The longest wait for a row that somebody else holds.
+        /// The longest wait for a row that another transaction holds.
         lock_timeout_ms: u64 = 3_000,
         /// The longest statement, but for those that read everything.
         statement_timeout_ms: u64 = 30_000,
@@ -34,7 +34,7 @@ impl Database {
         !self.url.is_empty()
     }
 
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("database.readers", (1..=1_000).contains(&self.readers), "from 1 to 1000");
         rules.need("database.writers", (1..=64).contains(&self.writers), "from 1 to 64");
         rules.need("database.connect_timeout_ms", self.connect_timeout_ms > 0, "above 0");
@@ -52,7 +52,7 @@ impl Database {
         if self.is_set() {
             return;
         }
-        // what is ignored would let somebody believe that it is in force
+        // a setting that is ignored would seem to be in force
         let rule = "empty where database.url is: everything is kept in data.dir";
         rules.need("database.password", self.password.is_empty(), rule);
         rules.need("database.ca_file", self.ca_file.as_os_str().is_empty(), rule);

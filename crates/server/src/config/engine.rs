@@ -1,6 +1,6 @@
 //! `[engine]`
 
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 
 section! {
     /// How transfers are carried.
@@ -27,7 +27,7 @@ section! {
 }
 
 impl Engine {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("engine.ring", self.ring > 0, "above 0");
         rules.need("engine.batch_max", self.batch_max > 0, "above 0");
         rules.need("engine.scan_interval_ms", self.scan_interval_ms > 0, "above 0");

@@ -1,7 +1,7 @@
 //! `[ledgers.<name>]`
 
 use super::secret::Secret;
-use super::section::{Key, Rules, Setting, Shape, section};
+use super::section::{Setting, SettingKey, SettingRules, Shape, section};
 use kernel::ids::LedgerId;
 use ledgers::remote;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Where a ledger is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum LedgerKind {
     /// In the journal's own store.
     Embedded,
     /// A core in this process, in the data folder.
@@ -19,7 +19,7 @@ pub enum Kind {
     Remote,
 }
 
-impl Setting for Kind {
+impl Setting for LedgerKind {
     const KIND: &'static str = "`embedded` (funding), `in_process` (spot) or `remote`";
     const SHAPE: Shape = Shape::Text;
 }
@@ -27,14 +27,14 @@ impl Setting for Kind {
 /// Which contract a remote ledger keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum LedgerForm {
     /// Identity, numbers, fences, listing, totals.
     Full,
     /// One operation at a time, and a query.
     Simple,
 }
 
-impl Setting for Form {
+impl Setting for LedgerForm {
     const KIND: &'static str = "`full` or `simple`";
     const SHAPE: Shape = Shape::Text;
 }
@@ -43,14 +43,14 @@ section! {
     /// One ledger.
     Ledger {
         /// Where it is. Not set: funding is `embedded`, spot `in_process`, the others are no account types.
-        kind: Option<Kind> = None,
+        kind: Option<LedgerKind> = None,
         /// Where the routes of a remote ledger begin.
         url: String = String::new(),
         /// The bearer token for it.
         token: Secret = Secret::default(),
         /// `full`, or `simple` for a service that proves nothing: a standing case says so.
-        form: Form = Form::Full,
-        /// How long one request may take, its answer included; then nobody knows.
+        form: LedgerForm = LedgerForm::Full,
+        /// How long one request may take, its answer included; then the outcome is unknown.
         timeout_ms: u64 = 2_000,
         /// How long a connection to it may take to stand.
         connect_timeout_ms: u64 = 1_000,
@@ -84,7 +84,7 @@ impl Default for Ledgers {
 impl Setting for Ledgers {
     const KIND: &'static str = <BTreeMap<String, Ledger> as Setting>::KIND;
     const SHAPE: Shape = <BTreeMap<String, Ledger> as Setting>::SHAPE;
-    const KEYS: &'static [Key] = <BTreeMap<String, Ledger> as Setting>::KEYS;
+    const KEYS: &'static [SettingKey] = <BTreeMap<String, Ledger> as Setting>::KEYS;
     const NAMED: bool = true;
 }
 
@@ -101,14 +101,14 @@ impl Ledger {
         }
     }
 
-    fn rules(&self, id: LedgerId, rules: &mut Rules) {
+    fn rules(&self, id: LedgerId, rules: &mut SettingRules) {
         let name = named(id);
         let key = |key: &str| format!("ledgers.{name}.{key}");
         let fits = match self.kind {
             None => true,
-            Some(Kind::Remote) => id != LedgerId::FUNDING,
-            Some(Kind::Embedded) => id == LedgerId::FUNDING,
-            Some(Kind::InProcess) => id == LedgerId::SPOT,
+            Some(LedgerKind::Remote) => id != LedgerId::FUNDING,
+            Some(LedgerKind::Embedded) => id == LedgerId::FUNDING,
+            Some(LedgerKind::InProcess) => id == LedgerId::SPOT,
         };
         let may = match id {
             LedgerId::FUNDING => "`embedded` or not set: it lives in the journal's own store",
@@ -116,11 +116,11 @@ impl Ledger {
             _ => "`remote`, or not set: then it is no account type",
         };
         rules.need(key("kind"), fits, may);
-        if self.kind != Some(Kind::Remote) || !fits {
+        if self.kind != Some(LedgerKind::Remote) || !fits {
             let only = format!("only for a remote ledger: ledgers.{name}.kind is not `remote`");
             rules.need(key("url"), self.url.is_empty() || !fits, &only);
             rules.need(key("token"), self.token.is_empty() || !fits, &only);
-            rules.need(key("form"), self.form == Form::Full || !fits, &only);
+            rules.need(key("form"), self.form == LedgerForm::Full || !fits, &only);
             return;
         }
         if let Err(why) = remote::address(&self.url) {
@@ -151,7 +151,7 @@ impl Ledgers {
 
     /// Those at the other end of a network, by number.
     pub fn remote(&self) -> impl Iterator<Item = (LedgerId, &Ledger)> {
-        self.all().filter(|(_, ledger)| ledger.kind == Some(Kind::Remote))
+        self.all().filter(|(_, ledger)| ledger.kind == Some(LedgerKind::Remote))
     }
 
     /// Spot's core runs in this process, on the data folder.
@@ -171,7 +171,7 @@ impl Ledgers {
         self
     }
 
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         for name in self.0.keys() {
             let known = ALL.into_iter().any(|id| named(id) == *name);
             let names = "no such ledger; there may be funding, spot, future, margin";
@@ -198,26 +198,27 @@ impl Ledgers {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Kind, Ledger, Ledgers, Rules};
+    use super::{Ledger, LedgerForm, LedgerKind, Ledgers, SettingRules};
     use kernel::ids::LedgerId;
 
     fn broken(ledgers: &Ledgers) -> Vec<String> {
-        let mut rules = Rules::default();
+        let mut rules = SettingRules::default();
         ledgers.rules(&mut rules);
         rules.broken().into_iter().map(|broken| broken.key).collect()
     }
 
     fn remote(url: &str) -> Ledger {
-        Ledger { kind: Some(Kind::Remote), url: url.to_owned(), ..Ledger::default() }
+        Ledger { kind: Some(LedgerKind::Remote), url: url.to_owned(), ..Ledger::default() }
     }
 
     #[test]
     fn what_fits_together() {
         let all = Ledgers::default();
         assert_eq!(broken(&all), [""; 0]);
-        let two = all
-            .with(LedgerId::FUTURE, remote("https://a.example/future"))
-            .with(LedgerId::MARGIN, Ledger { form: Form::Simple, ..remote("http://127.0.0.1:1") });
+        let two = all.with(LedgerId::FUTURE, remote("https://a.example/future")).with(
+            LedgerId::MARGIN,
+            Ledger { form: LedgerForm::Simple, ..remote("http://127.0.0.1:1") },
+        );
         assert_eq!(broken(&two), [""; 0]);
         let ids: Vec<_> = two.remote().map(|(id, _)| id).collect();
         assert_eq!(ids, [LedgerId::FUTURE, LedgerId::MARGIN]);
@@ -228,9 +229,9 @@ mod tests {
         let with = |id, ledger| broken(&Ledgers::default().with(id, ledger));
         let of = |kind| Ledger { kind: Some(kind), ..Ledger::default() };
         assert_eq!(with(LedgerId::FUNDING, remote("http://x")), ["ledgers.funding.kind"]);
-        assert_eq!(with(LedgerId::FUTURE, of(Kind::InProcess)), ["ledgers.future.kind"]);
-        assert_eq!(with(LedgerId::SPOT, of(Kind::Embedded)), ["ledgers.spot.kind"]);
-        assert_eq!(with(LedgerId::SPOT, of(Kind::Remote)), ["ledgers.spot.url"]);
+        assert_eq!(with(LedgerId::FUTURE, of(LedgerKind::InProcess)), ["ledgers.future.kind"]);
+        assert_eq!(with(LedgerId::SPOT, of(LedgerKind::Embedded)), ["ledgers.spot.kind"]);
+        assert_eq!(with(LedgerId::SPOT, of(LedgerKind::Remote)), ["ledgers.spot.url"]);
         let address = Ledger { kind: None, ..remote("http://x") };
         assert_eq!(with(LedgerId::MARGIN, address), ["ledgers.margin.url"]);
         let hasty = Ledger { timeout_ms: 20, connect_timeout_ms: 21, ..remote("http://x") };

@@ -1,6 +1,6 @@
 //! `[limits]`
 
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 use std::collections::BTreeMap;
 
 section! {
@@ -18,16 +18,21 @@ section! {
 }
 
 impl Limits {
-    pub(super) fn rules(&self, rules: &mut Rules) {
-        for (asset, amount) in &self.daily_amount {
-            let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
-            let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-            let some = amount.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-            rules.need(
-                format!("limits.daily_amount.{asset}"),
-                digits(whole) && digits(fraction) && some,
-                "a plain decimal above 0, as a text (\"10000.00\")",
-            );
-        }
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
+        amounts(rules, "limits.daily_amount", &self.daily_amount);
+    }
+}
+
+/// Whether each amount of an asset is one that can be written.
+pub(super) fn amounts(rules: &mut SettingRules, name: &str, amounts: &BTreeMap<String, String>) {
+    for (asset, amount) in amounts {
+        let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let some = amount.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+        rules.need(
+            format!("{name}.{asset}"),
+            digits(whole) && digits(fraction) && some,
+            "a plain decimal above 0, as a text (\"10000.00\")",
+        );
     }
 }

@@ -1,19 +1,19 @@
 //! `[log]`
 
-use super::section::{Rules, Setting, Shape, section};
+use super::section::{Setting, SettingRules, Shape, section};
 use serde::{Deserialize, Serialize};
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum LogFormat {
     /// For people.
     Text,
     /// One JSON object a line.
     Json,
 }
 
-impl Setting for Format {
+impl Setting for LogFormat {
     const KIND: &'static str = "`text` or `json`";
     const SHAPE: Shape = Shape::Text;
 }
@@ -22,14 +22,14 @@ section! {
     /// The log, on stderr.
     Log {
         /// `text` for people, `json` (one object a line) for machines.
-        format: Format = Format::Text,
+        format: LogFormat = LogFormat::Text,
         /// What is written: `error`, `warn`, `info`, `debug`, or by part (`info,engine=debug`).
         level: String = "info".to_owned(),
     }
 }
 
 impl Log {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         let named = |level: &str| LEVELS.contains(&level.trim().to_lowercase().as_str());
         let part = |part: &str| named(part.rsplit('=').next().unwrap_or_default());
         rules.need(

@@ -17,6 +17,7 @@ pub mod reference;
 pub mod secret;
 pub mod section;
 mod server;
+pub mod sources;
 mod spot;
 mod transfer;
 
@@ -28,17 +29,16 @@ pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::database::Database;
 pub use self::engine::Engine;
-pub use self::ledgers::{Form, Kind, Ledger, Ledgers};
+pub use self::ledgers::{Ledger, LedgerForm, LedgerKind, Ledgers};
 pub use self::limits::Limits;
-pub use self::log::{Format, Log};
+pub use self::log::{Log, LogFormat};
 pub use self::ops::Ops;
 pub use self::secret::Secret;
 pub use self::server::{Server, Tls};
 pub use self::spot::Spot;
 pub use self::transfer::Transfer;
 
-use self::section::{Broken, Rules, section};
-use crate::layers;
+use self::section::{Broken, SettingRules, section};
 use kernel::retry::Backoff;
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ section! {
         conservation: Conservation = Conservation::default(),
         /// A Spot core that is served by itself (`portage spot serve`).
         spot: Spot = Spot::default(),
-        /// What nobody may change afterwards.
+        /// The record that may not be changed afterwards.
         audit: Audit = Audit::default(),
         /// Copies of everything, taken while serving.
         backup: Backup = Backup::default(),
@@ -80,7 +80,7 @@ section! {
 
 /// Why the settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum ConfigError {
     /// The file that was named is not there.
     #[error("{0}: no such file")]
     NoFile(PathBuf),
@@ -94,13 +94,13 @@ impl Config {
     ///
     /// # Errors
     /// A file that is missing although it was named; an unknown key; a value that cannot be.
-    pub fn load(flags: &layers::Flags) -> Result<Self, Error> {
-        Ok(layers::load(flags, std::env::vars())?.config)
+    pub fn load(flags: &sources::CliFlags) -> Result<Self, ConfigError> {
+        Ok(sources::load(flags, std::env::vars())?.config)
     }
 
     /// What the settings' types cannot say, where it does not hold.
     pub fn broken(&self) -> Vec<Broken> {
-        let mut rules = Rules::default();
+        let mut rules = SettingRules::default();
         self.database.rules(&mut rules);
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
@@ -145,6 +145,7 @@ impl Config {
             four_eyes: self.ops.four_eyes,
             issuers: self.auth.issuers(),
             approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),
+            deposit_limits: self.ops.daily_deposit_limit.clone(),
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
         }

@@ -1,6 +1,8 @@
 //! `[ops]`
 
-use super::section::{Rules, section};
+use super::limits;
+use super::section::{SettingRules, section};
+use std::collections::BTreeMap;
 
 section! {
     /// Operators.
@@ -9,6 +11,8 @@ section! {
         four_eyes: bool = true,
         /// So many hours a proposal may be approved, by the database's clock. 1 to 8760.
         approval_hours: u64 = 24,
+        /// The most of this asset that one operator deposits by hand on one UTC day without a second person, in its unit; without it there is no bound.
+        daily_deposit_limit: BTreeMap<String, String> = BTreeMap::new(),
     }
 }
 
@@ -16,8 +20,9 @@ section! {
 const MOST_HOURS: u64 = 8_760;
 
 impl Ops {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         let fits = (1..=MOST_HOURS).contains(&self.approval_hours);
         rules.need("ops.approval_hours", fits, "1 to 8760");
+        limits::amounts(rules, "ops.daily_deposit_limit", &self.daily_deposit_limit);
     }
 }

@@ -1,12 +1,16 @@
 //! Settings as TOML, in the order in which they are declared.
 
-use super::section::Key;
-use crate::layers::Origin;
+use super::section::SettingKey;
+use super::sources::Origin;
 use serde_json::Value;
 
 /// The settings as TOML that can be read again, but for its masked secrets. `origin` says for a
 /// path who gave it; it becomes a comment.
-pub fn toml(config: &Value, keys: &[Key], origin: &dyn Fn(&str) -> Option<Origin>) -> String {
+pub fn toml(
+    config: &Value,
+    keys: &[SettingKey],
+    origin: &dyn Fn(&str) -> Option<Origin>,
+) -> String {
     let mut text = String::new();
     table(config, keys, "", origin, &mut text);
     text
@@ -14,14 +18,14 @@ pub fn toml(config: &Value, keys: &[Key], origin: &dyn Fn(&str) -> Option<Origin
 
 fn table(
     value: &Value,
-    keys: &[Key],
+    keys: &[SettingKey],
     above: &str,
     origin: &dyn Fn(&str) -> Option<Origin>,
     text: &mut String,
 ) {
     let path =
         |name: &str| if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
-    let (plain, tables): (Vec<&Key>, Vec<&Key>) =
+    let (plain, tables): (Vec<&SettingKey>, Vec<&SettingKey>) =
         keys.iter().partition(|key| key.inner.is_empty() && !key.named);
     if !plain.is_empty() {
         text.push_str(&format!("[{above}]\n"));

@@ -1,8 +1,7 @@
 //! The reference page of the settings, made from the settings themselves.
 
-use super::Config;
-use super::section::{Key, Setting, Shape};
-use crate::layers;
+use super::section::{Setting, SettingKey, Shape};
+use super::{Config, sources};
 use serde_json::Value;
 
 const HEAD: &str = "\
@@ -37,14 +36,14 @@ pub fn page() -> String {
 }
 
 /// A section: its keys, then the tables in it.
-fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String) {
+fn table(section: &SettingKey, path: &str, defaults: Option<&Value>, text: &mut String) {
     let path = if section.named { format!("{path}.<name>") } else { path.to_owned() };
     // of tables with names of their own, any shows what each begins with
     let defaults = match defaults {
         Some(Value::Object(named)) if section.named => named.values().next(),
         other => other,
     };
-    let (plain, tables): (Vec<&Key>, Vec<&Key>) =
+    let (plain, tables): (Vec<&SettingKey>, Vec<&SettingKey>) =
         section.inner.iter().partition(|key| key.inner.is_empty());
     text.push_str(&format!("\n## `[{path}]`\n\n{}\n", sentence(section.about)));
     if !plain.is_empty() {
@@ -55,7 +54,7 @@ fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String)
     for key in plain {
         let name = if key.named { format!("{}.<name>", key.name) } else { key.name.to_owned() };
         let default = defaults.and_then(|defaults| defaults.get(key.name));
-        let variable = layers::variable(&format!("{path}.{name}"));
+        let variable = sources::variable(&format!("{path}.{name}"));
         text.push_str(&format!(
             "| `{name}` | {} | {} | `{}` | {} |\n",
             kind_of(key),
@@ -70,13 +69,13 @@ fn table(section: &Key, path: &str, defaults: Option<&Value>, text: &mut String)
     }
 }
 
-fn kind_of(key: &Key) -> String {
+fn kind_of(key: &SettingKey) -> String {
     let kind = key.kind.trim_start_matches("a ").trim_start_matches("an ");
     let hidden = if key.shape == Shape::Secret { ", never shown" } else { "" };
     format!("{kind}{hidden}")
 }
 
-fn default_of(key: &Key, default: Option<&Value>) -> String {
+fn default_of(key: &SettingKey, default: Option<&Value>) -> String {
     match (default, key.shape) {
         _ if key.named => "none".to_owned(),
         (None | Some(Value::Null), _) => "none".to_owned(),
@@ -94,7 +93,7 @@ fn sentence(about: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::page;
-    use crate::layers::{Flags, load};
+    use crate::config::sources::{CliFlags, load};
     use std::path::Path;
 
     fn guide(name: &str) -> std::path::PathBuf {
@@ -112,13 +111,13 @@ mod tests {
 
     #[test]
     fn the_production_example_is_taken_with_the_source_s_limits() {
-        let flags = Flags { config: Some(guide("portage.toml")), ..Flags::default() };
+        let flags = CliFlags { config: Some(guide("portage.toml")), ..CliFlags::default() };
         let config = load(&flags, Vec::new()).unwrap().config;
         assert_eq!(config.limits.requests_per_second, 10);
         assert_eq!(config.limits.transfers_per_day, 100);
         assert!(!config.limits.daily_amount.is_empty());
         assert!(!config.server.open_pages(config.server.listen), "strangers come through a proxy");
         assert!(config.ops.four_eyes);
-        assert!(config.auth.has_jwks(), "nobody signs with a key of our own");
+        assert!(config.auth.has_jwks(), "no token is signed with a key of our own");
     }
 }

@@ -24,7 +24,7 @@ pub enum Shape {
 
 /// One key of a section.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct SettingKey {
     /// Its name.
     pub name: &'static str,
     /// What it is for.
@@ -34,7 +34,7 @@ pub struct Key {
     /// How a value is written.
     pub shape: Shape,
     /// The keys below it, where it is a table.
-    pub inner: &'static [Key],
+    pub inner: &'static [SettingKey],
     /// It is a table with names of the operator's own choice above those keys.
     pub named: bool,
 }
@@ -46,7 +46,7 @@ pub trait Setting {
     /// How a value is written.
     const SHAPE: Shape;
     /// The keys of a table.
-    const KEYS: &'static [Key] = &[];
+    const KEYS: &'static [SettingKey] = &[];
     /// The names in this table are the operator's own.
     const NAMED: bool = false;
 }
@@ -75,14 +75,14 @@ kinds! {
 impl<T: Setting> Setting for Option<T> {
     const KIND: &'static str = T::KIND;
     const SHAPE: Shape = T::SHAPE;
-    const KEYS: &'static [Key] = T::KEYS;
+    const KEYS: &'static [SettingKey] = T::KEYS;
     const NAMED: bool = T::NAMED;
 }
 
 impl<T: Setting> Setting for BTreeMap<String, T> {
     const KIND: &'static str = T::KIND;
     const SHAPE: Shape = T::SHAPE;
-    const KEYS: &'static [Key] = T::KEYS;
+    const KEYS: &'static [SettingKey] = T::KEYS;
     const NAMED: bool = true;
 }
 
@@ -111,8 +111,8 @@ macro_rules! section {
         impl $crate::config::section::Setting for $name {
             const KIND: &'static str = "a table";
             const SHAPE: $crate::config::section::Shape = $crate::config::section::Shape::Table;
-            const KEYS: &'static [$crate::config::section::Key] = &[
-                $($crate::config::section::Key {
+            const KEYS: &'static [$crate::config::section::SettingKey] = &[
+                $($crate::config::section::SettingKey {
                     name: stringify!($key),
                     about: concat!($($doc),+),
                     kind: <$kind as $crate::config::section::Setting>::KIND,
@@ -128,7 +128,7 @@ pub(super) use section;
 
 /// What the settings' types cannot say: collects each rule that does not hold.
 #[derive(Debug, Default)]
-pub struct Rules(Vec<Broken>);
+pub struct SettingRules(Vec<Broken>);
 
 /// A rule that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,7 @@ pub struct Broken {
     pub rule: String,
 }
 
-impl Rules {
+impl SettingRules {
     /// `key` keeps to the rule, where `holds`.
     pub fn need(&mut self, key: impl Into<String>, holds: bool, rule: &str) {
         if !holds {

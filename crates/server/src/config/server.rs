@@ -1,6 +1,6 @@
 //! `[server]`
 
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl Tls {
         !self.cert_file.as_os_str().is_empty()
     }
 
-    pub(super) fn rules(&self, key: &str, rules: &mut Rules) {
+    pub(super) fn rules(&self, key: &str, rules: &mut SettingRules) {
         let both = self.is_set() != self.key_file.as_os_str().is_empty();
         rules.need(key, both, "cert_file and key_file belong together");
     }
@@ -65,7 +65,7 @@ impl Server {
         format!("{}://{address}", if self.tls.is_set() { "https" } else { "http" })
     }
 
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         let tls = &self.tls;
         tls.rules("server.tls", rules);
         rules.need(

@@ -1,7 +1,7 @@
 //! `[spot]`: what `portage spot serve` is.
 
 use super::secret::Secret;
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 use super::server::{Server, Tls};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ impl Spot {
         Server { listen, behind_proxy, tls, ..Server::default() }
     }
 
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         self.tls.rules("spot.tls", rules);
         rules.need(
             "spot.listen",

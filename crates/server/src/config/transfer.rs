@@ -1,6 +1,6 @@
 //! `[transfer]`
 
-use super::section::{Rules, section};
+use super::section::{SettingRules, section};
 
 section! {
     /// What a caller waits for.
@@ -13,7 +13,7 @@ section! {
 }
 
 impl Transfer {
-    pub(super) fn rules(&self, rules: &mut Rules) {
+    pub(super) fn rules(&self, rules: &mut SettingRules) {
         rules.need("transfer.open_timeout_ms", self.open_timeout_ms > 0, "above 0");
     }
 }

@@ -1,7 +1,7 @@
 //! Drawn bodies: a form that is taken says no more and nothing else than what was sent.
 
-use super::body::Body;
-use super::form::CreateTransfer;
+use super::middleware::body::Body;
+use super::transfers::request::CreateTransfer;
 use crate::json;
 use axum::body::Bytes;
 use serde_json::Value;

@@ -1,42 +1,24 @@
-//! The door: routes, the order of checks, the shape of answers.
+//! The HTTP API of the server: how a connection comes in ([`listener`]), what every request passes
+//! ([`middleware`]), and the routes of users ([`transfers`], [`balances`]), of operators ([`admin`])
+//! and of machines ([`pages`]).
 
-mod abreast;
-pub mod accounts;
-pub mod asked;
-pub mod audit;
-pub mod backup;
+pub mod admin;
 pub mod balances;
-pub mod batch;
-pub mod body;
-pub mod caller;
-pub mod desk;
-pub mod docs;
-pub mod dry;
-pub mod error;
-mod finish;
-pub mod form;
+mod fan_out;
+pub mod format;
 #[cfg(test)]
 mod fuzz;
-pub mod list;
-pub mod machine;
-mod made;
-pub mod names;
-pub mod openapi;
-pub mod ops;
-pub mod pace;
-pub mod patience;
-mod seats;
-pub mod segments;
-pub mod serve;
-pub mod shown;
-pub mod tls;
+pub mod listener;
+pub mod middleware;
+mod name_errors;
+pub mod pages;
 pub mod transfers;
-pub mod v2;
-pub mod weigh;
-pub mod wire;
 
+use self::middleware::error::{self, Refusal};
+use self::middleware::rate_limit::RateLimit;
+use self::middleware::{body, envelope};
 use crate::auth::verify::Verifier;
-use crate::backup::Desk;
+use crate::backup::BackupService;
 use crate::metrics::Metrics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -45,9 +27,9 @@ use engine::audit::Sealer;
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
+use kernel::ports::admin_queries::AdminQueries;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::{Ledger, World};
-use kernel::ports::office::Office;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -56,8 +38,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// Carries transfers.
     pub engine: Arc<Engine>,
-    /// Looks things up for people.
-    pub office: Arc<dyn Office>,
+    /// Answers the queries of operators.
+    pub admin_queries: Arc<dyn AdminQueries>,
     /// Where external money enters and leaves.
     pub world: Arc<dyn World>,
     /// Checks tokens.
@@ -69,17 +51,16 @@ pub struct App {
     /// Seals the audit and proves it.
     pub sealer: Arc<Sealer>,
     /// Takes backups.
-    pub backups: Arc<Desk>,
+    pub backups: Arc<BackupService>,
     /// Chance, for the ids of requests.
     pub rng: Arc<dyn Rng>,
     /// How fast one user's creates may come.
-    pub pace: pace::Pace,
+    pub rate_limit: RateLimit,
     /// The flow `internal`.
     pub internal: FlowId,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,
-    /// The process is about to end: whoever asks whether it is ready is told so, and requests are
-    /// taken still.
+    /// The process is about to end: `/readyz` says so, and requests are still taken.
     pub leaving: AtomicBool,
     /// The process is ending: nothing new is begun.
     pub draining: AtomicBool,
@@ -93,7 +74,7 @@ impl App {
             .filter_map(|id| self.engine.ledger(id))
     }
 
-    /// True once nobody should send anything here any more.
+    /// True once a load balancer should send nothing here any more.
     pub fn leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed) || self.draining()
     }
@@ -106,25 +87,25 @@ impl App {
 
 /// Every route with its answers, as a service.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, _) = openapi::documented().split_for_parts();
+    let (router, _) = pages::openapi::documented().split_for_parts();
     router
-        .method_not_allowed_fallback(|| async { error::Refusal::of(Code::MethodNotAllowed) })
-        .fallback(|| async { error::Refusal::of(Code::NotFound) })
+        .method_not_allowed_fallback(|| async { Refusal::of(Code::MethodNotAllowed) })
+        .fallback(|| async { Refusal::of(Code::NotFound) })
         .layer(DefaultBodyLimit::max(body::MOST))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), finish::finish))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), envelope::envelope))
         .with_state(app)
 }
 
-/// Logs what a caller is not told.
+/// Logs the cause of an unknown outcome, which the caller does not see.
 fn unknown(what: &'static str, cause: &Cause) {
     tracing::error!(%cause, "{what}: outcome unknown");
 }
 
 /// The journal did not answer a question.
-fn silent(what: &'static str) -> impl Fn(Cause) -> error::Refusal {
+fn silent(what: &'static str) -> impl Fn(Cause) -> Refusal {
     move |cause| {
         unknown(what, &cause);
-        error::Refusal::because(Code::SystemError, "The journal does not answer at the moment")
+        Refusal::because(Code::SystemError, "The journal does not answer at the moment")
     }
 }

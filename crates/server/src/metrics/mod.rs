@@ -1,16 +1,16 @@
 //! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
 
-mod book;
+mod registry;
 
-pub use self::book::Entry;
+pub use self::registry::MetricEntry;
 
-use self::book::{Book, labels};
+use self::registry::{MetricRegistry, labels};
+use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Millis};
 use kernel::money::{Amount, Asset};
-use kernel::people::OpenCase;
+use kernel::operators::OpenCase;
 use kernel::ports::journal::Count;
 use kernel::ports::meter::{Meter, Seen};
-use kernel::table::Flows;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -45,7 +45,7 @@ type Number = Gauge<f64, AtomicU64>;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    entries: Vec<Entry>,
+    entries: Vec<MetricEntry>,
     transfers: Family<FlowState, Counter>,
     open: Family<FlowState, Gauge>,
     oldest: Family<FlowState, Number>,
@@ -59,7 +59,7 @@ pub struct Metrics {
     drift: Family<OfAsset, Number>,
     halted: Gauge,
     cases: Family<OfCase, Gauge>,
-    unclear: Family<FlowSystem, Gauge>,
+    unknown_open: Family<FlowSystem, Gauge>,
     replays: Family<OfFlow, Counter>,
     conflicts: Family<OfFlow, Counter>,
     refused: Family<OfCode, Counter>,
@@ -97,35 +97,35 @@ fn sizes() -> Histogram {
 impl Default for Metrics {
     #[rustfmt::skip]
     fn default() -> Self {
-        let mut book = Book::default();
-        let build: Family<OfBuild, Gauge> = book.gauges("build_info", "1, for the version that runs");
+        let mut metrics = MetricRegistry::default();
+        let build: Family<OfBuild, Gauge> = metrics.gauges("build_info", "1, for the version that runs");
         build.get_or_create(&OfBuild::of(env!("CARGO_PKG_VERSION"))).set(1);
         Self {
-            transfers: book.counters("transfers", "Transfers that reached this state: their first, and their last"),
-            open: book.gauges("transfers_open", "Transfers that stand in this state"),
-            oldest: book.gauges("oldest_open_seconds", "Age of the oldest transfer in this state"),
-            steps: book.histograms("step_duration_seconds", "Time until a call was answered", calls),
-            durations: book.histograms("transfer_duration_seconds", "Time from opening to end, in whole milliseconds", waits),
-            unclear: book.gauges("unknown_open", "Open transfers that wait for a clear answer of this system"),
-            retries: book.counters("retries", "Calls without a clear answer; each is made again"),
-            batches: book.histograms("batch_size", "Items that a station took at once", sizes),
-            commits: book.histogram("journal_commit_seconds", "Time until a group of units was durable", calls()),
-            queues: book.gauges("queue_depth", "Items that wait at a station"),
-            in_flight: book.gauges("money_in_flight", "Money between two ledgers, in the asset's unit"),
-            drift: book.gauges("conservation_drift", "Money that does not add up, in the asset's unit: 0, always"),
-            halted: book.single("halted", "1 while no money moves", Gauge::default()),
-            cases: book.gauges("cases_open", "Questions for a person that are open, by the journal"),
-            replays: book.counters("idempotent_replays", "Keys that came again with the same body"),
-            conflicts: book.counters("idempotent_conflicts", "Keys that came again with another body"),
-            refused: book.counters("refused", "Creates that were refused before anything was opened"),
-            requests: book.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
-            turned_away: book.counters("http_connections_refused", "Connections that were closed unread: all places taken (`full`), or those of one address (`address`)"),
-            hooks: book.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
-            hook_tries: book.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
+            transfers: metrics.counters("transfers", "Transfers that reached this state: their first, and their last"),
+            open: metrics.gauges("transfers_open", "Transfers that stand in this state"),
+            oldest: metrics.gauges("oldest_open_seconds", "Age of the oldest transfer in this state"),
+            steps: metrics.histograms("step_duration_seconds", "Time until a call was answered", calls),
+            durations: metrics.histograms("transfer_duration_seconds", "Time from opening to end, in whole milliseconds", waits),
+            unknown_open: metrics.gauges("unknown_open", "Open transfers that wait for a clear answer of this system"),
+            retries: metrics.counters("retries", "Calls without a clear answer; each is made again"),
+            batches: metrics.histograms("batch_size", "Items that a station took at once", sizes),
+            commits: metrics.histogram("journal_commit_seconds", "Time until a group of units was durable", calls()),
+            queues: metrics.gauges("queue_depth", "Items that wait at a station"),
+            in_flight: metrics.gauges("money_in_flight", "Money between two ledgers, in the asset's unit"),
+            drift: metrics.gauges("conservation_drift", "Money that does not add up, in the asset's unit: 0, always"),
+            halted: metrics.single("halted", "1 while no money moves", Gauge::default()),
+            cases: metrics.gauges("cases_open", "Questions for a person that are open, by the journal"),
+            replays: metrics.counters("idempotent_replays", "Keys that came again with the same body"),
+            conflicts: metrics.counters("idempotent_conflicts", "Keys that came again with another body"),
+            refused: metrics.counters("refused", "Creates that were refused before anything was opened"),
+            requests: metrics.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
+            turned_away: metrics.counters("http_connections_refused", "Connections that were closed unread: all places taken (`full`), or those of one address (`address`)"),
+            hooks: metrics.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
+            hook_tries: metrics.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
             assets: Mutex::default(),
             kinds: Mutex::default(),
-            entries: book.entries,
-            registry: book.registry,
+            entries: metrics.entries,
+            registry: metrics.registry,
         }
     }
 }
@@ -198,7 +198,7 @@ impl Metrics {
     }
 
     /// Every metric, by the name under which it is read.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[MetricEntry] {
         &self.entries
     }
 
@@ -263,9 +263,9 @@ impl Meter for Metrics {
                 let open = i64::try_from(open).unwrap_or(i64::MAX);
                 self.cases.get_or_create(&OfCase::of(kind, severity.name())).set(open);
             }
-            Seen::Unclear { flow, system, open } => {
+            Seen::UnknownOpen { flow, system, open } => {
                 let open = i64::try_from(open).unwrap_or(i64::MAX);
-                self.unclear.get_or_create(&FlowSystem::of(flow, system)).set(open);
+                self.unknown_open.get_or_create(&FlowSystem::of(flow, system)).set(open);
             }
             Seen::Round { asset, drift, in_flight } => {
                 let (label, drift) = self.shown(asset, drift);

@@ -1,13 +1,12 @@
 //! The page against the contract, and the guide against the page.
 
-use super::book::Kind;
-use super::{Entry, Metrics};
+use super::registry::MetricKind;
+use super::{MetricEntry, Metrics};
 use kernel::code::Code;
 use kernel::ids::AssetId;
 use kernel::money::Asset;
-use kernel::people::{About, OpenCase};
+use kernel::operators::{OpenCase, Severity, Subject};
 use kernel::ports::meter::{Meter, Seen};
-use kernel::unit::Severity;
 
 /// The contract's names for this release (`spec/storage.md`), with their labels.
 const SPEC: &[&str] = &[
@@ -33,7 +32,7 @@ const SPEC: &[&str] = &[
 const GUIDE: &str = include_str!("../../../../docs/guide/telemetry.md");
 const ALERTS: &str = include_str!("../../../../docs/guide/alerts.yml");
 
-fn spelt(entry: &Entry) -> String {
+fn spelt(entry: &MetricEntry) -> String {
     format!("{}{{{}}}", entry.exported(), entry.labels.join(","))
 }
 
@@ -54,7 +53,7 @@ fn busy() -> Metrics {
         Seen::Replay { flow },
         Seen::Conflict { flow },
         Seen::Cases { kind: "STUCK", severity: Severity::Warning, open: 2 },
-        Seen::Unclear { flow, system: "SPOT", open: 4 },
+        Seen::UnknownOpen { flow, system: "SPOT", open: 4 },
         Seen::Round { asset: AssetId(3), drift: -1_500_000, in_flight: 25 },
         Seen::Halted(true),
     ] {
@@ -81,7 +80,7 @@ fn the_page_has_the_contract_s_names() {
         r#"portage_money_in_flight{asset="USDT"} 0.000025"#,
         r#"portage_idempotent_replays_total{flow="internal"} 1"#,
         r#"portage_unknown_open{flow="internal",system="SPOT"} 4"#,
-        r#"portage_build_info{version="0.0.0"} 1"#,
+        r#"portage_build_info{version="0.1.0"} 1"#,
         r#"portage_step_duration_seconds_bucket{le="0.000004",flow="internal",act="DELIVER",answer="DONE"} 1"#,
         r#"portage_step_duration_seconds_bucket{le="0.000002",flow="internal",act="DELIVER",answer="DONE"} 0"#,
         "portage_journal_commit_seconds_count 1",
@@ -102,8 +101,8 @@ fn what_is_listed_is_what_is_read() {
     for entry in Metrics::default().entries() {
         let name = entry.exported();
         let sample = match entry.kind {
-            Kind::Counter | Kind::Gauge => name.clone(),
-            Kind::Histogram => format!("{name}_count"),
+            MetricKind::Counter | MetricKind::Gauge => name.clone(),
+            MetricKind::Histogram => format!("{name}_count"),
         };
         let line = page.lines().find(|line| {
             line.strip_prefix(sample.as_str()).is_some_and(|rest| rest.starts_with(['{', ' ']))
@@ -126,7 +125,7 @@ fn cases_are_the_journal_s_and_closed_ones_are_zero() {
         number,
         kind: kind.into(),
         severity,
-        about: About::Service,
+        subject: Subject::Service,
         facts: "".into(),
         opened_at: 0,
     };
@@ -158,11 +157,11 @@ fn the_guide_lists_every_metric_as_it_is() {
     );
 }
 
-fn row(entry: &Entry) -> String {
+fn row(entry: &MetricEntry) -> String {
     let kind = match entry.kind {
-        Kind::Counter => "counter",
-        Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Histogram => "histogram",
     };
     let labels: Vec<String> = entry.labels.iter().map(|label| format!("`{label}`")).collect();
     format!("| `{}` | {kind} | {} | {} |", entry.exported(), labels.join(" "), entry.help)
@@ -171,7 +170,7 @@ fn row(entry: &Entry) -> String {
 #[test]
 fn every_alert_asks_for_what_is_measured_and_says_what_to_do() {
     let metrics = Metrics::default();
-    let known: Vec<&Entry> = metrics.entries().iter().collect();
+    let known: Vec<&MetricEntry> = metrics.entries().iter().collect();
     let mut alerts = 0;
     for rule in ALERTS.split("\n      - alert: ").skip(1) {
         alerts += 1;
@@ -188,8 +187,8 @@ fn every_alert_asks_for_what_is_measured_and_says_what_to_do() {
                 let own = entry.exported();
                 let parts = ["_bucket", "_count", "_sum"].map(|part| format!("{own}{part}"));
                 match entry.kind {
-                    Kind::Counter | Kind::Gauge => own == name,
-                    Kind::Histogram => parts.iter().any(|part| part == name),
+                    MetricKind::Counter | MetricKind::Gauge => own == name,
+                    MetricKind::Histogram => parts.iter().any(|part| part == name),
                 }
             });
             let entry = found.unwrap_or_else(|| panic!("{name} is not measured: {rule}"));

@@ -1,9 +1,9 @@
 //! What is posted: one half of a case's episode, the same under the same id at every try.
 
-use crate::http::wire;
+use crate::http::format;
 use kernel::audit::hex;
-use kernel::ports::office::{Delivery, Tells};
-use kernel::unit::Severity;
+use kernel::operators::Severity;
+use kernel::ports::admin_queries::{Delivery, Tells};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -32,7 +32,7 @@ struct Data<'a> {
     id: u64,
     kind: &'a str,
     severity: &'static str,
-    about: String,
+    subject: String,
     facts: String,
     status: &'static str,
     opened_at: String,
@@ -49,16 +49,16 @@ impl Message {
         };
         let envelope = Envelope {
             r#type: tells.name(),
-            timestamp: wire::time(over.map_or(case.opened_at, |(_, at)| *at)),
+            timestamp: format::time(over.map_or(case.opened_at, |(_, at)| *at)),
             data: Data {
                 id: case.number,
                 kind: &case.kind,
                 severity: Severity::name(case.severity),
-                about: case.about.to_string(),
+                subject: case.subject.to_string(),
                 facts: cut(&case.facts),
                 status: if over.is_some() { "CLOSED" } else { "OPEN" },
-                opened_at: wire::time(case.opened_at),
-                closed_at: over.map(|(_, at)| wire::time(*at)),
+                opened_at: format::time(case.opened_at),
+                closed_at: over.map(|(_, at)| format::time(*at)),
                 closed_by: over.map(|(fact, _)| &**fact),
             },
         };
@@ -71,8 +71,8 @@ impl Message {
 /// The same at every try and in every restored copy of the folder; another for another episode,
 /// though its number is given again after a restore.
 fn id(Delivery { case, tells, .. }: &Delivery) -> String {
-    let (number, kind, about, at) = (case.number, &case.kind, case.about, case.opened_at);
-    let digest = Sha256::digest(format!("{number}\n{kind}\n{about}\n{at}\n{}", tells.name()));
+    let (number, kind, subject, at) = (case.number, &case.kind, case.subject, case.opened_at);
+    let digest = Sha256::digest(format!("{number}\n{kind}\n{subject}\n{at}\n{}", tells.name()));
     let short: String = hex(&digest.into()).chars().take(ID).collect();
     format!("msg_{short}")
 }
@@ -88,9 +88,8 @@ fn cut(facts: &str) -> String {
 mod tests {
     use super::Message;
     use kernel::ids::LedgerId;
-    use kernel::people::About;
-    use kernel::ports::office::{CaseRow, Delivery, Tells};
-    use kernel::unit::Severity;
+    use kernel::operators::{Severity, Subject};
+    use kernel::ports::admin_queries::{CaseRow, Delivery, Tells};
     use serde_json::{Value, json};
 
     fn delivery(tells: Tells) -> Delivery {
@@ -98,7 +97,7 @@ mod tests {
             number: 12,
             kind: "LEDGER_SILENT".into(),
             severity: Severity::Critical,
-            about: About::Ledger(LedgerId::SPOT),
+            subject: Subject::Ledger(LedgerId::SPOT),
             facts: "no answer\nsince \"12:00\"".into(),
             opened_at: 1_700_000_000_123,
             closed: Some(("it answers".into(), 1_700_000_060_000)),
@@ -119,7 +118,7 @@ mod tests {
             "type": "case.opened",
             "timestamp": "2023-11-14T22:13:20.123Z",
             "data": {
-                "id": 12, "kind": "LEDGER_SILENT", "severity": "CRITICAL", "about": "ledger/SPOT",
+                "id": 12, "kind": "LEDGER_SILENT", "severity": "CRITICAL", "subject": "ledger/SPOT",
                 "facts": "no answer\nsince \"12:00\"", "status": "OPEN",
                 "opened_at": "2023-11-14T22:13:20.123Z", "closed_at": null, "closed_by": null,
             }

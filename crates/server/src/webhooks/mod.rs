@@ -5,26 +5,25 @@
 //! process was. Nothing waits for a receiver: this is one task that reads, posts and notes.
 
 mod message;
+mod sender;
 pub mod sign;
-mod way;
 
 use self::message::Message;
-use self::way::Way;
+use self::sender::Sender;
 use crate::config::Alerts;
 use crate::metrics::Metrics;
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
+use kernel::ports::admin_queries::{AdminQueries, Delivery};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::journal::Journal;
-use kernel::ports::office::{Delivery, Office};
-use kernel::ports::spawn::{Fate, Task};
+use kernel::ports::spawn::{OnEnd, Task};
 use kernel::retry::Backoff;
 use std::sync::Arc;
 
-/// Without it nobody would be told, and nobody would know.
-pub const WEBHOOKS: Task = Task { name: "webhooks", fate: Fate::EndsProcess };
+/// Without it no receiver would hear of a case, and no log would say so.
+pub const WEBHOOKS: Task = Task { name: "webhooks", on_end: OnEnd::EndsProcess };
 
 /// The waits between two tries of one webhook; there is no last try.
 pub const BACKOFF: Backoff = Backoff { base: 1_000, cap: 300_000 };
@@ -42,9 +41,9 @@ const NANOS: u64 = 1_000_000;
 
 /// What webhooks are made of.
 #[expect(missing_debug_implementations, reason = "ports have none")]
-pub struct Parts {
+pub struct WebhookContext {
     /// Keeps them.
-    pub office: Arc<dyn Office>,
+    pub outbox: Arc<dyn AdminQueries>,
     /// Says what time it is for waits.
     pub journal: Arc<dyn Journal>,
     /// The machine's clock.
@@ -58,8 +57,8 @@ pub struct Parts {
 /// Posts webhooks.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Webhooks {
-    parts: Parts,
-    way: Way,
+    context: WebhookContext,
+    sender: Sender,
 }
 
 /// What came of one look at the journal.
@@ -72,45 +71,45 @@ struct Round {
 
 /// Whether the log knows of a receiver that takes nothing, and since when.
 #[derive(Debug, Default)]
-struct Told(Option<u64>);
+struct FailureNotice(Option<u64>);
 
 impl Webhooks {
     /// By the settings. From now on each half of an episode is posted.
     ///
     /// # Errors
     /// The machine's roots of trust cannot be read; the journal does not answer.
-    pub async fn open(alerts: &Alerts, parts: Parts) -> Result<Self, Cause> {
-        let way = Way::new(alerts).map_err(|why| Cause::because("UNFIT", why))?;
-        parts.office.tell().await?;
-        Ok(Self { parts, way })
+    pub async fn open(alerts: &Alerts, context: WebhookContext) -> Result<Self, Cause> {
+        let sender = Sender::new(alerts).map_err(|why| Cause::because("UNFIT", why))?;
+        context.outbox.tell().await?;
+        Ok(Self { context, sender })
     }
 
     /// Posts, for as long as the process lives.
     pub async fn run(self: Arc<Self>) {
-        let (mut told, mut faults) = (Told::default(), 0);
+        let (mut notice, mut faults) = (FailureNotice::default(), 0);
         loop {
             let rest = match self.round().await {
                 Ok(round) => {
                     faults = 0;
-                    told.of(&round, self.parts.clock.ticks());
+                    notice.of(&round, self.context.clock.ticks());
                     // the end of an episode may have waited for what was taken
                     if round.taken > 0 { 0 } else { LOOK_MS }
                 }
                 Err(cause) => {
                     faults = u32::saturating_add(faults, 1);
                     tracing::warn!(%cause, "webhooks wait: the journal does not answer");
-                    LOOK_MS.saturating_add(BACKOFF.wait(faults, self.parts.rng.next()))
+                    LOOK_MS.saturating_add(BACKOFF.wait(faults, self.context.rng.next()))
                 }
             };
             if rest > 0 {
-                self.parts.clock.sleep(rest).await;
+                self.context.clock.sleep(rest).await;
             }
         }
     }
 
     async fn round(&self) -> Result<Round, Cause> {
-        let office = &self.parts.office;
-        let due = office.deliveries(BACKOFF.cap.saturating_mul(2), BATCH).await?;
+        let outbox = &self.context.outbox;
+        let due = outbox.deliveries(BACKOFF.cap.saturating_mul(2), BATCH).await?;
         let tries = stream::iter(due).map(|due| self.try_one(due)).buffer_unordered(AT_ONCE);
         let tries: Vec<_> = tries.collect().await;
         let mut round = Round::default();
@@ -121,19 +120,19 @@ impl Webhooks {
                 None => {}
             }
         }
-        (round.waiting, _) = office.undelivered().await?;
-        self.parts.metrics.webhooks_waiting(round.waiting);
+        (round.waiting, _) = outbox.undelivered().await?;
+        self.context.metrics.webhooks_waiting(round.waiting);
         Ok(round)
     }
 
     /// One try, and what came of it; `None`: another process makes it. The outer error: that could not
     /// be noted.
     async fn try_one(&self, due: Delivery) -> Result<Option<Result<(), Cause>>, Cause> {
-        let Parts { office, journal, clock, rng, metrics } = &self.parts;
-        if !office.take_up(&due, journal.now().saturating_add(HOLD_MS)).await? {
+        let WebhookContext { outbox, journal, clock, rng, metrics } = &self.context;
+        if !outbox.take_up(&due, journal.now().saturating_add(HOLD_MS)).await? {
             return Ok(None);
         }
-        let tried = self.way.post(&Message::of(&due), clock.now()).await;
+        let tried = self.sender.post(&Message::of(&due), clock.now()).await;
         metrics.webhook_tried(tried.as_ref().map_or_else(|cause| cause.class, |()| "TAKEN"));
         let (due_at, error) = match &tried {
             Ok(()) => (None, None),
@@ -142,12 +141,12 @@ impl Webhooks {
                 (Some(journal.now().saturating_add(wait)), Some(cause.to_string().into()))
             }
         };
-        office.delivered(due.case.number, due.tells, due_at, error).await?;
+        outbox.delivered(due.case.number, due.tells, due_at, error).await?;
         Ok(Some(tried))
     }
 }
 
-impl Told {
+impl FailureNotice {
     /// Tells the log: at once, then rarely, and when it is over.
     fn of(&mut self, round: &Round, ticks: u64) {
         let Round { waiting, .. } = *round;

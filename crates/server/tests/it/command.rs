@@ -201,9 +201,13 @@ fn one_server_and_everything_that_asks_it() {
     let out = run(dir, &["check", "--json"]);
     let proof: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!((out.status.code(), &proof["ok"]), (Some(0), &serde_json::json!(true)));
-    let nobody = "http://127.0.0.1:9";
-    assert_eq!(exit_of(dir, &["check", "--url", nobody]), 0, "the folder is free: nobody is asked");
-    assert_eq!(exit_of(dir, &["check", "--url", nobody, "--token", "x", "--data-dir", "none"]), 69);
+    let silent = "http://127.0.0.1:9";
+    assert_eq!(
+        exit_of(dir, &["check", "--url", silent]),
+        0,
+        "the folder is free: no server is asked"
+    );
+    assert_eq!(exit_of(dir, &["check", "--url", silent, "--token", "x", "--data-dir", "none"]), 69);
     let mut again = Served::start(dir);
     let taken = again.url.trim_start_matches("http://").to_owned();
     assert_eq!(code_of_taken(dir, &taken), 69, "the address is taken");
@@ -236,7 +240,7 @@ fn the_audit_is_sealed_at_the_end_and_verified_by_anybody_with_the_folder() {
     assert_eq!(exit_of(dir, &["audit", "verify", "--seal", &seal]), 0);
     assert_eq!(exit_of(dir, &["audit", "verify", "--seal", &seal.replacen("1:", "2:", 1)]), 65);
     assert_eq!(exit_of(dir, &["audit", "verify", "--seal", "1"]), 64);
-    let db = rusqlite::Connection::open(dir.join("data").join(store::embedded::FILE));
+    let db = rusqlite::Connection::open(dir.join("data").join(store::sqlite::FILE));
     let spoil = "UPDATE externals SET reason = 'another'";
     assert_eq!(db.expect("the file").execute(spoil, []).expect("it is done"), 1);
     let out = run(dir, &["audit", "verify"]);
@@ -269,10 +273,10 @@ fn code_of_taken(dir: &Path, address: &str) -> i32 {
     exit_of(dir, &["serve", "--listen", address, "--data-dir", "other"])
 }
 
-/// Turns red where a folder that nobody serves falls back to the address of the settings, which may
+/// Turns red where a folder without a server falls back to the address of the settings, which may
 /// be another server's: `--data-dir` with a typo would move its money.
 #[test]
-fn whoever_names_a_folder_speaks_to_no_other_server() {
+fn a_named_folder_leads_to_no_other_server() {
     let (here, there) = (folder(), folder());
     let server = Served::start(there.path());
     let listen = server.url.trim_start_matches("http://");
@@ -289,7 +293,10 @@ fn whoever_names_a_folder_speaks_to_no_other_server() {
     let (code, why) = ask(&["--data-dir", "typo"]);
     assert!(code == Some(66) && why.contains("typo: there is no such folder"), "{code:?} {why}");
     let (code, why) = ask(&["--data-dir", "empty"]);
-    assert!(code == Some(69) && why.contains("empty: nobody serves this folder"), "{code:?} {why}");
+    assert!(
+        code == Some(69) && why.contains("empty: no process serves this folder"),
+        "{code:?} {why}"
+    );
 }
 
 #[test]

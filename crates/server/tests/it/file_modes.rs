@@ -61,7 +61,7 @@ fn a_wide_folder_holds_files_of_this_service_alone() {
         mode(&dir.join(name), 0o644);
     }
     mode(&dir.join("spot"), 0o755);
-    fs::write(dir.join("notes.txt"), "somebody else's").expect("a file");
+    fs::write(dir.join("notes.txt"), "another program's").expect("a file");
     mode(&dir.join("notes.txt"), 0o640);
     let server = Server::start(&dir);
     assert_eq!(

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
-use server::ports::SystemClock;
+use server::runtime::SystemClock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;

@@ -21,6 +21,8 @@ mod edge;
 #[cfg(test)]
 mod file_modes;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod fleet;
 #[cfg(test)]
 mod identity_provider;
@@ -37,7 +39,5 @@ mod receiver;
 mod release;
 #[cfg(test)]
 mod remote;
-#[cfg(test)]
-mod rig;
 #[cfg(test)]
 mod transfer_command;

@@ -1,4 +1,4 @@
-//! Somebody to whom webhooks are posted: a server of its own making, in the mood that a test wants.
+//! A receiver of webhooks: a server of its own making, in the mood that a test wants.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The key that it shares with whoever posts to it.
+/// The key that it shares with the server that posts to it.
 pub(crate) const SECRET: &str = "a secret of the receiver, 32 bytes and more";
 
 /// What it does with what comes.
@@ -78,7 +78,7 @@ struct State {
     most: usize,
 }
 
-/// So long a request hangs before it counts: less than whoever posted it waits.
+/// So long a request hangs before it counts: less than the poster waits.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// A server that listens until it is dropped.

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A server with money for user 7, and its words on the command line.
-struct Desk {
+struct CliFixture {
     dir: tempfile::TempDir,
     server: Served,
 }
 
 /// What a command came to.
 #[derive(Debug)]
-struct Said {
+struct CommandOutput {
     code: i32,
     out: String,
     err: String,
 }
 
-impl Said {
+impl CommandOutput {
     fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("JSON: {self:?}"))
     }
@@ -29,37 +29,37 @@ impl Said {
     }
 }
 
-fn ran(dir: &Path, words: &[&str]) -> Said {
+fn ran(dir: &Path, words: &[&str]) -> CommandOutput {
     let out = portage(dir).args(words).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said {
+    CommandOutput {
         code: out.status.code().expect("a code"),
         out: text(&out.stdout),
         err: text(&out.stderr),
     }
 }
 
-impl Desk {
+impl CliFixture {
     /// No address is given to any command: the folder's note names the server, on whatever port.
     fn open() -> Self {
         let dir = folder();
         let server = Served::start(dir.path());
-        let desk = Self { dir, server };
-        let said = desk.asks(&["deposit", "--user", "7", "--asset", "USDT", "--amount", "100"]);
+        let cli = Self { dir, server };
+        let said = cli.asks(&["deposit", "--user", "7", "--asset", "USDT", "--amount", "100"]);
         assert_eq!(said.code, 0, "{said:?}");
-        desk
+        cli
     }
 
-    fn asks(&self, words: &[&str]) -> Said {
+    fn asks(&self, words: &[&str]) -> CommandOutput {
         ran(self.dir.path(), words)
     }
 
-    fn creates(&self, more: &[&str]) -> Said {
+    fn creates(&self, more: &[&str]) -> CommandOutput {
         let create = ["transfer", "create", "--user", "7", "--from", "FUNDING", "--to", "SPOT"];
         self.asks(&[&create[..], &["--asset", "USDT", "--json"], more].concat())
     }
 
-    fn batch(&self, lines: &[Value]) -> Said {
+    fn batch(&self, lines: &[Value]) -> CommandOutput {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let file = self.dir.path().join("batch.jsonl");
         std::fs::write(&file, text).expect("a file");
@@ -70,92 +70,92 @@ impl Desk {
 
 #[test]
 fn words_and_dry_runs() {
-    let desk = Desk::open();
+    let cli = CliFixture::open();
     let words = ["--reference", "inv 1", "--metadata", "a=1", "--metadata", "b=x=y"];
-    let dry = desk.creates(&[&["--amount", "5", "--dry-run"], &words[..]].concat());
+    let dry = cli.creates(&[&["--amount", "5", "--dry-run"], &words[..]].concat());
     assert_eq!((dry.code, dry.json()), (0, json!({"would": "COMMITTED"})), "{dry:?}");
-    let poor = desk.creates(&["--amount", "500", "--dry-run"]);
+    let poor = cli.creates(&["--amount", "500", "--dry-run"]);
     assert_eq!((poor.code, &poor.json()["would"]), (65, &json!("INSUFFICIENT_BALANCE")));
-    let made = desk.creates(&[&["--amount", "5", "--cid", "k"], &words[..]].concat());
+    let made = cli.creates(&[&["--amount", "5", "--cid", "k"], &words[..]].concat());
     let transfer = made.json();
     assert_eq!((made.code, &transfer["reference"]), (0, &json!("inv 1")), "{made:?}");
     assert_eq!(transfer["metadata"], json!({"a": "1", "b": "x=y"}));
     let id = transfer["req_id"].as_str().expect("an id");
-    let shown = desk.asks(&["transfer", "get", id, "--user", "7"]);
+    let shown = cli.asks(&["transfer", "get", id, "--user", "7"]);
     assert!(shown.out.contains("inv 1") && shown.out.contains("b=x=y"), "{shown:?}");
-    let bound = desk.creates(&["--amount", "6", "--cid", "k", "--dry-run"]);
+    let bound = cli.creates(&["--amount", "6", "--cid", "k", "--dry-run"]);
     assert_eq!((bound.code, &bound.json()["would"]), (65, &json!("DUPLICATE_REQUEST")));
-    assert_eq!(desk.creates(&["--amount", "5", "--metadata", "a"]).code, 64);
-    assert_eq!(desk.creates(&["--amount", "5", "--metadata", "a=1", "--metadata", "a=2"]).code, 64);
+    assert_eq!(cli.creates(&["--amount", "5", "--metadata", "a"]).code, 64);
+    assert_eq!(cli.creates(&["--amount", "5", "--metadata", "a=1", "--metadata", "a=2"]).code, 64);
 }
 
 /// Turns red where a fresh key is made and not told: an unclear deposit could not be repeated.
 #[test]
 fn a_deposit_prints_its_ref() {
-    let desk = Desk::open();
+    let cli = CliFixture::open();
     let deposit = ["deposit", "--user", "8", "--asset", "USDT", "--amount", "1"];
-    let said = desk.asks(&[&deposit[..], &["--json"]].concat());
+    let said = cli.asks(&[&deposit[..], &["--json"]].concat());
     let reference = said.json()["ref"].as_str().expect("a ref").to_owned();
     assert_eq!((reference.len(), &said.json()["replayed"]), (26, &json!(false)), "{said:?}");
-    let again = desk.asks(&[&deposit[..], &["--ref", &reference, "--json"]].concat());
+    let again = cli.asks(&[&deposit[..], &["--ref", &reference, "--json"]].concat());
     assert_eq!((again.code, &again.json()["replayed"]), (0, &json!(true)), "{again:?}");
-    let told = desk.asks(&deposit);
+    let told = cli.asks(&deposit);
     assert!(told.out.lines().any(|line| line.starts_with("ref ")), "{told:?}");
 }
 
 #[test]
 fn a_batch_is_sent_as_often_as_one_likes() {
-    let desk = Desk::open();
+    let cli = CliFixture::open();
     let line = |cid: &str, amount: &str| {
         let (from, to) = ("FUNDING", "SPOT");
         json!({"from": from, "to": to, "asset": "USDT", "amount": amount, "cid": cid})
     };
     let good: Vec<_> = (0..60).map(|n| line(&format!("g{n}"), "1")).collect();
-    let first = desk.batch(&good);
+    let first = cli.batch(&good);
     assert_eq!((first.code, first.lines().len()), (0, 60), "{first:?}");
-    let again = desk.batch(&good);
+    let again = cli.batch(&good);
     assert_eq!(again.code, 0, "{again:?}");
     for (one, two) in first.lines().iter().zip(again.lines()) {
         assert_eq!(one["req_id"], two["req_id"]);
         assert_eq!((&one["replayed"], &two["replayed"]), (&json!(false), &json!(true)));
     }
-    let mixed = desk.batch(&[line("a", "1"), line("b", "5000"), line("c", "1e2"), line("a", "2")]);
+    let mixed = cli.batch(&[line("a", "1"), line("b", "5000"), line("c", "1e2"), line("a", "2")]);
     let outcomes: Vec<_> = mixed.lines().iter().map(|told| told["outcome"].clone()).collect();
     assert_eq!(outcomes[1..3], [json!("FAILED"), json!("INVALID_AMOUNT")], "{mixed:?}");
     assert!(outcomes.contains(&json!("DUPLICATE_REQUEST")), "{mixed:?}");
     assert_eq!(mixed.code, 65);
     // a line without a key could be made twice by the same file
-    let keyless = desk.batch(&[line("z", "1"), json!({"from": "FUNDING", "to": "SPOT"})]);
+    let keyless = cli.batch(&[line("z", "1"), json!({"from": "FUNDING", "to": "SPOT"})]);
     assert!(keyless.code == 65 && keyless.err.contains(":2: "), "{keyless:?}");
-    let list = desk.asks(&["account", "list", "--user", "7", "--json"]);
+    let list = cli.asks(&["account", "list", "--user", "7", "--json"]);
     assert_eq!(list.json()[0]["available"], "39.000000", "nothing of the last file was sent");
 }
 
 #[test]
 fn a_watch_prints_every_step_and_ends() {
-    let desk = Desk::open();
-    let made = desk.creates(&["--amount", "5"]).json();
+    let cli = CliFixture::open();
+    let made = cli.creates(&["--amount", "5"]).json();
     let id = made["req_id"].as_str().expect("an id");
-    let watched = desk.asks(&["transfer", "watch", id, "--user", "7", "--json"]);
+    let watched = cli.asks(&["transfer", "watch", id, "--user", "7", "--json"]);
     let steps = watched.lines();
     assert_eq!((watched.code, steps.len()), (0, 5), "{watched:?}");
     assert_eq!((&steps[0]["event"], &steps[4]["to"]), (&json!("CREATED"), &json!("COMMITTED")));
-    let poor = desk.creates(&["--amount", "5000"]);
+    let poor = cli.creates(&["--amount", "5000"]);
     let id = poor.json()["req_id"].as_str().expect("an id").to_owned();
-    let watched = desk.asks(&["transfer", "watch", &id, "--user", "7"]);
+    let watched = cli.asks(&["transfer", "watch", &id, "--user", "7"]);
     assert!(watched.code == 65 && watched.out.contains("SOURCE_FAIL"), "{watched:?}");
-    assert_eq!(desk.asks(&["transfer", "watch", &id, "--user", "8"]).code, 66);
+    assert_eq!(cli.asks(&["transfer", "watch", &id, "--user", "8"]).code, 66);
 }
 
 #[test]
 fn a_list_goes_page_by_page_or_to_the_end() {
-    let desk = Desk::open();
+    let cli = CliFixture::open();
     for n in 0..5 {
-        assert_eq!(desk.creates(&["--amount", "1", "--cid", &format!("k{n}")]).code, 0);
+        assert_eq!(cli.creates(&["--amount", "1", "--cid", &format!("k{n}")]).code, 0);
     }
     let list =
-        |more: &[&str]| desk.asks(&[&["transfer", "list", "--user", "7", "--json"], more].concat());
-    let cids = |said: &Said| -> Vec<Value> {
+        |more: &[&str]| cli.asks(&[&["transfer", "list", "--user", "7", "--json"], more].concat());
+    let cids = |said: &CommandOutput| -> Vec<Value> {
         let page = said.json();
         page["transfers"].as_array().expect("rows").iter().map(|row| row["cid"].clone()).collect()
     };
@@ -167,32 +167,32 @@ fn a_list_goes_page_by_page_or_to_the_end() {
     let all = list(&["--all", "--state", "COMMITTED", "--asset", "USDT", "--to", "SPOT"]);
     assert_eq!((cids(&all).len(), &all.json()["next"]), (5, &Value::Null));
     assert!(cids(&list(&["--from", "SPOT"])).is_empty());
-    let told = desk.asks(&["transfer", "list", "--user", "7", "--limit", "2"]);
+    let told = cli.asks(&["transfer", "list", "--user", "7", "--limit", "2"]);
     assert!(told.out.contains("COMMITTED") && told.out.contains("--cursor"), "{told:?}");
     assert_eq!(list(&["--limit", "101"]).code, 64);
     assert_eq!(list(&["--state", "X"]).code, 65);
 }
 
-/// Turns red where a command speaks to an address at which nobody listens without saying what to do.
+/// Turns red where a command speaks to an address at which no server listens without saying what to do.
 #[test]
 fn where_nothing_listens_it_says_what_to_start() {
-    let mut desk = Desk::open();
-    desk.server.signal("KILL");
-    desk.server.ended();
+    let mut cli = CliFixture::open();
+    cli.server.signal("KILL");
+    cli.server.ended();
     // the note of one that was killed stays behind, and does not count
-    let said = desk.creates(&["--amount", "5"]);
+    let said = cli.creates(&["--amount", "5"]);
     assert_eq!(said.code, 69, "{said:?}");
     let start = said.err.contains("portage serve --data-dir");
-    assert!(start && said.err.contains("nobody serves this folder"), "{said:?}");
-    assert_eq!(exit_of(desk.dir.path(), &["transfer", "list", "--user", "7"]), 69);
+    assert!(start && said.err.contains("no process serves this folder"), "{said:?}");
+    assert_eq!(exit_of(cli.dir.path(), &["transfer", "list", "--user", "7"]), 69);
 }
 
-/// A server that reads one request, says nothing, and is gone for whoever comes again.
+/// A server that reads one request, says nothing, and is gone at the next request.
 fn gone() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
     std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("somebody comes");
+        let (mut stream, _) = listener.accept().expect("a client connects");
         let _read = std::io::Read::read(&mut stream, &mut [0; 4096]);
     });
     url

@@ -62,7 +62,7 @@ pub(crate) const RS: Pair = Pair {
     ],
 };
 
-/// Another key of the same kind, whose public half nobody knows.
+/// Another key of the same kind, whose public half is not known.
 pub(crate) const fn other(pair: Pair) -> Pair {
     Pair { private: pair.other, ..pair }
 }

@@ -1,30 +1,36 @@
 //! The store as the ports see it.
 
-use super::ask::{Common, Desk};
 use super::funding::Funding;
-use super::health::Health;
 use super::migrate::{self, State};
-use super::origin::Past;
-use super::queue::{Queue, over};
-use super::work::{Solo, Taking, Try};
-use super::{OpenError, Options, safe};
+use super::read::read_pool::{ReadPool, SessionContext};
+use super::session::preflight;
+use super::session::timeline::DatabaseTimeline;
+use super::session::writer_health::WriterHealth;
+use super::write::queue::{Queue, over};
+use super::write::work::{DeliveryAttempt, DeliveryClaim, SingleWrite};
+use super::{OpenError, Options};
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
-use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
-use kernel::people::{About, Acted, Approval, Day, Halt, OpenCase, Spent, Stand};
+use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operation::{Identity, Operation};
+use kernel::operators::{Approval, ApprovalStatus, Halt, OpenCase, PastAction, Subject};
 use kernel::ports::Fut;
+use kernel::ports::admin_queries::{
+    AdminQueries, CaseFile, CaseRow, Delivery, Search, Stat, Tells,
+};
 use kernel::ports::audit::{Audit, Trail};
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, Snapshot, Standing, Writing};
-use kernel::ports::ledger::Identity;
-use kernel::ports::office::{CaseFile, CaseRow, Delivery, Office, Search, Stat, Tells};
+use kernel::ports::journal::{
+    Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot, Writing,
+};
 use kernel::record::Record;
-use kernel::unit::{Operation, Unit, Wrote};
+use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
 
 /// The store on PostgreSQL. Its connections end when it and its Funding ledger are dropped.
 #[expect(missing_debug_implementations, reason = "connections have none")]
 pub struct Postgres {
-    desk: Arc<Desk>,
+    read_pool: Arc<ReadPool>,
     queue: Arc<Queue>,
     funding: Arc<Funding>,
     identity: Identity,
@@ -36,27 +42,27 @@ impl Postgres {
     /// # Errors
     /// [`OpenError`]: what is wrong, and what to do about it.
     pub async fn open(options: Options) -> Result<Arc<Self>, OpenError> {
-        safe::check(&options.database).await?;
+        preflight::check(&options.database).await?;
         match migrate::state(&options.database).await? {
             State::Empty => drop(migrate::migrate(&options.database).await?),
             State::Current => {}
-            State::Behind(missing) => return Err(OpenError::Shape(behind(&missing))),
-            State::Foreign(what) => return Err(OpenError::Shape(what)),
+            State::Behind(missing) => return Err(OpenError::Schema(behind(&missing))),
+            State::Foreign(what) => return Err(OpenError::Schema(what)),
         }
-        let common = Common {
-            past: Arc::new(Past::new(options.fatal.clone())),
+        let session = SessionContext {
+            timeline: Arc::new(DatabaseTimeline::new(options.fatal.clone())),
             replication: Arc::default(),
-            health: Arc::new(Health::new(options.database.answer)),
+            health: Arc::new(WriterHealth::new(options.database.answer)),
         };
-        let desk = Arc::new(Desk::new(&options, &common)?);
-        let identity = desk.begin().await?;
-        let queue = Arc::new(Queue::open(&options, common).await?);
-        let funding = Arc::new(Funding::new(desk.clone(), queue.clone(), identity));
-        Ok(Arc::new(Self { desk, queue, funding, identity }))
+        let read_pool = Arc::new(ReadPool::new(&options, &session)?);
+        let identity = read_pool.begin().await?;
+        let queue = Arc::new(Queue::open(&options, session).await?);
+        let funding = Arc::new(Funding::new(read_pool.clone(), queue.clone(), identity));
+        Ok(Arc::new(Self { read_pool, queue, funding, identity }))
     }
 
-    pub(super) fn desk(&self) -> &Desk {
-        &self.desk
+    pub(crate) fn read_pool(&self) -> &ReadPool {
+        &self.read_pool
     }
 
     /// Who it is, drawn once.
@@ -82,7 +88,7 @@ fn behind(missing: &[migrate::Migration]) -> String {
 
 impl Journal for Postgres {
     fn now(&self) -> Millis {
-        let (clock, written) = (self.desk.watch.now(), self.queue.written());
+        let (clock, written) = (self.read_pool.clock.now(), self.queue.written());
         if clock > written { clock } else { written }
     }
 
@@ -95,137 +101,152 @@ impl Journal for Postgres {
     }
 
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { self.desk.confirmed(self.desk.get(&ids)).await })
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.get(&ids)).await })
     }
 
-    fn bound(
+    fn find_by_idempotency_key(
         &self,
         flow: FlowId,
         scope: Arc<str>,
         key: Arc<str>,
     ) -> Fut<'_, Result<Option<Record>, Cause>> {
-        Box::pin(async move { self.desk.confirmed(self.desk.bound(flow, &scope, &key)).await })
+        Box::pin(async move {
+            self.read_pool
+                .confirmed(self.read_pool.find_by_idempotency_key(flow, &scope, &key))
+                .await
+        })
     }
 
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
-        Box::pin(self.desk.confirmed(self.desk.history(id)))
+        Box::pin(self.read_pool.confirmed(self.read_pool.history(id)))
     }
 
     /// The worker is the one that the store was opened with.
     fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        Box::pin(self.desk.due(limit))
+        Box::pin(self.read_pool.due(limit))
     }
 
-    fn alive(
+    fn renew_lease(
         &self,
         worker: WorkerId,
         length: Millis,
         stopped: Option<u64>,
     ) -> Fut<'_, Result<Lease, Cause>> {
-        Box::pin(self.desk.alive(worker, length, stopped))
+        Box::pin(self.read_pool.renew_lease(worker, length, stopped))
     }
 
-    fn leave(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.desk.leave(worker))
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(self.read_pool.end_lease(worker))
     }
 
-    fn moving(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
-        Box::pin(self.desk.moving(worker))
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(self.read_pool.workers_not_halted(worker))
     }
 
     fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
-        Box::pin(self.desk.open_below(id))
+        Box::pin(self.read_pool.open_below(id))
     }
 
     fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(self.desk.confirmed(self.desk.open_of(user)))
+        Box::pin(self.read_pool.confirmed(self.read_pool.open_of(user)))
     }
 
     fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
-        Box::pin(self.desk.counts())
+        Box::pin(self.read_pool.counts())
     }
 
-    fn aged(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(self.desk.aged(opened, limit))
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(self.read_pool.open_older_than(opened, limit))
     }
 
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
-        Box::pin(self.desk.open_cases())
+        Box::pin(self.read_pool.open_cases())
     }
 
-    fn acted(&self, caller: Arc<str>, key: Arc<str>) -> Fut<'_, Result<Option<Acted>, Cause>> {
-        Box::pin(async move { self.desk.confirmed(self.desk.acted(&caller, &key)).await })
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        Box::pin(async move {
+            self.read_pool.confirmed(self.read_pool.past_action(&caller, &key)).await
+        })
     }
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
-        Box::pin(self.desk.confirmed(self.desk.approval(id)))
+        Box::pin(self.read_pool.confirmed(self.read_pool.approval(id)))
     }
 
-    fn spent(&self, user: UserId, day: Day, asset: AssetId) -> Fut<'_, Result<Spent, Cause>> {
-        Box::pin(self.desk.spent(user, day, asset))
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        Box::pin(self.read_pool.daily_usage(user, day, asset))
     }
 
     fn writes(&self) -> Result<(), Cause> {
-        self.desk.health.writers()
+        self.read_pool.health.writers()
     }
 
-    fn standing(&self) -> Fut<'_, Result<Standing, Cause>> {
-        Box::pin(self.desk.standing())
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        Box::pin(self.read_pool.service_status())
     }
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
-        Box::pin(self.desk.snapshot())
+        Box::pin(self.read_pool.snapshot())
     }
 }
 
 impl Audit for Postgres {
     fn trail(&self) -> Fut<'_, Result<Box<dyn Trail>, Cause>> {
-        Box::pin(self.desk.trail())
+        Box::pin(self.read_pool.trail())
     }
 
     fn put_seal(&self, seal: Seal) -> Fut<'_, Result<(), Cause>> {
-        self.queue.ask(|told| Solo::Seal(seal, told))
+        self.queue.ask(|told| SingleWrite::Seal(seal, told))
     }
 }
 
-impl Office for Postgres {
+impl AdminQueries for Postgres {
     fn transfers(&self, search: Search) -> Fut<'_, Result<Vec<Record>, Cause>> {
-        Box::pin(async move { self.desk.confirmed(self.desk.transfers(&search)).await })
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.transfers(&search)).await })
     }
 
     fn numbered(&self, serial: Serial) -> Fut<'_, Result<Option<Record>, Cause>> {
-        Box::pin(self.desk.confirmed(self.desk.numbered(serial)))
+        Box::pin(self.read_pool.confirmed(self.read_pool.numbered(serial)))
     }
 
     fn legs(&self, id: Id) -> Fut<'_, Result<Vec<(LedgerId, Operation)>, Cause>> {
-        Box::pin(self.desk.confirmed(self.desk.legs(id)))
+        Box::pin(self.read_pool.confirmed(self.read_pool.legs(id)))
     }
 
     fn cases(
         &self,
         open: Option<bool>,
-        about: Option<About>,
+        subject: Option<Subject>,
         before: Option<u64>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<CaseRow>, Cause>> {
-        Box::pin(self.desk.cases(open, about, before, limit))
+        Box::pin(self.read_pool.cases(open, subject, before, limit))
     }
 
     fn case(&self, number: u64) -> Fut<'_, Result<Option<CaseFile>, Cause>> {
-        Box::pin(self.desk.case(number))
+        Box::pin(self.read_pool.case(number))
     }
 
     fn approvals(
         &self,
-        stand: Option<Stand>,
+        stand: Option<ApprovalStatus>,
         before: Option<Id>,
         limit: usize,
     ) -> Fut<'_, Result<Vec<Approval>, Cause>> {
-        Box::pin(self.desk.approvals(stand, before, limit))
+        Box::pin(self.read_pool.approvals(stand, before, limit))
     }
 
     fn halts(&self, before: Option<u64>, limit: usize) -> Fut<'_, Result<Vec<Halt>, Cause>> {
-        Box::pin(self.desk.halts(before, limit))
+        Box::pin(self.read_pool.halts(before, limit))
     }
 
     fn actions(
@@ -233,30 +254,30 @@ impl Office for Postgres {
         subject: Option<Arc<str>>,
         before: Option<u64>,
         limit: usize,
-    ) -> Fut<'_, Result<Vec<Acted>, Cause>> {
-        Box::pin(async move { self.desk.actions(subject.as_deref(), before, limit).await })
+    ) -> Fut<'_, Result<Vec<PastAction>, Cause>> {
+        Box::pin(async move { self.read_pool.actions(subject.as_deref(), before, limit).await })
     }
 
     fn stats(&self) -> Fut<'_, Result<Vec<Stat>, Cause>> {
-        Box::pin(self.desk.stats())
+        Box::pin(self.read_pool.stats())
     }
 
     fn tell(&self) -> Fut<'_, Result<(), Cause>> {
-        self.queue.ask(Solo::Telling)
+        self.queue.ask(SingleWrite::StartWebhooks)
     }
 
     fn deliveries(&self, longest: Millis, limit: usize) -> Fut<'_, Result<Vec<Delivery>, Cause>> {
-        Box::pin(self.desk.deliveries(longest, limit))
+        Box::pin(self.read_pool.deliveries(longest, limit))
     }
 
     fn undelivered(&self) -> Fut<'_, Result<(u64, Option<Millis>), Cause>> {
-        Box::pin(self.desk.undelivered())
+        Box::pin(self.read_pool.undelivered())
     }
 
     fn take_up(&self, due: &Delivery, until: Millis) -> Fut<'_, Result<bool, Cause>> {
         let Delivery { case, tells, due_at, .. } = due;
-        let taking = Taking { case: case.number, tells: *tells, due_at: *due_at, until };
-        self.queue.ask(|told| Solo::TakenUp(taking, told))
+        let taking = DeliveryClaim { case: case.number, tells: *tells, due_at: *due_at, until };
+        self.queue.ask(|told| SingleWrite::ClaimDelivery(taking, told))
     }
 
     fn delivered(
@@ -266,7 +287,7 @@ impl Office for Postgres {
         due_at: Option<Millis>,
         error: Option<Arc<str>>,
     ) -> Fut<'_, Result<(), Cause>> {
-        let tried = Try { case, tells, due_at, error };
-        self.queue.ask(|told| Solo::Delivered(tried, told))
+        let tried = DeliveryAttempt { case, tells, due_at, error };
+        self.queue.ask(|told| SingleWrite::Delivered(tried, told))
     }
 }

@@ -1,9 +1,9 @@
 //! Migrations: embedded, ordered, never changed once released; each is one transaction.
 
 use super::OpenError;
-use super::client::{Client, Error};
-use super::session::{Database, tool};
-use super::text::small;
+use super::columns::small;
+use super::session::client::{Client, ConnectionError};
+use super::session::connect::{Database, connect_once};
 use kernel::money::Asset;
 use sha2::{Digest, Sha256};
 use tokio_postgres::types::ToSql;
@@ -13,7 +13,6 @@ use tokio_postgres::types::ToSql;
 pub struct Migration {
     /// Its place: they run in this order.
     pub number: i32,
-    /// What it brings.
     pub name: &'static str,
     sql: &'static str,
 }
@@ -24,7 +23,8 @@ const ALL: &[Migration] = &[
     Migration { number: 2, name: "archive", sql: include_str!("migrations/0002_archive.sql") },
 ];
 
-/// The transaction that looks or migrates holds this advisory lock: two that start at once take turns.
+/// The transaction that looks or migrates holds this advisory lock: two that start at once take
+/// turns.
 const LOCK: i64 = 0x506f_7274_0001;
 
 /// How a database stands to this release.
@@ -51,7 +51,7 @@ impl Migration {
 /// # Errors
 /// [`OpenError`].
 pub async fn state(database: &Database) -> Result<State, OpenError> {
-    let client = tool(database).await?;
+    let client = connect_once(database).await?;
     looked(&client).await.map_err(unreachable)
 }
 
@@ -60,7 +60,7 @@ pub async fn state(database: &Database) -> Result<State, OpenError> {
 /// # Errors
 /// [`OpenError`]; the migration that failed left nothing behind.
 pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
-    let mut client = tool(database).await?;
+    let mut client = connect_once(database).await?;
     client.unlimited();
     let set = "SET lock_timeout = 0; SET statement_timeout = 0; \
                SET idle_in_transaction_session_timeout = 0";
@@ -71,17 +71,17 @@ pub async fn migrate(database: &Database) -> Result<Vec<Migration>, OpenError> {
         State::Empty => ALL.to_vec(),
         State::Behind(missing) => missing,
         State::Current => Vec::new(),
-        State::Foreign(what) => return Err(OpenError::Shape(what)),
+        State::Foreign(what) => return Err(OpenError::Schema(what)),
     };
     for step in &missing {
-        run(&client, step).await.map_err(|fault| {
-            OpenError::Shape(format!("migration {} {}: {}", step.number, step.name, fault))
+        run(&client, step).await.map_err(|error| {
+            OpenError::Schema(format!("migration {} {}: {}", step.number, step.name, error))
         })?;
     }
     Ok(missing)
 }
 
-async fn run(client: &Client, step: &Migration) -> Result<(), Error> {
+async fn run(client: &Client, step: &Migration) -> Result<(), ConnectionError> {
     let begin = "BEGIN; CREATE TABLE IF NOT EXISTS portage_migrations (number int PRIMARY KEY, \
                  name text NOT NULL, checksum bytea NOT NULL, at timestamptz NOT NULL DEFAULT now())";
     let done = async {
@@ -105,7 +105,7 @@ async fn run(client: &Client, step: &Migration) -> Result<(), Error> {
 }
 
 /// What a fresh store knows: who it is, drawn once, and the first assets.
-async fn fresh(client: &Client) -> Result<(), Error> {
+async fn fresh(client: &Client) -> Result<(), ConnectionError> {
     let identity = "INSERT INTO service_state VALUES \
                     ('identity', replace(gen_random_uuid()::text, '-', ''), 1, 0)";
     client.batch(identity).await?;
@@ -121,7 +121,7 @@ async fn fresh(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-async fn looked(client: &Client) -> Result<State, Error> {
+async fn looked(client: &Client) -> Result<State, ConnectionError> {
     let there = "SELECT to_regclass('portage_migrations') IS NOT NULL";
     if !client.query_one(there, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(State::Empty);
@@ -155,6 +155,6 @@ async fn looked(client: &Client) -> Result<State, Error> {
     Ok(if missing.is_empty() { State::Current } else { State::Behind(missing) })
 }
 
-fn unreachable(fault: Error) -> OpenError {
-    OpenError::Unreachable(fault.to_string())
+fn unreachable(error: ConnectionError) -> OpenError {
+    OpenError::Unreachable(error.to_string())
 }

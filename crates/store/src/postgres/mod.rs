@@ -1,69 +1,34 @@
-//! The journal and the Funding ledger in PostgreSQL (15 and later): any number of processes share it.
+//! The journal and the Funding ledger in PostgreSQL (15 and later): any number of processes share
+//! it.
 //!
-//! Each process writes through a few connections, its *lanes*, each taking everything that waits as
-//! one transaction; readers have connections of their own.
+//! Each process writes through a few connections (`write`): each takes everything that waits as
+//! one transaction, and owns a *lane*, its own sequence of writes. What is a transaction of its own
+//! has other connections (`single`), and so have questions (`read`). How a connection is made,
+//! and what it must promise, is in `session`.
 
-mod accounts;
-mod archive;
-mod ask;
-mod attempts;
-mod audit;
-mod batches;
-mod blocks;
-mod board;
-mod client;
-mod decide;
-mod deeds;
-mod due;
-mod fault;
-mod fetch;
-mod flush;
+mod columns;
+mod error;
 mod funding;
-mod group;
-mod health;
 mod journal;
-mod keys;
-mod lane;
 mod migrate;
-mod needs;
-mod office;
-mod origin;
-mod people;
-mod point;
-mod purses;
-mod queue;
+mod number_blocks;
 mod read;
-mod recall;
-mod replication;
 mod rows;
-mod running;
-mod safe;
 mod session;
-mod sight;
-mod snapshot;
-mod solo;
-mod standing;
-mod statement;
-mod sums;
-mod text;
-mod transfers;
-mod waiting;
-mod watch;
-mod work;
-mod workers;
-mod writer;
+mod single;
+mod write;
 
 pub use funding::Funding;
 pub use journal::Postgres;
 pub use migrate::{Migration, State, migrate, state};
-pub use point::{Lsn, Point, Pointing};
-pub use safe::check;
-pub use session::Database;
+pub use read::wal_position::{Lsn, WalPosition, WalPositionReader};
+pub use session::connect::Database;
+pub use session::preflight::check;
 
+use kernel::flow::table::Flows;
 use kernel::ids::WorkerId;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
-use kernel::table::Flows;
 use std::sync::Arc;
 
 /// Whose time is written.
@@ -73,23 +38,19 @@ pub enum Time {
     /// The database's: the same for every process.
     Database,
     /// A clock that a check moves by hand.
-    Hand(Arc<dyn Clock>),
+    Manual(Arc<dyn Clock>),
 }
 
 /// What a store is opened with.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Options {
-    /// Where it is.
     pub database: Database,
-    /// Every flow.
     pub flows: Arc<Flows>,
     /// This process among those that share it.
     pub worker: WorkerId,
-    /// The time.
     pub time: Time,
     /// The machine's clock, for what is measured.
     pub clock: Arc<dyn Clock>,
-    /// Measurements.
     pub meter: Arc<dyn Meter>,
     /// Ends the process: what it knows was never in the database that it is connected to now.
     pub fatal: Arc<dyn Fn(String) + Send + Sync>,
@@ -105,7 +66,7 @@ pub enum OpenError {
     /// It keeps no promise: `fsync`, `full_page_writes` or its version.
     Unsafe(String),
     /// It is not what this release reads: what is to be done about it.
-    Shape(String),
+    Schema(String),
 }
 
 impl std::fmt::Display for OpenError {
@@ -114,7 +75,7 @@ impl std::fmt::Display for OpenError {
             Self::Settings(what) => write!(f, "{what}"),
             Self::Unreachable(what) => write!(f, "the database does not answer: {what}"),
             Self::Unsafe(what) => write!(f, "the database would lose what it acknowledged: {what}"),
-            Self::Shape(what) => write!(f, "the database's tables: {what}"),
+            Self::Schema(what) => write!(f, "the database's tables: {what}"),
         }
     }
 }

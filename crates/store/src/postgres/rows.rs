@@ -1,12 +1,13 @@
-//! A transfer as a row, and back.
+//! A transfer, and an operation of a ledger, as the rows that they are read from.
 
-use super::fault::Fault;
-use super::text::{self, count, uint};
+use super::columns::{self, count, uint};
+use super::error::StoreError;
 use kernel::answer::Evidence;
-use kernel::ids::{AssetId, Serial, UserId};
-use kernel::people::Day;
+use kernel::flow::life::Leg;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, Day, LedgerId, Serial, UserId};
+use kernel::operation::{Key, Op, Operation};
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
-use kernel::table::Flows;
 use std::sync::Arc;
 use tokio_postgres::Row;
 
@@ -17,12 +18,11 @@ pub(crate) const COLUMNS: &str = "t.transfer_id, t.req_id, t.flow, t.principal, 
     t.version, t.error_message, t.error_class, t.retry_count, t.rejections, t.alone, t.deaths, \
     t.due_at, t.created_at, t.updated_at, t.limit_day";
 
-/// Reads a record.
-pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, Fault> {
-    let flow = flows.named(row.try_get(2)?).ok_or(Fault::Damaged("not a flow of ours"))?;
+pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, StoreError> {
+    let flow = flows.named(row.try_get(2)?).ok_or(StoreError::Damaged("not a flow of ours"))?;
     let state = flows.table(flow).coded(row.try_get(19)?);
     let head = Head {
-        state: state.ok_or(Fault::Damaged("not a state of the flow"))?,
+        state: state.ok_or(StoreError::Damaged("not a state of the flow"))?,
         version: count(row.try_get(20)?),
         retries: count(row.try_get(23)?),
         rejections: narrow(row.try_get(24)?),
@@ -33,7 +33,7 @@ pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, Fault> {
     let class: Option<String> = row.try_get(22)?;
     let message: Option<String> = row.try_get(21)?;
     Ok(Record {
-        id: text::id(row.try_get(1)?),
+        id: columns::id(row.try_get(1)?),
         flow,
         serial: Some(Serial(uint(row.try_get(0)?))),
         created_at: uint(row.try_get(28)?),
@@ -44,7 +44,7 @@ pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, Fault> {
     })
 }
 
-fn terms(row: &Row) -> Result<Terms, Fault> {
+fn terms(row: &Row) -> Result<Terms, StoreError> {
     let scope: Option<String> = row.try_get(5)?;
     let key: Option<String> = row.try_get(6)?;
     let print: Option<Vec<u8>> = row.try_get(7)?;
@@ -52,7 +52,7 @@ fn terms(row: &Row) -> Result<Terms, Fault> {
         (Some(scope), Some(key), Some(print)) => Some(Binding {
             scope: scope.into(),
             key: key.into(),
-            fingerprint: print.try_into().map_err(|_| Fault::Damaged("not a hash"))?,
+            fingerprint: print.try_into().map_err(|_| StoreError::Damaged("not a hash"))?,
         }),
         _ => None,
     };
@@ -65,24 +65,46 @@ fn terms(row: &Row) -> Result<Terms, Fault> {
         source: party(row, 11)?,
         target: party(row, 13)?,
         asset: AssetId(count(row.try_get(8)?)),
-        amount: text::read_amount(row.try_get(9)?)?,
-        fee: text::read_amount(row.try_get(10)?)?,
+        amount: columns::read_amount(row.try_get(9)?)?,
+        fee: columns::read_amount(row.try_get(10)?)?,
         deadline: row.try_get::<_, Option<i64>>(15)?.map(uint),
         memo: row.try_get(16)?,
         reference: row.try_get(17)?,
-        metadata: metadata.map_err(|_| Fault::Damaged("not metadata"))?.unwrap_or_default(),
+        metadata: metadata.map_err(|_| StoreError::Damaged("not metadata"))?.unwrap_or_default(),
         day: row.try_get::<_, Option<i32>>(30)?.map(|day| Day(count(day))),
     })
 }
 
 /// Reads a party whose system stands at `column` and its account behind it.
-pub(crate) fn party(row: &Row, column: usize) -> Result<Party, Fault> {
+pub(crate) fn party(row: &Row, column: usize) -> Result<Party, StoreError> {
     let system = System::coded(narrow(row.try_get::<_, i16>(column)?.into()));
-    let account = text::read_account(row.try_get(column.saturating_add(1))?)?;
+    let account = columns::read_account(row.try_get(column.saturating_add(1))?)?;
     Ok(Party { system, account })
 }
 
 /// A small number that was written from one of this kind.
 fn narrow<T: TryFrom<i32> + Default>(value: i32) -> T {
     T::try_from(value).unwrap_or_default()
+}
+
+/// A ledger by its column.
+pub(crate) fn ledger(number: i16) -> LedgerId {
+    LedgerId(u8::try_from(number).unwrap_or(0))
+}
+
+/// Reads an operation from (req_id, leg, result, code, seq, asset_id, amount, account, ledger).
+pub(crate) fn operation(row: &Row) -> Result<(LedgerId, Operation), StoreError> {
+    let leg = Leg::parse(row.try_get(1)?).ok_or(StoreError::Damaged("not a leg"))?;
+    let operation = Operation {
+        seq: uint(row.try_get(4)?),
+        op: Op {
+            key: Key { id: columns::id(row.try_get(0)?), leg },
+            account: columns::read_account(row.try_get(7)?)?,
+            other: None,
+            asset: AssetId(count(row.try_get(5)?)),
+            amount: columns::read_amount(row.try_get(6)?)?,
+        },
+        outcome: columns::read_outcome(row.try_get(2)?, row.try_get(3)?)?,
+    };
+    Ok((ledger(row.try_get(8)?), operation))
 }

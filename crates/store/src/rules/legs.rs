@@ -1,14 +1,14 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
-use super::{Balance, Book, No, Sight};
+use super::{Balance, StateReader, Stopped, SystemBook};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, LedgerId, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::ledger::Stored;
 use kernel::record::Account;
-use kernel::unit::{Key, Op, Operation, Outcome};
 
 /// Double entry that is to be written: nothing of it, or all.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Posting {
     /// Balances as they are then.
     pub(crate) balances: Vec<((UserId, AssetId), Balance)>,
     /// What books that no user owns grow by.
-    pub(crate) books: Vec<(Book, AssetId, i128)>,
+    pub(crate) books: Vec<(SystemBook, AssetId, i128)>,
 }
 
 /// The same thing was asked.
@@ -26,43 +26,61 @@ fn same(stored: &Op, op: &Op) -> bool {
     stored.account == op.account && stored.asset == op.asset && stored.amount == op.amount
 }
 
-fn unknown<T>(class: &'static str, detail: &str) -> No<Answer, T> {
-    No::Said(Answer::Unknown(Cause::because(class, detail)))
+fn unknown<T>(class: &'static str, detail: &str) -> Stopped<Answer, T> {
+    Stopped::Answer(Answer::Unknown(Cause::because(class, detail)))
 }
 
-fn refused<T>(why: Evidence) -> No<Answer, T> {
-    No::Said(Answer::Rejected(why, Receipt::default()))
+fn refused<T>(why: Evidence) -> Stopped<Answer, T> {
+    Stopped::Answer(Answer::Rejected(why, Receipt::default()))
 }
 
 /// The answer that a stored operation gives for ever.
 pub(crate) fn answer(stored: &Operation) -> Answer {
     let receipt = Receipt::seq(stored.seq);
     match &stored.outcome {
-        Outcome::Done => Answer::Done(receipt),
-        Outcome::Rejected(why) => Answer::Rejected(why.clone(), receipt),
-        Outcome::Fenced => Answer::Rejected(Evidence::code("FENCED"), receipt),
+        StoredOutcome::Done => Answer::Done(receipt),
+        StoredOutcome::Rejected(why) => Answer::Rejected(why.clone(), receipt),
+        StoredOutcome::Fenced => Answer::Rejected(Evidence::code("FENCED"), receipt),
     }
 }
 
-/// A leg by itself: the plain path.
-pub(crate) fn leg<S: Sight>(sight: &mut S, op: &Op) -> Result<(Answer, Posting), S::Stop> {
+/// A leg by itself: the plain path. Under HALT it writes nothing: a stored key has its stored
+/// answer, any other is unknown. No unit with a guard of its own is around it, so it is refused
+/// here.
+pub(crate) fn leg<S: StateReader>(state: &mut S, op: &Op) -> Result<(Answer, Posting), S::Error> {
     let mut posting = Posting::default();
-    let answer = posting.decide(sight, op)?;
+    let stored = posting.find(state.legs(op.key.id)?, LedgerId::FUNDING, op.key).is_some();
+    if state.halted() && !stored {
+        return Ok((Answer::Unknown(halted()), posting));
+    }
+    let answer = posting.decide(state, op)?;
     Ok((answer, posting))
 }
 
-/// A tombstone; or what is stored already, or that nothing is and nothing can be fenced.
-pub(crate) fn fence<S: Sight>(sight: &mut S, key: Key) -> Result<(Stored, Posting), S::Stop> {
+/// Why nothing new is written.
+fn halted() -> Cause {
+    Cause::because(Cause::HALTED, "HALT stands in the journal: nothing was written")
+}
+
+/// A tombstone; or what is stored already, or that nothing is and nothing can be fenced. Under HALT
+/// no tombstone is written.
+pub(crate) fn fence<S: StateReader>(
+    state: &mut S,
+    key: Key,
+) -> Result<(Stored, Posting), Stopped<Cause, S::Error>> {
     let mut posting = Posting::default();
-    if let Some(stored) = posting.find(sight.legs(key.id)?, LedgerId::FUNDING, key) {
+    if let Some(stored) = posting.find(state.legs(key.id)?, LedgerId::FUNDING, key) {
         return Ok((Stored::Found(stored.clone()), posting));
     }
     if !key.leg.refusable() {
         return Ok((Stored::Nothing, posting));
     }
+    if state.halted() {
+        return Err(Stopped::Answer(halted()));
+    }
     let account = Account::Named("fence".into());
     let op = Op { key, account, other: None, asset: AssetId(0), amount: Amount::ZERO };
-    let operation = Operation { seq: sight.number(), op, outcome: Outcome::Fenced };
+    let operation = Operation { seq: state.number(), op, outcome: StoredOutcome::Fenced };
     posting.operations.push(operation.clone());
     Ok((Stored::Found(operation), posting))
 }
@@ -82,60 +100,67 @@ impl Posting {
 
     /// Decides one leg against what is stored and what this posting holds. Only `Done` and `Rejected`
     /// leave a new operation; `Unknown` leaves nothing.
-    pub(super) fn decide<S: Sight>(&mut self, sight: &mut S, op: &Op) -> Result<Answer, S::Stop> {
-        if let Some(stored) = self.find(sight.legs(op.key.id)?, LedgerId::FUNDING, op.key) {
-            if stored.outcome != Outcome::Fenced && !same(&stored.op, op) {
+    pub(super) fn decide<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        op: &Op,
+    ) -> Result<Answer, S::Error> {
+        if let Some(stored) = self.find(state.legs(op.key.id)?, LedgerId::FUNDING, op.key) {
+            if stored.outcome != StoredOutcome::Fenced && !same(&stored.op, op) {
                 let cause = Cause::because("CONTRADICTION", "the key holds another operation");
                 return Ok(Answer::Unknown(cause));
             }
             return Ok(answer(stored));
         }
-        let outcome = match self.weigh(sight, op) {
-            Ok(()) => Outcome::Done,
-            Err(No::Said(Answer::Rejected(why, _))) => Outcome::Rejected(why),
-            Err(No::Said(other)) => return Ok(other),
-            Err(No::Stop(stop)) => return Err(stop),
+        let outcome = match self.validate(state, op) {
+            Ok(()) => StoredOutcome::Done,
+            Err(Stopped::Answer(Answer::Rejected(why, _))) => StoredOutcome::Rejected(why),
+            Err(Stopped::Answer(other)) => return Ok(other),
+            Err(Stopped::Error(stop)) => return Err(stop),
         };
         let before = u64::try_from(self.operations.len()).unwrap_or(u64::MAX);
-        let seq = sight.number().saturating_add(before);
+        let seq = state.number().saturating_add(before);
         let operation = Operation { seq, op: op.clone(), outcome };
         let said = answer(&operation);
         self.operations.push(operation);
         Ok(said)
     }
 
-    fn weigh<S: Sight>(&mut self, sight: &mut S, op: &Op) -> Result<(), No<Answer, S::Stop>> {
+    fn validate<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        op: &Op,
+    ) -> Result<(), Stopped<Answer, S::Error>> {
         let Account::User(user) = op.account else {
             return Err(unknown("BAD_OPERATION", "not a user's account"));
         };
         // a number that no column holds would be stored as another user's
         let sound = sound(user) && op.other.is_none();
         let counts = op.amount.0 > 0 && op.amount.signed().is_some();
-        if !sound || !counts || !sight.knows(op.asset)? {
+        if !sound || !counts || !state.knows(op.asset)? {
             return Err(unknown("BAD_OPERATION", "user, asset or amount"));
         }
-        if let Some(why) = sight.refused(op.key) {
+        if let Some(why) = state.refused(op.key) {
             return Err(refused(why));
         }
         match op.key.leg {
-            Leg::Withdraw => self.withdraw(sight, op, user),
-            Leg::Deposit => self.deposit(sight, op, user),
-            Leg::Settle | Leg::Refund => self.close(sight, op, user),
+            Leg::Withdraw => self.withdraw(state, op, user),
+            Leg::Deposit => self.deposit(state, op, user),
+            Leg::Settle | Leg::Refund => self.close(state, op, user),
             Leg::Move | Leg::Quarantine | Leg::Cost => {
                 Err(unknown("BAD_OPERATION", "not a leg of this ledger"))
             }
         }
     }
 
-    /// `available → frozen`.
-    fn withdraw<S: Sight>(
+    fn withdraw<S: StateReader>(
         &mut self,
-        sight: &mut S,
+        state: &mut S,
         op: &Op,
         user: UserId,
-    ) -> Result<(), No<Answer, S::Stop>> {
+    ) -> Result<(), Stopped<Answer, S::Error>> {
         let key = (user, op.asset);
-        let Some(balance) = self.balance(sight, key)? else {
+        let Some(balance) = self.balance(state, key)? else {
             return Err(refused(Evidence::code(Code::SourceAccountNotFound)));
         };
         if let Some(code) = balance.status.bars_withdraw() {
@@ -151,15 +176,14 @@ impl Posting {
         Ok(())
     }
 
-    /// `clearing → available`.
-    fn deposit<S: Sight>(
+    fn deposit<S: StateReader>(
         &mut self,
-        sight: &mut S,
+        state: &mut S,
         op: &Op,
         user: UserId,
-    ) -> Result<(), No<Answer, S::Stop>> {
+    ) -> Result<(), Stopped<Answer, S::Error>> {
         let key = (user, op.asset);
-        let Some(balance) = self.balance(sight, key)? else {
+        let Some(balance) = self.balance(state, key)? else {
             return Err(refused(Evidence::code(Code::TargetAccountNotFound)));
         };
         if let Some(code) = balance.status.bars_deposit() {
@@ -170,23 +194,23 @@ impl Posting {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
         self.put(key, Balance { available, ..balance });
-        self.books.push((Book::Clearing, op.asset, delta.saturating_neg()));
+        self.books.push((SystemBook::Clearing, op.asset, delta.saturating_neg()));
         Ok(())
     }
 
     /// Settle (`frozen → clearing`) or refund (`frozen → available`): cannot be refused, and needs
     /// the hold that it closes.
-    fn close<S: Sight>(
+    fn close<S: StateReader>(
         &mut self,
-        sight: &mut S,
+        state: &mut S,
         op: &Op,
         user: UserId,
-    ) -> Result<(), No<Answer, S::Stop>> {
+    ) -> Result<(), Stopped<Answer, S::Error>> {
         let refunds = op.key.leg == Leg::Refund;
-        let legs = sight.legs(op.key.id)?;
+        let legs = state.legs(op.key.id)?;
         let done = |leg| {
             let stored = self.find(legs, LedgerId::FUNDING, Key { leg, ..op.key });
-            stored.filter(|operation| operation.outcome == Outcome::Done)
+            stored.filter(|operation| operation.outcome == StoredOutcome::Done)
         };
         let held = done(Leg::Withdraw).is_some_and(|withdraw| same(&withdraw.op, op));
         let other = if refunds { Leg::Settle } else { Leg::Refund };
@@ -194,7 +218,7 @@ impl Posting {
             return Err(unknown("CONTRADICTION", "no hold that this could close"));
         }
         let key = (user, op.asset);
-        let Some(balance) = self.balance(sight, key)? else {
+        let Some(balance) = self.balance(state, key)? else {
             return Err(unknown("CONTRADICTION", "the held account is gone"));
         };
         let Some(frozen) = balance.frozen.minus(op.amount) else {
@@ -206,20 +230,20 @@ impl Posting {
         };
         self.put(key, Balance { available, frozen, ..balance });
         if !refunds {
-            self.books.push((Book::Clearing, op.asset, delta));
+            self.books.push((SystemBook::Clearing, op.asset, delta));
         }
         Ok(())
     }
 
     /// What an account holds by now.
-    pub(super) fn balance<S: Sight>(
+    pub(super) fn balance<S: StateReader>(
         &self,
-        sight: &mut S,
+        state: &mut S,
         key: (UserId, AssetId),
-    ) -> Result<Option<Balance>, S::Stop> {
+    ) -> Result<Option<Balance>, S::Error> {
         match self.balances.iter().find(|(of, _)| *of == key) {
             Some((_, balance)) => Ok(Some(*balance)),
-            None => sight.balance(key),
+            None => state.balance(key),
         }
     }
 

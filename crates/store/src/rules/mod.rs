@@ -1,33 +1,37 @@
 //! The rules of the journal and of Funding, once for both stores.
 //!
-//! Pure: a store says what it has read ([`Sight`]), is told what a unit, a leg, a tombstone or a
-//! movement of the world comes to, and writes exactly that. Nothing here knows a column, a lock or a
-//! connection, and nothing in a store weighs a guard or an amount.
+//! Pure: a store says what it has read ([`StateReader`]), is told what a unit, a leg, a tombstone
+//! or a external movement comes to, and writes exactly that. Nothing here knows a column, a lock or
+//! a connection, and nothing in a store judges a guard or an amount.
 
+mod external_movement;
 mod guards;
 mod legs;
-mod sight;
-mod touch;
+mod state_reader;
+mod transfer_change;
 mod unit;
-mod world;
 
+pub(crate) use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
 pub(crate) use legs::{Posting, answer, fence, leg};
-pub(crate) use sight::{ALL, Balance, Book, Sight, Spend, Standing};
-pub(crate) use touch::{Added, Changed, Opened, Row, Stamp, Touch, Touches};
+pub(crate) use state_reader::{
+    ALL_ASSETS, Balance, StateReader, StoredTransfer, SystemBook, UsageKey,
+};
+pub(crate) use transfer_change::{
+    AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,
+};
 pub(crate) use unit::{Plan, unit};
-pub(crate) use world::{Booked, Booking, book};
 
 /// Why a decision ends before its end.
 #[derive(Debug)]
-pub(crate) enum No<A, T> {
+pub(crate) enum Stopped<A, T> {
     /// This is the answer, and nothing is written.
-    Said(A),
+    Answer(A),
     /// The store cannot say what was asked of it.
-    Stop(T),
+    Error(T),
 }
 
-impl<A, T> From<T> for No<A, T> {
+impl<A, T> From<T> for Stopped<A, T> {
     fn from(stop: T) -> Self {
-        Self::Stop(stop)
+        Self::Error(stop)
     }
 }

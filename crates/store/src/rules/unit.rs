@@ -1,13 +1,14 @@
 //! What one unit comes to: guards first, then the enlisted operations, then what they choose.
 
-use super::{ALL, No, Posting, Sight, Spend, Standing, Touches};
+use super::{ALL_ASSETS, Posting, StateReader, Stopped, StoredTransfer, TransferChanges, UsageKey};
 use kernel::answer::{Answer, Cause, Evidence};
-use kernel::ids::{Id, LedgerId};
+use kernel::flow::table::Flows;
+use kernel::ids::{Day, Id, LedgerId};
+use kernel::limits::{DailyCount, DailyUsage};
 use kernel::money::Amount;
-use kernel::people::{Count, Day, Spent};
+use kernel::operation::Op;
 use kernel::record::Record;
-use kernel::table::Flows;
-use kernel::unit::{Guard, Op, Put, Then, Unit, Wrote};
+use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 
 /// What a unit comes to: all of it is written.
@@ -21,9 +22,9 @@ pub(crate) struct Plan<'u> {
     /// What it does at Funding.
     pub(crate) posting: Posting,
     /// What it does to transfers.
-    pub(crate) touches: Touches,
+    pub(crate) changes: TransferChanges,
     /// What users moved by then.
-    pub(crate) days: Vec<(Spend, Spent)>,
+    pub(crate) days: Vec<(UsageKey, DailyUsage)>,
     /// Counters as they are then, the last of a name counts.
     pub(crate) counters: Vec<(&'u Arc<str>, u128)>,
     /// Events that were not seen before.
@@ -36,7 +37,8 @@ impl<'u> Plan<'u> {
         std::iter::once(&self.unit.then).chain(self.chosen)
     }
 
-    /// It raises or lifts a HALT, which supersedes the proposals of a resume that it does not decide.
+    /// It raises or lifts a HALT, which supersedes the proposals of a resume that it does not
+    /// decide.
     pub(crate) fn supersedes(&self) -> bool {
         self.puts().any(|put| matches!(put, Put::Halt { .. } | Put::Resume { .. }))
     }
@@ -48,46 +50,46 @@ impl<'u> Plan<'u> {
 }
 
 /// Decides a unit, or says why nothing of it is written.
-pub(crate) fn unit<'u, S: Sight>(
-    sight: &mut S,
+pub(crate) fn unit<'u, S: StateReader>(
+    state: &mut S,
     flows: &Flows,
     unit: &'u Unit,
-) -> Result<Plan<'u>, No<Wrote, S::Stop>> {
+) -> Result<Plan<'u>, Stopped<Wrote, S::Error>> {
     let plan = Plan {
         unit,
         chosen: None,
         fork: None,
         posting: Posting::default(),
-        touches: Touches::default(),
+        changes: TransferChanges::default(),
         days: Vec::new(),
         counters: Vec::new(),
         inbox: Vec::new(),
     };
-    let mut weighing = Weighing { sight, flows, plan, said: Said::default() };
+    let mut decision = UnitDecision { state, flows, plan, own_entries: OwnEntries::default() };
     for guard in &unit.guards {
-        if !weighing.holds(guard)? {
-            return Err(No::Said(Wrote::Lost(guard.clone())));
+        if !decision.holds(guard)? {
+            return Err(Stopped::Answer(Wrote::Lost(guard.clone())));
         }
     }
-    let refusal = weighing.operate()?;
-    weighing.gather(&unit.then, None)?;
-    if let Some(chosen) = weighing.plan.chosen {
-        weighing.gather(chosen, refusal.as_ref())?;
+    let refusal = decision.operate()?;
+    decision.gather(&unit.then, None)?;
+    if let Some(chosen) = decision.plan.chosen {
+        decision.gather(chosen, refusal.as_ref())?;
     }
-    Ok(weighing.plan)
+    Ok(decision.plan)
 }
 
 /// A unit that is being decided.
-pub(super) struct Weighing<'s, 'u, S> {
-    pub(super) sight: &'s mut S,
+pub(super) struct UnitDecision<'s, 'u, S> {
+    pub(super) state: &'s mut S,
     pub(super) flows: &'s Flows,
     pub(super) plan: Plan<'u>,
-    said: Said<'u>,
+    own_entries: OwnEntries<'u>,
 }
 
 /// What a unit says itself, before any of it is written.
 #[derive(Default)]
-struct Said<'u> {
+struct OwnEntries<'u> {
     acts: Vec<(&'u Arc<str>, &'u Arc<str>)>,
     proposals: Vec<Id>,
     decisions: Vec<Id>,
@@ -102,30 +104,30 @@ fn once<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
     fresh
 }
 
-fn unknown<T>(class: &'static str, detail: &str) -> No<Wrote, T> {
-    No::Said(Wrote::Unknown(Cause::because(class, detail)))
+fn unknown<T>(class: &'static str, detail: &str) -> Stopped<Wrote, T> {
+    Stopped::Answer(Wrote::Unknown(Cause::because(class, detail)))
 }
 
-impl<'u, S: Sight> Weighing<'_, 'u, S> {
+impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
     /// Where a transfer stands; asked once.
-    pub(super) fn standing(&mut self, id: Id) -> Result<Option<Standing>, S::Stop> {
-        if let Some(touch) = self.plan.touches.of(id) {
-            return Ok(touch.stored);
+    pub(super) fn transfer(&mut self, id: Id) -> Result<Option<StoredTransfer>, S::Error> {
+        if let Some(change) = self.plan.changes.of(id) {
+            return Ok(change.stored);
         }
-        let stored = self.sight.standing(id)?;
-        self.plan.touches.add(id, stored);
+        let stored = self.state.transfer(id)?;
+        self.plan.changes.add(id, stored);
         Ok(stored)
     }
 
     /// Decides settles, the fork, and what its continuation settles; gives back the fork's refusal.
-    fn operate(&mut self) -> Result<Option<Evidence>, No<Wrote, S::Stop>> {
+    fn operate(&mut self) -> Result<Option<Evidence>, Stopped<Wrote, S::Error>> {
         let then = &self.plan.unit.then;
         self.settle(then)?;
         let Some(fork) = &then.fork else { return Ok(None) };
         let answer = self.at_funding(fork.ledger, &fork.op)?;
         let Some(chosen) = fork.chosen(&answer) else {
             return Err(match answer {
-                Answer::Unknown(cause) => No::Said(Wrote::Unknown(cause)),
+                Answer::Unknown(cause) => Stopped::Answer(Wrote::Unknown(cause)),
                 Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
                     unknown("CONTRADICTION", "an answer that the fork does not spell")
                 }
@@ -141,11 +143,11 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
     }
 
     /// Decides operations that cannot be refused.
-    fn settle(&mut self, then: &Then) -> Result<(), No<Wrote, S::Stop>> {
+    fn settle(&mut self, then: &Then) -> Result<(), Stopped<Wrote, S::Error>> {
         for (ledger, op) in &then.ops {
             match self.at_funding(*ledger, op)? {
                 Answer::Done(_) => {}
-                Answer::Unknown(cause) => return Err(No::Said(Wrote::Unknown(cause))),
+                Answer::Unknown(cause) => return Err(Stopped::Answer(Wrote::Unknown(cause))),
                 Answer::Rejected(..) | Answer::Dead(_) => {
                     return Err(unknown("CONTRADICTION", "a settle was refused"));
                 }
@@ -154,11 +156,15 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
         Ok(())
     }
 
-    fn at_funding(&mut self, ledger: LedgerId, op: &Op) -> Result<Answer, No<Wrote, S::Stop>> {
+    fn at_funding(
+        &mut self,
+        ledger: LedgerId,
+        op: &Op,
+    ) -> Result<Answer, Stopped<Wrote, S::Error>> {
         if ledger != LedgerId::FUNDING {
-            return Err(No::Said(Wrote::Unknown(Cause::of("NOT_ENLISTED"))));
+            return Err(Stopped::Answer(Wrote::Unknown(Cause::of("NOT_ENLISTED"))));
         }
-        Ok(self.plan.posting.decide(self.sight, op)?)
+        Ok(self.plan.posting.decide(self.state, op)?)
     }
 
     /// Gathers what one part does. `refusal` completes it: heads without an error get it, the first
@@ -167,55 +173,60 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
         &mut self,
         then: &'u Then,
         refusal: Option<&Evidence>,
-    ) -> Result<(), No<Wrote, S::Stop>> {
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
         for put in &then.puts {
             self.take(put, refusal)?;
         }
         let mut code = refusal.map(|why| why.code.as_ref());
         for event in &then.events {
-            self.standing(event.id)?;
+            self.transfer(event.id)?;
             let detail = event.detail.as_deref().or_else(|| code.take());
-            self.plan.touches.event(event, detail);
+            self.plan.changes.event(event, detail);
         }
         Ok(())
     }
 
-    /// What a put does to transfers and counts, or why it can never be written beside what is there.
-    fn take(&mut self, put: &'u Put, refusal: Option<&Evidence>) -> Result<(), No<Wrote, S::Stop>> {
-        let no = |wrote| Err(No::Said(wrote));
+    /// What a put does to transfers and counts, or why it can never be written beside what is
+    /// there.
+    fn take(
+        &mut self,
+        put: &'u Put,
+        refusal: Option<&Evidence>,
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
+        let no = |wrote| Err(Stopped::Answer(wrote));
         match put {
             Put::Open(record) => self.open(record)?,
             Put::Head { id, head, error, hold } => {
-                self.standing(*id)?;
+                self.transfer(*id)?;
                 let error = error.as_ref().or(refusal);
-                if !self.plan.touches.head(*id, (*head, *hold), error) {
+                if !self.plan.changes.head(*id, (*head, *hold), error) {
                     return no(Wrote::Unknown(Cause::of("NO_SUCH_TRANSFER")));
                 }
             }
             Put::Receipt { ledger, operation } => {
-                let (key, legs) = (operation.op.key, self.sight.legs(operation.op.key.id)?);
+                let (key, legs) = (operation.op.key, self.state.legs(operation.op.key.id)?);
                 let stored = self.plan.posting.find(legs, *ledger, key);
                 if stored.is_some_and(|stored| stored != operation) {
                     return Err(unknown("CONTRADICTION", "another receipt is stored"));
                 }
             }
-            Put::Count(count) => self.count(count, |spent, amount| Spent {
+            Put::Count(count) => self.count(count, |spent, amount| DailyUsage {
                 transfers: spent.transfers.saturating_add(1),
                 amount: spent.amount.plus(amount).unwrap_or(Amount(u128::MAX)),
             })?,
-            Put::Uncount(count) => self.count(count, |spent, amount| Spent {
+            Put::Uncount(count) => self.count(count, |spent, amount| DailyUsage {
                 transfers: spent.transfers.saturating_sub(1),
                 amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
             })?,
             Put::Adopt { ledger, known } => {
-                if self.sight.superseded(*ledger, known)? {
+                if self.state.superseded(*ledger, known)? {
                     return no(Wrote::Unknown(Cause::of("SUPERSEDED")));
                 }
             }
             Put::ForgetDays(before) => {
                 self.plan.days.retain(|((day, ..), _)| day >= before);
-                if self.said.forgets.is_none_or(|day| day < *before) {
-                    self.said.forgets = Some(*before);
+                if self.own_entries.forgets.is_none_or(|day| day < *before) {
+                    self.own_entries.forgets = Some(*before);
                 }
             }
             Put::Action(action) => self.act(&action.caller, &action.key)?,
@@ -240,47 +251,53 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
     }
 
     /// A new transfer under a free id, and under a free key whether a guard looked or not.
-    fn open(&mut self, record: &'u Record) -> Result<(), No<Wrote, S::Stop>> {
+    fn open(&mut self, record: &'u Record) -> Result<(), Stopped<Wrote, S::Error>> {
         if let Some(binding) = &record.terms.binding {
             let (flow, scope, key) = (record.flow, &binding.scope, &binding.key);
             let looked = |guard: &Guard| {
                 matches!(guard, Guard::Unbound { flow: f, scope: s, key: k }
                     if (f, s, k) == (&flow, scope, key))
             };
-            if !self.plan.unit.guards.iter().any(looked) && self.sight.bound((flow, scope, key))? {
+            if !self.plan.unit.guards.iter().any(looked)
+                && self.state.find_by_idempotency_key((flow, scope, key))?
+            {
                 let (scope, key) = (scope.clone(), key.clone());
-                return Err(No::Said(Wrote::Lost(Guard::Unbound { flow, scope, key })));
+                return Err(Stopped::Answer(Wrote::Lost(Guard::Unbound { flow, scope, key })));
             }
         }
-        if self.standing(record.id)?.is_some() {
-            return Err(No::Said(Wrote::Lost(Guard::Fresh(record.id))));
+        if self.transfer(record.id)?.is_some() {
+            return Err(Stopped::Answer(Wrote::Lost(Guard::Fresh(record.id))));
         }
-        self.plan.touches.open(record.clone());
+        self.plan.changes.open(record.clone());
         Ok(())
     }
 
     /// A person does something once for each key.
-    fn act(&mut self, who: &'u Arc<str>, key: &'u Arc<str>) -> Result<(), No<Wrote, S::Stop>> {
-        if !once(&mut self.said.acts, (who, key)) || self.sight.acted((who, key))? {
+    fn act(
+        &mut self,
+        who: &'u Arc<str>,
+        key: &'u Arc<str>,
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
+        if !once(&mut self.own_entries.acts, (who, key)) || self.state.past_action((who, key))? {
             let (caller, key) = (who.clone(), key.clone());
-            return Err(No::Said(Wrote::Lost(Guard::Unacted { caller, key })));
+            return Err(Stopped::Answer(Wrote::Lost(Guard::NoPastAction { caller, key })));
         }
         Ok(())
     }
 
-    fn propose(&mut self, id: Id) -> Result<(), No<Wrote, S::Stop>> {
-        if !once(&mut self.said.proposals, id) || self.sight.stand(id)?.is_some() {
+    fn propose(&mut self, id: Id) -> Result<(), Stopped<Wrote, S::Error>> {
+        if !once(&mut self.own_entries.proposals, id) || self.state.approval_status(id)?.is_some() {
             return Err(unknown("CONTRADICTION", "the approval's id is taken"));
         }
         Ok(())
     }
 
     /// A decision of what waits; with one person alone the unit that proposes it decides it.
-    fn decide(&mut self, id: Id) -> Result<(), No<Wrote, S::Stop>> {
-        let own = self.said.proposals.contains(&id);
+    fn decide(&mut self, id: Id) -> Result<(), Stopped<Wrote, S::Error>> {
+        let own = self.own_entries.proposals.contains(&id);
         let waits = own || self.pending(id)?;
-        if !once(&mut self.said.decisions, id) || !waits {
-            return Err(No::Said(Wrote::Lost(Guard::Pending(id))));
+        if !once(&mut self.own_entries.decisions, id) || !waits {
+            return Err(Stopped::Answer(Wrote::Lost(Guard::Pending(id))));
         }
         Ok(())
     }
@@ -288,18 +305,22 @@ impl<'u, S: Sight> Weighing<'_, 'u, S> {
     /// Changes both rows of a count.
     fn count(
         &mut self,
-        count: &Count,
-        change: impl Fn(Spent, Amount) -> Spent,
-    ) -> Result<(), S::Stop> {
-        let Count { user, day, asset, amount } = *count;
-        for (asset, amount) in [(ALL, Amount::ZERO), (asset, amount)] {
+        count: &DailyCount,
+        change: impl Fn(DailyUsage, Amount) -> DailyUsage,
+    ) -> Result<(), S::Error> {
+        let DailyCount { user, day, asset, amount } = *count;
+        for (asset, amount) in [(ALL_ASSETS, Amount::ZERO), (asset, amount)] {
             let spend = (day, user, asset);
-            let forgotten = self.said.forgets.is_some_and(|before| day < before);
+            let forgotten = self.own_entries.forgets.is_some_and(|before| day < before);
             let days = &mut self.plan.days;
             if let Some((_, spent)) = days.iter_mut().find(|(other, _)| *other == spend) {
                 *spent = change(*spent, amount);
             } else {
-                let spent = if forgotten { Spent::default() } else { self.sight.spent(spend)? };
+                let spent = if forgotten {
+                    DailyUsage::default()
+                } else {
+                    self.state.daily_usage(spend)?
+                };
                 days.push((spend, change(spent, amount)));
             }
         }

@@ -1,12 +1,14 @@
 //! The audit as an outsider proves it: from the rows alone, without the store.
 
-use crate::bed::{Bed, COIN, id};
-use crate::people::action;
-use crate::site::fund;
-use kernel::audit::{Entry, Hash, OPERATORS, UnitDigest, WORLD, birth, deed, genesis, hex, link};
+use crate::fixture::{COIN, Fixture, id};
+use crate::folder_store::fund;
+use crate::operator_actions::action;
+use kernel::audit::{
+    Entry, Hash, OPERATORS, UnitDigest, WORLD, action_entry, birth, genesis, hex, link,
+};
 use kernel::ids::Id;
 use kernel::money::Amount;
-use kernel::people::Acted;
+use kernel::operators::PastAction;
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
 use kernel::unit::{Put, Unit};
@@ -14,7 +16,7 @@ use rusqlite::Connection;
 use std::collections::BTreeMap;
 
 /// An entry with its place: the group write, the transfer's number, its number there.
-struct Told {
+struct ProvenRow {
     transfer: Id,
     unit: u64,
     number: u64,
@@ -23,14 +25,14 @@ struct Told {
     hash: String,
 }
 
-fn told(db: &Connection) -> Vec<Told> {
+fn told(db: &Connection) -> Vec<ProvenRow> {
     let sql = "SELECT e.req_id, e.audit_unit, t.transfer_id, e.seq, e.at, e.from_state, \
                e.to_state, e.event, e.caller, e.detail, e.prev_hash, e.hash \
                FROM transfer_events e JOIN transfers_tb t USING (req_id)";
     let nat = |n: i64| u64::try_from(n).expect("not below zero");
     let mut ask = db.prepare(sql).expect("the view");
     let read = |row: &rusqlite::Row<'_>| {
-        Ok(Told {
+        Ok(ProvenRow {
             transfer: row.get::<_, String>(0)?.parse().expect("an id"),
             unit: nat(row.get(1)?),
             number: nat(row.get(2)?),
@@ -51,13 +53,13 @@ fn told(db: &Connection) -> Vec<Told> {
 }
 
 /// What operators did, as the history of the id 0.
-fn acted(db: &Connection) -> Vec<Told> {
+fn past_action(db: &Connection) -> Vec<ProvenRow> {
     let sql = "SELECT action_id, at, caller, idempotency_key, action, subject, value, reason, \
                result, audit_unit, lag(lower(hex(hash))) OVER (ORDER BY action_id), \
                lower(hex(hash)), entry FROM operator_actions ORDER BY action_id";
     let nat = |n: i64| u64::try_from(n).expect("not below zero");
     let read = |row: &rusqlite::Row<'_>| {
-        let acted = Acted {
+        let past_action = PastAction {
             number: nat(row.get(0)?),
             at: nat(row.get(1)?),
             caller: row.get(2)?,
@@ -68,11 +70,11 @@ fn acted(db: &Connection) -> Vec<Told> {
             reason: row.get(7)?,
             result: row.get(8)?,
         };
-        Ok(Told {
+        Ok(ProvenRow {
             transfer: OPERATORS,
             unit: nat(row.get(9)?),
             number: 0,
-            entry: acted.entry(row.get(12)?),
+            entry: past_action.entry(row.get(12)?),
             prev: row.get(10)?,
             hash: row.get(11)?,
         })
@@ -93,7 +95,7 @@ fn moved(db: &Connection) -> Vec<(u64, Entry, Hash)> {
         let fields =
             [number(6)?, text(7)?, number(8)?, number(9)?, text(10)?, text(11)?, text(12)?];
         let fields = fields.each_ref().map(String::as_str);
-        let entry = deed(row.get(1)?, nat(row.get(2)?), &text(3)?, &text(4)?, &fields);
+        let entry = action_entry(row.get(1)?, nat(row.get(2)?), &text(3)?, &text(4)?, &fields);
         Ok((nat(row.get(0)?), entry, row.get(5)?))
     };
     ask.query_map([], read).expect("rows").collect::<rusqlite::Result<_>>().expect("rows")
@@ -102,7 +104,7 @@ fn moved(db: &Connection) -> Vec<(u64, Entry, Hash)> {
 /// What is wrong with the rows; nothing where all of it can be computed again.
 fn faults(db: &Connection, births: &BTreeMap<Id, Hash>) -> Vec<String> {
     let mut told = told(db);
-    told.extend(acted(db));
+    told.extend(past_action(db));
     told.sort_by_key(|t| (t.number, t.entry.seq));
     let mut faults = Vec::new();
     let mut last: BTreeMap<Id, Hash> = BTreeMap::new();
@@ -115,7 +117,7 @@ fn faults(db: &Connection, births: &BTreeMap<Id, Hash>) -> Vec<String> {
         }
         units.entry(unit).or_default().push(world);
     }
-    for Told { transfer, unit, entry, prev, hash, .. } in told {
+    for ProvenRow { transfer, unit, entry, prev, hash, .. } in told {
         let before = last.get(&transfer).copied();
         if prev != before.as_ref().map(hex) {
             faults.push(format!("{transfer} {}: the hash before", entry.seq));
@@ -152,19 +154,19 @@ fn faults(db: &Connection, births: &BTreeMap<Id, Hash>) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chains_and_units_can_be_computed_again() {
-    let bed = Bed::new();
-    let mut store = bed.open();
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
     for user in 1..4 {
         fund(&*store.funding(), user, COIN, Amount(100)).await;
     }
     for round in 0..4_u64 {
         // several writes of one millisecond, of transfers in no order
         let of = |k: u64| (round * 20 + (k * 7) % 20, 1 + k % 3);
-        let open = (0..20).map(|k| bed.opening(of(k).0, of(k).1, 3)).collect();
+        let open = (0..20).map(|k| fixture.opening(of(k).0, of(k).1, 3)).collect();
         store.write(open).await;
-        let end = (0..15).rev().map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
+        let end = (0..15).rev().map(|k| fixture.ending(of(k).0, of(k).1, 3)).collect();
         store.write(end).await;
-        let end: Vec<_> = (15..20).map(|k| bed.ending(of(k).0, of(k).1, 3)).collect();
+        let end: Vec<_> = (15..20).map(|k| fixture.ending(of(k).0, of(k).1, 3)).collect();
         // beside transfers' entries of the same write, and alone
         let act = |n| Put::Action(action(&format!("{round}-{n}"), "service"));
         let beside = Unit::puts(vec![act(0), act(1)]);
@@ -172,14 +174,14 @@ async fn chains_and_units_can_be_computed_again() {
         store.write(vec![Unit::puts(vec![act(2)])]).await;
         if round == 2 {
             drop(store);
-            store = bed.open();
+            store = fixture.open();
         }
     }
     let records = store.get((0..80).map(id).collect()).await.expect("records");
     let birth = |record: &Record| (record.id, birth(record.id, "internal", &record.terms));
     let operators = (OPERATORS, genesis(OPERATORS));
     let births: BTreeMap<Id, Hash> = records.iter().map(birth).chain([operators]).collect();
-    let tool = bed.tool();
+    let tool = fixture.tool();
     assert_eq!(faults(&tool, &births), [""; 0]);
     let spoil = [
         (

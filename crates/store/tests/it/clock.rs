@@ -1,7 +1,7 @@
 //! A clock that jumps: the store's own time never goes back, not even over a restart.
 
-use crate::bed::{Bed, COIN, NOON, id, written};
-use crate::site::fund;
+use crate::fixture::{COIN, Fixture, NOON, id, written};
+use crate::folder_store::fund;
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
@@ -9,53 +9,53 @@ use kernel::record::Head;
 use kernel::unit::{Hold, Put, Then, Unit};
 
 /// A put of the n-th transfer's time, without a word of history.
-fn timed(bed: &Bed, n: u64, version: u32, due_at: Option<u64>) -> Unit {
-    let head = Head { version, due_at, ..Head::start(bed.state("TARGET_PENDING")) };
+fn timed(fixture: &Fixture, n: u64, version: u32, due_at: Option<u64>) -> Unit {
+    let head = Head { version, due_at, ..Head::start(fixture.state("TARGET_PENDING")) };
     let puts = vec![Put::Head { id: id(n), head, error: None, hold: Hold::Free }];
     Unit { guards: vec![], then: Then { puts, ..Then::default() } }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_goes_on_from_the_last_write_whatever_was_written_last() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
-    written(&store, bed.opening(1, 1, 10)).await;
-    written(&store, bed.opening(2, 1, 10)).await;
+    written(&store, fixture.opening(1, 1, 10)).await;
+    written(&store, fixture.opening(2, 1, 10)).await;
     // the first is written long after the second was opened
-    bed.clock.set(NOON + 60_000);
-    assert_eq!(written(&store, timed(&bed, 1, 2, Some(NOON + 60_000))).await.at, NOON + 60_000);
+    fixture.clock.set(NOON + 60_000);
+    assert_eq!(written(&store, timed(&fixture, 1, 2, Some(NOON + 60_000))).await.at, NOON + 60_000);
     drop(store);
-    bed.clock.set(NOON);
-    let store = bed.open();
+    fixture.clock.set(NOON);
+    let store = fixture.open();
     assert!(store.now() >= NOON + 60_000, "{}", store.now());
-    assert!(written(&store, bed.opening(3, 1, 10)).await.at >= NOON + 60_000);
+    assert!(written(&store, fixture.opening(3, 1, 10)).await.at >= NOON + 60_000);
     // and money from outside is a write too
-    bed.clock.set(NOON + 90_000);
+    fixture.clock.set(NOON + 90_000);
     fund(&*store.funding(), 2, COIN, Amount(1)).await;
     drop(store);
-    bed.clock.set(NOON);
-    assert!(bed.open().now() >= NOON + 90_000);
+    fixture.clock.set(NOON);
+    assert!(fixture.open().now() >= NOON + 90_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_jump_of_the_clock_loses_no_transfer() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
-    written(&store, bed.opening(1, 1, 10)).await;
+    written(&store, fixture.opening(1, 1, 10)).await;
     // written by a clock that is a year ahead
-    bed.clock.set(NOON + 31_536_000_000);
+    fixture.clock.set(NOON + 31_536_000_000);
     let far = NOON + 31_536_000_000 + 100;
-    written(&store, timed(&bed, 1, 2, Some(far))).await;
+    written(&store, timed(&fixture, 1, 2, Some(far))).await;
     assert_eq!(store.due(WorkerId(1), 10).await.expect("due").len(), 0);
     drop(store);
     // back to the right time: the store's own stays ahead, and the transfer comes in its time
-    bed.clock.set(NOON + 1_000);
-    let store = bed.open();
-    bed.clock.set(far);
+    fixture.clock.set(NOON + 1_000);
+    let store = fixture.open();
+    fixture.clock.set(far);
     assert_eq!(store.due(WorkerId(1), 10).await.expect("due").len(), 1);
-    written(&store, bed.opening(2, 1, 10)).await;
+    written(&store, fixture.opening(2, 1, 10)).await;
     let history = store.history(id(1)).await.expect("history");
     assert!(history.windows(2).all(|pair| pair[0].entry.at <= pair[1].entry.at));
 }

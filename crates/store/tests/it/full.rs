@@ -1,16 +1,16 @@
 //! No room: nothing is written, it is said, and it goes on when there is room again.
 
-use crate::bed::{Bed, COIN, balance, one, word, written};
-use crate::site::fund;
+use crate::fixture::{COIN, Fixture, balance, one, word, written};
+use crate::folder_store::fund;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::unit::Wrote;
 use std::sync::Arc;
-use store::embedded::{Embedded, OpenError};
+use store::sqlite::{Embedded, OpenError};
 
-fn reopened(bed: &Bed, bytes: Option<u64>) -> Arc<Embedded> {
+fn reopened(fixture: &Fixture, bytes: Option<u64>) -> Arc<Embedded> {
     loop {
-        match bed.try_open(bytes) {
+        match fixture.try_open(bytes) {
             Ok(store) => return store,
             Err(OpenError::Locked(_)) => std::thread::sleep(std::time::Duration::from_millis(10)),
             Err(error) => panic!("{error}"),
@@ -20,12 +20,12 @@ fn reopened(bed: &Bed, bytes: Option<u64>) -> Arc<Embedded> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_store_says_so_and_goes_on_when_there_is_room() {
-    let bed = Bed::new();
-    let store = reopened(&bed, Some(600_000));
+    let fixture = Fixture::new();
+    let store = reopened(&fixture, Some(600_000));
     fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
     let (mut done, mut n) = (0_u64, 0);
     loop {
-        let group: Vec<_> = (n..n + 50).map(|n| bed.opening(n, 1, 1)).collect();
+        let group: Vec<_> = (n..n + 50).map(|n| fixture.opening(n, 1, 1)).collect();
         let wrote = store.write(group).await;
         match wrote.first() {
             Some(Wrote::Written(_)) => done += 50,
@@ -41,23 +41,23 @@ async fn a_full_store_says_so_and_goes_on_when_there_is_room() {
     assert!(done > 0, "nothing fitted");
     // all of it or nothing; what is there can be read, and the refusal repeats itself
     assert_eq!(balance(&store, 1).await, (1_000_000 - u128::from(done), u128::from(done)));
-    let group = (n..n + 50).map(|n| bed.opening(n, 1, 1)).collect();
+    let group = (n..n + 50).map(|n| fixture.opening(n, 1, 1)).collect();
     assert_eq!(store.write(group).await.first(), Some(&Wrote::Full));
     drop(store);
-    let store = reopened(&bed, None);
-    assert_eq!(word(&one(&store, bed.opening(n, 1, 1)).await), "done");
+    let store = reopened(&fixture, None);
+    assert_eq!(word(&one(&store, fixture.opening(n, 1, 1)).await), "done");
     for n in 0..done {
-        written(&store, bed.ending(n, 1, 1)).await;
+        written(&store, fixture.ending(n, 1, 1)).await;
     }
     assert_eq!(balance(&store, 1).await, (1_000_000 - u128::from(done) - 1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn room_that_is_made_is_used_without_a_restart() {
-    let bed = Bed::new();
-    let store = reopened(&bed, Some(400_000));
+    let fixture = Fixture::new();
+    let store = reopened(&fixture, Some(400_000));
     fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
-    let tool = bed.tool();
+    let tool = fixture.tool();
     let mut n = 0;
     let fill = "INSERT INTO case_notes (case_id, at, caller, kind, text) \
                 VALUES (0, 0, 'FILL', 'COMMENT', hex(zeroblob(20000)))";
@@ -65,7 +65,7 @@ async fn room_that_is_made_is_used_without_a_restart() {
         // an operator's own rows take the room
         tool.execute(fill, []).expect("a row");
         n += 1;
-        let wrote = one(&store, bed.opening(n, 1, 1)).await;
+        let wrote = one(&store, fixture.opening(n, 1, 1)).await;
         match &wrote {
             Wrote::Written(_) => assert!(n < 100, "it is never full"),
             Wrote::Full => break n,
@@ -74,6 +74,6 @@ async fn room_that_is_made_is_used_without_a_restart() {
     };
     assert_eq!(balance(&store, 1).await.1, u128::from(full) - 1);
     tool.execute("DELETE FROM case_notes WHERE caller = 'FILL'", []).expect("room");
-    assert_eq!(word(&one(&store, bed.opening(full, 1, 1)).await), "done");
+    assert_eq!(word(&one(&store, fixture.opening(full, 1, 1)).await), "done");
     assert_eq!(balance(&store, 1).await.1, u128::from(full));
 }

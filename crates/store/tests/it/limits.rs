@@ -1,14 +1,14 @@
 //! Daily limits, as they are counted in the unit that opens and given back in the one that fails.
 
-use crate::bed::{Bed, COIN, NOON, id, one, word, written};
-use crate::site::fund;
-use kernel::ids::UserId;
+use crate::fixture::{COIN, Fixture, NOON, id, one, word, written};
+use crate::folder_store::fund;
+use kernel::ids::{Day, UserId};
+use kernel::limits::{DailyCount, DailyUsage};
 use kernel::money::Amount;
-use kernel::people::{Count, Day, Spent};
 use kernel::ports::journal::Journal;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
-use store::embedded::Embedded;
+use store::sqlite::Embedded;
 
 const DAY: u64 = 86_400_000;
 
@@ -16,13 +16,13 @@ fn today() -> Day {
     Day::of(NOON)
 }
 
-fn count(user: u64, day: Day, amount: u128) -> Count {
-    Count { user: UserId(user), day, asset: COIN, amount: Amount(amount) }
+fn count(user: u64, day: Day, amount: u128) -> DailyCount {
+    DailyCount { user: UserId(user), day, asset: COIN, amount: Amount(amount) }
 }
 
 /// The n-th opening, counted on a day against these limits and given back where it is refused.
-fn counted(bed: &Bed, n: u64, count: Count, most: (u64, u128)) -> Unit {
-    let mut unit = bed.opening(n, 1, count.amount.0);
+fn counted(fixture: &Fixture, n: u64, count: DailyCount, most: (u64, u128)) -> Unit {
+    let mut unit = fixture.opening(n, 1, count.amount.0);
     unit.guards.push(Guard::DayCount { user: count.user, day: count.day, most: most.0 });
     unit.guards.push(Guard::DayAmount { count, most: Amount(most.1) });
     for put in &mut unit.then.puts {
@@ -37,38 +37,38 @@ fn counted(bed: &Bed, n: u64, count: Count, most: (u64, u128)) -> Unit {
 }
 
 async fn spent(store: &Embedded, user: u64, day: Day) -> (u64, u128) {
-    let Spent { transfers, amount } =
-        store.spent(UserId(user), day, COIN).await.expect("what was spent");
+    let DailyUsage { transfers, amount } =
+        store.daily_usage(UserId(user), day, COIN).await.expect("what was spent");
     (transfers, amount.0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_never_takes_more_than_a_day_has() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
-    let units = (0..6).map(|n| counted(&bed, n, count(9, today(), 10), (4, 1_000))).collect();
+    let units = (0..6).map(|n| counted(&fixture, n, count(9, today(), 10), (4, 1_000))).collect();
     let wrote = store.write(units).await;
     assert_eq!(wrote.iter().filter(|wrote| word(wrote) == "done").count(), 4);
     let lost = Guard::DayCount { user: UserId(9), day: today(), most: 4 };
     assert!(wrote[4..].iter().all(|wrote| *wrote == Wrote::Lost(lost.clone())), "{wrote:?}");
     assert_eq!(spent(&store, 9, today()).await, (4, 40));
     // the amount alone
-    let of = |n: u64| counted(&bed, 10 + n, count(8, today(), 30), (100, 100));
+    let of = |n: u64| counted(&fixture, 10 + n, count(8, today(), 30), (100, 100));
     let wrote = store.write((0..5).map(of).collect()).await;
     let words: Vec<_> = wrote.iter().map(word).collect();
     assert_eq!(words, ["done", "done", "done", "lost", "lost"]);
-    let smaller = counted(&bed, 20, count(8, today(), 10), (100, 100));
+    let smaller = counted(&fixture, 20, count(8, today(), 10), (100, 100));
     assert_eq!(word(&one(&store, smaller).await), "done");
     assert_eq!(spent(&store, 8, today()).await, (4, 100));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_gives_its_place_back_within_the_group() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(100)).await;
-    let of = |n, amount| counted(&bed, n, count(9, today(), amount), (2, 500));
+    let of = |n, amount| counted(&fixture, n, count(9, today(), amount), (2, 500));
     let wrote = store.write(vec![of(1, 400), of(2, 50), of(3, 50), of(4, 1)]).await;
     let words: Vec<_> = wrote.iter().map(word).collect();
     assert_eq!(words, ["INSUFFICIENT_BALANCE", "done", "done", "lost"]);
@@ -77,15 +77,15 @@ async fn a_refusal_gives_its_place_back_within_the_group() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_written_is_not_counted() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     for user in 1..10 {
         fund(&*store.funding(), user, COIN, Amount(100)).await;
     }
-    let mut lost = counted(&bed, 1, count(9, today(), 5), (10, 100));
+    let mut lost = counted(&fixture, 1, count(9, today(), 5), (10, 100));
     lost.guards.push(Guard::Pending(id(7)));
-    let mut hindered = counted(&bed, 2, count(9, today(), 5), (10, 100));
-    hindered.then.puts.extend(bed.ending(99, 1, 5).then.puts);
+    let mut hindered = counted(&fixture, 2, count(9, today(), 5), (10, 100));
+    hindered.then.puts.extend(fixture.ending(99, 1, 5).then.puts);
     let wrote = store.write(vec![lost, hindered]).await;
     let words: Vec<_> = wrote.iter().map(word).collect();
     assert_eq!(words, ["lost", "NO_SUCH_TRANSFER"]);
@@ -93,9 +93,9 @@ async fn what_is_not_written_is_not_counted() {
     // one that an operator's trigger breaks takes its group apart
     let trigger = "CREATE TRIGGER guard BEFORE UPDATE ON balances_tb WHEN new.user_id = 5 \
                    BEGIN SELECT raise(ABORT, 'user 5 is looked into'); END";
-    bed.tool().execute_batch(trigger).expect("a trigger");
+    fixture.tool().execute_batch(trigger).expect("a trigger");
     let of = |user: u64| {
-        let mut unit = bed.opening(100 + user, user, 5);
+        let mut unit = fixture.opening(100 + user, user, 5);
         unit.then.puts.push(Put::Count(count(9, today(), 5)));
         unit
     };
@@ -106,18 +106,21 @@ async fn what_is_not_written_is_not_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fails_after_midnight_is_given_back_to_its_own_day() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(100)).await;
     let before = today();
-    written(&store, counted(&bed, 1, count(1, before, 10), (1, 10))).await;
-    assert_eq!(word(&one(&store, counted(&bed, 2, count(1, before, 1), (1, 10))).await), "lost");
-    bed.clock.set(NOON + DAY);
+    written(&store, counted(&fixture, 1, count(1, before, 10), (1, 10))).await;
+    assert_eq!(
+        word(&one(&store, counted(&fixture, 2, count(1, before, 1), (1, 10))).await),
+        "lost"
+    );
+    fixture.clock.set(NOON + DAY);
     let after = Day::of(store.now());
     assert_eq!(after, Day(before.0 + 1));
     drop(store);
-    let store = bed.open();
-    written(&store, counted(&bed, 3, count(1, after, 7), (1, 10))).await;
+    let store = fixture.open();
+    written(&store, counted(&fixture, 3, count(1, after, 7), (1, 10))).await;
     let found = store.get(vec![id(1), id(3)]).await.expect("transfers");
     let days: Vec<_> = found.iter().map(|record| record.terms.day).collect();
     assert_eq!(days, [Some(before), Some(after)]);

@@ -1,17 +1,17 @@
 //! The stores, held to the suites of all journals and ledgers, and their own promises.
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
+mod admin_lists;
 mod audit;
-mod bed;
 mod clock;
-mod desk;
+mod fixture;
+mod folder_store;
 mod full;
 mod limits;
-mod operator;
+mod operator_actions;
+mod operator_sql;
 mod owner;
-mod people;
 mod postgres;
 mod search;
-mod site;
 mod suites;
 mod views;

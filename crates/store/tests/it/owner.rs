@@ -1,50 +1,50 @@
 //! Whose folder it is, and what is in it after its owner is gone.
 
-use crate::bed::{Bed, COIN, balance, id, one, word, written};
-use crate::site::fund;
+use crate::fixture::{COIN, Fixture, balance, id, one, word, written};
+use crate::folder_store::fund;
 use kernel::ids::WorkerId;
 use kernel::money::Amount;
 use kernel::ports::journal::{Due, Journal};
-use store::embedded::{FILE, OpenError};
+use store::sqlite::{FILE, OpenError};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_has_one_owner() {
-    let bed = Bed::new();
-    let store = bed.open();
-    assert!(matches!(bed.try_open(None), Err(OpenError::Locked(_))));
+    let fixture = Fixture::new();
+    let store = fixture.open();
+    assert!(matches!(fixture.try_open(None), Err(OpenError::Locked(_))));
     // the owner goes on undisturbed
     fund(&*store.funding(), 1, COIN, Amount(10)).await;
     drop(store);
-    assert_eq!(balance(&bed.open(), 1).await, (10, 0));
+    assert_eq!(balance(&fixture.open(), 1).await, (10, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_folder_is_made() {
-    let mut bed = Bed::new();
-    let deep = bed.dir.path().join("a/b");
-    let store = bed.open_at(&deep);
+    let mut fixture = Fixture::new();
+    let deep = fixture.dir.path().join("a/b");
+    let store = fixture.open_at(&deep);
     fund(&*store.funding(), 1, COIN, Amount(10)).await;
     assert!(deep.join(FILE).is_file());
     drop(store);
-    bed.clock.set(0);
-    bed.flows = std::sync::Arc::new(flows::registry());
-    assert_eq!(balance(&bed.open_at(&deep), 1).await, (10, 0));
+    fixture.clock.set(0);
+    fixture.flows = std::sync::Arc::new(flows::registry());
+    assert_eq!(balance(&fixture.open_at(&deep), 1).await, (10, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_ours_is_left_alone() {
-    let bed = Bed::new();
-    drop(bed.open());
+    let fixture = Fixture::new();
+    drop(fixture.open());
     let wait = || std::thread::sleep(std::time::Duration::from_millis(10));
     let opened = || loop {
-        match bed.try_open(None) {
+        match fixture.try_open(None) {
             Err(OpenError::Locked(_)) => wait(),
             other => return other.map(drop),
         }
     };
-    bed.tool().pragma_update(None, "user_version", 9_000).expect("a newer shape");
+    fixture.tool().pragma_update(None, "user_version", 9_000).expect("a newer shape");
     assert!(matches!(opened(), Err(OpenError::Newer(9_000))));
-    let tool = bed.tool();
+    let tool = fixture.tool();
     tool.pragma_update(None, "user_version", 1).expect("a shape before the first release");
     drop(tool);
     let Err(refused) = opened() else { panic!("opened") };
@@ -53,19 +53,20 @@ async fn what_is_not_ours_is_left_alone() {
         "a build before the first release wrote it (shape 1, this one keeps shape 5), and nothing \
          converts it: move the folder away and start with a new one"
     );
-    let tool = bed.tool();
+    let tool = fixture.tool();
     tool.pragma_update(None, "user_version", 5).expect("our shape");
     tool.pragma_update(None, "application_id", 7).expect("another's file");
     drop(tool);
     assert!(matches!(opened(), Err(OpenError::Damaged(_))));
-    std::fs::write(bed.dir.path().join(FILE), [7; 20_000]).expect("garbage");
+    std::fs::write(fixture.dir.path().join(FILE), [7; 20_000]).expect("garbage");
     assert!(matches!(opened(), Err(OpenError::Damaged(_))));
 }
 
 /// The files as a crash leaves them: copied while the store has them open.
-fn crashed(bed: &Bed) -> Bed {
-    let left = Bed { flows: bed.flows.clone(), clock: bed.clock.clone(), ..Bed::new() };
-    for entry in std::fs::read_dir(bed.dir.path()).expect("the folder") {
+fn crashed(fixture: &Fixture) -> Fixture {
+    let left =
+        Fixture { flows: fixture.flows.clone(), clock: fixture.clock.clone(), ..Fixture::new() };
+    for entry in std::fs::read_dir(fixture.dir.path()).expect("the folder") {
         let from = entry.expect("a file").path();
         let name = from.file_name().expect("a name");
         if name.to_string_lossy().ends_with("-shm") {
@@ -78,14 +79,14 @@ fn crashed(bed: &Bed) -> Bed {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_survives_a_crash_without_a_close() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     for n in 0..5 {
-        written(&store, bed.opening(n, 1, 10)).await;
+        written(&store, fixture.opening(n, 1, 10)).await;
     }
-    written(&store, bed.ending(0, 1, 10)).await;
-    let left = crashed(&bed);
+    written(&store, fixture.ending(0, 1, 10)).await;
+    let left = crashed(&fixture);
     let again = left.open();
     assert_eq!(balance(&again, 1).await, (950, 40));
     let mut orphans = Vec::new();
@@ -98,9 +99,9 @@ async fn what_was_answered_survives_a_crash_without_a_close() {
     orphans.sort_unstable();
     assert_eq!(orphans, (1..5).map(id).collect::<Vec<_>>());
     // it is the same transfer for a client that repeats, and it goes on
-    assert_eq!(word(&one(&again, bed.opening(0, 1, 10)).await), "lost");
+    assert_eq!(word(&one(&again, fixture.opening(0, 1, 10)).await), "lost");
     for n in 1..5 {
-        written(&again, bed.ending(n, 1, 10)).await;
+        written(&again, fixture.ending(n, 1, 10)).await;
     }
     assert_eq!(balance(&again, 1).await, (950, 0));
     assert!(again.counts().await.expect("counts").is_empty());
@@ -108,12 +109,12 @@ async fn what_was_answered_survives_a_crash_without_a_close() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_go_on_after_a_restart() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let mut last = (0, 0);
     for n in 0..4 {
-        let store = bed.open();
+        let store = fixture.open();
         fund(&*store.funding(), n + 1, COIN, Amount(10)).await;
-        let wrote = written(&store, bed.opening(n, n + 1, 1)).await;
+        let wrote = written(&store, fixture.opening(n, n + 1, 1)).await;
         let seq = match &wrote.fork {
             Some(kernel::answer::Answer::Done(receipt)) => receipt.seq,
             other => panic!("{other:?}"),

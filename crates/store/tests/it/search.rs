@@ -1,19 +1,19 @@
-//! Transfers as people look for them.
+//! Transfers as operators look for them.
 
-use crate::bed::{Bed, COIN, NOON, id, written};
-use crate::site::fund;
+use crate::fixture::{COIN, Fixture, NOON, id, written};
+use crate::folder_store::fund;
 use kernel::answer::Evidence;
+use kernel::flow::life::Leg;
+use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::ports::admin_queries::{AdminQueries, Search};
 use kernel::ports::journal::Journal;
-use kernel::ports::office::{Office, Search};
 use kernel::record::{Head, Party, Record, System, Terms};
-use kernel::table::Flows;
 use kernel::unit::{Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::embedded::Embedded;
+use store::sqlite::Embedded;
 
 async fn search(store: &Embedded, search: Search) -> Vec<Record> {
     store.transfers(search).await.expect("a list")
@@ -28,8 +28,8 @@ fn ids(records: &[Record]) -> Vec<Id> {
 }
 
 /// The opening of a transfer with other terms than most.
-fn odd(bed: &Bed, n: u64, user: u64, change: impl FnOnce(&mut Terms)) -> Unit {
-    let mut unit = bed.opening(n, user, 5);
+fn odd(fixture: &Fixture, n: u64, user: u64, change: impl FnOnce(&mut Terms)) -> Unit {
+    let mut unit = fixture.opening(n, user, 5);
     for put in &mut unit.then.puts {
         if let Put::Open(record) = put {
             change(Arc::make_mut(&mut record.terms));
@@ -40,29 +40,31 @@ fn odd(bed: &Bed, n: u64, user: u64, change: impl FnOnce(&mut Terms)) -> Unit {
 }
 
 /// Some of everything: users, ends, refusals, retries, systems, assets, a second per transfer.
-async fn busy(bed: &Bed) -> Arc<Embedded> {
-    let store = bed.open();
+async fn busy(fixture: &Fixture) -> Arc<Embedded> {
+    let store = fixture.open();
     for user in 1..4 {
         fund(&*store.funding(), user, COIN, Amount(1_000)).await;
     }
     for n in 1..40 {
-        bed.clock.set(NOON + n * 1_000);
+        fixture.clock.set(NOON + n * 1_000);
         let user = n % 3 + 1;
         let unit = match n % 5 {
-            0 => bed.opening(n, user, 5_000),
-            1 => odd(bed, n, user, |terms| terms.principal = "issuer|desk".into()),
-            2 => odd(bed, n, user, |terms| terms.target.system = System::Ledger(LedgerId::FUTURE)),
-            3 => odd(bed, n, user, |terms| {
+            0 => fixture.opening(n, user, 5_000),
+            1 => odd(fixture, n, user, |terms| terms.principal = "issuer|admin".into()),
+            2 => odd(fixture, n, user, |terms| {
+                terms.target.system = System::Ledger(LedgerId::FUTURE)
+            }),
+            3 => odd(fixture, n, user, |terms| {
                 std::mem::swap(&mut terms.source, &mut terms.target);
                 terms.asset = AssetId(1);
             }),
-            _ => bed.opening(n, user, 5),
+            _ => fixture.opening(n, user, 5),
         };
         written(&store, unit).await;
         if n % 5 != 0 && n % 4 == 0 {
-            written(&store, bed.ending(n, user, 5)).await;
+            written(&store, fixture.ending(n, user, 5)).await;
         } else if n % 7 == 0 && n % 5 != 0 {
-            let mut unit = bed.ending(n, user, 5);
+            let mut unit = fixture.ending(n, user, 5);
             unit.then = Then::default();
             let record = store.get(vec![id(n)]).await.expect("a record").remove(0);
             let head = Head { version: 2, retries: 3, ..record.head };
@@ -73,9 +75,9 @@ async fn busy(bed: &Bed) -> Arc<Embedded> {
         }
     }
     // one write opens several, of which some end
-    let group = |n: u64| bed.opening(n, n % 3 + 1, 5);
+    let group = |n: u64| fixture.opening(n, n % 3 + 1, 5);
     store.write((40..46).map(group).collect()).await;
-    store.write((42..45).map(|n| bed.ending(n, n % 3 + 1, 5)).collect()).await;
+    store.write((42..45).map(|n| fixture.ending(n, n % 3 + 1, 5)).collect()).await;
     store
 }
 
@@ -98,8 +100,8 @@ fn by_terms() -> Vec<(Search, Fits)> {
     vec![
         (Search { user: Some(UserId(2)), ..all() }, Box::new(|r| r.terms.user == UserId(2))),
         (
-            Search { principal: Some("issuer|desk".into()), ..all() },
-            Box::new(|r| &*r.terms.principal == "issuer|desk"),
+            Search { principal: Some("issuer|admin".into()), ..all() },
+            Box::new(|r| &*r.terms.principal == "issuer|admin"),
         ),
         (
             Search { principal: Some("suite|2".into()), ..all() },
@@ -135,11 +137,11 @@ fn by_place() -> Vec<(Search, Fits)> {
 }
 
 /// A search for where it stands.
-fn by_head(bed: &Bed) -> Vec<(Search, Fits)> {
-    let flow = bed.flows.named("internal");
-    let (failed, waiting) = (bed.state("FAILED"), bed.state("TARGET_PENDING"));
+fn by_head(fixture: &Fixture) -> Vec<(Search, Fits)> {
+    let flow = fixture.flows.named("internal");
+    let (failed, waiting) = (fixture.state("FAILED"), fixture.state("TARGET_PENDING"));
     let open = |open, user: Option<UserId>| -> (Search, Fits) {
-        let flows = bed.flows.clone();
+        let flows = fixture.flows.clone();
         let fits = move |r: &Record| {
             ends(&flows, r) != open && user.is_none_or(|user| r.terms.user == user)
         };
@@ -178,12 +180,12 @@ fn by_head(bed: &Bed) -> Vec<(Search, Fits)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_finds_exactly_what_fits() {
-    let bed = Bed::new();
-    let store = busy(&bed).await;
+    let fixture = Fixture::new();
+    let store = busy(&fixture).await;
     let records = search(&store, all()).await;
     assert_eq!(records.len(), 45);
     assert!(records.iter().is_sorted_by(|a, b| a.serial > b.serial));
-    let searches = [by_terms(), by_place(), by_head(&bed)].into_iter().flatten();
+    let searches = [by_terms(), by_place(), by_head(&fixture)].into_iter().flatten();
     for (asked, fits) in searches {
         let should: Vec<_> = records.iter().filter(|r| fits(r)).cloned().collect();
         assert!(!should.is_empty() && should.len() < 45, "{asked:?} says nothing");
@@ -195,9 +197,9 @@ async fn a_search_finds_exactly_what_fits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_typed_is_only_compared() {
-    let bed = Bed::new();
-    let store = busy(&bed).await;
+async fn typed_text_is_only_compared() {
+    let fixture = Fixture::new();
+    let store = busy(&fixture).await;
     for asked in [
         Search { since: Some(NOON + 900_000), ..all() },
         Search { until: Some(NOON), ..all() },
@@ -207,18 +209,18 @@ async fn what_somebody_typed_is_only_compared() {
     ] {
         assert_eq!(ids(&search(&store, asked.clone()).await), [], "{asked:?}");
     }
-    let bare = Search { state: Some(bed.state("FAILED")), ..all() };
+    let bare = Search { state: Some(fixture.state("FAILED")), ..all() };
     let refused = store.transfers(bare).await.expect_err("a state of no flow");
     assert_eq!(refused.class, "BAD_SEARCH");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_never_repeats_a_row_while_others_open() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     for n in 0..10 {
-        written(&store, bed.opening(n, 1, 1)).await;
+        written(&store, fixture.opening(n, 1, 1)).await;
     }
     let mut next = 1_000;
     for (open, user) in [(None, None), (None, Some(UserId(1))), (Some(true), None)] {
@@ -232,7 +234,7 @@ async fn a_page_never_repeats_a_row_while_others_open() {
             assert!(seen.len() <= first.len(), "a row comes twice: {seen:?}");
             // new ones go on top, where no later page is
             next += 1;
-            written(&store, bed.opening(next, 1, 1)).await;
+            written(&store, fixture.opening(next, 1, 1)).await;
         }
         assert_eq!(seen, ids(&first));
     }
@@ -240,23 +242,23 @@ async fn a_page_never_repeats_a_row_while_others_open() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_list_is_longer_than_the_most() {
-    let bed = Bed::new();
-    let store = bed.open();
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(10_000)).await;
-    store.write((0..1_100).map(|n| bed.opening(n, 1, 1)).collect()).await;
+    store.write((0..1_100).map(|n| fixture.opening(n, 1, 1)).collect()).await;
     let asked = Search { limit: usize::MAX, ..Search::default() };
     assert_eq!(search(&store, asked).await.len(), 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_of_ended_ones_are_kept_as_they_end() {
-    let bed = Bed::new();
-    let store = busy(&bed).await;
+    let fixture = Fixture::new();
+    let store = busy(&fixture).await;
     let mut should: BTreeMap<_, (u64, Option<u64>)> = BTreeMap::new();
     for record in search(&store, all()).await {
         let slot = should.entry((record.flow, record.head.state)).or_default();
         slot.0 += 1;
-        if !bed.flows.table(record.flow).ends(record.head.state) {
+        if !fixture.flows.table(record.flow).ends(record.head.state) {
             slot.1 = Some(record.created_at);
         }
     }
@@ -267,13 +269,13 @@ async fn counts_of_ended_ones_are_kept_as_they_end() {
     assert!(should.len() >= 3, "{should:?}");
     assert_eq!(told(&store).await, should);
     drop(store);
-    assert_eq!(told(&bed.open()).await, should);
+    assert_eq!(told(&fixture.open()).await, should);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_is_found_by_its_number_and_told_with_its_legs() {
-    let bed = Bed::new();
-    let store = busy(&bed).await;
+    let fixture = Fixture::new();
+    let store = busy(&fixture).await;
     let record = store.numbered(Serial(4)).await.expect("a question").expect("the fourth");
     assert_eq!(record.id, id(4));
     assert!(store.numbered(Serial(4_000)).await.expect("a question").is_none());

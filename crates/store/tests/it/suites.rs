@@ -1,17 +1,17 @@
 //! The contract suites over the embedded store.
 
-use crate::site::{fund, open};
+use crate::folder_store::{fund, open};
+use kernel::flow::table::Flows;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::Ledger;
-use kernel::table::Flows;
-use sim::suite::HandClock;
+use sim::suite::ManualClock;
 use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_journal_is_a_journal() {
-    Box::pin(sim::suite::journal::run(|clock: HandClock, flows: Arc<Flows>| {
+    Box::pin(sim::suite::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
         let dir = Arc::new(tempfile::tempdir().expect("a folder"));
         let clock: Arc<dyn Clock> = Arc::new(clock);
         let site: sim::suite::journal::Site = Box::new(move || {
@@ -31,8 +31,11 @@ async fn embedded_funding_is_a_ledger() {
     sim::suite::ledger::run(Profile::FUNDING, |holdings| {
         Box::pin(async move {
             let dir = tempfile::tempdir().expect("a folder").keep();
-            let store =
-                open(&dir, Arc::new(HandClock::at(1_700_000_000_000)), Arc::new(flows::registry()));
+            let store = open(
+                &dir,
+                Arc::new(ManualClock::at(1_700_000_000_000)),
+                Arc::new(flows::registry()),
+            );
             for (asset, amount) in holdings {
                 fund(&*store.funding(), 1, asset, amount).await;
             }

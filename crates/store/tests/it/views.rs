@@ -1,14 +1,14 @@
 //! The names that readers rely on, read by another connection while the store runs.
 
-use crate::bed::{Bed, COIN, id, one, written};
-use crate::site::fund;
+use crate::fixture::{COIN, Fixture, id, one, written};
+use crate::folder_store::fund;
 use kernel::money::Amount;
-use kernel::people::About;
-use kernel::unit::{Case, Outgoing, Put, Severity, Unit};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::unit::{Outgoing, Put, Unit};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::sync::Arc;
-use store::embedded::Embedded;
+use store::sqlite::Embedded;
 
 /// Names and columns of the contract.
 const CONTRACT: &[(&str, &str)] = &[
@@ -47,20 +47,20 @@ const CONTRACT: &[(&str, &str)] = &[
     ("audit_units", "lane n count digest"),
 ];
 
-async fn used() -> (Bed, Arc<Embedded>) {
-    let bed = Bed::new();
-    let store = bed.open();
+async fn used() -> (Fixture, Arc<Embedded>) {
+    let fixture = Fixture::new();
+    let store = fixture.open();
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
-    written(&store, bed.opening(1, 1, 10)).await;
-    let mut ending = bed.ending(1, 1, 10);
+    written(&store, fixture.opening(1, 1, 10)).await;
+    let mut ending = fixture.ending(1, 1, 10);
     ending.then.outbox.push(Outgoing { topic: "transfers", id: id(1), n: 0 });
     written(&store, ending).await;
-    one(&store, bed.opening(2, 1, 5_000)).await;
-    written(&store, bed.opening(3, 1, 7)).await;
+    one(&store, fixture.opening(2, 1, 5_000)).await;
+    written(&store, fixture.opening(3, 1, 7)).await;
     let (kind, severity) = ("CHECK", Severity::Warning);
-    let case = Case { kind, severity, about: About::Transfer(id(1)), facts: "x".into() };
+    let case = Case { kind, severity, subject: Subject::Transfer(id(1)), facts: "x".into() };
     written(&store, Unit::puts(vec![Put::Case(case)])).await;
-    (bed, store)
+    (fixture, store)
 }
 
 /// Every row as text with bars between the columns, as the ordinary tool prints it.
@@ -83,8 +83,8 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_name_of_the_contract_has_its_columns() {
-    let (bed, _store) = used().await;
-    let tool = bed.tool();
+    let (fixture, _store) = used().await;
+    let tool = fixture.tool();
     for (name, columns) in CONTRACT {
         let columns: Vec<_> = columns.split_whitespace().collect();
         rows(&tool, &format!("SELECT {} FROM {name} LIMIT 3", columns.join(", ")));
@@ -93,8 +93,8 @@ async fn every_name_of_the_contract_has_its_columns() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_views_say_what_happened() {
-    let (bed, _store) = used().await;
-    let tool = bed.tool();
+    let (fixture, _store) = used().await;
+    let tool = fixture.tool();
     let sql = "SELECT transfer_id, flow, principal, cid, amount, transfer_type, source_type, \
                target_type, state, version, error_class FROM transfers_tb ORDER BY transfer_id";
     assert_eq!(
@@ -145,8 +145,8 @@ async fn the_views_say_what_happened() {
 /// is left to the connection above.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ordinary_tool_reads_the_store_while_it_runs() {
-    let (bed, _store) = used().await;
-    let file = bed.dir.path().join(store::embedded::FILE);
+    let (fixture, _store) = used().await;
+    let file = fixture.dir.path().join(store::sqlite::FILE);
     for (name, columns) in CONTRACT {
         let columns: Vec<_> = columns.split_whitespace().collect();
         let sql = format!("SELECT {} FROM {name} LIMIT 3", columns.join(", "));

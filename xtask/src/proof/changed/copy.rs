@@ -79,14 +79,15 @@ impl Copied {
             cargo.args(["--config", &quick("opt-level"), "--config", &quick("debug")]);
         }
         cargo.current_dir(&self.tree).env("CARGO_TARGET_DIR", &self.built);
-        let manifest = format!("crates/{package}/Cargo.toml");
+        let manifest = tree::package(&self.tree, package).join("Cargo.toml");
+        let manifest = manifest.strip_prefix(&self.tree).unwrap_or(&manifest).display().to_string();
         executable(&run::output(cargo)?, &manifest)
             .ok_or_else(|| format!("cargo built no test program `{TARGET}` for {manifest}"))
     }
 
     /// The command that runs one test of it, as `cargo test` would.
     pub(super) fn command(&self, program: &Path, finder: &Finder) -> Command {
-        let folder = self.tree.join("crates").join(&finder.package);
+        let folder = tree::package(&self.tree, &finder.package);
         let mut command = run::program(program);
         command.current_dir(&folder).env("CARGO_MANIFEST_DIR", &folder);
         command.args(["--exact", &finder.test, "--nocapture"]);

@@ -103,7 +103,7 @@ pub(super) fn faults(builds: &[Build]) -> Vec<String> {
         let applied = tree::read(&root.join(&build.file)).and_then(|text| build.applied(&text));
         faults.extend(applied.err());
         for Finder { package, test, .. } in &build.found {
-            let tests = root.join("crates").join(package).join("tests/it");
+            let tests = tree::package(&root, package).join("tests/it");
             let name = test.rsplit("::").next().unwrap_or_default();
             if !defines(&tests, name) {
                 faults.push(format!("{}: no test `{name}` in {package}", build.name));

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_type_name_counts_from_its_third_definition_in_the_product() {
         let twice = "struct Said;\n// struct Said\nenum Said {}\n";
-        let files = [("crates/engine/src/a.rs", twice), ("crates/sim/src/a.rs", twice)];
+        let files = [("crates/engine/src/a.rs", twice), ("crates/testing/sim/src/a.rs", twice)];
         assert!(!text(types, &files).contains("Said"));
         let third = [files[0], ("crates/store/src/a.rs", "type Said = u8;\n")];
         assert!(text(types, &third).contains("\"Said\" = 3"));

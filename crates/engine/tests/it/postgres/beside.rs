@@ -1,23 +1,23 @@
 //! What each process of one journal sees for itself: which copy of a ledger it calls, who is in a
 //! hurry there.
 
-use super::site::{Site, WAYS, quick};
-use crate::house::{FUNDING, NEVER, SPOT, copied, spot_at};
-use crate::way::{Mood, Way};
+use super::fixture::{Fixture, WAYS, quick};
+use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
+use crate::fixture::test_service::{FUNDING, NEVER, SPOT, copied, spot_at};
 use engine::{Limits, Settings};
+use kernel::operation::{Incarnation, Known};
 use kernel::ports::journal::Journal as _;
-use kernel::ports::ledger::{Incarnation, Known};
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::time::Duration;
 
 /// Two copies of Spot, each called by processes of its own: who calls the one that the journal no longer
-/// means halts, also where nothing is under way. Turns red where nobody compares (`Engine::compare`).
+/// means halts, also where nothing is under way. Turns red where no process compares (`Engine::compare`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_another_process_adopted_stops_the_money() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
-    let standing = worker.store.standing().await.expect("it stands");
+    let standing = worker.store.service_status().await.expect("it stands");
     let known = standing.ledger(SPOT).expect("it was adopted");
     // as a process does whose settings name the copy
     let copy = Known { incarnation: Incarnation(known.incarnation.0 ^ 1), ..known };
@@ -27,28 +27,28 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     assert!(matches!(wrote, Some(Wrote::Written(_))), "{wrote:?}");
     let why = worker.halted().await;
     assert!(why.contains("a second copy"), "{why}");
-    assert!(site.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", site.cases());
+    assert!(fixture.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", fixture.cases());
     worker.kill().await;
 }
 
 /// One process calls a copy of Spot that another one, with a later copy, has followed: what it says
-/// counts no more, and nothing new is made there. Turns red where units rely on a ledger whoever it is
-/// (run: `Engine::vouch` adds nothing): the transfer ends by the word of a copy that nobody means.
+/// counts no more, and nothing new is made there. Turns red where units rely on a ledger whichever it is
+/// (run: `Engine::vouch` adds nothing): the transfer ends by the word of a copy that no process means.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_copy_says_that_another_one_followed_does_not_count() {
-    let site = Site::open(quick(true)).await;
+    let fixture = Fixture::open(quick(true)).await;
     // it does not look who the journal takes Spot for
-    let behind = site.tuned(Settings { scan_interval_ms: NEVER, ..quick(true) }).await;
+    let behind = fixture.tuned(Settings { scan_interval_ms: NEVER, ..quick(true) }).await;
     behind.moves(FUNDING, 1, "first", 1_000).await;
-    let before = site.way.spot().known().highest;
+    let before = fixture.way.spot().known().highest;
     // one each way: more of a kind would wait for a hand
-    let (late, ids) = site.held(&behind, 1).await;
+    let (late, ids) = fixture.held(&behind, 1).await;
     let done = before + 2;
-    while site.way.spot().known().highest < done {
+    while fixture.way.spot().known().highest < done {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let copy = copied(&site.spot_folder());
-    let other = site.by(Way::to(spot_at(copy.path()).await), quick(true)).await;
+    let copy = copied(&fixture.spot_folder());
+    let other = fixture.by(FaultyLedger::to(spot_at(copy.path()).await), quick(true)).await;
     late.add_permits(1_000);
     let why = behind.halted().await;
     assert!(why.contains("a second copy"), "{why}");
@@ -56,7 +56,7 @@ async fn what_a_copy_says_that_another_one_followed_does_not_count() {
     for (id, state) in behind.states(&ids).await {
         assert!(!matches!(state, "COMMITTED" | "FAILED"), "{id}: {state}");
     }
-    assert_eq!(site.way.spot().known().highest, done, "it made something new");
+    assert_eq!(fixture.way.spot().known().highest, done, "it made something new");
     other.kill().await;
     behind.kill().await;
 }
@@ -65,13 +65,13 @@ async fn what_a_copy_says_that_another_one_followed_does_not_count() {
 /// also one that never reached it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_worker_cannot_serve_another_one_does() {
-    let site = Site::open(quick(true)).await;
-    let other = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let other = fixture.worker().await;
     other.moves(FUNDING, 1, "first", 1_000).await;
     for met in [true, false] {
-        let way = Way::to(site.way.spot());
+        let way = FaultyLedger::to(fixture.way.spot());
         way.mood(if met { Mood::Fair } else { Mood::Silent });
-        let deaf = site.by(way.clone(), quick(true)).await;
+        let deaf = fixture.by(way.clone(), quick(true)).await;
         way.mood(Mood::Silent);
         let mut ids = Vec::new();
         for n in 0..10 {
@@ -87,28 +87,28 @@ async fn what_a_worker_cannot_serve_another_one_does() {
     }
     // no call was made by the one that never reached it: nothing was unclear, and nobody is alarmed
     let retries = "SELECT max(retry_count) FROM transfers_tb WHERE cid LIKE 'false-%'";
-    assert_eq!(site.sql(retries), "0");
-    site.adds_up(&other).await;
+    assert_eq!(fixture.sql(retries), "0");
+    fixture.adds_up(&other).await;
     other.kill().await;
 }
 
 /// Turns red where a process closes what it alone does not see: the case is opened again, and again,
-/// as long as it lasts, and each time somebody is told.
+/// as long as it lasts, and each time a case is opened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_case_is_closed_by_a_process_that_saw_it() {
     let limits = Limits { warn_per_minute: 2, ..Limits::default() };
     let settings = Settings { limits, ..quick(true) };
-    let site = Site::open(settings.clone()).await;
-    let (hasty, calm) = (site.worker().await, site.tuned(settings).await);
+    let fixture = Fixture::open(settings.clone()).await;
+    let (hasty, calm) = (fixture.worker().await, fixture.tuned(settings).await);
     for n in 0..5 {
         hasty.moves(FUNDING, 1, &format!("h-{n}"), 1).await;
     }
     let cases = "SELECT count(*) FROM cases WHERE kind = 'ABNORMAL_FREQUENCY'";
-    site.until(cases, "1").await;
+    fixture.until(cases, "1").await;
     // many rounds of both watches
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(site.sql(cases), "1", "{}", site.cases());
-    assert!(site.cases().contains("ABNORMAL_FREQUENCY|WARNING|OPEN"), "{}", site.cases());
+    assert_eq!(fixture.sql(cases), "1", "{}", fixture.cases());
+    assert!(fixture.cases().contains("ABNORMAL_FREQUENCY|WARNING|OPEN"), "{}", fixture.cases());
     calm.kill().await;
     hasty.kill().await;
 }

@@ -3,9 +3,9 @@
 //! Wrong builds that were run, each of which turns one of these red: a store that takes its process's clock
 //! for the time; an engine that takes the day of a limit from it.
 
-use super::site::{Site, WAYS, quick};
-use crate::house::FUNDING;
-use crate::way::Mood;
+use super::fixture::{Fixture, WAYS, quick};
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::FUNDING;
 use engine::Limits;
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ const DAY: u64 = 86_400_000;
 /// Turns red where a worker tells by its own clock whether a neighbour lives: it would carry on what the
 /// neighbour holds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_whose_clock_is_a_day_ahead_takes_nobody_for_dead() {
-    let site = Site::open(quick(true)).await;
-    let behind = site.worker().await;
+async fn a_worker_whose_clock_is_a_day_ahead_takes_no_other_for_dead() {
+    let fixture = Fixture::open(quick(true)).await;
+    let behind = fixture.worker().await;
     behind.moves(FUNDING, 1, "first", 10_000).await;
-    let (late, ids) = site.held(&behind, 5).await;
-    site.way.mood(Mood::Fair);
-    let ahead = site.apart(DAY).await;
+    let (late, ids) = fixture.held(&behind, 5).await;
+    fixture.way.mood(Mood::Fair);
+    let ahead = fixture.apart(DAY).await;
     for n in 0..20 {
         for worker in [&ahead, &behind] {
             for from in WAYS {
@@ -35,20 +35,20 @@ async fn a_worker_whose_clock_is_a_day_ahead_takes_nobody_for_dead() {
     // longer than a lease
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let taken = behind.states(&ids).await.into_values().filter(|state| *state == "COMMITTED");
-    assert_eq!(taken.count(), 0, "somebody was taken for dead");
+    assert_eq!(taken.count(), 0, "a worker was taken for dead");
     late.add_permits(1_000);
     for id in &ids {
         behind.reaches(*id, "COMMITTED").await;
     }
     let dated =
         "SELECT count(*) FROM transfers WHERE greatest(created_at, updated_at) > portage_now()";
-    assert_eq!(site.sql(dated), "0", "a time that has not come");
-    site.adds_up(&ahead).await;
+    assert_eq!(fixture.sql(dated), "0", "a time that has not come");
+    fixture.adds_up(&ahead).await;
     // and what a dead one held is taken over by the other
-    site.way.mood(Mood::LoseReplies);
+    fixture.way.mood(Mood::LoseReplies);
     let held = behind.create(FUNDING, 1, "dying", 5).await.expect("it is opened").record.id;
     behind.kill().await;
-    site.way.mood(Mood::Fair);
+    fixture.way.mood(Mood::Fair);
     ahead.reaches(held, "COMMITTED").await;
     ahead.kill().await;
 }
@@ -59,8 +59,8 @@ async fn a_worker_whose_clock_is_a_day_ahead_takes_nobody_for_dead() {
 async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
     let mut settings = quick(true);
     settings.limits = Limits { transfers_per_day: 7, ..settings.limits };
-    let site = Site::open(settings).await;
-    let workers = [site.worker().await, site.apart(DAY).await];
+    let fixture = Fixture::open(settings).await;
+    let workers = [fixture.worker().await, fixture.apart(DAY).await];
     let asked = workers.iter().enumerate().map(|(w, worker)| {
         let all = (0..10).map(move |n| async move {
             worker.create(FUNDING, 3, &format!("{w}-{n}"), 2).await.is_ok()
@@ -69,9 +69,9 @@ async fn a_day_is_one_day_for_servers_whose_clocks_are_a_day_apart() {
     });
     let came: Vec<bool> = futures_util::future::join_all(asked).await.concat();
     assert_eq!(came.iter().filter(|came| **came).count(), 7, "{came:?}");
-    assert_eq!(site.sql("SELECT count(*) FROM transfers WHERE user_id = 3"), "7");
+    assert_eq!(fixture.sql("SELECT count(*) FROM transfers WHERE user_id = 3"), "7");
     let [one, two] = workers;
-    site.adds_up(&one).await;
+    fixture.adds_up(&one).await;
     one.kill().await;
     two.kill().await;
 }

@@ -1,8 +1,8 @@
-//! A COMMIT whose reply is lost, that was cut, or that never arrived: nobody here knows, and the money
+//! A COMMIT whose reply is lost, that was cut, or that never arrived: the process cannot know, and the money
 //! moves once.
 
-use super::site::{Site, quick};
-use crate::house::{FUNDING, SPOT};
+use super::fixture::{Fixture, quick};
+use crate::fixture::test_service::{FUNDING, SPOT};
 use engine::Settings;
 use testbed::Strike;
 
@@ -11,8 +11,8 @@ use testbed::Strike;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
     for fuse in [true, false] {
-        let site = Site::open(quick(fuse)).await;
-        let worker = site.worker().await;
+        let fixture = Fixture::open(quick(fuse)).await;
+        let worker = fixture.worker().await;
         // Spot has something to give back
         worker.moves(FUNDING, 1, "first", 10_000).await;
         let mut n = 0;
@@ -21,32 +21,32 @@ async fn every_commit_of_a_transfer_is_struck_in_every_manner() {
                 // one after the other, and two in a row
                 for at in [vec![strike], vec![strike, strike]] {
                     n += 1;
-                    site.proxy.strike(&at);
+                    fixture.proxy.strike(&at);
                     let id = worker.moves(from, 1, &format!("key-{n}"), 7).await;
                     let again = worker.keyed(from, 1, &format!("key-{n}"), 7).await;
                     assert_eq!(id, again, "{strike:?}");
                 }
             }
         }
-        assert!(site.proxy.seen().struck >= 12, "{:?}", site.proxy.seen());
-        site.until("SELECT count(*) FROM transfers", &(n + 1).to_string()).await;
-        site.adds_up(&worker).await;
+        assert!(fixture.proxy.seen().struck >= 12, "{:?}", fixture.proxy.seen());
+        fixture.until("SELECT count(*) FROM transfers", &(n + 1).to_string()).await;
+        fixture.adds_up(&worker).await;
         worker.kill().await;
     }
 }
 
-/// Turns red where one COMMIT that nobody heard of fails a request whose caller waits still: in a server
+/// Turns red where one COMMIT without an answer fails a request whose caller waits still: in a server
 /// that carries transfers, or in one that leaves them to others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_unknown_commit_fails_no_request() {
     let patient = Settings { open_timeout_ms: 60_000, ..quick(true) };
-    let site = Site::open(patient.clone()).await;
+    let fixture = Fixture::open(patient.clone()).await;
     let mut opened = Vec::new();
     for workers in [false, true] {
-        let worker = site.tuned(Settings { workers, ..patient.clone() }).await;
+        let worker = fixture.tuned(Settings { workers, ..patient.clone() }).await;
         for strike in [Strike::ReplyLost, Strike::Cut, Strike::NeverSent] {
             for n in 0..3 {
-                site.proxy.strike(&[strike]);
+                fixture.proxy.strike(&[strike]);
                 let key = format!("{workers}-{strike:?}-{n}");
                 let accepted = worker.create(FUNDING, 1, &key, 7).await;
                 let accepted = accepted.unwrap_or_else(|refused| panic!("{key}: {refused:?}"));
@@ -55,35 +55,35 @@ async fn one_unknown_commit_fails_no_request() {
         }
         worker.kill().await;
     }
-    assert!(site.proxy.seen().struck >= 12, "{:?}", site.proxy.seen());
-    let worker = site.worker().await;
+    assert!(fixture.proxy.seen().struck >= 12, "{:?}", fixture.proxy.seen());
+    let worker = fixture.worker().await;
     for id in &opened {
         worker.reaches(*id, "COMMITTED").await;
     }
-    site.until("SELECT count(*) FROM transfers", &opened.len().to_string()).await;
-    site.adds_up(&worker).await;
+    fixture.until("SELECT count(*) FROM transfers", &opened.len().to_string()).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
-/// Turns red where a transfer is nobody's whose COMMIT came to its end after the journal was asked for
+/// Turns red where a transfer has no worker whose COMMIT came to its end after the journal was asked for
 /// it: the journal takes it for this worker's, which lives, and this worker does not know of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_ends_late_strands_nothing() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     // longer than all tries to open it again
-    site.sql(
+    fixture.sql(
         "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
            PERFORM pg_sleep(3); RETURN NULL; END $$;
          CREATE CONSTRAINT TRIGGER slowly AFTER INSERT ON keys DEFERRABLE INITIALLY DEFERRED
            FOR EACH ROW WHEN (NEW.cid = 'late') EXECUTE FUNCTION slowly()",
     );
-    site.proxy.strike(&[Strike::Cut]);
+    fixture.proxy.strike(&[Strike::Cut]);
     let told = worker.create(FUNDING, 1, "late", 7).await;
     assert!(told.is_err(), "it was not there yet: {told:?}");
-    site.until("SELECT count(*) FROM transfers", "1").await;
+    fixture.until("SELECT count(*) FROM transfers", "1").await;
     let id = worker.keyed(FUNDING, 1, "late", 7).await;
     worker.reaches(id, "COMMITTED").await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }

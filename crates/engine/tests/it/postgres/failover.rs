@@ -5,9 +5,9 @@
 //! same; it compares no write of this process's own; the pools are not looked at; `adoption` calls an
 //! incarnation that is known without matching what it did.
 
-use super::site::{Site, WAYS, Worker, quick};
-use crate::house::{FUNDING, SPOT, books};
-use crate::way::Mood;
+use super::fixture::{Fixture, WAYS, Worker, quick};
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, SPOT, books};
 use engine::Refused;
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
@@ -16,45 +16,45 @@ use std::time::Duration;
 use testbed::Recovery;
 
 /// What a client was told, and asks again with the same key.
-struct Told {
+struct Acknowledged {
     from: LedgerId,
     key: String,
     id: Id,
 }
 
 /// A site with something to give at both ledgers.
-async fn lived_in() -> (Site, Worker) {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+async fn lived_in() -> (Fixture, Worker) {
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
-    (site, worker)
+    (fixture, worker)
 }
 
 /// Transfers that clients were told of.
-async fn acknowledged(worker: &Worker, name: &str) -> Vec<Told> {
+async fn acknowledged(worker: &Worker, name: &str) -> Vec<Acknowledged> {
     let mut told = Vec::new();
     for n in 0..3 {
         for from in WAYS {
             let key = format!("{name}-{n}-{}", from.name());
             let id = worker.moves(from, 1, &key, 7).await;
-            told.push(Told { from, key, id });
+            told.push(Acknowledged { from, key, id });
         }
     }
     told
 }
 
-/// The clients ask again; nobody is told that anything was done.
-async fn repeated(worker: &Worker, told: &[Told]) {
-    for Told { from, key, id } in told {
+/// The clients ask again; no client is told that anything was done.
+async fn repeated(worker: &Worker, told: &[Acknowledged]) {
+    for Acknowledged { from, key, id } in told {
         let again = worker.create(*from, 1, key, 7).await;
         let done = again.as_ref().is_ok_and(|a| a.record.head.state == 40 && a.record.id != *id);
         assert!(!done, "{key}: {again:?}");
     }
 }
 
-/// Whoever worked on the database that was ends, and until then it answers nothing from the one that
+/// A process that worked on the database that was ends, and until then it answers nothing from the one that
 /// is there now.
-async fn ends(old: Worker, told: &[Told]) -> String {
+async fn ends(old: Worker, told: &[Acknowledged]) -> String {
     let first = told.first().expect("one of them").id;
     let (_, why) = tokio::join!(repeated(&old, told), async {
         for _ in 0..50 {
@@ -72,36 +72,36 @@ async fn ends(old: Worker, told: &[Told]) -> String {
 
 /// The whole scene: a copy, transfers, and the copy in their place.
 async fn forgets(how: Recovery, running: bool, opened_again: bool) {
-    let (mut site, old) = lived_in().await;
-    let base = site.server.base_backup().expect("a copy");
+    let (mut fixture, old) = lived_in().await;
+    let base = fixture.server.base_backup().expect("a copy");
     let told = acknowledged(&old, "told").await;
-    let before = books(&site.way.spot()).await;
+    let before = books(&fixture.way.spot()).await;
     if running {
-        site.server.restore(&base, &how).expect("it comes back");
+        fixture.server.restore(&base, &how).expect("it comes back");
         ends(old, &told).await;
     } else {
         old.kill().await;
-        site.server.restore(&base, &how).expect("it comes back");
+        fixture.server.restore(&base, &how).expect("it comes back");
     }
     if opened_again {
-        site.reopen_spot().await;
+        fixture.reopen_spot().await;
     }
-    assert_eq!(books(&site.way.spot()).await, before, "something was executed");
-    let new = site.worker().await;
+    assert_eq!(books(&fixture.way.spot()).await, before, "something was executed");
+    let new = fixture.worker().await;
     repeated(&new, &told).await;
     let reason = new.halted().await;
     assert!(reason.contains("SPOT did what no transfer asked for"), "{reason}");
-    for Told { id, .. } in &told {
+    for Acknowledged { id, .. } in &told {
         assert!(reason.contains(&id.to_string()), "{id} is not named: {reason}");
     }
     // also when it is asked after the halt, and after the next start
     for start in 0..2 {
-        for Told { from, key, .. } in &told {
+        for Acknowledged { from, key, .. } in &told {
             let again = new.create(*from, 1, key, 7).await;
             assert!(matches!(again, Err(Refused::Code(Code::Halted))), "{start}: {again:?}");
         }
     }
-    assert_eq!(books(&site.way.spot()).await, before, "something was paid twice");
+    assert_eq!(books(&fixture.way.spot()).await, before, "something was paid twice");
     // each ledger's own books add up still, and what does not fit is what was forgotten, no more
     let report = new.engine.check_now().await.expect("a proof");
     for found in &report.breaks {
@@ -128,19 +128,19 @@ forgotten! {
     another_timeline_at_a_start: Promoted, false, false;
 }
 
-/// Turns red where a log that somebody wrote on after the restore passes for the old one.
+/// Turns red where a log that was written on after the restore passes for the old one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_is_long_enough_again_is_another_one() {
-    let (mut site, old) = lived_in().await;
-    let base = site.server.base_backup().expect("a copy");
+    let (mut fixture, old) = lived_in().await;
+    let base = fixture.server.base_backup().expect("a copy");
     let told = acknowledged(&old, "told").await;
-    let end = site.sql("SELECT pg_current_wal_flush_lsn()");
-    site.proxy.refuse(true);
-    site.server.restore(&base, &Recovery::Same).expect("it comes back");
-    while site.sql(&format!("SELECT pg_current_wal_flush_lsn() > '{end}'")) != "t" {
-        site.sql("SELECT pg_logical_emit_message(true, 'test', repeat('x', 100000))");
+    let end = fixture.sql("SELECT pg_current_wal_flush_lsn()");
+    fixture.proxy.refuse(true);
+    fixture.server.restore(&base, &Recovery::Same).expect("it comes back");
+    while fixture.sql(&format!("SELECT pg_current_wal_flush_lsn() > '{end}'")) != "t" {
+        fixture.sql("SELECT pg_logical_emit_message(true, 'test', repeat('x', 100000))");
     }
-    site.proxy.refuse(false);
+    fixture.proxy.refuse(false);
     let why = ends(old, &told).await;
     assert!(why.contains("does not know what this process wrote last"), "{why}");
 }
@@ -148,8 +148,8 @@ async fn a_log_that_is_long_enough_again_is_another_one() {
 /// Claimed before the copy, executed after it: the database knows of the claim, and Spot of the rest.
 /// Turns red where such a start halts, or where it executes them again.
 async fn claimed(how: Recovery, running: bool, opened_again: bool) {
-    let (mut site, old) = lived_in().await;
-    site.way.mood(Mood::LoseRequests);
+    let (mut fixture, old) = lived_in().await;
+    fixture.way.mood(Mood::LoseRequests);
     let mut told = Vec::new();
     for n in 0..3 {
         for from in WAYS {
@@ -157,34 +157,34 @@ async fn claimed(how: Recovery, running: bool, opened_again: bool) {
             let id = old.create(from, 1, &key, 7).await.expect("it is opened").record.id;
             let waits = if from == FUNDING { "TARGET_PENDING" } else { "SOURCE_PENDING" };
             old.reaches(id, waits).await;
-            told.push(Told { from, key, id });
+            told.push(Acknowledged { from, key, id });
         }
     }
-    let base = site.server.base_backup().expect("a copy");
-    site.way.mood(Mood::Fair);
-    for Told { id, .. } in &told {
+    let base = fixture.server.base_backup().expect("a copy");
+    fixture.way.mood(Mood::Fair);
+    for Acknowledged { id, .. } in &told {
         old.reaches(*id, "COMMITTED").await;
     }
-    let before = books(&site.way.spot()).await;
-    site.server.restore(&base, &how).expect("it comes back");
+    let before = books(&fixture.way.spot()).await;
+    fixture.server.restore(&base, &how).expect("it comes back");
     if running {
         ends(old, &told).await;
     } else {
         old.kill().await;
     }
     if opened_again {
-        site.reopen_spot().await;
+        fixture.reopen_spot().await;
     }
-    let new = site.worker().await;
-    for Told { from, key, id } in &told {
+    let new = fixture.worker().await;
+    for Acknowledged { from, key, id } in &told {
         let again = new.keyed(*from, 1, key, 7).await;
         assert_eq!(again, *id, "{key} was acknowledged as another transfer");
         new.reaches(*id, "COMMITTED").await;
     }
-    assert_eq!(books(&site.way.spot()).await, before, "something was executed again");
-    site.adds_up(&new).await;
+    assert_eq!(books(&fixture.way.spot()).await, before, "something was executed again");
+    fixture.adds_up(&new).await;
     let receipts = format!("SELECT count(*) FROM operations WHERE ledger = {}", SPOT.0);
-    assert_eq!(site.sql(&receipts), (told.len() + 1).to_string(), "each has its receipt");
+    assert_eq!(fixture.sql(&receipts), (told.len() + 1).to_string(), "each has its receipt");
     new.kill().await;
 }
 
@@ -198,19 +198,19 @@ async fn what_was_claimed_before_the_copy_is_matched() {
 /// it halts, or where the one before goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_that_loses_nothing_goes_on_by_itself() {
-    let (mut site, old) = lived_in().await;
-    let base = site.server.base_backup().expect("a copy");
+    let (mut fixture, old) = lived_in().await;
+    let base = fixture.server.base_backup().expect("a copy");
     let told = acknowledged(&old, "told").await;
-    site.server.restore(&base, &Recovery::Whole).expect("it comes back");
+    fixture.server.restore(&base, &Recovery::Whole).expect("it comes back");
     let why = old.ended().await;
     assert!(why.contains("its timeline is 00000002 and was 00000001"), "{why}");
     old.kill().await;
-    let new = site.worker().await;
-    for Told { from, key, id } in &told {
+    let new = fixture.worker().await;
+    for Acknowledged { from, key, id } in &told {
         assert_eq!(new.keyed(*from, 1, key, 7).await, *id, "{key}");
     }
     acknowledged(&new, "later").await;
-    site.adds_up(&new).await;
+    fixture.adds_up(&new).await;
     new.kill().await;
 }
 
@@ -218,11 +218,11 @@ async fn a_failover_that_loses_nothing_goes_on_by_itself() {
 /// asked: a plain cut then ends the process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cut_under_work_is_no_other_database() {
-    let (site, worker) = lived_in().await;
+    let (fixture, worker) = lived_in().await;
     let cut = format!(
         "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity \
          WHERE datname = '{}' AND application_name = 'portage: writer' ORDER BY random() LIMIT 1) p",
-        site.database.name()
+        fixture.database.name()
     );
     let worker = &worker;
     let stream = |user: u64| async move {
@@ -234,11 +234,11 @@ async fn a_cut_under_work_is_no_other_database() {
     let cutting = async {
         for _ in 0..150 {
             // beside the work: `psql` takes its time
-            tokio::task::block_in_place(|| site.sql(&cut));
+            tokio::task::block_in_place(|| fixture.sql(&cut));
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
     tokio::join!(busy, cutting);
     assert_eq!(worker.gave_up(), None);
-    site.adds_up(worker).await;
+    fixture.adds_up(worker).await;
 }

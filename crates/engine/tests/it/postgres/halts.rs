@@ -1,13 +1,12 @@
 //! HALT over several processes: what one of them answered holds for what any of them proves, books or
 //! calls, whichever process has read of it.
 
+use super::fixture::{Fixture, Worker, quick};
 use super::locks::Holder;
-use super::site::{Site, Worker, quick};
-use crate::house::COIN;
-use crate::house::NEVER;
-use crate::way::{Mood, Stile, Way};
+use crate::fixture::faulty_ledger::{FaultyLedger, Mood, ReplyLatch};
+use crate::fixture::test_service::{COIN, NEVER};
 use engine::Settings;
-use engine::deeds::{Actor, Deed, Objection, Outcome, Performed};
+use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use kernel::code::Code;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
@@ -16,16 +15,21 @@ use kernel::ports::ledger::{Direction, External, Moved};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-const RESUME: Deed = Deed::Resume { accept: Vec::new() };
+const RESUME: AdminAction = AdminAction::Resume { accept: Vec::new() };
 
 impl Worker {
-    async fn does(&self, who: &str, key: &str, deed: Deed) -> Result<Performed, Objection> {
+    async fn does(
+        &self,
+        who: &str,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
-        self.engine.act(Actor { caller, key: key.into(), reason }, deed).await
+        self.engine.execute(Actor { caller, key: key.into(), reason }, action).await
     }
 
     async fn proposes(&self, who: &str, key: &str) -> Id {
-        let Ok(Outcome::Proposed { approval }) =
+        let Ok(ActionResult::Proposed { approval }) =
             self.does(who, key, RESUME).await.map(|done| done.outcome)
         else {
             panic!("nothing is proposed")
@@ -35,8 +39,8 @@ impl Worker {
 
     /// The halt that stands, and whether everything before it has ended.
     async fn halts(&self, who: &str, key: &str) -> (Option<u64>, bool) {
-        match self.does(who, key, Deed::Halt).await.map(|done| done.outcome) {
-            Ok(Outcome::Halted { halt, quiet, .. }) => (halt, quiet),
+        match self.does(who, key, AdminAction::Halt).await.map(|done| done.outcome) {
+            Ok(ActionResult::Halted { halt, quiet, .. }) => (halt, quiet),
             other => panic!("{other:?}"),
         }
     }
@@ -56,17 +60,17 @@ fn deposit(reference: &str) -> External {
 
 /// The proof of a resume runs at one worker while another answers the next HALT.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_halt_of_one_worker_is_not_lifted_by_a_proof_of_another() {
+async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     let settings = Settings { open_timeout_ms: 30_000, ..quick(true) };
-    let site = Site::open(settings.clone()).await;
-    let near = site.worker().await;
-    let way = Way::to(site.way.spot());
-    let far = site.by(way.clone(), settings).await;
+    let fixture = Fixture::open(settings.clone()).await;
+    let near = fixture.worker().await;
+    let way = FaultyLedger::to(fixture.way.spot());
+    let far = fixture.by(way.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
     let proposal = far.proposes("ada", "2").await;
-    let stile = Stile::shut();
+    let stile = ReplyLatch::shut();
     way.mood(Mood::LateProofs(stile.clone()));
-    let approving = far.does("bob", "1", Deed::Approve(proposal));
+    let approving = far.does("bob", "1", AdminAction::Approve(proposal));
     let halting = async {
         stile.one().await;
         assert_eq!(near.halts("eve", "1").await, (Some(2), true));
@@ -75,14 +79,14 @@ async fn a_halt_of_one_worker_is_not_lifted_by_a_proof_of_another() {
     };
     let (late, ()) = tokio::join!(approving, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
-    let standing = near.store.standing().await.expect("the journal answers");
+    let standing = near.store.service_status().await.expect("the journal answers");
     assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
     let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
-    assert_eq!(site.sql(halts), "1|ada 1|t\n2|eve 1|t");
+    assert_eq!(fixture.sql(halts), "1|ada 1|t\n2|eve 1|t");
     let fresh = near.proposes("ada", "3").await;
-    far.does("bob", "2", Deed::Approve(fresh)).await.expect("it is lifted");
-    near.moves(crate::house::FUNDING, 1, "after", 5).await;
-    site.adds_up(&far).await;
+    far.does("bob", "2", AdminAction::Approve(fresh)).await.expect("it ends");
+    near.moves(crate::fixture::test_service::FUNDING, 1, "after", 5).await;
+    fixture.adds_up(&far).await;
     for worker in [near, far] {
         worker.kill().await;
     }
@@ -90,14 +94,14 @@ async fn a_halt_of_one_worker_is_not_lifted_by_a_proof_of_another() {
 
 /// Without four eyes there is no proposal that the next halt closes: the number alone holds it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_person_lifts_no_halt_that_was_raised_during_the_proof() {
+async fn one_operator_ends_no_halt_that_was_raised_during_the_proof() {
     let settings = Settings { open_timeout_ms: 30_000, four_eyes: false, ..quick(true) };
-    let site = Site::open(settings.clone()).await;
-    let near = site.worker().await;
-    let way = Way::to(site.way.spot());
-    let far = site.by(way.clone(), settings).await;
+    let fixture = Fixture::open(settings.clone()).await;
+    let near = fixture.worker().await;
+    let way = FaultyLedger::to(fixture.way.spot());
+    let far = fixture.by(way.clone(), settings).await;
     assert_eq!(near.halts("ada", "1").await, (Some(1), true));
-    let stile = Stile::shut();
+    let stile = ReplyLatch::shut();
     way.mood(Mood::LateProofs(stile.clone()));
     let resuming = far.does("bob", "1", RESUME);
     let halting = async {
@@ -108,10 +112,10 @@ async fn one_person_lifts_no_halt_that_was_raised_during_the_proof() {
     };
     let (late, ()) = tokio::join!(resuming, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
-    let standing = near.store.standing().await.expect("the journal answers");
+    let standing = near.store.service_status().await.expect("the journal answers");
     assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
-    far.does("bob", "2", RESUME).await.expect("it is lifted");
-    site.adds_up(&far).await;
+    far.does("bob", "2", RESUME).await.expect("it ends");
+    fixture.adds_up(&far).await;
     for worker in [near, far] {
         worker.kill().await;
     }
@@ -121,33 +125,33 @@ async fn one_person_lifts_no_halt_that_was_raised_during_the_proof() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposit_meets_a_halt_that_its_process_has_not_read_of() {
     let settings = Settings { open_timeout_ms: 30_000, lease_ms: 3_600_000, ..quick(true) };
-    let site = Site::open(settings.clone()).await;
-    let near = site.worker().await;
-    let far = site.tuned(Settings { scan_interval_ms: NEVER, ..settings }).await;
+    let fixture = Fixture::open(settings.clone()).await;
+    let near = fixture.worker().await;
+    let far = fixture.tuned(Settings { scan_interval_ms: NEVER, ..settings }).await;
     let books = async |reference| far.engine.book(&*far.store.funding(), deposit(reference)).await;
     let before = books("before").await;
     assert!(matches!(before, Ok(Moved::Done { replayed: false, .. })), "{before:?}");
-    site.sql("INSERT INTO halts VALUES (1, 'another process', 0, NULL)");
-    site.sql("INSERT INTO service_state VALUES ('halted', 'another process', 1, 0)");
+    fixture.sql("INSERT INTO halts VALUES (1, 'another process', 0, NULL)");
+    fixture.sql("INSERT INTO service_state VALUES ('halted', 'another process', 1, 0)");
     assert_eq!(far.engine.halted(), None, "it has not read of it");
     assert_eq!(books("behind").await, Ok(Moved::Refused(Code::Halted)));
     let again = books("before").await;
     assert!(matches!(again, Ok(Moved::Done { replayed: true, .. })), "{again:?}");
-    assert_eq!(site.sql("SELECT count(*) FROM externals WHERE reference = 'behind'"), "0");
+    assert_eq!(fixture.sql("SELECT count(*) FROM externals WHERE reference = 'behind'"), "0");
     for worker in [near, far] {
         worker.kill().await;
     }
 }
 
-/// A deposit waits for a row that somebody holds, and HALT comes: it is refused while the row is held still,
+/// A deposit waits for a row that another session holds, and HALT comes: it is refused while the row is held still,
 /// and HALT answers quiet when it was. Red where it is booked once the row is free.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwhile() {
-    let site = Site::open(Settings { open_timeout_ms: 30_000, ..quick(true) }).await;
-    let near = site.worker().await;
-    let far = site.worker().await;
+    let fixture = Fixture::open(Settings { open_timeout_ms: 30_000, ..quick(true) }).await;
+    let near = fixture.worker().await;
+    let far = fixture.worker().await;
     let holder =
-        Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     let ended = AtomicBool::new(false);
     let booking = async {
         let moved = far.engine.book(&*far.store.funding(), deposit("waits")).await;
@@ -162,8 +166,8 @@ async fn a_deposit_that_waits_for_a_row_is_refused_by_the_halt_that_comes_meanwh
     };
     let (moved, ()) = tokio::join!(booking, halting);
     assert_eq!(moved, Ok(Moved::Refused(Code::Halted)));
-    holder.lets_go(&site);
-    assert_eq!(site.sql("SELECT count(*) FROM externals WHERE reference = 'waits'"), "0");
+    holder.ends(&fixture);
+    assert_eq!(fixture.sql("SELECT count(*) FROM externals WHERE reference = 'waits'"), "0");
     for worker in [near, far] {
         worker.kill().await;
     }

@@ -1,9 +1,9 @@
 //! A hundred plain kills of PostgreSQL and of the process, under work and with lost replies: nothing
 //! halts, everything ends, and nothing happens twice.
 
-use super::site::{Site, WAYS, Worker, quick};
-use crate::house::{FUNDING, GIVEN};
-use crate::way::Mood;
+use super::fixture::{Fixture, WAYS, Worker, quick};
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, GIVEN};
 use kernel::ids::{Id, LedgerId};
 use testbed::Strike;
 
@@ -11,14 +11,14 @@ use testbed::Strike;
 const KILLS: usize = 100;
 
 /// What a client asked for; the number where it was told.
-type Asked = (LedgerId, String, Option<Id>);
+type Request = (LedgerId, String, Option<Id>);
 
 /// Transfers whose answers at Spot, and whose writes' answers, are lost.
-async fn hindered(site: &Site, worker: &Worker, round: usize, asked: &mut Vec<Asked>) {
-    site.way.mood(Mood::LoseReplies);
+async fn hindered(fixture: &Fixture, worker: &Worker, round: usize, asked: &mut Vec<Request>) {
+    fixture.way.mood(Mood::LoseReplies);
     for (n, from) in WAYS.into_iter().enumerate() {
         if round % 3 == n {
-            site.proxy.strike(&[Strike::ReplyLost]);
+            fixture.proxy.strike(&[Strike::ReplyLost]);
         }
         let key = format!("{round}-{}", from.name());
         let told = worker.create(from, 1, &key, 3).await;
@@ -26,7 +26,7 @@ async fn hindered(site: &Site, worker: &Worker, round: usize, asked: &mut Vec<As
     }
 }
 
-/// Turns red where an operation that nobody has a receipt of halts the next start instead of being
+/// Turns red where an operation without a receipt halts the next start instead of being
 /// matched, where a plain crash of PostgreSQL is taken for another database, and where anything is
 /// called under another key after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,22 +35,22 @@ async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
     (settings.open_timeout_ms, settings.sync_timeout_ms) = (100, 10);
     // with so many kills one transfer may lose its answers for as long as the test lasts, and is alerted
     settings.alerts.target_pending_seconds = 86_400;
-    let mut site = Site::open(settings).await;
-    site.owned = true;
-    let mut worker = site.worker().await;
+    let mut fixture = Fixture::open(settings).await;
+    fixture.owned = true;
+    let mut worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 10_000).await;
     let mut asked = Vec::new();
     for round in 0..KILLS {
-        hindered(&site, &worker, round, &mut asked).await;
+        hindered(&fixture, &worker, round, &mut asked).await;
         if round % 2 == 0 {
-            site.server.kill9().expect("it is killed");
-            site.server.restart().expect("it comes back");
-            site.way.mood(Mood::Fair);
+            fixture.server.kill9().expect("it is killed");
+            fixture.server.restart().expect("it comes back");
+            fixture.way.mood(Mood::Fair);
         } else {
             worker.kill().await;
-            site.way.mood(Mood::Fair);
-            site.reopen_spot().await;
-            worker = site.worker().await;
+            fixture.way.mood(Mood::Fair);
+            fixture.reopen_spot().await;
+            worker = fixture.worker().await;
         }
         assert_eq!(worker.engine.halted(), None, "after kill {round}");
     }
@@ -58,14 +58,14 @@ async fn a_hundred_kills_with_lost_receipts_halt_nothing() {
         let id = worker.keyed(*from, 1, key, 3).await;
         assert!(told.is_none_or(|told| told == id), "{key} was acknowledged as another transfer");
     }
-    site.until("SELECT count(*) FROM transfers", &(asked.len() + 1).to_string()).await;
-    site.adds_up(&worker).await;
+    fixture.until("SELECT count(*) FROM transfers", &(asked.len() + 1).to_string()).await;
+    fixture.adds_up(&worker).await;
     // as much went there as came back
-    let left = site.sql("SELECT sum(available) FROM balances_tb WHERE user_id = 1");
+    let left = fixture.sql("SELECT sum(available) FROM balances_tb WHERE user_id = 1");
     assert_eq!(left, (GIVEN - 10_000).to_string());
     // one that ran alone at three of the kills is named as what its owners may have died of
     let critical = "SELECT kind, subject, facts FROM cases \
         WHERE severity = 'CRITICAL' AND kind <> 'POISON'";
-    assert_eq!(site.sql(critical), "");
+    assert_eq!(fixture.sql(critical), "");
     worker.kill().await;
 }

@@ -1,11 +1,11 @@
-//! Rows that somebody else holds: who needs one waits, and nobody else does.
+//! Rows that another session holds: what needs one waits, and nothing else does.
 //!
 //! A wrong build that was run: `lock_not_available` read as a refusal. The third test is red each time,
 //! the first one now and then.
 
-use super::site::{Site, Worker, full, quick};
-use crate::house::{FUNDING, SPOT};
-use engine::deeds::{Actor, Deed};
+use super::fixture::{Fixture, Worker, full, quick};
+use crate::fixture::test_service::{FUNDING, SPOT};
+use engine::operators::{Actor, AdminAction};
 use engine::{Alerts, Settings};
 use kernel::answer::Cause;
 use kernel::code::Code;
@@ -17,7 +17,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Somebody's own session, with a transaction open in it.
+/// Another session, with a transaction open in it.
 pub(super) struct Holder(Child);
 
 const HOLDS: &str = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
@@ -25,38 +25,38 @@ const HOLDS: &str = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' \
 
 impl Holder {
     /// Runs the statement in a transaction that stays open.
-    pub(super) async fn takes(site: &Site, statement: &str) -> Self {
+    pub(super) async fn takes(fixture: &Fixture, statement: &str) -> Self {
         let text = format!("BEGIN; {statement}; SELECT pg_sleep(600)");
         let mut psql = Command::new("psql");
         let psql =
-            psql.args(["-X", "-q", "-o", "/dev/null", "-d", site.database.url(), "-c", &text]);
+            psql.args(["-X", "-q", "-o", "/dev/null", "-d", fixture.database.url(), "-c", &text]);
         let holder = Self(psql.spawn().expect("psql"));
-        site.until(&format!("SELECT count(*) {HOLDS}"), "1").await;
+        fixture.until(&format!("SELECT count(*) {HOLDS}"), "1").await;
         holder
     }
 
     /// Its session ends, and with it its transaction.
-    pub(super) fn lets_go(mut self, site: &Site) {
-        let ended = site.sql(&format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}"));
+    pub(super) fn ends(mut self, fixture: &Fixture) {
+        let ended = fixture.sql(&format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}"));
         assert_eq!(ended, "1", "it held its row until now");
         assert!(!self.0.wait().expect("psql ends").success());
     }
 }
 
-/// Turns red where a lock is taken for a refusal (the money would go back), where nobody is told, or
+/// Turns red where a lock is taken for a refusal (the money would go back), where no case is opened, or
 /// where a neighbour waits for the row too: it is held until the neighbours are done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
+async fn a_locked_balance_delays_its_own_transfers_only() {
     let mut settings = quick(true);
     let alert = if full() { 60 } else { 2 };
     settings.alerts = Alerts { target_pending_seconds: alert, ..settings.alerts };
-    let site = Site::open(settings).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(settings).await;
+    let worker = fixture.worker().await;
     for user in [1, 2] {
         worker.moves(FUNDING, user, "first", 1_000).await;
     }
     let holder =
-        Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     // the withdraw is at Spot, the deposit needs the row
     let held = worker.create(SPOT, 1, "held", 7).await.expect("it is opened").record.id;
     worker.reaches(held, "TARGET_PENDING").await;
@@ -68,16 +68,16 @@ async fn a_balance_that_somebody_holds_delays_its_own_transfers_only() {
         worker.moves(FUNDING, 2, &format!("free-{n}"), 3).await;
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
-    site.until("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
+    fixture.until("SELECT count(*) FROM cases WHERE kind = 'TARGET_PENDING'", "1").await;
     assert_eq!(worker.states(&[held]).await.get(&held), Some(&"TARGET_PENDING"));
-    holder.lets_go(&site);
+    holder.ends(&fixture);
     worker.reaches(held, "COMMITTED").await;
     let poor = match poor {
         Ok(accepted) => accepted.record.id,
         Err(_) => worker.keyed(FUNDING, 1, "poor", 7).await,
     };
     worker.reaches(poor, "COMMITTED").await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
@@ -95,21 +95,21 @@ async fn given(worker: &Worker, user: u64, reference: &str) -> Result<Moved, Cau
     worker.store.funding().external(movement).await
 }
 
-/// Turns red where whoever waits for a balance that somebody holds (a deposit, a transfer that pays
+/// Turns red where what waits for a balance that another session holds (a deposit, a transfer that pays
 /// from it) keeps others waiting with it: other people's deposits, and the emergency brake.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_balance_that_somebody_holds_delays_neither_a_halt_nor_other_deposits() {
-    let mut site = Site::open(Settings { lease_ms: 10_000, ..quick(true) }).await;
-    site.lock = Duration::from_secs(60);
-    let worker = site.worker().await;
+async fn a_locked_balance_delays_neither_a_halt_nor_other_deposits() {
+    let mut fixture = Fixture::open(Settings { lease_ms: 10_000, ..quick(true) }).await;
+    fixture.lock = Duration::from_secs(60);
+    let worker = fixture.worker().await;
     for user in [1, 2] {
         worker.moves(FUNDING, user, "first", 1_000).await;
     }
     let holder =
-        Holder::takes(&site, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
+        Holder::takes(&fixture, "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE").await;
     worker.create(SPOT, 1, "paid", 7).await.expect("it is opened");
     let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    site.until(waits, "t").await;
+    fixture.until(waits, "t").await;
     let waiting = given(&worker, 1, "waits");
     let others = async {
         for n in 0..20 {
@@ -117,15 +117,15 @@ async fn a_balance_that_somebody_holds_delays_neither_a_halt_nor_other_deposits(
             assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
         }
         let ada = Actor { caller: "ada".into(), key: "brake".into(), reason: "a test".into() };
-        worker.engine.act(ada, Deed::Halt).await.expect("it is halted");
-        assert_eq!(site.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "1");
-        assert_eq!(site.sql(&format!("SELECT count(*) {HOLDS}")), "1", "and it is held still");
-        holder.lets_go(&site);
+        worker.engine.execute(ada, AdminAction::Halt).await.expect("it is halted");
+        assert_eq!(fixture.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "1");
+        assert_eq!(fixture.sql(&format!("SELECT count(*) {HOLDS}")), "1", "and it is held still");
+        holder.ends(&fixture);
     };
     // less than anybody waits for the row
     let others = tokio::time::timeout(Duration::from_secs(30), others);
     let (moved, others) = tokio::join!(waiting, others);
-    others.expect("a deposit or the HALT waits for somebody else's row");
+    others.expect("a deposit or the HALT waits for another session's row");
     // its tries may be over by then: then nobody knows, and its repeat finds out
     let moved = match moved {
         Err(_) => given(&worker, 1, "waits").await,
@@ -136,19 +136,19 @@ async fn a_balance_that_somebody_holds_delays_neither_a_halt_nor_other_deposits(
     worker.kill().await;
 }
 
-/// Turns red where a client's key in somebody else's open transaction, asked for again and again,
+/// Turns red where a client's key in another session's open transaction, asked for again and again,
 /// holds the neighbours of those who ask for it, or the rest of their account (`batches-wait`).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_that_somebody_holds_delays_nobody_else() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+async fn a_locked_key_delays_no_other_request() {
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     let key = "INSERT INTO keys VALUES ('internal', 'test|1', 'held', 0)";
-    let holder = Holder::takes(&site, key).await;
+    let holder = Holder::takes(&fixture, key).await;
     let over = AtomicBool::new(false);
     let asks = async || {
         while !over.load(Ordering::Relaxed) {
             let held = worker.create(FUNDING, 1, "held", 7).await;
-            assert!(held.is_err(), "somebody holds its key");
+            assert!(held.is_err(), "another session holds its key");
         }
     };
     let others = async {
@@ -159,10 +159,10 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
         over.store(true, Ordering::Relaxed);
     };
     tokio::join!(asks(), asks(), asks(), asks(), others);
-    holder.lets_go(&site);
+    holder.ends(&fixture);
     let id = worker.keyed(FUNDING, 1, "held", 7).await;
     worker.reaches(id, "COMMITTED").await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
@@ -171,25 +171,25 @@ async fn a_key_that_somebody_holds_delays_nobody_else() {
 /// wait for it, in the second, and so on. Each wait is a transaction of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_is_free_after_so_many_waits_refuses_nothing() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
     for waits in 1..=4 {
         let row = "SELECT 1 FROM balances_tb WHERE user_id = 1 FOR UPDATE";
-        let holder = Holder::takes(&site, row).await;
+        let holder = Holder::takes(&fixture, row).await;
         let held = worker.create(SPOT, 1, &format!("held-{waits}"), 7).await;
         let mut begun = BTreeSet::new();
         while begun.len() < waits {
             let waiting = "SELECT xact_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
                 AND application_name = 'portage: writer'";
-            let seen = site.sql(waiting);
+            let seen = fixture.sql(waiting);
             begun.extend((!seen.is_empty()).then_some(seen));
         }
-        holder.lets_go(&site);
+        holder.ends(&fixture);
         let held = held.expect("it is opened").record.id;
         worker.reaches(held, "COMMITTED").await;
     }
-    assert_eq!(site.sql("SELECT count(*) FROM operations WHERE result = 'REJECTED'"), "0");
-    site.adds_up(&worker).await;
+    assert_eq!(fixture.sql("SELECT count(*) FROM operations WHERE result = 'REJECTED'"), "0");
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }

@@ -4,13 +4,13 @@
 mod beside;
 mod clocks;
 mod commits;
-mod counted;
-mod crowded;
 mod failover;
+mod fixture;
 mod halts;
 mod kills;
 mod locks;
+mod no_connections;
+mod running_sums;
 mod server;
-mod site;
 mod triggers;
 mod workers;

@@ -4,15 +4,15 @@
 //! off`; a client's key that is not bound as it came; every SQLSTATE of `errors_that_pass` read as a
 //! refusal; a writer that is cut off and never connects again.
 
-use super::site::{Site, WAYS, quick};
-use crate::house::FUNDING;
+use super::fixture::{Fixture, WAYS, quick};
+use crate::fixture::test_service::FUNDING;
 use std::time::Duration;
 
 /// Turns red where what was acknowledged is missing after a kill, or what was not is made twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgresql_is_killed_in_mid_load() {
-    let mut site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let mut fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 100_000).await;
     let mut keys = Vec::new();
     for round in 0..4 {
@@ -26,18 +26,18 @@ async fn postgresql_is_killed_in_mid_load() {
                     keys.push((from, key, None));
                 }
                 if n == 11 {
-                    site.server.kill9().ok();
+                    fixture.server.kill9().ok();
                 }
             }
         }
-        site.server.restart().expect("it comes back");
+        fixture.server.restart().expect("it comes back");
     }
     for (from, key, id) in &keys {
         let again = worker.keyed(*from, 1, key, 3).await;
         assert!(id.is_none_or(|id| id == again), "{key} was acknowledged as another transfer");
     }
-    site.until("SELECT count(*) FROM transfers", &(keys.len() + 1).to_string()).await;
-    site.adds_up(&worker).await;
+    fixture.until("SELECT count(*) FROM transfers", &(keys.len() + 1).to_string()).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
@@ -45,19 +45,23 @@ async fn postgresql_is_killed_in_mid_load() {
 /// transfer would fail, or be rolled back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn errors_that_pass_refuse_nothing() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 10_000).await;
     for (n, code) in ["40001", "40P01", "57014", "53200", "58030", "XX000"].iter().enumerate() {
-        site.sql(&format!("CREATE SEQUENCE times_{n}"));
-        site.trigger(&format!("nextval('times_{n}') <= 4"), code);
+        fixture.sql(&format!("CREATE SEQUENCE times_{n}"));
+        fixture.trigger(&format!("nextval('times_{n}') <= 4"), code);
         for from in WAYS {
             worker.moves(from, 1, &format!("{code}-{}", from.name()), 5).await;
         }
-        assert_ne!(site.sql(&format!("SELECT last_value FROM times_{n}")), "1", "{code} was met");
-        site.drop_trigger();
+        assert_ne!(
+            fixture.sql(&format!("SELECT last_value FROM times_{n}")),
+            "1",
+            "{code} was met"
+        );
+        fixture.drop_trigger();
     }
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
@@ -65,27 +69,27 @@ async fn errors_that_pass_refuse_nothing() {
 /// worker does not come back once there is room again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_are_ended_and_then_there_is_no_room() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
-    let name = site.database.name().to_owned();
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
+    let name = fixture.database.name().to_owned();
     let end = format!(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
          WHERE datname = '{name}' AND pid <> pg_backend_pid()"
     );
     for n in 0..20 {
         if n % 5 == 0 {
-            site.sql(&end);
+            fixture.sql(&end);
         }
         worker.moves(FUNDING, 1 + n % 3, &format!("ended-{n}"), 5).await;
     }
     // nobody but a superuser's psql gets in
-    site.proxy.refuse(true);
-    site.proxy.cut();
+    fixture.proxy.refuse(true);
+    fixture.proxy.cut();
     let asked = worker.create(FUNDING, 1, "no-room", 5).await;
     assert!(asked.is_err(), "{asked:?}");
     tokio::time::sleep(Duration::from_millis(300)).await;
-    site.proxy.refuse(false);
+    fixture.proxy.refuse(false);
     worker.moves(FUNDING, 1, "no-room", 5).await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }

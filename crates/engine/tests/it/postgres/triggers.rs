@@ -4,8 +4,8 @@
 //! other; it refuses every leg of the group that met it; 58030 is read as a refusal; a refund may be
 //! refused (where a refund is a leg by itself).
 
-use super::site::{Site, Worker, quick};
-use crate::house::{FUNDING, SPOT};
+use super::fixture::{Fixture, Worker, quick};
+use crate::fixture::test_service::{FUNDING, SPOT};
 use engine::Alerts;
 use kernel::ids::{Id, LedgerId};
 
@@ -26,20 +26,20 @@ async fn at_once(worker: &Worker, from: LedgerId) -> Vec<(u64, Id)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
     for fuse in [true, false] {
-        let site = Site::open(quick(fuse)).await;
-        let worker = site.worker().await;
+        let fixture = Fixture::open(quick(fuse)).await;
+        let worker = fixture.worker().await;
         for user in 1..4 {
             worker.moves(FUNDING, user, "first", 1_000).await;
         }
-        site.trigger(COMES, "check_violation");
+        fixture.trigger(COMES, "check_violation");
         for (user, id) in at_once(&worker, SPOT).await {
             worker.reaches(id, if user == 1 { "ROLLED_BACK" } else { "COMMITTED" }).await;
         }
-        site.drop_trigger();
+        fixture.drop_trigger();
         let refused =
             "SELECT count(*), min(code) FROM operations WHERE ledger = 1 AND result = 'REJECTED'";
-        assert_eq!(site.sql(refused), "10|CHECK_VIOLATION");
-        site.adds_up(&worker).await;
+        assert_eq!(fixture.sql(refused), "10|CHECK_VIOLATION");
+        fixture.adds_up(&worker).await;
         worker.kill().await;
     }
 }
@@ -48,13 +48,13 @@ async fn a_deposit_that_a_trigger_refuses_is_rolled_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_withdraw_that_a_trigger_refuses_fails() {
     for fuse in [true, false] {
-        let site = Site::open(quick(fuse)).await;
-        let worker = site.worker().await;
-        site.trigger("NEW.available < OLD.available", "check_violation");
+        let fixture = Fixture::open(quick(fuse)).await;
+        let worker = fixture.worker().await;
+        fixture.trigger("NEW.available < OLD.available", "check_violation");
         for (user, id) in at_once(&worker, FUNDING).await {
             worker.reaches(id, if user == 1 { "FAILED" } else { "COMMITTED" }).await;
         }
-        site.adds_up(&worker).await;
+        fixture.adds_up(&worker).await;
         worker.kill().await;
     }
 }
@@ -62,16 +62,16 @@ async fn a_withdraw_that_a_trigger_refuses_fails() {
 /// Turns red where an I/O error that a trigger raises (58030) compensates.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_io_error_never_compensates() {
-    let site = Site::open(quick(true)).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
-    site.trigger(COMES, "io_error");
+    fixture.trigger(COMES, "io_error");
     let id = worker.create(SPOT, 1, "back", 5).await.expect("it is opened").record.id;
-    site.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
+    fixture.until("SELECT retry_count > 5 FROM transfers WHERE state = 30", "t").await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"TARGET_PENDING"));
-    site.drop_trigger();
+    fixture.drop_trigger();
     worker.reaches(id, "COMMITTED").await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }
 
@@ -87,21 +87,23 @@ async fn a_refund_is_hindered_and_ends_later() {
 async fn hindered(fuse: bool) {
     let mut settings = quick(fuse);
     settings.alerts = Alerts { compensation_failures: 3, ..settings.alerts };
-    let site = Site::open(settings).await;
-    let worker = site.worker().await;
+    let fixture = Fixture::open(settings).await;
+    let worker = fixture.worker().await;
     // Spot refuses what comes to user 1 from now on
     worker.moves(FUNDING, 1, "first", 1_000).await;
-    site.disable_spot(&worker, 1).await;
-    site.trigger(COMES, "check_violation");
+    fixture.disable_spot(&worker, 1).await;
+    fixture.trigger(COMES, "check_violation");
     let id = worker.create(FUNDING, 1, "refused", 5).await.expect("it is opened").record.id;
     worker.reaches(id, "COMPENSATING").await;
-    site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "1")
+    fixture
+        .until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "1")
         .await;
     assert_eq!(worker.states(&[id]).await.get(&id), Some(&"COMPENSATING"));
-    site.drop_trigger();
+    fixture.drop_trigger();
     worker.reaches(id, "ROLLED_BACK").await;
-    site.until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "0")
+    fixture
+        .until("SELECT count(*) FROM cases WHERE severity = 'CRITICAL' AND status = 'OPEN'", "0")
         .await;
-    site.adds_up(&worker).await;
+    fixture.adds_up(&worker).await;
     worker.kill().await;
 }

@@ -1,29 +1,29 @@
 //! Many workers on one database: one dies, one is left behind, all write at once.
 //!
 //! Wrong builds that were run, each of which turns one of these red: what a dead worker held is leased to
-//! nobody; a client's key that is not bound as it came.
+//! no worker; a client's key that is not bound as it came.
 
-use super::site::{Site, WAYS, quick};
-use crate::house::FUNDING;
-use crate::way::Mood;
+use super::fixture::{Fixture, WAYS, quick};
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::FUNDING;
 use engine::Settings;
 use std::sync::Arc;
 
 /// Turns red where two workers execute a transfer twice, or where what a dead one held is stranded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_worker_held_is_ended_by_another() {
-    let site = Site::open(quick(true)).await;
-    let dying = site.worker().await;
+    let fixture = Fixture::open(quick(true)).await;
+    let dying = fixture.worker().await;
     dying.moves(FUNDING, 1, "first", 10_000).await;
-    let (late, ids) = site.held(&dying, 10).await;
+    let (late, ids) = fixture.held(&dying, 10).await;
     dying.kill().await;
-    site.way.mood(Mood::Fair);
-    let heir = site.worker().await;
+    fixture.way.mood(Mood::Fair);
+    let heir = fixture.worker().await;
     for id in &ids {
         heir.reaches(*id, "COMMITTED").await;
     }
     late.add_permits(1_000);
-    site.adds_up(&heir).await;
+    fixture.adds_up(&heir).await;
     heir.kill().await;
 }
 
@@ -32,37 +32,37 @@ async fn what_a_dead_worker_held_is_ended_by_another() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_owner_held_goes_on_at_the_next_start() {
     let settings = Settings { lease_ms: 3_600_000, ..quick(true) };
-    let mut site = Site::open(settings).await;
-    site.owned = true;
-    let dying = site.worker().await;
+    let mut fixture = Fixture::open(settings).await;
+    fixture.owned = true;
+    let dying = fixture.worker().await;
     dying.moves(FUNDING, 1, "first", 10_000).await;
-    site.way.mood(Mood::LoseReplies);
+    fixture.way.mood(Mood::LoseReplies);
     let mut ids = Vec::new();
     for from in WAYS {
         let id = dying.create(from, 1, from.name(), 5).await;
         ids.push(id.expect("it is opened").record.id);
     }
     dying.kill().await;
-    site.way.mood(Mood::Fair);
-    site.reopen_spot().await;
-    let heir = site.worker().await;
+    fixture.way.mood(Mood::Fair);
+    fixture.reopen_spot().await;
+    let heir = fixture.worker().await;
     for id in &ids {
         heir.reaches(*id, "COMMITTED").await;
     }
-    site.adds_up(&heir).await;
+    fixture.adds_up(&heir).await;
     heir.kill().await;
 }
 
 /// Turns red where several workers that open, retry and end at once lose or double anything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_workers_share_one_database() {
-    let site = Site::open(quick(true)).await;
-    let workers = [site.worker().await, site.worker().await, site.worker().await];
+    let fixture = Fixture::open(quick(true)).await;
+    let workers = [fixture.worker().await, fixture.worker().await, fixture.worker().await];
     for user in 1..10 {
         let [one, ..] = &workers;
         one.moves(FUNDING, user, "first", 10_000).await;
     }
-    let site = Arc::new(site);
+    let fixture = Arc::new(fixture);
     let each = workers.iter().enumerate().map(|(w, worker)| async move {
         for n in 0..40_u64 {
             for from in WAYS {
@@ -73,9 +73,9 @@ async fn three_workers_share_one_database() {
         w
     });
     futures_util::future::join_all(each).await;
-    site.until("SELECT count(*) FROM transfers", "89").await;
+    fixture.until("SELECT count(*) FROM transfers", "89").await;
     let [one, two, three] = workers;
-    site.adds_up(&one).await;
+    fixture.adds_up(&one).await;
     for worker in [one, two, three] {
         worker.kill().await;
     }

@@ -2,12 +2,12 @@
 //!
 //! What should count is decided here from the fields that were drawn, not from the text.
 
-use super::{KNOWN, change, op, reply, symbols, who};
-use crate::remote::classify::{Reply, Simple, fenced, operations, results, simple, stored};
-use crate::remote::{books, wire};
+use super::{KNOWN, asset_codes, change, op, reply, who};
+use crate::remote::classify::{HttpReply, Simple, fenced, operations, results, simple, stored};
+use crate::remote::{queries, wire};
 use kernel::answer::Answer;
-use kernel::life::Leg::Withdraw;
-use kernel::ports::ledger::{AccountStatus, Heard, Whose};
+use kernel::flow::life::Leg::Withdraw;
+use kernel::ports::ledger::{AccountStatus, Reply, Whose};
 use proptest::prelude::*;
 
 /// A field as it stands in the text.
@@ -71,23 +71,23 @@ proptest! {
 
     #[test]
     fn any_bytes_are_unknown(status in any::<u16>(), body in prop::collection::vec(any::<u8>(), 0..300)) {
-        let (reply, symbols) = (Reply { status, body: &body }, symbols());
+        let (reply, asset_codes) = (HttpReply { status, body: &body }, asset_codes());
         let key = op(1, Withdraw).key;
         let said = [
-            matches!(results(KNOWN, &[op(1, Withdraw)], &symbols, reply), Heard::Nothing(_)),
-            matches!(stored(KNOWN, key, &symbols, reply), Heard::Nothing(_)),
-            matches!(fenced(KNOWN, key, &symbols, reply), Heard::Nothing(_)),
-            matches!(operations(0, 10, &symbols, reply), Heard::Nothing(_)),
-            matches!(books::totals(&symbols, reply), Heard::Nothing(_)),
-            matches!(books::hello(reply), Heard::Nothing(_)),
-            matches!(books::horizon(KNOWN, reply), Heard::Nothing(_)),
-            matches!(books::status(KNOWN, &change(AccountStatus::Active), reply), Heard::Nothing(_)),
+            matches!(results(KNOWN, &[op(1, Withdraw)], &asset_codes, reply), Reply::NoAnswer(_)),
+            matches!(stored(KNOWN, key, &asset_codes, reply), Reply::NoAnswer(_)),
+            matches!(fenced(KNOWN, key, &asset_codes, reply), Reply::NoAnswer(_)),
+            matches!(operations(0, 10, &asset_codes, reply), Reply::NoAnswer(_)),
+            matches!(queries::totals(&asset_codes, reply), Reply::NoAnswer(_)),
+            matches!(queries::hello(reply), Reply::NoAnswer(_)),
+            matches!(queries::horizon(KNOWN, reply), Reply::NoAnswer(_)),
+            matches!(queries::status(KNOWN, &change(AccountStatus::Active), reply), Reply::NoAnswer(_)),
             simple("x", Withdraw, reply).is_err(),
         ];
         prop_assert_eq!(said, [true; 9]);
         // balances are a bare list, and a list of none is one of them
         let none = body.trim_ascii() == b"[]";
-        prop_assert!(none || books::holdings(Whose::After(0, 9), &symbols, reply).is_err());
+        prop_assert!(none || queries::holdings(Whose::After(0, 9), &asset_codes, reply).is_err());
     }
 
     #[test]
@@ -98,12 +98,12 @@ proptest! {
         let key = op(1, Withdraw).key;
         let item = format!("{{\"req_id\":\"{}\",\"leg\":\"WITHDRAW\"{}}}", key.id, text(&fields));
         let body = format!("{{{},\"results\":[{item}]}}", who(9));
-        let heard = results(KNOWN, &[op(1, Withdraw)], &symbols(), reply(status, &body));
+        let reply = results(KNOWN, &[op(1, Withdraw)], &asset_codes(), reply(status, &body));
         let numbered = matches!(of(&fields, "seq").as_slice(), ["1" | "6" | "9"]);
         let free = of(&fields, "unknown").iter().all(|word| !word.starts_with('"'));
         let should = should(status, &fields, &["\"X\"", "\"FENCED\"", "\"true\""]).filter(|_| numbered && free);
-        let is = match heard {
-            Heard::Said(known, answers) => {
+        let is = match reply {
+            Reply::Answered(known, answers) => {
                 prop_assert_eq!(known.highest, 9);
                 match &answers[..] {
                     [Answer::Done(_)] => Some(true),
@@ -112,8 +112,8 @@ proptest! {
                     other => return Err(TestCaseError::fail(format!("{other:?}"))),
                 }
             }
-            Heard::Nothing(_) => None,
-            Heard::Wrong(_) => return Err(TestCaseError::fail("the right ledger")),
+            Reply::NoAnswer(_) => None,
+            Reply::OtherLedger(_) => return Err(TestCaseError::fail("the right ledger")),
         };
         prop_assert_eq!(is, should, "{} {}", status, body);
     }
@@ -136,22 +136,22 @@ proptest! {
         let item = format!("{{\"req_id\":\"{}\",\"leg\":\"WITHDRAW\",\"seq\":6,\"success\":true}}", key.id);
         let body = format!("{{{},\"results\":[{item}]}}", who(9)).into_bytes();
         let asked = |body: &[u8]| {
-            let reply = Reply { status: 200, body };
-            results(KNOWN, &[op(1, Withdraw)], &symbols(), reply)
+            let reply = HttpReply { status: 200, body };
+            results(KNOWN, &[op(1, Withdraw)], &asset_codes(), reply)
         };
         let short = &body[..cut % body.len()];
-        prop_assert!(matches!(asked(short), Heard::Nothing(_)));
+        prop_assert!(matches!(asked(short), Reply::NoAnswer(_)));
         let mut other = body.clone();
         let at = at % other.len();
         other[at] = byte;
         // a changed byte can make another number, another ledger or nothing; never a refusal, never
         // a result of another key
         match asked(&other) {
-            Heard::Said(known, answers) => {
+            Reply::Answered(known, answers) => {
                 prop_assert!(!matches!(answers[..], [Answer::Rejected(..)]));
                 prop_assert_eq!((known.identity, known.incarnation), (KNOWN.identity, KNOWN.incarnation));
             }
-            Heard::Nothing(_) | Heard::Wrong(_) => {}
+            Reply::NoAnswer(_) | Reply::OtherLedger(_) => {}
         }
     }
 

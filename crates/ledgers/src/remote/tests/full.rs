@@ -4,32 +4,33 @@
 //! result of another key; take a number above the highest; read the last of two equal keys; call a
 //! bare 404 an absence; take an answer of another incarnation; refuse a refund.
 
-use super::{KNOWN, change, op, reply, symbols, who};
-use crate::remote::books;
+use super::{KNOWN, asset_codes, change, op, reply, who};
 use crate::remote::classify::{Fenced, fenced, operations, results, stored};
+use crate::remote::queries;
 use crate::remote::wire::{MANY, ONE};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::flow::life::Leg;
+use kernel::flow::life::Leg::{Deposit, Refund, Withdraw};
 use kernel::ids::{AssetId, UserId};
-use kernel::life::Leg::{self, Deposit, Refund, Withdraw};
 use kernel::money::Amount;
-use kernel::ports::ledger::{AccountStatus, Heard, Known, Stored, Totals, Whose};
-use kernel::unit::{Op, Operation, Outcome};
+use kernel::operation::{Known, Op, Operation, StoredOutcome};
+use kernel::ports::ledger::{AccountStatus, Reply, Stored, Totals, Whose};
 
 fn item(n: u64, leg: Leg, rest: &str) -> String {
     format!("{{\"req_id\":\"{}\",\"leg\":\"{}\",{rest}}}", op(n, leg).key.id, leg.name())
 }
 
-fn batch(status: u16, items: &[String], ops: &[Op]) -> Heard<Vec<Answer>> {
+fn batch(status: u16, items: &[String], ops: &[Op]) -> Reply<Vec<Answer>> {
     let body = format!("{{{},\"results\":[{}]}}", who(9), items.join(","));
-    results(KNOWN, ops, &symbols(), reply(status, &body))
+    results(KNOWN, ops, &asset_codes(), reply(status, &body))
 }
 
 /// The answer to a withdraw whose result has these fields.
 fn one(status: u16, rest: &str) -> Answer {
     match batch(status, &[item(1, Withdraw, rest)], &[op(1, Withdraw)]) {
-        Heard::Said(_, mut answers) => answers.pop().expect("one answer"),
-        Heard::Nothing(cause) => Answer::Unknown(cause),
-        Heard::Wrong(_) => panic!("the right ledger"),
+        Reply::Answered(_, mut answers) => answers.pop().expect("one answer"),
+        Reply::NoAnswer(cause) => Answer::Unknown(cause),
+        Reply::OtherLedger(_) => panic!("the right ledger"),
     }
 }
 
@@ -37,11 +38,11 @@ fn unknown(answer: &Answer) -> &'static str {
     if let Answer::Unknown(cause) = answer { cause.class } else { "" }
 }
 
-fn nothing<T>(heard: &Heard<T>) -> &'static str {
-    match heard {
-        Heard::Nothing(cause) => cause.class,
-        Heard::Wrong(_) => "WRONG_LEDGER",
-        Heard::Said(..) => "",
+fn nothing<T>(reply: &Reply<T>) -> &'static str {
+    match reply {
+        Reply::NoAnswer(cause) => cause.class,
+        Reply::OtherLedger(_) => "WRONG_LEDGER",
+        Reply::Answered(..) => "",
     }
 }
 
@@ -117,8 +118,8 @@ fn a_hindrance_is_named_by_its_word() {
         assert_eq!(unknown(&one(200, &format!("\"unknown\":\"{class}\""))), class);
         let whole = format!("{{{},\"unknown\":\"{class}\"}}", who(9));
         for status in [422, 503] {
-            let heard = stored(KNOWN, op(1, Withdraw).key, &symbols(), reply(status, &whole));
-            assert_eq!(nothing(&heard), class);
+            let reply = stored(KNOWN, op(1, Withdraw).key, &asset_codes(), reply(status, &whole));
+            assert_eq!(nothing(&reply), class);
         }
     }
     assert_eq!(unknown(&one(200, "\"unknown\":\"whatever\"")), "HINDERED");
@@ -127,8 +128,8 @@ fn a_hindrance_is_named_by_its_word() {
 #[test]
 fn a_refund_is_never_refused() {
     let items = [item(1, Refund, "\"seq\":6,\"error\":\"ACCOUNT_DISABLED\"")];
-    let heard = batch(200, &items, &[op(1, Refund)]);
-    let Heard::Said(_, answers) = heard else { panic!("{heard:?}") };
+    let reply = batch(200, &items, &[op(1, Refund)]);
+    let Reply::Answered(_, answers) = reply else { panic!("{reply:?}") };
     assert_eq!(unknown(&answers[0]), "REFUND_REFUSED");
 }
 
@@ -137,8 +138,8 @@ fn results_belong_to_what_was_asked() {
     let ops = [op(1, Withdraw), op(2, Deposit), op(1, Withdraw)];
     let done = |n, leg, seq| item(n, leg, &format!("\"seq\":{seq},\"success\":true"));
     let said = |items: &[String]| batch(200, items, &ops);
-    let seqs = |heard: Heard<Vec<Answer>>| -> Vec<u64> {
-        let Heard::Said(_, answers) = heard else { panic!("{heard:?}") };
+    let seqs = |reply: Reply<Vec<Answer>>| -> Vec<u64> {
+        let Reply::Answered(_, answers) = reply else { panic!("{reply:?}") };
         let seq = |answer: Answer| if let Answer::Done(receipt) = answer { receipt.seq } else { 0 };
         answers.into_iter().map(seq).collect()
     };
@@ -146,7 +147,7 @@ fn results_belong_to_what_was_asked() {
     assert_eq!(seqs(said(&[a.clone(), b.clone(), a.clone()])), [6, 7, 6]);
     // in another order, and each key once
     assert_eq!(seqs(said(&[b.clone(), a.clone()])), [6, 7, 6]);
-    // nobody's answer is taken for its neighbour's
+    // no operation's answer is taken for its neighbour's
     let both = batch(200, &[b.clone(), a.clone()], &ops[..2]);
     assert_eq!(seqs(both), [6, 7]);
     // two that differ under one key say nothing of it, beside everything else in order too
@@ -155,7 +156,7 @@ fn results_belong_to_what_was_asked() {
     assert_eq!(seqs(said(&[b.clone(), a.clone(), done(1, Withdraw, 8)])), [0, 7, 0]);
     // one that is missing is unknown, and harms no other
     assert_eq!(seqs(said(std::slice::from_ref(&b))), [0, 7, 0]);
-    // one that nobody asked for spoils all
+    // one that was not asked for spoils all
     assert_eq!(nothing(&said(&[a.clone(), b.clone(), done(3, Deposit, 8)])), "BAD_REPLY");
     assert_eq!(nothing(&said(&[a, b, done(2, Withdraw, 8)])), "BAD_REPLY");
     let settle = item(1, Leg::Settle, "\"seq\":6,\"success\":true");
@@ -164,18 +165,21 @@ fn results_belong_to_what_was_asked() {
 
 #[test]
 fn an_answer_names_the_ledger() {
-    let results =
-        |known: Known, body: &str| results(known, &[op(1, Withdraw)], &symbols(), reply(200, body));
+    let results = |known: Known, body: &str| {
+        results(known, &[op(1, Withdraw)], &asset_codes(), reply(200, body))
+    };
     let done = item(1, Withdraw, "\"seq\":3,\"success\":true");
     let body = |who: &str| format!("{{{who},\"results\":[{done}]}}");
     let is = |highest| Known { highest, ..KNOWN };
-    assert!(matches!(results(KNOWN, &body(&who(5))), Heard::Said(known, _) if known == is(5)));
+    assert!(matches!(results(KNOWN, &body(&who(5))), Reply::Answered(known, _) if known == is(5)));
     // it forgot what it had told us of
-    assert_eq!(results(KNOWN, &body(&who(4))), Heard::Wrong(is(4)));
+    assert_eq!(results(KNOWN, &body(&who(4))), Reply::OtherLedger(is(4)));
     let other = who(9).replace("\"incarnation\":\"0", "\"incarnation\":\"1");
-    assert!(matches!(results(KNOWN, &body(&other)), Heard::Wrong(known) if known.highest == 9));
+    assert!(
+        matches!(results(KNOWN, &body(&other)), Reply::OtherLedger(known) if known.highest == 9)
+    );
     let other = who(9).replace("\"ledger\":\"0", "\"ledger\":\"1");
-    assert!(matches!(results(KNOWN, &body(&other)), Heard::Wrong(_)));
+    assert!(matches!(results(KNOWN, &body(&other)), Reply::OtherLedger(_)));
     for spoilt in [
         who(9).replace("highest", "high"),
         who(9).replace(":9", ":\"9\""),
@@ -189,10 +193,11 @@ fn an_answer_names_the_ledger() {
 
 #[test]
 fn a_conflict_counts_only_in_the_ledgers_own_words() {
-    let asked =
-        |status, body: &str| stored(KNOWN, op(1, Withdraw).key, &symbols(), reply(status, body));
+    let asked = |status, body: &str| {
+        stored(KNOWN, op(1, Withdraw).key, &asset_codes(), reply(status, body))
+    };
     let wrong = format!("{{{},\"error\":\"WRONG_LEDGER\"}}", who(2));
-    assert_eq!(asked(409, &wrong), Heard::Wrong(Known { highest: 2, ..KNOWN }));
+    assert_eq!(asked(409, &wrong), Reply::OtherLedger(Known { highest: 2, ..KNOWN }));
     assert_eq!(nothing(&asked(409, "{\"error\":\"WRONG_LEDGER\"}")), "HTTP_STATUS");
     assert_eq!(nothing(&asked(409, &wrong.replace("WRONG_LEDGER", "X"))), "HTTP_STATUS");
     assert_eq!(nothing(&asked(409, "<html>")), "BAD_REPLY");
@@ -201,30 +206,30 @@ fn a_conflict_counts_only_in_the_ledgers_own_words() {
 #[test]
 fn a_key_is_found_or_it_is_not() {
     let key = op(1, Withdraw).key;
-    let asked = |status, body: &str| stored(KNOWN, key, &symbols(), reply(status, body));
+    let asked = |status, body: &str| stored(KNOWN, key, &asset_codes(), reply(status, body));
     let none = format!("{{{},\"error\":\"NOT_FOUND\"}}", who(9));
-    assert!(matches!(asked(404, &none), Heard::Said(_, Stored::Nothing)));
-    // somebody's page, or a refusal by that name
+    assert!(matches!(asked(404, &none), Reply::Answered(_, Stored::Nothing)));
+    // a page of another server, or a refusal by that name
     let other = none.replace("NOT_FOUND", "NO_ROUTE");
     for (status, body) in
         [(404, "{\"error\":\"NOT_FOUND\"}"), (404, "not found"), (404, &other), (200, &none)]
     {
-        assert!(matches!(asked(status, body), Heard::Nothing(_)), "{body}");
+        assert!(matches!(asked(status, body), Reply::NoAnswer(_)), "{body}");
     }
     let found = |rest: &str| {
         let item = item(1, Withdraw, rest);
         asked(200, &format!("{{{},{}", who(9), &item[1..]))
     };
     let terms = "\"user_id\":4001,\"asset\":\"USDT\",\"amount\":\"250\"";
-    let Heard::Said(_, whole) = found(&format!("\"seq\":6,\"success\":true,{terms}")) else {
+    let Reply::Answered(_, whole) = found(&format!("\"seq\":6,\"success\":true,{terms}")) else {
         panic!("found")
     };
-    let operation = Operation { seq: 6, op: op(1, Withdraw), outcome: Outcome::Done };
+    let operation = Operation { seq: 6, op: op(1, Withdraw), outcome: StoredOutcome::Done };
     assert_eq!(whole, Stored::Found(operation));
-    let Heard::Said(_, Stored::Found(bare)) = found("\"seq\":6,\"error\":\"X\"") else {
+    let Reply::Answered(_, Stored::Found(bare)) = found("\"seq\":6,\"error\":\"X\"") else {
         panic!("found")
     };
-    assert_eq!((bare.op.key, bare.outcome), (key, Outcome::Rejected(Evidence::code("X"))));
+    assert_eq!((bare.op.key, bare.outcome), (key, StoredOutcome::Rejected(Evidence::code("X"))));
     let other = item(2, Withdraw, "\"seq\":6,\"success\":true");
     let other = asked(200, &format!("{{{},{}", who(9), &other[1..]));
     assert_eq!(nothing(&other), "BAD_REPLY");
@@ -233,18 +238,21 @@ fn a_key_is_found_or_it_is_not() {
 #[test]
 fn a_fence_says_what_stands() {
     let key = op(1, Withdraw).key;
-    let said =
-        |rest: &str| fenced(KNOWN, key, &symbols(), reply(200, &format!("{{{},{rest}}}", who(9))));
-    assert!(matches!(said("\"fenced\":true"), Heard::Said(_, Fenced::Unnumbered)));
+    let said = |rest: &str| {
+        fenced(KNOWN, key, &asset_codes(), reply(200, &format!("{{{},{rest}}}", who(9))))
+    };
+    assert!(matches!(said("\"fenced\":true"), Reply::Answered(_, Fenced::Unnumbered)));
     let named = format!("\"req_id\":\"{}\",\"leg\":\"WITHDRAW\"", key.id);
     let whole = said(&format!("\"fenced\":true,{named},\"seq\":7"));
-    let Heard::Said(_, Fenced::Stored(Stored::Found(stone))) = whole else { panic!("{whole:?}") };
-    assert_eq!((stone.seq, stone.op.key, stone.outcome), (7, key, Outcome::Fenced));
+    let Reply::Answered(_, Fenced::Stored(Stored::Found(stone))) = whole else {
+        panic!("{whole:?}")
+    };
+    assert_eq!((stone.seq, stone.op.key, stone.outcome), (7, key, StoredOutcome::Fenced));
     let newest = said(&format!("\"fenced\":true,{named},\"seq\":9"));
-    assert!(matches!(newest, Heard::Said(_, Fenced::Stored(_))), "{newest:?}");
+    assert!(matches!(newest, Reply::Answered(_, Fenced::Stored(_))), "{newest:?}");
     let done = said(&format!("{named},\"seq\":7,\"success\":true"));
-    let Heard::Said(_, Fenced::Stored(Stored::Found(done))) = done else { panic!("{done:?}") };
-    assert_eq!(done.outcome, Outcome::Done);
+    let Reply::Answered(_, Fenced::Stored(Stored::Found(done))) = done else { panic!("{done:?}") };
+    assert_eq!(done.outcome, StoredOutcome::Done);
     for rest in [
         "\"fenced\":false".to_owned(),
         "\"fenced\":1".to_owned(),
@@ -268,7 +276,7 @@ fn a_fence_says_what_stands() {
 fn a_listing_is_whole_or_nothing() {
     let listed = |rows: &[String]| {
         let body = format!("{{{},\"operations\":[{}]}}", who(9), rows.join(","));
-        operations(4, 3, &symbols(), reply(200, &body))
+        operations(4, 3, &asset_codes(), reply(200, &body))
     };
     let terms = |asset: &str| format!("\"user_id\":4001,\"asset\":\"{asset}\",\"amount\":\"250\"");
     let row = |n, leg, seq: u64, rest: &str, asset: &str| {
@@ -280,12 +288,13 @@ fn a_listing_is_whole_or_nothing() {
         row(2, Refund, 6, "\"success\":true", "USDT"),
         fence,
     ];
-    let Heard::Said(_, found) = listed(&rows) else { panic!("{:?}", listed(&rows)) };
+    let Reply::Answered(_, found) = listed(&rows) else { panic!("{:?}", listed(&rows)) };
     let said: Vec<_> = found.iter().map(|o| (o.seq, o.op.key, o.outcome.clone())).collect();
-    assert_eq!(said[0], (5, op(1, Withdraw).key, Outcome::Done));
-    assert_eq!(said[2], (7, op(3, Deposit).key, Outcome::Fenced));
+    assert_eq!(said[0], (5, op(1, Withdraw).key, StoredOutcome::Done));
+    assert_eq!(said[2], (7, op(3, Deposit).key, StoredOutcome::Fenced));
     // an asset that is none of ours matches no transfer of ours
-    let Heard::Said(_, strange) = listed(&[row(1, Withdraw, 5, "\"success\":true", "XYZ")]) else {
+    let Reply::Answered(_, strange) = listed(&[row(1, Withdraw, 5, "\"success\":true", "XYZ")])
+    else {
         panic!("it is listed")
     };
     assert_eq!(strange[0].op.asset, AssetId(0));
@@ -299,14 +308,14 @@ fn a_listing_is_whole_or_nothing() {
         vec!["7".to_owned()],
         (5..9).map(|seq| row(seq, Withdraw, seq, done, "USDT")).collect(),
     ] {
-        assert!(matches!(listed(&spoilt), Heard::Nothing(_)), "{spoilt:?}");
+        assert!(matches!(listed(&spoilt), Reply::NoAnswer(_)), "{spoilt:?}");
     }
 }
 
 #[test]
 fn books_are_of_one_instant() {
     let said = |rows: &str| {
-        books::totals(&symbols(), reply(200, &format!("{{{},\"totals\":[{rows}]}}", who(9))))
+        queries::totals(&asset_codes(), reply(200, &format!("{{{},\"totals\":[{rows}]}}", who(9))))
     };
     let row = |asset: &str, users: &str, seq: u64| {
         format!(
@@ -316,7 +325,7 @@ fn books_are_of_one_instant() {
     };
     let five = Totals { users: 5, clearing: -5, ..Totals::default() };
     let both = format!("{},{}", row("USDT", "5", 9), row("DOGE", "7", 9));
-    assert!(matches!(said(&both), Heard::Said(_, totals) if totals == [(AssetId(3), five)]));
+    assert!(matches!(said(&both), Reply::Answered(_, totals) if totals == [(AssetId(3), five)]));
     for rows in [
         row("USDT", "5", 8),
         row("USDT", "5.0", 9),
@@ -331,7 +340,7 @@ fn books_are_of_one_instant() {
 fn balances_are_read_or_not() {
     let row = "{\"asset\":\"USDT\",\"available\":\"5\",\"frozen\":\"0\",\"status\":\"FROZEN\"}";
     let read = |whose, status, body: &str| {
-        books::holdings(whose, &symbols(), reply(status, body)).map_err(|cause| cause.class)
+        queries::holdings(whose, &asset_codes(), reply(status, body)).map_err(|cause| cause.class)
     };
     let user = Whose::User(UserId(7));
     let found = read(user, 200, &format!("[{row}]")).expect("balances");
@@ -355,7 +364,7 @@ fn the_most_that_is_read_of_balances() {
     let user = Whose::User(UserId(7));
     let long = |most: usize| {
         let body = format!("[]{}", " ".repeat(most - 2));
-        books::holdings(user, &symbols(), reply(200, &body))
+        queries::holdings(user, &asset_codes(), reply(200, &body))
     };
     assert_eq!(long(MANY), Ok(vec![]));
     assert_eq!(long(MANY + 1), Err(Cause::of("BODY_TOO_LARGE")));
@@ -363,10 +372,10 @@ fn the_most_that_is_read_of_balances() {
 
 #[test]
 fn a_horizon_is_taken_when_the_ledger_says_so() {
-    let said = |status| books::horizon(KNOWN, reply(status, &format!("{{{}}}", who(9))));
-    assert!(matches!(said(200), Heard::Said(_, ())));
+    let said = |status| queries::horizon(KNOWN, reply(status, &format!("{{{}}}", who(9))));
+    assert!(matches!(said(200), Reply::Answered(_, ())));
     for status in [400, 404, 500] {
-        assert!(matches!(said(status), Heard::Nothing(_)), "{status}");
+        assert!(matches!(said(status), Reply::NoAnswer(_)), "{status}");
     }
 }
 
@@ -374,10 +383,10 @@ fn a_horizon_is_taken_when_the_ledger_says_so() {
 fn a_status_is_set_when_the_ledger_says_which() {
     let said = |status, rest: &str| {
         let body = format!("{{{}{rest}}}", who(9));
-        books::status(KNOWN, &change(AccountStatus::Frozen), reply(status, &body))
+        queries::status(KNOWN, &change(AccountStatus::Frozen), reply(status, &body))
     };
-    assert!(matches!(said(200, ",\"status\":\"FROZEN\""), Heard::Said(_, true)));
-    assert!(matches!(said(404, ",\"error\":\"ACCOUNT_NOT_FOUND\""), Heard::Said(_, false)));
+    assert!(matches!(said(200, ",\"status\":\"FROZEN\""), Reply::Answered(_, true)));
+    assert!(matches!(said(404, ",\"error\":\"ACCOUNT_NOT_FOUND\""), Reply::Answered(_, false)));
     for (status, rest) in [
         (200, ""),
         (200, ",\"status\":\"ACTIVE\""),
@@ -385,19 +394,25 @@ fn a_status_is_set_when_the_ledger_says_which() {
         (404, ""),
         (400, ",\"status\":\"FROZEN\""),
     ] {
-        assert!(matches!(said(status, rest), Heard::Nothing(_)), "{status} {rest}");
+        assert!(matches!(said(status, rest), Reply::NoAnswer(_)), "{status} {rest}");
     }
 }
 
 #[test]
 fn a_long_body_is_no_answer() {
     let pad = |most: usize| format!("{{{},\"results\":[]{}}}", who(9), " ".repeat(most));
-    let heard = results(KNOWN, &[], &symbols(), reply(200, &pad(MANY)));
-    assert_eq!(heard, Heard::Nothing(Cause::of("BODY_TOO_LARGE")));
-    assert!(matches!(results(KNOWN, &[], &symbols(), reply(200, &pad(ONE))), Heard::Said(..)));
+    let answer = results(KNOWN, &[], &asset_codes(), reply(200, &pad(MANY)));
+    assert_eq!(answer, Reply::NoAnswer(Cause::of("BODY_TOO_LARGE")));
+    assert!(matches!(
+        results(KNOWN, &[], &asset_codes(), reply(200, &pad(ONE))),
+        Reply::Answered(..)
+    ));
     let longest = pad(MANY - pad(0).len());
-    assert!(matches!(results(KNOWN, &[], &symbols(), reply(200, &longest)), Heard::Said(..)));
-    assert_eq!(books::hello(reply(200, &pad(ONE))), Heard::Nothing(Cause::of("BODY_TOO_LARGE")));
+    assert!(matches!(
+        results(KNOWN, &[], &asset_codes(), reply(200, &longest)),
+        Reply::Answered(..)
+    ));
+    assert_eq!(queries::hello(reply(200, &pad(ONE))), Reply::NoAnswer(Cause::of("BODY_TOO_LARGE")));
 }
 
 /// Answers that say what they are about count for that alone: a cache before the ledger may give
@@ -407,27 +422,27 @@ fn an_answer_about_something_else_is_none() {
     let key = op(1, Withdraw).key;
     let absent = |rest: &str| {
         let body = format!("{{{},\"error\":\"NOT_FOUND\"{rest}}}", who(9));
-        stored(KNOWN, key, &symbols(), reply(404, &body))
+        stored(KNOWN, key, &asset_codes(), reply(404, &body))
     };
     let own = format!(",\"req_id\":\"{}\",\"leg\":\"WITHDRAW\"", key.id);
     for rest in ["", &own] {
-        assert!(matches!(absent(rest), Heard::Said(_, Stored::Nothing)), "{rest}");
+        assert!(matches!(absent(rest), Reply::Answered(_, Stored::Nothing)), "{rest}");
     }
     for rest in [",\"req_id\":\"01ABC\"", ",\"leg\":\"DEPOSIT\"", ",\"leg\":1"] {
-        assert!(matches!(absent(rest), Heard::Nothing(_)), "{rest}");
+        assert!(matches!(absent(rest), Reply::NoAnswer(_)), "{rest}");
     }
     let listed = |after: u64| {
         let body = format!("{{{},\"after\":{after},\"operations\":[]}}", who(9));
-        operations(4, 3, &symbols(), reply(200, &body))
+        operations(4, 3, &asset_codes(), reply(200, &body))
     };
-    assert!(matches!(listed(4), Heard::Said(..)));
-    assert!(matches!(listed(5), Heard::Nothing(_)));
+    assert!(matches!(listed(4), Reply::Answered(..)));
+    assert!(matches!(listed(5), Reply::NoAnswer(_)));
     let set = |rest: &str| {
         let body = format!("{{{},\"status\":\"FROZEN\"{rest}}}", who(9));
-        books::status(KNOWN, &change(AccountStatus::Frozen), reply(200, &body))
+        queries::status(KNOWN, &change(AccountStatus::Frozen), reply(200, &body))
     };
-    assert!(matches!(set(",\"user_id\":4001,\"key\":\"k-1\""), Heard::Said(_, true)));
+    assert!(matches!(set(",\"user_id\":4001,\"key\":\"k-1\""), Reply::Answered(_, true)));
     for rest in [",\"user_id\":4002", ",\"key\":\"k-2\""] {
-        assert!(matches!(set(rest), Heard::Nothing(_)), "{rest}");
+        assert!(matches!(set(rest), Reply::NoAnswer(_)), "{rest}");
     }
 }

@@ -1,13 +1,14 @@
 //! Drawn answers and requests, held to a reading of their own by another parser: what counts must
 //! be there, word for word. An input is a status, a blank, and a body.
 
-use super::{KNOWN, change, op, symbols, who};
-use crate::remote::classify::{self, Fenced, Reply, Simple};
-use crate::remote::{books, wire};
+use super::{KNOWN, asset_codes, change, op, who};
+use crate::remote::classify::{self, Fenced, HttpReply, Simple};
+use crate::remote::{queries, wire};
 use kernel::answer::{Answer, Cause};
-use kernel::life::Leg::{self, Deposit, Refund, Withdraw};
-use kernel::ports::ledger::{AccountStatus, Heard, Known, Stored, Whose};
-use kernel::unit::{Key, Op, Operation, Outcome};
+use kernel::flow::life::Leg;
+use kernel::flow::life::Leg::{Deposit, Refund, Withdraw};
+use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
+use kernel::ports::ledger::{AccountStatus, Reply, Stored, Whose};
 use serde_json::Value;
 use sim::fuzz::{Target, kind};
 
@@ -59,13 +60,13 @@ fn target(name: &str) -> Target<'_> {
 }
 
 /// What the product reads, and how another parser reads it.
-fn parted(input: &[u8]) -> (Reply<'_>, Option<Value>) {
+fn parted(input: &[u8]) -> (HttpReply<'_>, Option<Value>) {
     let at = input.iter().position(|byte| *byte == b' ').unwrap_or(0);
     let (status, body) = input.split_at(at);
     let status = std::str::from_utf8(status).ok().and_then(|text| text.parse().ok());
     let body = body.strip_prefix(b" ").unwrap_or(body);
     let value = serde_json::from_slice(body).ok();
-    (Reply { status: status.unwrap_or(200), body }, value)
+    (HttpReply { status: status.unwrap_or(200), body }, value)
 }
 
 fn keyed(key: Key, rest: &str) -> String {
@@ -169,35 +170,35 @@ fn fits(value: &Value, op: &Op) -> bool {
 
 /// What was heard, as a kind of answer.
 #[derive(Hash)]
-enum Told<K> {
+enum ReplyKind<K> {
     Unknown(&'static str),
     Other,
     Said(K),
 }
 
-fn heard<T, K>(
-    heard: Heard<T>,
+fn check_reply<T, K>(
+    reply: Reply<T>,
     value: Option<&Value>,
     look: impl FnOnce(Known, &Value, T) -> K,
-) -> Told<K> {
-    match (heard, value) {
-        (Heard::Nothing(Cause { class, .. }), _) => Told::Unknown(class),
-        (Heard::Said(known, said), Some(value)) => Told::Said(look(known, value, said)),
-        (Heard::Wrong(known), Some(value)) => {
+) -> ReplyKind<K> {
+    match (reply, value) {
+        (Reply::NoAnswer(Cause { class, .. }), _) => ReplyKind::Unknown(class),
+        (Reply::Answered(known, said), Some(value)) => ReplyKind::Said(look(known, value, said)),
+        (Reply::OtherLedger(known), Some(value)) => {
             let named = text(value, "ledger") == Some(&*wire::hex(known.identity.0));
             assert!(named, "it did not say who it is: {value}");
             let other = !ours(value, known) || text(value, "error") == Some("WRONG_LEDGER");
             assert!(other, "it is who was asked: {value}");
-            Told::Other
+            ReplyKind::Other
         }
-        (Heard::Said(..) | Heard::Wrong(_), None) => panic!("no other parser reads it"),
+        (Reply::Answered(..) | Reply::OtherLedger(_), None) => panic!("no other parser reads it"),
     }
 }
 
-fn results(reply: Reply<'_>, value: Option<&Value>) -> u64 {
+fn results(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
     let ops = ops();
-    let said = classify::results(KNOWN, &ops, &symbols(), reply);
-    kind(&heard(said, value, |known, value, answers| {
+    let said = classify::results(KNOWN, &ops, &asset_codes(), reply);
+    kind(&check_reply(said, value, |known, value, answers| {
         assert!(ours(value, known), "not the ledger: {value}");
         assert_eq!(answers.len(), ops.len());
         let none = Vec::new();
@@ -231,15 +232,15 @@ fn found(value: &Value, (status, highest): (u16, u64), operation: &Operation) ->
     assert!(is_of(value, key), "another key: {value}");
     let fenced = value.get("fenced") == Some(&Value::Bool(true)) && status == 200;
     match &operation.outcome {
-        Outcome::Done => {
+        StoredOutcome::Done => {
             assert!(done(value, status, highest), "not done: {value}");
             "done"
         }
-        Outcome::Rejected(why) => {
+        StoredOutcome::Rejected(why) => {
             assert!(refused(value, (status, key.leg, &why.code), highest), "not refused: {value}");
             "rejected"
         }
-        Outcome::Fenced => {
+        StoredOutcome::Fenced => {
             let said = refused(value, (status, key.leg, "FENCED"), highest);
             assert!(said || (fenced && numbered(value, highest)), "not fenced: {value}");
             "fenced"
@@ -247,7 +248,7 @@ fn found(value: &Value, (status, highest): (u16, u64), operation: &Operation) ->
     }
 }
 
-fn stored(value: &Value, reply: Reply<'_>, known: Known, stored: &Stored) -> &'static str {
+fn stored(value: &Value, reply: HttpReply<'_>, known: Known, stored: &Stored) -> &'static str {
     assert!(ours(value, known), "not the ledger: {value}");
     match stored {
         Stored::Found(operation) => found(value, (reply.status, known.highest), operation),
@@ -258,12 +259,12 @@ fn stored(value: &Value, reply: Reply<'_>, known: Known, stored: &Stored) -> &'s
     }
 }
 
-fn of_one_key(reply: Reply<'_>, value: Option<&Value>) -> u64 {
+fn of_one_key(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
     let key = op(1, Withdraw).key;
-    let asked = classify::stored(KNOWN, key, &symbols(), reply);
-    let asked = heard(asked, value, |known, value, said| stored(value, reply, known, &said));
-    let fence = classify::fenced(KNOWN, key, &symbols(), reply);
-    let fence = heard(fence, value, |known, value, said| match said {
+    let asked = classify::stored(KNOWN, key, &asset_codes(), reply);
+    let asked = check_reply(asked, value, |known, value, said| stored(value, reply, known, &said));
+    let fence = classify::fenced(KNOWN, key, &asset_codes(), reply);
+    let fence = check_reply(fence, value, |known, value, said| match said {
         Fenced::Stored(said) => stored(value, reply, known, &said),
         Fenced::Unnumbered => {
             let fenced = value.get("fenced") == Some(&Value::Bool(true));
@@ -274,9 +275,9 @@ fn of_one_key(reply: Reply<'_>, value: Option<&Value>) -> u64 {
     kind(&(asked, fence))
 }
 
-fn listed(reply: Reply<'_>, value: Option<&Value>) -> u64 {
-    let said = classify::operations(5, 10, &symbols(), reply);
-    kind(&heard(said, value, |known, value, operations| {
+fn listed(reply: HttpReply<'_>, value: Option<&Value>) -> u64 {
+    let said = classify::operations(5, 10, &asset_codes(), reply);
+    kind(&check_reply(said, value, |known, value, operations| {
         let list = value.get("operations").and_then(Value::as_array).unwrap();
         assert_eq!((list.len(), reply.status), (operations.len(), 200), "{value}");
         assert!(operations.is_sorted_by(|a, b| a.seq < b.seq), "{value}");
@@ -294,16 +295,23 @@ fn what_counts_as_an_answer_is_one() {
         let (reply, value) = parted(input);
         let value = value.as_ref();
         let status = AccountStatus::Active;
-        let books = (
-            heard(books::totals(&symbols(), reply), value, |_, _, said| said.len()),
-            heard(books::hello(reply), value, |_, _, ()| 0),
-            heard(books::horizon(KNOWN, reply), value, |known, v, ()| assert!(ours(v, known))),
-            heard(books::status(KNOWN, &change(status), reply), value, |known, v, _| {
+        let queries = (
+            check_reply(queries::totals(&asset_codes(), reply), value, |_, _, said| said.len()),
+            check_reply(queries::hello(reply), value, |_, _, ()| 0),
+            check_reply(queries::horizon(KNOWN, reply), value, |known, v, ()| {
                 assert!(ours(v, known))
             }),
-            books::holdings(Whose::After(0, 9), &symbols(), reply).is_ok(),
+            check_reply(queries::status(KNOWN, &change(status), reply), value, |known, v, _| {
+                assert!(ours(v, known))
+            }),
+            queries::holdings(Whose::After(0, 9), &asset_codes(), reply).is_ok(),
         );
-        kind(&(results(reply, value), of_one_key(reply, value), listed(reply, value), kind(&books)))
+        kind(&(
+            results(reply, value),
+            of_one_key(reply, value),
+            listed(reply, value),
+            kind(&queries),
+        ))
     });
     assert!(done.kinds > 20, "{done:?}");
 }
@@ -356,7 +364,7 @@ fn what_counts_as_a_simple_answer_is_one() {
 #[test]
 fn what_is_asked_for_has_one_spelling() {
     let asked = |op: &Op| {
-        let op = wire::Asked::of(op, &symbols()).unwrap();
+        let op = wire::OperationRequest::of(op, &asset_codes()).unwrap();
         let wire::Head { ledger, incarnation, min_seq } = wire::Head::of(KNOWN);
         wire::Operations { ledger, incarnation, min_seq, operations: vec![op] }
     };
@@ -367,10 +375,10 @@ fn what_is_asked_for_has_one_spelling() {
         let head = wire::Head { ledger, incarnation, min_seq };
         let known = head.known();
         assert!(known.is_none_or(|known| wire::Head::of(known) == head), "{head:?}");
-        let word = |asked: &wire::Asked| match asked.op(&symbols()) {
+        let word = |asked: &wire::OperationRequest| match asked.op(&asset_codes()) {
             Ok(op) => {
-                let again = wire::Asked::of(&op, &symbols());
-                // what nobody can ask for is refused further in
+                let again = wire::OperationRequest::of(&op, &asset_codes());
+                // what no caller can ask for is refused further in
                 let none = op.amount.0 == 0 || asked.user_id == 0;
                 assert!(again.as_ref() == Some(asked) || (again.is_none() && none), "{asked:?}");
                 1

@@ -5,22 +5,22 @@ mod full;
 mod fuzz;
 mod simple;
 
-use super::Symbols;
-use super::classify::Reply;
+use super::AssetCodes;
+use super::classify::HttpReply;
 use super::wire::hex;
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
-use kernel::ports::ledger::{AccountStatus, Identity, Incarnation, Known, StatusChange};
+use kernel::operation::{Identity, Incarnation, Key, Known, Op};
+use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::record::Account;
-use kernel::unit::{Key, Op};
 
 /// What we knew before we asked.
 pub(super) const KNOWN: Known =
     Known { identity: Identity(0xa), incarnation: Incarnation(0xb), highest: 5 };
 
-pub(super) fn symbols() -> Symbols {
-    Symbols::of([(AssetId(3), "USDT".to_owned()), (AssetId(1), "BTC".to_owned())])
+pub(super) fn asset_codes() -> AssetCodes {
+    AssetCodes::of([(AssetId(3), "USDT".to_owned()), (AssetId(1), "BTC".to_owned())])
 }
 
 pub(super) fn op(n: u64, leg: Leg) -> Op {
@@ -45,6 +45,6 @@ pub(super) fn who(highest: u64) -> String {
     format!("\"ledger\":\"{ledger}\",\"incarnation\":\"{incarnation}\",\"highest\":{highest}")
 }
 
-pub(super) const fn reply(status: u16, body: &str) -> Reply<'_> {
-    Reply { status, body: body.as_bytes() }
+pub(super) const fn reply(status: u16, body: &str) -> HttpReply<'_> {
+    HttpReply { status, body: body.as_bytes() }
 }

@@ -1,16 +1,16 @@
 //! The simple form: the table of the source, and nothing beside it.
 
 use super::reply;
-use crate::remote::classify::{Said, Simple, denies, simple};
+use crate::remote::classify::{Simple, SimpleReply, denies, simple};
 use kernel::answer::Cause;
-use kernel::life::Leg::Withdraw;
+use kernel::flow::life::Leg::Withdraw;
 
-fn said(status: u16, body: &str) -> Result<Said, Cause> {
+fn said(status: u16, body: &str) -> Result<SimpleReply, Cause> {
     simple("01ABC", Withdraw, reply(status, body))
 }
 
-const fn unnamed(simple: Simple) -> Result<Said, Cause> {
-    Ok(Said { simple, named: false })
+const fn unnamed(simple: Simple) -> Result<SimpleReply, Cause> {
+    Ok(SimpleReply { simple, named: false })
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn everything_else_is_unknown() {
     assert!(said(400, "{\"success\":true}").is_err());
     assert_eq!(
         said(200, "{\"success\":true,\"req_id\":\"01ABC\",\"leg\":\"WITHDRAW\"}"),
-        Ok(Said { simple: Simple::Done, named: true })
+        Ok(SimpleReply { simple: Simple::Done, named: true })
     );
     let huge = format!("{{\"success\":true,\"x\":\"{}\"}}", "y".repeat(64 << 10));
     assert!(said(200, &huge).is_err());
@@ -85,7 +85,7 @@ fn an_answer_is_named_by_both_of_its_names() {
     ] {
         let body = format!("{{\"error\":\"no\",{fields}}}");
         let simple = Simple::Refused("no".to_owned());
-        assert_eq!(said(200, &body), Ok(Said { simple, named }), "{fields}");
+        assert_eq!(said(200, &body), Ok(SimpleReply { simple, named }), "{fields}");
     }
     let other = "{\"success\":true,\"req_id\":\"01ABC\",\"leg\":\"DEPOSIT\"}";
     assert!(said(200, other).is_err());

@@ -21,7 +21,7 @@ fn records() -> Vec<Record> {
     let commands =
         vec![Command::Execute(ops.into()), Command::Fence(key(9, Leg::Deposit)), frozen, horizon];
     let (mut records, _) = core.run(commands);
-    let mut place = Some(super::super::snapshot::Place::Head);
+    let mut place = Some(crate::spot::snapshot::PartStart::Head);
     while let Some(from) = place {
         let (part, after) = core.part(from, 9);
         records.extend(part);
@@ -53,10 +53,10 @@ fn a_batch_that_counts_is_the_one_that_would_be_written() {
     let all = records();
     let (one, more) = all.split_at(1);
     let starts = vec![frame::write(1, 0, one).unwrap(), frame::write(2, 5, more).unwrap()];
-    let done = target("batches").run(starts, |bytes| match frame::look(bytes) {
-        frame::Look::Nothing => 0,
-        frame::Look::Newer(version) => kind(&version),
-        frame::Look::Header(header) => {
+    let done = target("batches").run(starts, |bytes| match frame::parse_header(bytes) {
+        frame::ParsedHeader::Nothing => 0,
+        frame::ParsedHeader::Newer(version) => kind(&version),
+        frame::ParsedHeader::Header(header) => {
             let body = bytes.get(HEADER..HEADER + header.len);
             let whole = body.filter(|body| header.fits(body)).and_then(codec::read);
             if let Some(records) = &whole {

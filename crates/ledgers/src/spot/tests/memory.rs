@@ -15,7 +15,7 @@ fn one_open_id_against_a_million_others_costs_nothing() {
         core.run(vec![Command::Execute(ops.into())]);
         let (id, open) = (Id(first + each - 1), [Id(2)].into());
         core.run(vec![Command::Horizon { id, open }]);
-        assert_eq!(core.kept.len(), 1);
+        assert_eq!(core.results.len(), 1);
         assert_eq!(core.open.len(), 1);
     }
     assert_eq!(core.sequence, 2 + u64::try_from(rounds * each).unwrap());
@@ -29,5 +29,5 @@ fn one_open_id_against_a_million_others_costs_nothing() {
 
 #[test]
 fn a_result_is_small() {
-    assert_eq!(size_of::<super::super::entry::Entry>(), 48);
+    assert_eq!(size_of::<crate::spot::core::entry::Entry>(), 48);
 }

@@ -6,17 +6,18 @@ mod replay;
 mod rules;
 
 use super::core::Core;
-use super::decide::{Command, Reply, Request};
-use super::frame::{self, HEADER};
-use super::record::Record;
-use super::{Identity, Incarnation, codec};
+use super::core::decide::{Command, CoreReply, Request};
+use super::core::record::Record;
+use super::log::codec;
+use super::log::frame::{self, HEADER};
+use super::{Identity, Incarnation};
 use kernel::answer::{Answer, Evidence, Receipt};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op};
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::record::Account;
-use kernel::unit::{Key, Op};
 
 /// The assets that the core of these tests knows.
 const ASSETS: [AssetId; 2] = [AssetId(1), AssetId(2)];
@@ -49,7 +50,7 @@ fn change(user: u64, status: AccountStatus, key: &str) -> StatusChange {
 
 impl Core {
     /// Decides and applies, as if the disk had taken it.
-    fn run(&mut self, commands: Vec<Command>) -> (Vec<Record>, Vec<Reply>) {
+    fn run(&mut self, commands: Vec<Command>) -> (Vec<Record>, Vec<CoreReply>) {
         let known = self.known();
         let batch: Vec<_> =
             commands.into_iter().map(|command| Request { known, command }).collect();
@@ -58,12 +59,12 @@ impl Core {
         (decided.records, decided.replies)
     }
 
-    fn ask(&mut self, command: Command) -> Reply {
+    fn ask(&mut self, command: Command) -> CoreReply {
         self.run(vec![command]).1.pop().unwrap()
     }
 
     fn one(&mut self, op: Op) -> Answer {
-        let Reply::Answers(mut answers) = self.ask(Command::Execute([op].into())) else {
+        let CoreReply::Answers(mut answers) = self.ask(Command::Execute([op].into())) else {
             panic!("no answers")
         };
         answers.pop().unwrap()

@@ -1,7 +1,7 @@
 //! Whatever is asked, the records alone give the books, and so does a snapshot of them.
 
-use super::super::snapshot::Place;
 use super::*;
+use crate::spot::snapshot::PartStart;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn any_command() -> impl Strategy<Value = Command> {
 /// The books, read from a snapshot of them.
 fn through_a_snapshot(core: &Core) -> Core {
     let mut read = Core::new(ASSETS);
-    let mut place = Some(Place::Head);
+    let mut place = Some(PartStart::Head);
     while let Some(from) = place {
         let (records, after) = core.part(from, 9);
         read.apply(through_bytes(&records)).unwrap();
@@ -71,6 +71,6 @@ proptest! {
             // Nor does taking it panic.
             born().apply(records).ok();
         }
-        frame::look(&bytes);
+        frame::parse_header(&bytes);
     }
 }

@@ -1,8 +1,8 @@
 //! What is decided, rule by rule, where the suite of all ledgers does not reach.
 
 use super::*;
-use kernel::ports::ledger::{Known, Stored};
-use kernel::unit::Outcome;
+use kernel::operation::{Known, StoredOutcome};
+use kernel::ports::ledger::Stored;
 
 #[test]
 fn deciding_changes_nothing() {
@@ -48,12 +48,12 @@ fn a_batch_is_decided_against_itself() {
         Command::Execute([op(5, Leg::Deposit, 7, 1)].into()),
     ]);
     let answers = vec![done(1), done(2), refused("INSUFFICIENT_BALANCE", 3), done(4), done(2)];
-    assert_eq!(replies[0], Reply::Answers(answers));
-    assert_eq!(replies[1], Reply::Status(true));
-    assert_eq!(replies[2], Reply::Answers(vec![refused("ACCOUNT_FROZEN", 5)]));
-    assert!(matches!(&replies[3], Reply::Stored(Stored::Found(fence))
-        if fence.outcome == Outcome::Fenced && fence.seq == 6));
-    assert_eq!(replies[4], Reply::Answers(vec![refused("FENCED", 6)]));
+    assert_eq!(replies[0], CoreReply::Answers(answers));
+    assert_eq!(replies[1], CoreReply::Status(true));
+    assert_eq!(replies[2], CoreReply::Answers(vec![refused("ACCOUNT_FROZEN", 5)]));
+    assert!(matches!(&replies[3], CoreReply::Stored(Stored::Found(fence))
+        if fence.outcome == StoredOutcome::Fenced && fence.seq == 6));
+    assert_eq!(replies[4], CoreReply::Answers(vec![refused("FENCED", 6)]));
     // Six results and one status: repeats write nothing.
     assert_eq!(records.len(), 7);
     core.whole();
@@ -85,24 +85,24 @@ fn a_stranger_is_told_and_nothing_is_done() {
     for known in strangers {
         let command = Command::Execute([op(2, Leg::Deposit, 7, 5)].into());
         let decided = core.decide(&[Request { known, command }]);
-        assert_eq!((decided.records, decided.replies), (vec![], vec![Reply::Wrong]));
+        assert_eq!((decided.records, decided.replies), (vec![], vec![CoreReply::Wrong]));
     }
 }
 
 #[test]
 fn a_key_of_a_status_is_used_once() {
     let mut core = born();
-    let freeze = change(7, AccountStatus::Frozen, "k");
-    // Nobody there: nothing is bound.
-    assert_eq!(core.ask(Command::Status(freeze.clone())), Reply::Status(false));
+    let quiesce = change(7, AccountStatus::Frozen, "k");
+    // No such account: nothing is bound.
+    assert_eq!(core.ask(Command::Status(quiesce.clone())), CoreReply::Status(false));
     core.one(op(1, Leg::Deposit, 7, 5));
-    assert_eq!(core.ask(Command::Status(freeze.clone())), Reply::Status(true));
+    assert_eq!(core.ask(Command::Status(quiesce.clone())), CoreReply::Status(true));
     let thaw = change(7, AccountStatus::Active, "l");
-    assert_eq!(core.ask(Command::Status(thaw)), Reply::Status(true));
-    assert_eq!(core.ask(Command::Status(freeze)), Reply::Status(true));
+    assert_eq!(core.ask(Command::Status(thaw)), CoreReply::Status(true));
+    assert_eq!(core.ask(Command::Status(quiesce)), CoreReply::Status(true));
     assert_eq!(core.accounts[&UserId(7)].status, AccountStatus::Active);
     let other = change(7, AccountStatus::Disabled, "k");
-    assert!(matches!(core.ask(Command::Status(other)), Reply::Nothing(c)
+    assert!(matches!(core.ask(Command::Status(other)), CoreReply::Nothing(c)
         if c.class == "CONTRADICTION"));
 }
 
@@ -119,7 +119,7 @@ fn an_id_that_was_not_kept_open_is_never_executed_afresh() {
     // An id above the horizon is not "open below it".
     core.run(vec![horizon(5, &[2, 4, 8])]);
     assert_eq!(core.open.len(), 2);
-    assert_eq!(core.kept.len(), 6);
+    assert_eq!(core.results.len(), 6);
     assert_eq!(core.unknown(op(1, Leg::Deposit, 7, 10)), "BELOW_HORIZON");
     assert_eq!(core.one(op(2, Leg::Deposit, 7, 10)), done(2));
     let listed: Vec<_> = core.operations(0, 99).iter().map(|o| o.seq).collect();
@@ -134,10 +134,10 @@ fn an_id_that_was_not_kept_open_is_never_executed_afresh() {
     // In the batch that raises it, what follows is held to it.
     let late = Command::Execute([op(6, Leg::Deposit, 7, 10), op(7, Leg::Deposit, 7, 10)].into());
     let (_, replies) = core.run(vec![horizon(7, &[4, 7]), late]);
-    assert!(matches!(&replies[1], Reply::Answers(answers)
+    assert!(matches!(&replies[1], CoreReply::Answers(answers)
         if matches!(answers[0], Answer::Unknown(_)) && answers[1] == done(7)));
     core.run(vec![horizon(u128::MAX, &[])]);
-    assert_eq!((core.kept.len(), core.operations(0, 9).len()), (0, 0));
+    assert_eq!((core.results.len(), core.operations(0, 9).len()), (0, 0));
     core.whole();
 }
 
@@ -149,6 +149,6 @@ fn the_books_take_no_record_that_contradicts_them() {
     assert!(core.clone().apply(vec![Record::Identity(Identity(9))]).is_err());
     let status = AccountStatus::Active;
     let (user, key) = (UserId(99), "k".into());
-    let nobody = Record::Status { user, status, key, reason: "".into(), caller: "".into() };
-    assert!(core.apply(vec![nobody]).is_err());
+    let unknown = Record::Status { user, status, key, reason: "".into(), caller: "".into() };
+    assert!(core.apply(vec![unknown]).is_err());
 }

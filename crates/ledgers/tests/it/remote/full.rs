@@ -5,12 +5,12 @@
 //! the number of a fence at 0.
 
 use super::{Does, End, KNOWN, class};
-use crate::hand::{deposit, op, withdraw};
+use crate::fixture::{deposit, op, withdraw};
 use kernel::answer::Answer;
+use kernel::flow::life::Leg;
 use kernel::ids::{Id, UserId};
-use kernel::life::Leg;
-use kernel::ports::ledger::{AccountStatus, Heard, Ledger, StatusChange, Stored};
-use kernel::unit::{Key, Outcome};
+use kernel::operation::{Key, StoredOutcome};
+use kernel::ports::ledger::{AccountStatus, Ledger, Reply, StatusChange, Stored};
 use std::sync::Arc;
 
 const WHO: &str = "\"ledger\":\"0000000000000000000000000000000a\",\
@@ -30,7 +30,7 @@ async fn a_request_says_whom_it_means_and_what_it_knows() {
     let end = End::saying(&[(200, &results(&[done(1, Leg::Withdraw, 6)]))]);
     let heard = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
     assert!(
-        matches!(&heard, Heard::Said(known, answers) if known.highest == 9
+        matches!(&heard, Reply::Answered(known, answers) if known.highest == 9
         && matches!(answers[..], [Answer::Done(_)])),
         "{heard:?}"
     );
@@ -71,8 +71,9 @@ async fn silence_in_every_form_is_unknown_and_asked_once() {
     let gone = End::saying(&[]);
     let mut settings = End::settings(gone.at);
     settings.url = "http://127.0.0.1:1".to_owned();
-    let nobody = super::Remote::new(super::LedgerId::FUTURE, &settings, super::symbols()).unwrap();
-    assert_eq!(class(&nobody.hello().await), "UNREACHABLE");
+    let unreachable =
+        super::Remote::new(super::LedgerId::FUTURE, &settings, super::symbols()).unwrap();
+    assert_eq!(class(&unreachable.hello().await), "UNREACHABLE");
 }
 
 #[tokio::test]
@@ -80,7 +81,7 @@ async fn a_batch_goes_in_pieces_and_stops_where_one_is_lost() {
     let ops: Arc<[_]> = (1..6).map(|n| deposit(n, 4001, 10)).collect();
     let piece = |a, b| results(&[done(a, Leg::Deposit, 6), done(b, Leg::Deposit, 7)]);
     let end = End::saying(&[(200, &piece(1, 2)), (502, "bad gateway"), (200, &piece(3, 4))]);
-    let Heard::Said(_, answers) = end.full().execute(KNOWN, ops.clone()).await else {
+    let Reply::Answered(_, answers) = end.full().execute(KNOWN, ops.clone()).await else {
         panic!("the first piece was answered")
     };
     let words: Vec<_> = answers.iter().map(Answer::word).collect();
@@ -102,10 +103,10 @@ async fn what_the_wire_has_no_words_for_is_not_sent() {
     let settle = op(1, Leg::Settle, 4001, 5);
     let heard = ledger.execute(KNOWN, Arc::new([settle.clone()])).await;
     assert!(
-        matches!(&heard, Heard::Said(_, answers) if matches!(answers[..], [Answer::Unknown(_)]))
+        matches!(&heard, Reply::Answered(_, answers) if matches!(answers[..], [Answer::Unknown(_)]))
     );
     assert!(end.heard()[0].starts_with("GET /ledger/hello"), "{}", end.heard()[0]);
-    let Heard::Said(_, answers) =
+    let Reply::Answered(_, answers) =
         ledger.execute(KNOWN, Arc::new([settle, deposit(7, 4001, 5)])).await
     else {
         panic!("it was answered")
@@ -121,10 +122,10 @@ async fn a_fence_without_a_number_is_asked_for_it() {
     let item = done(1, Leg::Withdraw, 8).replace("\"success\":true", "\"error\":\"FENCED\"");
     let item = format!("{{{WHO},{}", &item[1..]);
     let end = End::saying(&[(200, &fenced), (200, &item)]);
-    let Heard::Said(_, Stored::Found(stone)) = end.full().fence(KNOWN, key).await else {
+    let Reply::Answered(_, Stored::Found(stone)) = end.full().fence(KNOWN, key).await else {
         panic!("it is fenced")
     };
-    assert_eq!((stone.seq, stone.outcome), (8, Outcome::Fenced));
+    assert_eq!((stone.seq, stone.outcome), (8, StoredOutcome::Fenced));
     let asked = &end.heard()[1];
     assert!(asked.starts_with("GET /ledger/operations/"), "{asked}");
     assert!(asked.contains("incarnation=0000000000000000000000000000000b&min_seq=9"), "{asked}");
@@ -152,7 +153,7 @@ async fn a_status_says_why_and_who_in_one_field() {
         caller: "portage|9".into(),
         key: "k".into(),
     };
-    assert!(matches!(end.full().status(KNOWN, change).await, Heard::Said(_, true)));
+    assert!(matches!(end.full().status(KNOWN, change).await, Reply::Answered(_, true)));
     let asked = &end.heard()[0];
     assert!(asked.starts_with("POST /ledger/accounts/7/status"), "{asked}");
     assert!(asked.contains("\"reason\":\"court order 12 (by portage|9)\""), "{asked}");

@@ -4,8 +4,9 @@ mod full;
 mod simple;
 
 use kernel::ids::{AssetId, LedgerId};
-use kernel::ports::ledger::{Heard, Identity, Incarnation, Known};
-use ledgers::remote::{Remote, Service, Settings, Symbols, Token};
+use kernel::operation::{Identity, Incarnation, Known};
+use kernel::ports::ledger::Reply;
+use ledgers::remote::{AssetCodes, Remote, Settings, SimpleRemote, Token};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -82,8 +83,8 @@ fn serve(mut stream: TcpStream, what: impl Fn(&str) -> Does, hear: impl Fn(&str)
 }
 
 impl End {
-    /// An address at which nobody listens.
-    pub(super) fn nobody() -> SocketAddr {
+    /// An address at which no server listens.
+    pub(super) fn unused_address() -> SocketAddr {
         TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
     }
 
@@ -149,18 +150,18 @@ impl End {
     }
 
     /// A client in the simple form.
-    pub(super) fn simple(&self) -> Service {
+    pub(super) fn simple(&self) -> SimpleRemote {
         Self::client(self.at)
     }
 
     /// A client in the simple form of whatever is at an address.
-    pub(super) fn client(at: SocketAddr) -> Service {
-        Service::new(LedgerId::MARGIN, &Self::settings(at), symbols()).unwrap()
+    pub(super) fn client(at: SocketAddr) -> SimpleRemote {
+        SimpleRemote::new(LedgerId::MARGIN, &Self::settings(at), symbols()).unwrap()
     }
 }
 
-fn symbols() -> Symbols {
-    Symbols::of([(AssetId(3), "USDT".to_owned())])
+fn symbols() -> AssetCodes {
+    AssetCodes::of([(AssetId(3), "USDT".to_owned())])
 }
 
 /// What we know of the ledger.
@@ -168,10 +169,10 @@ pub(super) const KNOWN: Known =
     Known { identity: Identity(10), incarnation: Incarnation(11), highest: 5 };
 
 /// The class of a reply that came to nothing.
-pub(super) fn class<T>(heard: &Heard<T>) -> &'static str {
+pub(super) fn class<T>(heard: &Reply<T>) -> &'static str {
     match heard {
-        Heard::Nothing(cause) => cause.class,
-        Heard::Wrong(_) => "WRONG_LEDGER",
-        Heard::Said(..) => "",
+        Reply::NoAnswer(cause) => cause.class,
+        Reply::OtherLedger(_) => "WRONG_LEDGER",
+        Reply::Answered(..) => "",
     }
 }

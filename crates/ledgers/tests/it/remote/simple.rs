@@ -7,19 +7,19 @@
 //! one key at once; keep connections open; take a refused refund for a refusal.
 
 use super::{Does, End, KNOWN, class};
-use crate::hand::{deposit, refund, withdraw};
+use crate::fixture::{deposit, refund, withdraw};
 use kernel::answer::{Answer, Evidence, Receipt};
+use kernel::flow::life::Leg;
 use kernel::ids::Id;
-use kernel::life::Leg;
-use kernel::ports::ledger::{EarlierSends, Form, Heard, Ledger, Stored};
-use kernel::unit::{Key, Op, Outcome};
-use ledgers::remote::Service;
+use kernel::operation::{Key, Op, StoredOutcome};
+use kernel::ports::ledger::{EarlierSends, Form, Ledger, Reply, Stored};
+use ledgers::remote::SimpleRemote;
 use std::sync::{Arc, Mutex};
 
-async fn sent(service: &Service, op: Op, earlier: EarlierSends) -> Answer {
+async fn sent(service: &SimpleRemote, op: Op, earlier: EarlierSends) -> Answer {
     match service.execute_after(KNOWN, Arc::new([op]), Arc::new([earlier])).await {
-        Heard::Said(_, mut answers) => answers.pop().unwrap(),
-        silent @ (Heard::Wrong(_) | Heard::Nothing(_)) => panic!("{silent:?}"),
+        Reply::Answered(_, mut answers) => answers.pop().unwrap(),
+        silent @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => panic!("{silent:?}"),
     }
 }
 
@@ -141,10 +141,10 @@ async fn after_a_request_that_was_not_answered_a_refusal_is_a_persons_to_take() 
     let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
     assert_eq!(unknown(&again), "UNANSWERED_BEFORE");
     // a person may, by what the query says by name
-    let Heard::Said(_, Stored::Found(stored)) = service.query(KNOWN, op.key).await else {
+    let Reply::Answered(_, Stored::Found(stored)) = service.query(KNOWN, op.key).await else {
         panic!("it is stored")
     };
-    assert!(matches!(stored.outcome, Outcome::Rejected(_)), "{stored:?}");
+    assert!(matches!(stored.outcome, StoredOutcome::Rejected(_)), "{stored:?}");
 }
 
 /// A claim that this run did not make may have been sent by the one that did.
@@ -159,7 +159,7 @@ async fn a_claim_of_an_earlier_run_counts_as_a_request_without_an_answer() {
     }
     // one that does not say what was sent before says nothing
     let end = naming(&op, &[REFUSED; 2]);
-    let Heard::Said(_, answers) = end.simple().execute(KNOWN, Arc::new([op])).await else {
+    let Reply::Answered(_, answers) = end.simple().execute(KNOWN, Arc::new([op])).await else {
         panic!("it answers")
     };
     assert_eq!(unknown(&answers[0]), "UNANSWERED_BEFORE");
@@ -176,7 +176,7 @@ async fn a_refusal_counts_again_after_what_surely_left_nothing_behind() {
     let again = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
     assert!(matches!(again, Answer::Rejected(..)), "{again:?}");
 
-    let at = End::nobody();
+    let at = End::unused_address();
     let service = End::client(at);
     let first = sent(&service, op.clone(), EarlierSends::None).await;
     assert_eq!(unknown(&first), "UNREACHABLE");
@@ -277,9 +277,9 @@ async fn one_key_is_asked_for_once_at_a_time() {
     let service = end.simple();
     let ask = || service.execute(KNOWN, Arc::new([withdraw(1, 4001, 5)]));
     let (a, b) = tokio::join!(ask(), ask());
-    let word = |heard: Heard<Vec<Answer>>| match heard {
-        Heard::Said(_, answers) => unknown(&answers[0]),
-        silent @ (Heard::Wrong(_) | Heard::Nothing(_)) => panic!("{silent:?}"),
+    let word = |heard: Reply<Vec<Answer>>| match heard {
+        Reply::Answered(_, answers) => unknown(&answers[0]),
+        silent @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => panic!("{silent:?}"),
     };
     assert_eq!((word(a), word(b)), ("TIMEOUT", "ON_ITS_WAY"));
     assert_eq!(end.heard().len(), 1);
@@ -294,20 +294,20 @@ async fn its_query_says_what_is_stored_by_name_alone() {
     let service = end.simple();
     assert_eq!(service.form(), Form::Simple);
     let key = Key { id: Id(1), leg: Leg::Deposit };
-    let Heard::Said(_, Stored::Found(done)) = service.query(KNOWN, key).await else {
+    let Reply::Answered(_, Stored::Found(done)) = service.query(KNOWN, key).await else {
         panic!("it says that it is done")
     };
-    assert_eq!((done.op.key, done.outcome), (key, Outcome::Done));
-    let Heard::Said(_, Stored::Found(refused)) = service.query(KNOWN, key).await else {
+    assert_eq!((done.op.key, done.outcome), (key, StoredOutcome::Done));
+    let Reply::Answered(_, Stored::Found(refused)) = service.query(KNOWN, key).await else {
         panic!("it says that it is refused")
     };
-    assert!(matches!(refused.outcome, Outcome::Rejected(_)), "{refused:?}");
+    assert!(matches!(refused.outcome, StoredOutcome::Rejected(_)), "{refused:?}");
     for says in [&[BROKE][..], &[OK, OK][..]] {
         let service = End::saying(says).simple();
         assert_eq!(class(&service.query(KNOWN, key).await), "UNNAMED_ANSWER", "{says:?}");
     }
     let service = End::saying(&[OK, NONE]).simple();
-    assert!(matches!(service.query(KNOWN, key).await, Heard::Said(_, Stored::Found(_))));
+    assert!(matches!(service.query(KNOWN, key).await, Reply::Answered(_, Stored::Found(_))));
 }
 
 #[tokio::test]
@@ -326,9 +326,9 @@ async fn it_is_there_while_it_answers() {
     let op = deposit(1, 4001, 5);
     let end = naming(&op, &[DONE]);
     let service = end.simple();
-    assert!(matches!(service.hello().await, Heard::Said(..)));
+    assert!(matches!(service.hello().await, Reply::Answered(..)));
     service.execute(KNOWN, Arc::new([op])).await;
-    assert!(matches!(service.hello().await, Heard::Said(..)));
+    assert!(matches!(service.hello().await, Reply::Answered(..)));
     service.execute(KNOWN, Arc::new([deposit(2, 4001, 5)])).await;
     assert_eq!(class(&service.hello().await), "CONNECTION_LOST");
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Where the server's own log goes, inside the folder.
 const LOG: &str = "server.log";
 
-/// What a server is told besides its folder.
+/// What a server is started with besides its folder.
 #[derive(Debug, Clone)]
-struct Told {
+struct StartOptions {
     words: &'static [&'static str],
     settings: Vec<(&'static str, String)>,
 }
@@ -23,7 +23,7 @@ struct Told {
 pub(super) struct Server {
     child: Child,
     folder: PathBuf,
-    told: Told,
+    options: StartOptions,
     /// Where it listens; the same after a restart.
     pub(super) url: String,
 }
@@ -41,7 +41,7 @@ fn portage(folder: &Path) -> Result<Command, Fault> {
     let program = std::env::current_exe().map_err(|fault| broken(fault.to_string()))?;
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if crate::layers::ours(&name.to_string_lossy()) {
+        if crate::config::sources::ours(&name.to_string_lossy()) {
             command.env_remove(&name);
         }
     }
@@ -91,17 +91,17 @@ impl Server {
         folder: &Path,
         settings: &[(&'static str, String)],
     ) -> Result<Self, Fault> {
-        Self::of(folder, Told { words: &["serve"], settings: settings.to_vec() }).await
+        Self::of(folder, StartOptions { words: &["serve"], settings: settings.to_vec() }).await
     }
 
     /// Starts a ledger that is served by itself.
     pub(super) async fn ledger(folder: &Path) -> Result<Self, Fault> {
-        Self::of(folder, Told { words: &["spot", "serve"], settings: Vec::new() }).await
+        Self::of(folder, StartOptions { words: &["spot", "serve"], settings: Vec::new() }).await
     }
 
-    async fn of(folder: &Path, told: Told) -> Result<Self, Fault> {
-        let (child, url) = launched(folder, &told, "127.0.0.1:0").await?;
-        Ok(Self { child, folder: folder.to_owned(), told, url })
+    async fn of(folder: &Path, options: StartOptions) -> Result<Self, Fault> {
+        let (child, url) = launched(folder, &options, "127.0.0.1:0").await?;
+        Ok(Self { child, folder: folder.to_owned(), options, url })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -118,7 +118,7 @@ impl Server {
     /// Starts it again on the same folder and port.
     pub(super) async fn restart(&mut self) -> Result<(), Fault> {
         let address = self.url.trim_start_matches("http://").to_owned();
-        let (child, url) = launched(&self.folder, &self.told, &address).await?;
+        let (child, url) = launched(&self.folder, &self.options, &address).await?;
         self.child = child;
         self.url = url;
         Ok(())
@@ -145,11 +145,15 @@ fn ended(folder: &Path, status: ExitStatus) -> Fault {
 }
 
 /// Starts a server and waits for the line that says where it listens.
-async fn launched(folder: &Path, told: &Told, listen: &str) -> Result<(Child, String), Fault> {
+async fn launched(
+    folder: &Path,
+    options: &StartOptions,
+    listen: &str,
+) -> Result<(Child, String), Fault> {
     let log = File::options().create(true).append(true).open(folder.join(LOG))?;
     let mut command = portage(folder)?;
-    command.args(told.words).args(["--listen", listen]);
-    command.envs(told.settings.iter().map(|(name, value)| (name, value)));
+    command.args(options.words).args(["--listen", listen]);
+    command.envs(options.settings.iter().map(|(name, value)| (name, value)));
     command.stdout(Stdio::piped()).stderr(log);
     let mut child = command.spawn()?;
     let Some(out) = child.stdout.take() else { return Err(broken("the server has no stdout")) };

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 /// What the load came to so far, for the table.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct LoadStats {
     pub(super) committed: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) pending: AtomicU64,
-    /// Sent, and nobody answered.
+    /// Sent, and no answer came.
     pub(super) unknown: AtomicU64,
     /// Unknown ones that were repeated and are known now.
     pub(super) settled: AtomicU64,
@@ -25,7 +25,7 @@ pub(super) struct Seen {
 
 /// Everything that one user sent.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct SentTransfers {
     /// By cid: what was asked, and the last answer.
     sent: Mutex<BTreeMap<String, (NewTransfer, Option<Created>)>>,
 }
@@ -39,7 +39,7 @@ fn ended(created: &Created) -> bool {
     created.transfer.state != "PENDING"
 }
 
-impl Ledger {
+impl SentTransfers {
     fn put(&self, new: &NewTransfer, answer: Option<Created>) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.insert(new.cid.clone(), (new.clone(), answer));
@@ -50,9 +50,9 @@ impl Ledger {
     }
 
     /// Sends one transfer after the other until it is over: there, back, and now and then too much.
-    pub(super) async fn run(&self, client: &Client, seen: &Seen, salt: u64) {
+    pub(super) async fn run(&self, client: &Client, stats: &LoadStats, salt: u64) {
         let mut n = salt;
-        while !seen.over.load(Ordering::Relaxed) {
+        while !stats.over.load(Ordering::Relaxed) {
             n = n.wrapping_add(1);
             // a little more goes there than comes back, so that no account runs dry
             let (from, to, whole) = match n % 2 {
@@ -72,20 +72,20 @@ impl Ledger {
             match answer {
                 Ok(created) => {
                     match created.transfer.state.as_str() {
-                        "COMMITTED" => count(&seen.committed),
-                        "PENDING" => count(&seen.pending),
-                        _ => count(&seen.failed),
+                        "COMMITTED" => count(&stats.committed),
+                        "PENDING" => count(&stats.pending),
+                        _ => count(&stats.failed),
                     }
                     self.put(&new, Some(created));
                 }
-                Err(_) => count(&seen.unknown),
+                Err(_) => count(&stats.unknown),
             }
         }
     }
 
     /// After the restart: each transfer that was answered is still what it was; each that was not
     /// is repeated with its cid until it is known.
-    pub(super) async fn settle(&self, client: &Client, seen: &Seen) -> Result<(), Fault> {
+    pub(super) async fn settle(&self, client: &Client, stats: &LoadStats) -> Result<(), Fault> {
         for (new, answer) in self.all() {
             let known = answer.as_ref().is_some_and(ended);
             let now = until_ended(client, &new).await?;
@@ -99,7 +99,7 @@ impl Ledger {
                 }
             }
             if !known {
-                count(&seen.settled);
+                count(&stats.settled);
             }
             self.put(&new, Some(now));
         }

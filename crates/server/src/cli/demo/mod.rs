@@ -1,20 +1,20 @@
 //! `portage demo`: a fresh folder, real server processes, every kind of transfer, a real kill -9, a
 //! ledger elsewhere.
 
-mod acts;
 mod child;
-mod elsewhere;
+mod kill_under_load;
 mod load;
 mod network;
-mod stage;
-mod storm;
+mod outcomes;
+mod remote_outage;
+mod screen;
 
+use self::screen::Screen;
 use super::exit::{Exit, Fault};
-use super::{Global, account, check, show, token, wait};
+use super::{Global, account, check, output, token, wait};
 use crate::config::Config;
 use child::Server;
 use client::Client;
-use stage::Stage;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Example:\n  portage demo\n\n\
     Makes a new folder ./portage-demo-<n> (or the one of --data-dir) and leaves it there. Ends with \
     0 only if everything that it promises held.")]
-pub(super) struct Args {}
+pub(super) struct DemoArgs {}
 
-pub(super) fn run(global: &Global, _: &Args) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, _: &DemoArgs) -> Result<(), Fault> {
     let folder = fresh(global.data_dir.as_deref())?;
     wait(play(&folder))
 }
@@ -72,49 +72,49 @@ fn client(config: &Config, url: &str, sub: &str, scope: &str) -> Result<Client, 
 }
 
 async fn play(folder: &Path) -> Result<(), Fault> {
-    let mut stage = Stage::open();
-    stage.say(&format!("A fresh folder:  {}", folder.display()))?;
+    let mut screen = Screen::open();
+    screen.print(&format!("A fresh folder:  {}", folder.display()))?;
     let mut server = Server::start(folder).await?;
-    stage.say(&format!("A real server:   pid {} at {}", server.pid(), server.url))?;
+    screen.print(&format!("A real server:   pid {} at {}", server.pid(), server.url))?;
     let config = settings(folder);
     let operator = client(&config, &server.url, "operator", "ops:read ops:act")?;
 
-    stage.title("Money comes in from outside")?;
-    acts::fund(&mut stage, &operator).await?;
-    stage.title("One user, every outcome")?;
-    acts::outcomes(&mut stage, &config, &server.url, &operator).await?;
-    stage.title("A reply that never arrives")?;
-    acts::cut(&mut stage, &config, &server.url).await?;
-    stage.title("A ledger elsewhere, an alert, and a verdict of two persons")?;
-    elsewhere::play(&mut stage, folder).await?;
-    stage.title("kill -9 in mid-flight")?;
-    let expected = storm::play(&mut stage, &config, &mut server).await?;
+    screen.title("Money comes in from outside")?;
+    outcomes::fund(&mut screen, &operator).await?;
+    screen.title("One user, every outcome")?;
+    outcomes::outcomes(&mut screen, &config, &server.url, &operator).await?;
+    screen.title("A reply that never arrives")?;
+    outcomes::cut(&mut screen, &config, &server.url).await?;
+    screen.title("A ledger elsewhere, an alert, and a verdict of two persons")?;
+    remote_outage::play(&mut screen, folder).await?;
+    screen.title("kill -9 in mid-flight")?;
+    let expected = kill_under_load::play(&mut screen, &config, &mut server).await?;
 
-    stage.title("Where all of it is now")?;
+    screen.title("Where all of it is now")?;
     expected.compare(&operator).await?;
     let rows = operator.accounts(None, 0).await?.accounts;
-    stage.say(&account::accounts(&rows))?;
-    stage.held("every balance is what the acknowledged transfers come to")?;
+    screen.print(&account::accounts(&rows))?;
+    screen.held("every balance is what the acknowledged transfers come to")?;
     let proof = operator.conservation().await?;
-    stage.say(&check::proven(&proof))?;
+    screen.print(&check::proven(&proof))?;
     if !proof.ok || proof.halted.is_some() {
         return Err(broken("conservation does not hold"));
     }
     server.stop().await?;
-    stage.held("the server drained and stopped")?;
+    screen.held("the server drained and stopped")?;
     child::check(folder)?;
-    stage.held("`portage check` on the folder agrees")?;
-    next(&stage, &config, folder)
+    screen.held("`portage check` on the folder agrees")?;
+    next(&screen, &config, folder)
 }
 
 /// What to try next.
-fn next(stage: &Stage, config: &Config, folder: &Path) -> Result<(), Fault> {
+fn next(screen: &Screen, config: &Config, folder: &Path) -> Result<(), Fault> {
     let portage = child::spelled()?;
     let url = format!("http://{}", config.server.listen);
     let scope = "transfers:create transfers:read";
     let user = token::mint(config, "4001", scope, 3600)?;
     let dir = folder.display();
-    show::say(&format!(
+    output::print(&format!(
         "\n{}\n\n  {portage} serve --data-dir {dir}\n\nthen, in another terminal (the token is \
          user 4001's and good for an hour):\n\n  TOKEN={user}\n  curl -s {url}/api/v1/balances -H \
          \"Authorization: Bearer $TOKEN\"\n  curl -s {url}/api/v1/internal_transfer -H \
@@ -122,6 +122,6 @@ fn next(stage: &Stage, config: &Config, folder: &Path) -> Result<(), Fault> {
          '{{\"from\":\"FUNDING\",\"to\":\"SPOT\",\"asset\":\"USDT\",\"amount\":\"12.50\",\"cid\":\
          \"my-first\"}}'\n  curl -s {url}/health\n\nor without a token of your own:\n\n  {portage} \
          --data-dir {dir} account list\n  {portage} --data-dir {dir} check",
-        stage.bold("Everything held. Try next:"),
+        screen.bold("Everything held. Try next:"),
     ))
 }

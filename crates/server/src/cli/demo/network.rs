@@ -15,43 +15,43 @@ const LONGEST: usize = 1 << 20;
 
 /// What becomes of the next operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weather {
+pub(super) enum NetworkState {
     /// They arrive, and so do their answers.
-    Fair,
-    /// The next one arrives, and its answer is lost; then it is fair.
-    Storm,
+    Up,
+    /// The next one arrives, and its answer is lost; then the network is up.
+    LosesOneReply,
     /// None arrives.
     Down,
 }
 
 /// What becomes of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Delivery {
     Passes,
     LosesItsReply,
     IsLost,
 }
 
 #[derive(Debug)]
-struct Sky {
-    weather: Weather,
+struct NetworkControl {
+    state: NetworkState,
     /// How often the ledger was asked to execute something.
     sent: u64,
 }
 
-impl Sky {
-    fn meets(&mut self, executes: bool) -> Fate {
+impl NetworkControl {
+    fn meets(&mut self, executes: bool) -> Delivery {
         if !executes {
-            return Fate::Passes;
+            return Delivery::Passes;
         }
         self.sent = self.sent.saturating_add(1);
-        match self.weather {
-            Weather::Fair => Fate::Passes,
-            Weather::Storm => {
-                self.weather = Weather::Fair;
-                Fate::LosesItsReply
+        match self.state {
+            NetworkState::Up => Delivery::Passes,
+            NetworkState::LosesOneReply => {
+                self.state = NetworkState::Up;
+                Delivery::LosesItsReply
             }
-            Weather::Down => Fate::IsLost,
+            NetworkState::Down => Delivery::IsLost,
         }
     }
 }
@@ -61,7 +61,7 @@ impl Sky {
 pub(super) struct Network {
     /// Where it begins.
     pub(super) url: String,
-    sky: Arc<Mutex<Sky>>,
+    control: Arc<Mutex<NetworkControl>>,
     _tasks: JoinSet<()>,
 }
 
@@ -71,45 +71,45 @@ impl Network {
         let to = url.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let sky = Arc::new(Mutex::new(Sky { weather: Weather::Fair, sent: 0 }));
+        let control = Arc::new(Mutex::new(NetworkControl { state: NetworkState::Up, sent: 0 }));
         let mut tasks = JoinSet::new();
-        let above = Arc::clone(&sky);
+        let above = Arc::clone(&control);
         tasks.spawn(async move {
             let mut lines = JoinSet::new();
             while let Ok((line, _)) = listener.accept().await {
-                let (to, sky) = (to.clone(), Arc::clone(&above));
+                let (to, control) = (to.clone(), Arc::clone(&above));
                 lines.spawn(async move {
                     // a line that breaks is what a network does
-                    let _broken = carry(line, &to, &sky).await;
+                    let _broken = carry(line, &to, &control).await;
                 });
                 while lines.try_join_next().is_some() {}
             }
         });
-        Ok(Self { url, sky, _tasks: tasks })
+        Ok(Self { url, control, _tasks: tasks })
     }
 
-    pub(super) fn becomes(&self, weather: Weather) {
-        self.sky.lock().unwrap_or_else(PoisonError::into_inner).weather = weather;
+    pub(super) fn becomes(&self, state: NetworkState) {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).state = state;
     }
 
     /// How often the ledger was asked to execute something, lost ones included.
     pub(super) fn sent(&self) -> u64 {
-        self.sky.lock().unwrap_or_else(PoisonError::into_inner).sent
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).sent
     }
 }
 
 /// Carries one connection, message by message, until either side ends it or it is cut.
-async fn carry(mut from: TcpStream, to: &str, sky: &Mutex<Sky>) -> io::Result<()> {
+async fn carry(mut from: TcpStream, to: &str, control: &Mutex<NetworkControl>) -> io::Result<()> {
     let mut there = TcpStream::connect(to).await?;
     while let Some(request) = message(&mut from).await? {
         let executes = request.starts_with(EXECUTES);
-        let fate = sky.lock().unwrap_or_else(PoisonError::into_inner).meets(executes);
-        if fate == Fate::IsLost {
+        let delivery = control.lock().unwrap_or_else(PoisonError::into_inner).meets(executes);
+        if delivery == Delivery::IsLost {
             return Ok(());
         }
         there.write_all(&request).await?;
         let Some(reply) = message(&mut there).await? else { return Ok(()) };
-        if fate == Fate::LosesItsReply {
+        if delivery == Delivery::LosesItsReply {
             return Ok(());
         }
         from.write_all(&reply).await?;
@@ -144,7 +144,7 @@ fn whole(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fate, Sky, Weather, whole};
+    use super::{Delivery, NetworkControl, NetworkState, whole};
 
     #[test]
     fn a_message_is_whole_with_its_body() {
@@ -155,12 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_takes_one_reply() {
-        let mut sky = Sky { weather: Weather::Storm, sent: 0 };
-        let fates = [sky.meets(false), sky.meets(true), sky.meets(true)];
-        assert_eq!(fates, [Fate::Passes, Fate::LosesItsReply, Fate::Passes]);
-        sky.weather = Weather::Down;
-        assert_eq!([sky.meets(true), sky.meets(false)], [Fate::IsLost, Fate::Passes]);
-        assert_eq!(sky.sent, 3);
+    fn one_reply_is_lost() {
+        let mut control = NetworkControl { state: NetworkState::LosesOneReply, sent: 0 };
+        let fates = [control.meets(false), control.meets(true), control.meets(true)];
+        assert_eq!(fates, [Delivery::Passes, Delivery::LosesItsReply, Delivery::Passes]);
+        control.state = NetworkState::Down;
+        assert_eq!(
+            [control.meets(true), control.meets(false)],
+            [Delivery::IsLost, Delivery::Passes]
+        );
+        assert_eq!(control.sent, 3);
     }
 }

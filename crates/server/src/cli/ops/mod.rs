@@ -1,20 +1,23 @@
 //! `portage ops …`: what an operator looks up and does, from the command line.
 
-mod act;
-mod look;
+mod get;
+mod run;
 
+use self::get::{ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs};
+use self::run::{
+    AccountStatusArgs, AddAssetArgs, AssignArgs, CommentArgs, DecideArgs, HaltArgs, PauseArgs,
+    ResolveArgs, ResumeArgs, SetAssetArgs, TransferActionArgs, UnpauseArgs,
+};
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
-use act::{Decide, Halt, NewAsset, NewPause, Resolve, SetAsset, Steer, Unpause};
 use client::Client;
-use look::{Actions, Approvals, Cases, Find, One};
 use serde_json::Value;
 
 /// What every command of an operator takes.
 #[derive(Debug, Clone, clap::Args)]
-pub(in crate::cli) struct Desk {
+pub(in crate::cli) struct OpsTarget {
     #[command(flatten)]
     remote: Remote,
     /// Who acts, in a token that is minted with the development key; an approval takes another
@@ -26,7 +29,7 @@ pub(in crate::cli) struct Desk {
     json: bool,
 }
 
-impl Desk {
+impl OpsTarget {
     fn client(&self, global: &Global, scope: Scope) -> Result<Client, Fault> {
         self.remote.client(global, Minted::Named(self.who.clone()), scope)
     }
@@ -35,90 +38,90 @@ impl Desk {
 /// Look after the service: cases, transfers, pauses, halts, approvals, assets.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  portage ops cases")]
-pub(in crate::cli) enum Command {
+pub(in crate::cli) enum OpsCommand {
     /// Questions for a person, newest first.
-    Cases(Cases),
+    Cases(CasesArgs),
     /// One case with its notes.
-    Case(One),
+    Case(IdArgs),
     /// Say who looks after a case.
-    Assign(act::Assign),
+    Assign(AssignArgs),
     /// Add words to a case.
-    Comment(act::Comment),
+    Comment(CommentArgs),
     /// Find transfers of every user.
-    Find(Find),
+    Find(FindArgs),
     /// One transfer with everything that is known of it.
-    Show(One),
+    Show(IdArgs),
     /// Make a transfer's next attempt due now.
-    Retry(Steer),
+    Retry(TransferActionArgs),
     /// Ask the ledger what it stored for a transfer's open call.
-    Ask(Steer),
+    Ask(TransferActionArgs),
     /// Hold a transfer where it stands.
-    Hold(Steer),
+    Hold(TransferActionArgs),
     /// Let a held transfer go on.
-    Release(Steer),
+    Release(TransferActionArgs),
     /// Propose an answer to a transfer's open call.
-    Resolve(Resolve),
+    Resolve(ResolveArgs),
     /// What waits for another person, and what was decided.
-    Approvals(Approvals),
+    Approvals(ApprovalsArgs),
     /// Approve what another person proposed.
-    Approve(Decide),
-    /// Reject what somebody proposed.
-    Reject(Decide),
+    Approve(DecideArgs),
+    /// Reject what a person proposed.
+    Reject(DecideArgs),
     /// Stop all money.
-    Halt(Halt),
+    Halt(HaltArgs),
     /// Every HALT that was raised, with its number and reason.
-    Halts(look::Halts),
+    Halts(HaltsArgs),
     /// Propose that money moves again.
-    Resume(act::Resume),
+    Resume(ResumeArgs),
     /// What stands until a person lifts it.
-    Pauses(look::All),
+    Pauses(ListArgs),
     /// Hold a flow, a ledger, an asset or an account where it stands.
-    Pause(NewPause),
+    Pause(PauseArgs),
     /// Lift a pause.
-    Unpause(Unpause),
+    Unpause(UnpauseArgs),
     /// Freeze, disable or free an account.
-    Account(act::Account),
+    Account(AccountStatusArgs),
     /// Every asset.
-    Assets(look::All),
+    Assets(ListArgs),
     /// Add an asset.
-    AddAsset(NewAsset),
+    AddAsset(AddAssetArgs),
     /// Suspend, delist or limit an asset.
-    SetAsset(SetAsset),
+    SetAsset(SetAssetArgs),
     /// What people did: who, why and when.
-    Actions(Actions),
+    Actions(ActionsArgs),
     /// How many transfers stand where, and for how long.
-    Stats(look::All),
+    Stats(ListArgs),
 }
 
-pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
     wait(async {
         match command {
-            Command::Cases(args) => look::cases(global, args).await,
-            Command::Case(args) => look::one(global, args, "/cases").await,
-            Command::Assign(args) => act::assign(global, args).await,
-            Command::Comment(args) => act::comment(global, args).await,
-            Command::Find(args) => look::find(global, args).await,
-            Command::Show(args) => look::one(global, args, "/transfers").await,
-            Command::Retry(args) => act::steer(global, args, "retry").await,
-            Command::Ask(args) => act::steer(global, args, "ask").await,
-            Command::Hold(args) => act::steer(global, args, "pause").await,
-            Command::Release(args) => act::steer(global, args, "resume").await,
-            Command::Resolve(args) => act::resolve(global, args).await,
-            Command::Approvals(args) => look::approvals(global, args).await,
-            Command::Approve(args) => act::decide(global, args, "approve").await,
-            Command::Reject(args) => act::decide(global, args, "reject").await,
-            Command::Halt(args) => act::halt(global, args).await,
-            Command::Halts(args) => look::halts(global, args).await,
-            Command::Resume(args) => act::resume(global, args).await,
-            Command::Pauses(args) => look::pauses(global, args).await,
-            Command::Pause(args) => act::pause(global, args).await,
-            Command::Unpause(args) => act::unpause(global, args).await,
-            Command::Account(args) => act::account(global, args).await,
-            Command::Assets(args) => look::assets(global, args).await,
-            Command::AddAsset(args) => act::add_asset(global, args).await,
-            Command::SetAsset(args) => act::set_asset(global, args).await,
-            Command::Actions(args) => look::actions(global, args).await,
-            Command::Stats(args) => look::stats(global, args).await,
+            OpsCommand::Cases(args) => get::cases(global, args).await,
+            OpsCommand::Case(args) => get::one(global, args, "/cases").await,
+            OpsCommand::Assign(args) => run::assign(global, args).await,
+            OpsCommand::Comment(args) => run::comment(global, args).await,
+            OpsCommand::Find(args) => get::find(global, args).await,
+            OpsCommand::Show(args) => get::one(global, args, "/transfers").await,
+            OpsCommand::Retry(args) => run::transfer_action(global, args, "retry").await,
+            OpsCommand::Ask(args) => run::transfer_action(global, args, "ask").await,
+            OpsCommand::Hold(args) => run::transfer_action(global, args, "pause").await,
+            OpsCommand::Release(args) => run::transfer_action(global, args, "resume").await,
+            OpsCommand::Resolve(args) => run::resolve(global, args).await,
+            OpsCommand::Approvals(args) => get::approvals(global, args).await,
+            OpsCommand::Approve(args) => run::decide(global, args, "approve").await,
+            OpsCommand::Reject(args) => run::decide(global, args, "reject").await,
+            OpsCommand::Halt(args) => run::halt(global, args).await,
+            OpsCommand::Halts(args) => get::halts(global, args).await,
+            OpsCommand::Resume(args) => run::resume(global, args).await,
+            OpsCommand::Pauses(args) => get::pauses(global, args).await,
+            OpsCommand::Pause(args) => run::pause(global, args).await,
+            OpsCommand::Unpause(args) => run::unpause(global, args).await,
+            OpsCommand::Account(args) => run::account(global, args).await,
+            OpsCommand::Assets(args) => get::assets(global, args).await,
+            OpsCommand::AddAsset(args) => run::add_asset(global, args).await,
+            OpsCommand::SetAsset(args) => run::set_asset(global, args).await,
+            OpsCommand::Actions(args) => get::actions(global, args).await,
+            OpsCommand::Stats(args) => get::stats(global, args).await,
         }
     })
 }
@@ -141,7 +144,7 @@ fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     };
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    show::table(fields, list.iter().map(|row| fields.map(|field| cell(row, field))).collect())
+    output::table(fields, list.iter().map(|row| fields.map(|field| cell(row, field))).collect())
 }
 
 /// A whole answer, field by field.
@@ -155,7 +158,7 @@ fn fields(answer: &Value) -> String {
         .collect();
     let lines: Vec<(&str, &str)> =
         lines.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    show::pairs(&lines)
+    output::pairs(&lines)
 }
 
 fn usage(sentence: impl Into<String>) -> Fault {

@@ -4,7 +4,7 @@ use super::create::{TRIES, pause};
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, show};
+use crate::cli::{Global, output};
 use client::types::{BatchResult, NewTransfer};
 use client::{Client, Conclusion, Error};
 use serde::Serialize;
@@ -16,8 +16,8 @@ use std::path::PathBuf;
     portage transfer batch payouts.jsonl --user 4001\n\n\
     Each line is a JSON object: from, to, asset, amount, cid (required), and reference, metadata, \
     user_id where wanted. The same file may be sent again: what was made is never made twice. Ends \
-    with 0 when all are COMMITTED, 75 where one is under way or nobody knows, else 65.")]
-pub(in crate::cli) struct Batch {
+    with 0 when all are COMMITTED, 75 where one is under way or unknown, else 65.")]
+pub(in crate::cli) struct BatchArgs {
     /// The file; `-` reads what comes in.
     file: PathBuf,
     /// Whose money, where no token is given.
@@ -37,7 +37,7 @@ const BYTES: usize = 900_000;
 
 /// What became of one line.
 #[derive(Debug, Serialize)]
-struct Told {
+struct LineResult {
     line: usize,
     cid: String,
     /// A state, or a code, or UNKNOWN, or NOT_SENT.
@@ -47,7 +47,7 @@ struct Told {
     message: String,
 }
 
-pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
+pub(super) async fn run(global: &Global, args: &BatchArgs) -> Result<(), Fault> {
     let lines = read(&args.file)?;
     let mut all = Vec::with_capacity(lines.len());
     let mut stopped: Option<String> = None;
@@ -70,13 +70,13 @@ pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
             for one in &told {
                 let line = serde_json::to_string(one)
                     .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
-                show::say(&line)?;
+                output::print(&line)?;
             }
         }
         all.extend(told);
     }
     if !args.json {
-        show::say(&table(&all))?;
+        output::print(&table(&all))?;
     }
     ended(&all)
 }
@@ -84,9 +84,9 @@ pub(super) async fn run(global: &Global, args: &Batch) -> Result<(), Fault> {
 /// Sends one piece.
 async fn piece(
     global: &Global,
-    args: &Batch,
+    args: &BatchArgs,
     chunk: &[(usize, NewTransfer)],
-) -> Result<Vec<Told>, Fault> {
+) -> Result<Vec<LineResult>, Fault> {
     // a minted token lives for a minute, a long file may take longer
     let minted = Minted::User(args.user);
     let client = args.remote.client(global, minted, Scope::TransfersCreate)?;
@@ -132,17 +132,17 @@ fn chunks(lines: &[(usize, NewTransfer)]) -> Vec<&[(usize, NewTransfer)]> {
 
 /// Sends a piece until nothing in it is unknown, but not for ever. Once a try was unclear, a later
 /// one that was not sent, or turned away, says nothing of it.
-async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Told>, Fault> {
+async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<LineResult>, Fault> {
     let all: Vec<NewTransfer> = piece.iter().map(|(_, new)| new.clone()).collect();
     // filled once a try was unclear; what an earlier one told of stays told
-    let mut last: Vec<Told> = Vec::new();
+    let mut last: Vec<LineResult> = Vec::new();
     for tries in 1..=TRIES {
         match client.create_many(&all).await {
             Ok(results) => last = piece.iter().zip(&results).map(told).collect(),
             Err(_) if !last.is_empty() => {}
             Err(fault) if fault.concludes() == Conclusion::Unknown => {
                 let why = fault.to_string();
-                let unknown = |(line, new): &(usize, NewTransfer)| unclear_one(*line, new, &why);
+                let unknown = |(line, new): &(usize, NewTransfer)| unknown_line(*line, new, &why);
                 last = piece.iter().map(unknown).collect();
             }
             Err(fault) => return Err(fault.into()),
@@ -160,40 +160,40 @@ async fn sent(client: &Client, piece: &[(usize, NewTransfer)]) -> Result<Vec<Tol
 const UNKNOWN: &str = "UNKNOWN";
 const NOT_SENT: &str = "NOT_SENT";
 
-fn unclear_one(line: usize, new: &NewTransfer, why: &str) -> Told {
+fn unknown_line(line: usize, new: &NewTransfer, why: &str) -> LineResult {
     let (cid, outcome) = (new.cid.clone(), UNKNOWN.to_owned());
-    Told { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
+    LineResult { line, cid, outcome, req_id: None, replayed: false, message: why.to_owned() }
 }
 
 /// Lines of which nothing was opened, because the way to the server ended before.
-fn unsent(piece: &[(usize, NewTransfer)], why: &str) -> Vec<Told> {
-    let one = |(line, new): &(usize, NewTransfer)| Told {
+fn unsent(piece: &[(usize, NewTransfer)], why: &str) -> Vec<LineResult> {
+    let one = |(line, new): &(usize, NewTransfer)| LineResult {
         outcome: NOT_SENT.to_owned(),
-        ..unclear_one(*line, new, why)
+        ..unknown_line(*line, new, why)
     };
     piece.iter().map(one).collect()
 }
 
-fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> Told {
+fn told(((line, new), result): (&(usize, NewTransfer), &BatchResult)) -> LineResult {
     let (line, cid, replayed) = (*line, new.cid.clone(), result.replayed);
     match result.created() {
         Ok(created) => {
             let t = created.transfer;
             let req_id = Some(t.req_id);
-            Told { line, cid, outcome: t.state, req_id, replayed, message: t.message }
+            LineResult { line, cid, outcome: t.state, req_id, replayed, message: t.message }
         }
         Err(fault) if fault.concludes() == Conclusion::Unknown => {
-            unclear_one(line, new, &fault.to_string())
+            unknown_line(line, new, &fault.to_string())
         }
         Err(Error::Refused { code, sentence, .. }) => {
-            Told { line, cid, outcome: code, req_id: None, replayed, message: sentence }
+            LineResult { line, cid, outcome: code, req_id: None, replayed, message: sentence }
         }
-        Err(other) => unclear_one(line, new, &other.to_string()),
+        Err(other) => unknown_line(line, new, &other.to_string()),
     }
 }
 
-fn table(all: &[Told]) -> String {
-    let row = |one: &Told| {
+fn table(all: &[LineResult]) -> String {
+    let row = |one: &LineResult| {
         [
             one.line.to_string(),
             one.cid.clone(),
@@ -203,10 +203,10 @@ fn table(all: &[Told]) -> String {
         ]
     };
     let titles = [">line", "cid", "outcome", "req_id", "replayed"];
-    show::table(titles, all.iter().map(row).collect())
+    output::table(titles, all.iter().map(row).collect())
 }
 
-fn ended(all: &[Told]) -> Result<(), Fault> {
+fn ended(all: &[LineResult]) -> Result<(), Fault> {
     let count = |outcome: &str| all.iter().filter(|one| one.outcome == outcome).count();
     let (done, unsent) = (count("COMMITTED"), count(NOT_SENT));
     let open = count("PENDING") + count(UNKNOWN);

@@ -4,7 +4,7 @@ use super::told;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, show};
+use crate::cli::{Global, output};
 use client::types::{Created, DryRun, NewTransfer};
 use client::{Client, Error};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use std::time::Duration;
 #[command(after_help = "Example:\n  \
     portage transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --amount 100\n  \
     portage transfer create --user 4001 --from SPOT --to FUNDING --asset USDT --amount 5 --dry-run\n\n\
-    Ends with 0 when it is COMMITTED, 75 while it is under way or nobody knows, 65 when it moved \
+    Ends with 0 when it is COMMITTED, 75 while it is under way or unknown, 65 when it moved \
     nothing. A dry run ends with 0 when it would be COMMITTED, else with 65.")]
-pub(in crate::cli) struct Create {
+pub(in crate::cli) struct CreateArgs {
     /// Whose money; with a token of your own only where it may act for any user.
     #[arg(long)]
     user: Option<u64>,
@@ -57,7 +57,7 @@ fn word(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Create {
+impl CreateArgs {
     fn wanted(&self) -> Result<NewTransfer, Fault> {
         let mut new = NewTransfer::new(&self.from, &self.to, &self.asset, &self.amount);
         if let Some(cid) = &self.cid {
@@ -76,7 +76,7 @@ impl Create {
     }
 }
 
-pub(super) async fn run(global: &Global, args: &Create) -> Result<(), Fault> {
+pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault> {
     let new = args.wanted()?;
     let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersCreate)?;
     if args.dry_run {
@@ -85,9 +85,9 @@ pub(super) async fn run(global: &Global, args: &Create) -> Result<(), Fault> {
     let created = until_known(&client, &new).await?;
     let transfer = &created.transfer;
     if args.json {
-        show::json(&created)?;
+        output::print_json(&created)?;
     } else {
-        show::say(&told(transfer, created.replayed))?;
+        output::print(&told(transfer, created.replayed))?;
     }
     match transfer.state.as_str() {
         "COMMITTED" => Ok(()),
@@ -102,9 +102,9 @@ pub(super) async fn run(global: &Global, args: &Create) -> Result<(), Fault> {
     }
 }
 
-fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
+fn dry(args: &CreateArgs, run: &DryRun) -> Result<(), Fault> {
     if args.json {
-        show::json(run)?;
+        output::print_json(run)?;
     } else {
         let differs = run.mismatched_fields.join(", ");
         let mut pairs = vec![("would", run.would.as_str())];
@@ -112,7 +112,7 @@ fn dry(args: &Create, run: &DryRun) -> Result<(), Fault> {
         pairs.extend(Some(("differs in", differs.as_str())).filter(|_| !differs.is_empty()));
         let unasked = run.unasked.join(", ");
         pairs.extend(Some(("not asked", unasked.as_str())).filter(|_| !unasked.is_empty()));
-        show::say(&show::pairs(&pairs))?;
+        output::print(&output::pairs(&pairs))?;
     }
     match run.would.as_str() {
         "COMMITTED" => Ok(()),
@@ -127,16 +127,16 @@ pub(super) const TRIES: u32 = 4;
 /// Sends until there is an answer, but not for ever. Once a try was unclear, a later one that was
 /// not sent, or turned away, says nothing of it.
 async fn until_known(client: &Client, new: &NewTransfer) -> Result<Created, Fault> {
-    let (mut tries, mut unclear) = (0, None);
+    let (mut tries, mut unknown) = (0, None);
     loop {
         tries += 1;
         match client.create(new).await {
             Ok(created) => return Ok(created),
-            Err(Error::Unknown(why)) => unclear = Some(why),
-            Err(fault) if unclear.is_none() => return Err(fault.into()),
+            Err(Error::Unknown(why)) => unknown = Some(why),
+            Err(fault) if unknown.is_none() => return Err(fault.into()),
             Err(_) => {}
         }
-        if let Some(why) = unclear.as_ref().filter(|_| tries == TRIES) {
+        if let Some(why) = unknown.as_ref().filter(|_| tries == TRIES) {
             let cid = &new.cid;
             let sentence = format!(
                 "outcome unknown: {why}; repeat it with --cid {cid}: it is never made twice"

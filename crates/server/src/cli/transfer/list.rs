@@ -3,7 +3,7 @@
 use crate::auth::Scope;
 use crate::cli::exit::Fault;
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, show};
+use crate::cli::{Global, output};
 use client::types::{Filter, Page, Transfer};
 
 /// List your transfers, newest first.
@@ -13,7 +13,7 @@ use client::types::{Filter, Page, Transfer};
     portage transfer list --user 4001 --asset USDT --from SPOT --all\n  \
     portage transfer list --user 4001 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z\n\n\
     A user sees their own; a token with transfers:any sees what it made itself.")]
-pub(in crate::cli) struct List {
+pub(in crate::cli) struct ListTransfersArgs {
     /// Whose, where no token is given.
     #[arg(long)]
     user: Option<u64>,
@@ -45,7 +45,7 @@ pub(in crate::cli) struct List {
     json: bool,
 }
 
-pub(super) async fn run(global: &Global, args: &List) -> Result<(), Fault> {
+pub(super) async fn run(global: &Global, args: &ListTransfersArgs) -> Result<(), Fault> {
     let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersRead)?;
     let mut filter = Filter {
         state: args.state.clone(),
@@ -66,11 +66,11 @@ pub(super) async fn run(global: &Global, args: &List) -> Result<(), Fault> {
         filter.cursor.clone_from(&all.next);
     }
     if args.json {
-        return show::json(&all);
+        return output::print_json(&all);
     }
-    show::say(&table(&all.transfers))?;
+    output::print(&table(&all.transfers))?;
     match &all.next {
-        Some(next) => show::say(&format!("there may be more: --cursor {next}, or --all")),
+        Some(next) => output::print(&format!("there may be more: --cursor {next}, or --all")),
         None => Ok(()),
     }
 }
@@ -90,5 +90,5 @@ fn table(transfers: &[Transfer]) -> String {
         ]
     };
     let titles = [">#", "req_id", "opened", "from", "to", ">amount", "asset", "state", "reference"];
-    show::table(titles, transfers.iter().map(row).collect())
+    output::table(titles, transfers.iter().map(row).collect())
 }

@@ -7,7 +7,7 @@ mod watch;
 
 use super::exit::Fault;
 use super::remote::{Minted, Remote};
-use super::{Global, show, wait};
+use super::{Global, output, wait};
 use crate::auth::Scope;
 use client::types::{Step, Story, Transfer};
 
@@ -15,24 +15,24 @@ use client::types::{Step, Story, Transfer};
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Example:\n  \
     portage transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --amount 100")]
-pub(super) enum Command {
+pub(super) enum TransferCommand {
     /// Move money between two accounts of one user.
-    Create(create::Create),
+    Create(create::CreateArgs),
     /// Show a transfer with its history.
-    Get(Get),
+    Get(GetArgs),
     /// List your transfers, newest first.
-    List(list::List),
+    List(list::ListTransfersArgs),
     /// Follow a transfer to its end.
-    Watch(watch::Watch),
+    Watch(watch::WatchArgs),
     /// Make the transfers of a file.
-    Batch(batch::Batch),
+    Batch(batch::BatchArgs),
 }
 
 /// Show a transfer with its history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     portage transfer get 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --user 4001")]
-pub(super) struct Get {
+pub(super) struct GetArgs {
     /// The transfer's id.
     req_id: String,
     /// Whose transfer it is, where no token is given.
@@ -45,24 +45,24 @@ pub(super) struct Get {
     json: bool,
 }
 
-pub(super) fn run(global: &Global, command: &Command) -> Result<(), Fault> {
+pub(super) fn run(global: &Global, command: &TransferCommand) -> Result<(), Fault> {
     match command {
-        Command::Create(args) => wait(create::run(global, args)),
-        Command::Get(args) => wait(get(global, args)),
-        Command::List(args) => wait(list::run(global, args)),
-        Command::Watch(args) => wait(watch::run(global, args)),
-        Command::Batch(args) => wait(batch::run(global, args)),
+        TransferCommand::Create(args) => wait(create::run(global, args)),
+        TransferCommand::Get(args) => wait(get(global, args)),
+        TransferCommand::List(args) => wait(list::run(global, args)),
+        TransferCommand::Watch(args) => wait(watch::run(global, args)),
+        TransferCommand::Batch(args) => wait(batch::run(global, args)),
     }
 }
 
-async fn get(global: &Global, args: &Get) -> Result<(), Fault> {
+async fn get(global: &Global, args: &GetArgs) -> Result<(), Fault> {
     let client = args.remote.client(global, Minted::User(args.user), Scope::TransfersRead)?;
     let story = client.transfer(&args.req_id).await?;
     if args.json {
-        return show::json(&story);
+        return output::print_json(&story);
     }
-    show::say(&told(&story.transfer, false))?;
-    show::say(&history(&story))
+    output::print(&told(&story.transfer, false))?;
+    output::print(&history(&story))
 }
 
 /// A transfer, line by line.
@@ -86,7 +86,7 @@ fn told(t: &Transfer, replayed: bool) -> String {
     if replayed {
         pairs.push(("replayed", "this key had been used before; nothing was done now"));
     }
-    show::pairs(&pairs)
+    output::pairs(&pairs)
 }
 
 pub(super) fn history(story: &Story) -> String {
@@ -101,5 +101,5 @@ pub(super) fn history(story: &Story) -> String {
         ]
     };
     let rows = story.history.iter().map(row).collect();
-    show::table([">#", "at", "event", "from", "to", "detail"], rows)
+    output::table([">#", "at", "event", "from", "to", "detail"], rows)
 }

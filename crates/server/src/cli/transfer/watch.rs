@@ -4,7 +4,7 @@ use super::told;
 use crate::auth::Scope;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
-use crate::cli::{Global, show};
+use crate::cli::{Global, output};
 use client::types::Step;
 use client::{Error, Looked};
 use std::time::Duration;
@@ -15,15 +15,15 @@ use std::time::Duration;
     portage transfer watch 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --user 4001\n\n\
     Prints each step when it comes. Ends with 0 when it is COMMITTED, 65 when it ended and moved \
     nothing, 75 when --patience is over.")]
-pub(in crate::cli) struct Watch {
+pub(in crate::cli) struct WatchArgs {
     /// The transfer's id.
     req_id: String,
     /// Whose transfer it is, where no token is given.
     #[arg(long)]
     user: Option<u64>,
     /// Give up after so many seconds; without it, never.
-    #[arg(long, value_name = "SECONDS")]
-    patience: Option<u64>,
+    #[arg(long = "patience", value_name = "SECONDS")]
+    timeout: Option<u64>,
     #[command(flatten)]
     remote: Remote,
     /// Print JSON, one line for each step.
@@ -35,15 +35,15 @@ pub(in crate::cli) struct Watch {
 const SOON: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(2);
 
-pub(super) async fn run(global: &Global, args: &Watch) -> Result<(), Fault> {
-    let Some(seconds) = args.patience else { return follow(global, args).await };
-    let patience = Duration::from_secs(seconds);
-    tokio::time::timeout(patience, follow(global, args)).await.unwrap_or_else(|_| {
+pub(super) async fn run(global: &Global, args: &WatchArgs) -> Result<(), Fault> {
+    let Some(seconds) = args.timeout else { return follow(global, args).await };
+    let timeout = Duration::from_secs(seconds);
+    tokio::time::timeout(timeout, follow(global, args)).await.unwrap_or_else(|_| {
         Err(Fault::new(Exit::TempFail, format!("not ended after {seconds} s; it goes on")))
     })
 }
 
-async fn follow(global: &Global, args: &Watch) -> Result<(), Fault> {
+async fn follow(global: &Global, args: &WatchArgs) -> Result<(), Fault> {
     let minted = Minted::User(args.user);
     let mut wait = SOON;
     let mut silent = false;
@@ -55,14 +55,14 @@ async fn follow(global: &Global, args: &Watch) -> Result<(), Fault> {
         match watch.look().await {
             Ok(looked) => {
                 if silent {
-                    show::complain("the server answers again");
+                    output::eprint("the server answers again");
                     silent = false;
                 }
                 if !looked.fresh.is_empty() {
                     wait = SOON;
                 }
                 for step in &looked.fresh {
-                    show::say(&line(step, args.json)?)?;
+                    output::print(&line(step, args.json)?)?;
                 }
                 if looked.ended {
                     return ended(&looked, args.json);
@@ -75,7 +75,7 @@ async fn follow(global: &Global, args: &Watch) -> Result<(), Fault> {
             // a server that restarts carries its transfers on
             Err(Error::Unknown(why) | Error::Unreachable(why)) => {
                 if !silent {
-                    show::complain(&format!("{why}; still watching"));
+                    output::eprint(&format!("{why}; still watching"));
                     silent = true;
                 }
             }
@@ -101,7 +101,7 @@ fn line(step: &Step, json: bool) -> Result<String, Fault> {
 fn ended(looked: &Looked, json: bool) -> Result<(), Fault> {
     let transfer = &looked.story.transfer;
     if !json {
-        show::say(&told(transfer, false))?;
+        output::print(&told(transfer, false))?;
     }
     match transfer.state.as_str() {
         "COMMITTED" => Ok(()),

@@ -1,51 +1,51 @@
 //! Balances and status (§10.3): what an account may pay, and what not.
 
 use super::{USER, with};
-use crate::rig::{Ask, Money, Reply, Setup, Way};
+use crate::fixture::{Ask, Money, Reply, Setup, Way};
 
 /// More than available: refused, and nothing changes.
 pub(super) fn bal_001(setup: Setup) {
-    let rig = with(setup, 100, 50);
+    let fixture = with(setup, 100, 50);
     for (way, amount) in [(Way::ToSpot, 101), (Way::ToFunding, 51), (Way::ToSpot, 1_000_000)] {
-        let before = rig.money(USER);
-        let reply = rig.post(&Ask::new(USER, way, amount));
+        let before = fixture.money(USER);
+        let reply = fixture.post(&Ask::new(USER, way, amount));
         let code = reply.text("code");
         assert_eq!(code, "INSUFFICIENT_BALANCE", "BAL-001: more than available: {reply:?}");
         assert_eq!((reply.status, reply.text("state")), (422, "FAILED"), "BAL-001: {reply:?}");
-        assert_eq!(rig.money(USER), before, "BAL-001: nothing changed");
+        assert_eq!(fixture.money(USER), before, "BAL-001: nothing changed");
     }
-    rig.sound("BAL-001");
+    fixture.sound("BAL-001");
 }
 
 /// Exactly what is available: it goes, and nothing is left.
 pub(super) fn bal_002(setup: Setup) {
-    let rig = with(setup, 100, 50);
+    let fixture = with(setup, 100, 50);
     for (way, amount, then) in
         [(Way::ToFunding, 50, Money::at(150, 0)), (Way::ToSpot, 150, Money::at(0, 150))]
     {
-        let reply = rig.post(&Ask::new(USER, way, amount));
+        let reply = fixture.post(&Ask::new(USER, way, amount));
         assert_eq!(reply.status, 200, "BAL-002: all that is available may go: {reply:?}");
-        assert_eq!(rig.money(USER), then, "BAL-002: nothing is left behind");
+        assert_eq!(fixture.money(USER), then, "BAL-002: nothing is left behind");
     }
-    rig.sound("BAL-002");
+    fixture.sound("BAL-002");
 }
 
 /// Two at the same time that are more than the balance together: one goes, one is refused.
 pub(super) fn bal_003(setup: Setup) {
-    let rig = with(setup, 100, 100);
+    let fixture = with(setup, 100, 100);
     for way in Way::BOTH {
-        let before = rig.money(USER);
-        let sent = [rig.send(&Ask::new(USER, way, 60)), rig.send(&Ask::new(USER, way, 60))];
-        let mut replies: Vec<Reply> = sent.into_iter().map(|sent| rig.reply(sent)).collect();
+        let before = fixture.money(USER);
+        let sent = [fixture.send(&Ask::new(USER, way, 60)), fixture.send(&Ask::new(USER, way, 60))];
+        let mut replies: Vec<Reply> = sent.into_iter().map(|sent| fixture.reply(sent)).collect();
         replies.sort_by_key(|reply| reply.status);
         let seen: Vec<_> = replies.iter().map(|r| (r.status, r.text("code"))).collect();
         let expected = [(200, ""), (422, "INSUFFICIENT_BALANCE")];
         assert_eq!(seen, expected, "BAL-003: one goes and one is refused: {replies:?}");
-        assert_eq!(rig.money(USER), super::after(before, way, 60), "BAL-003: one amount moved");
-        let back = rig.post(&Ask::new(USER, other(way), 60));
+        assert_eq!(fixture.money(USER), super::after(before, way, 60), "BAL-003: one amount moved");
+        let back = fixture.post(&Ask::new(USER, other(way), 60));
         assert_eq!(back.status, 200, "BAL-003: {back:?}");
     }
-    rig.sound("BAL-003");
+    fixture.sound("BAL-003");
 }
 
 const fn other(way: Way) -> Way {
@@ -57,19 +57,19 @@ const fn other(way: Way) -> Way {
 
 /// An account with this status pays nothing.
 fn barred(id: &str, setup: &Setup, status: &str, code: &str) {
-    let rig = with(*setup, 100, 50);
+    let fixture = with(*setup, 100, 50);
     for way in Way::BOTH {
-        let before = rig.money(USER);
-        rig.set_status(USER, way.source(), status);
-        let reply = rig.post(&Ask::new(USER, way, 5));
+        let before = fixture.money(USER);
+        fixture.set_status(USER, way.source(), status);
+        let reply = fixture.post(&Ask::new(USER, way, 5));
         assert_eq!(reply.text("code"), code, "{id}: it pays nothing: {reply:?}");
         assert_eq!((reply.status, reply.text("state")), (422, "FAILED"), "{id}: {reply:?}");
-        rig.set_status(USER, way.source(), "ACTIVE");
-        assert_eq!(rig.money(USER), before, "{id}: nothing changed");
-        let after = rig.post(&Ask::new(USER, way, 5));
+        fixture.set_status(USER, way.source(), "ACTIVE");
+        assert_eq!(fixture.money(USER), before, "{id}: nothing changed");
+        let after = fixture.post(&Ask::new(USER, way, 5));
         assert_eq!(after.status, 200, "{id}: it pays once it may: {after:?}");
     }
-    rig.sound(id);
+    fixture.sound(id);
 }
 
 /// From a frozen account.

@@ -1,9 +1,9 @@
-//! Concurrency (§10.6): whoever comes at the same time, money is spent once.
+//! Concurrency (§10.6): callers at the same time: money is spent once.
 
 use super::{USER, after, fund, with};
-use crate::rig::points::Fault;
-use crate::rig::{Ask, Money, Setup, Way};
-use kernel::life::Leg;
+use crate::fixture::points::Fault;
+use crate::fixture::{Ask, Money, Setup, Way};
+use kernel::flow::life::Leg;
 use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 
 /// Several workers on one transfer: only one compare-and-swap wins, the others skip.
@@ -11,32 +11,32 @@ pub(super) fn con_001(setup: Setup) {
     one_swap(setup);
     // the same with whole engines that take what another one holds; who is asked does not always
     // hear of the end
-    let rig = with(Setup { rivals: 2, patience_ms: 50, ..setup }, 100, 50);
+    let fixture = with(Setup { rivals: 2, timeout_ms: 50, ..setup }, 100, 50);
     for way in Way::BOTH {
-        let before = rig.money(USER);
-        rig.control().hinder(way.source(), Leg::Withdraw, Fault::LoseReply, 4);
-        rig.control().hinder(way.target(), Leg::Deposit, Fault::LoseReply, 8);
-        let reply = rig.post(&Ask::new(USER, way, 5));
-        let story = rig.reaches(USER, reply.id(), "COMMITTED");
-        rig.control().heal();
+        let before = fixture.money(USER);
+        fixture.control().hinder(way.source(), Leg::Withdraw, Fault::LoseReply, 4);
+        fixture.control().hinder(way.target(), Leg::Deposit, Fault::LoseReply, 8);
+        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let story = fixture.reaches(USER, reply.id(), "COMMITTED");
+        fixture.control().heal();
         assert_eq!(story.state, "COMMITTED", "CON-001: it ends");
         assert_eq!(story.path.len(), 5, "CON-001: each step is taken once: {story:?}");
         assert!(story.is_legal(), "CON-001: each step follows from the one before: {story:?}");
-        assert_eq!(rig.money(USER), after(before, way, 5), "CON-001: it arrived once");
+        assert_eq!(fixture.money(USER), after(before, way, 5), "CON-001: it arrived once");
     }
-    rig.sound("CON-001");
+    fixture.sound("CON-001");
 }
 
 /// Eight workers that believe the same write the same step.
 fn one_swap(setup: Setup) {
-    let mut rig = with(Setup { patience_ms: 20, ..setup }, 100, 50);
-    let before = rig.money(USER);
+    let mut fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 50);
+    let before = fixture.money(USER);
     let ask = Ask::new(USER, Way::ToSpot, 5);
-    rig.control().hinder(Way::ToSpot.target(), Leg::Deposit, Fault::HangBefore, 1);
-    let reply = rig.post(&ask);
+    fixture.control().hinder(Way::ToSpot.target(), Leg::Deposit, Fault::HangBefore, 1);
+    let reply = fixture.post(&ask);
     let id = reply.id();
-    assert_eq!(rig.reaches(USER, id, "TARGET_PENDING").state, "TARGET_PENDING");
-    let record = rig.journal(async |journal| journal.get(vec![id]).await);
+    assert_eq!(fixture.reaches(USER, id, "TARGET_PENDING").state, "TARGET_PENDING");
+    let record = fixture.journal(async |journal| journal.get(vec![id]).await);
     let record = record.expect("the journal answers").pop().expect("the transfer is there");
     let mut head = record.head;
     head.version += 1;
@@ -51,59 +51,59 @@ fn one_swap(setup: Setup) {
             ..Then::default()
         },
     };
-    let wrote = rig.race(8, step);
+    let wrote = fixture.race(8, step);
     let won = wrote.iter().filter(|wrote| matches!(wrote, Wrote::Written(_))).count();
     assert_eq!(won, 1, "CON-001: one compare-and-swap wins: {wrote:?}");
     let lost = wrote.iter().filter(|w| matches!(w, Wrote::Lost(Guard::Transfer { .. }))).count();
     assert_eq!(lost, 7, "CON-001: the others are told that they lost: {wrote:?}");
     // whoever won went away without carrying it on
-    rig.crash();
-    assert_eq!(rig.reaches(USER, id, "COMMITTED").state, "COMMITTED", "CON-001: it goes on");
-    assert_eq!(rig.money(USER), after(before, ask.way, 5), "CON-001: it arrived once");
-    rig.sound("CON-001");
+    fixture.crash();
+    assert_eq!(fixture.reaches(USER, id, "COMMITTED").state, "COMMITTED", "CON-001: it goes on");
+    assert_eq!(fixture.money(USER), after(before, ask.way, 5), "CON-001: it arrived once");
+    fixture.sound("CON-001");
 }
 
 /// Two requests of the same amount at the same time: two transfers, both executed.
 pub(super) fn con_002(setup: Setup) {
-    let rig = with(setup, 100, 50);
+    let fixture = with(setup, 100, 50);
     for (way, keyed) in [(Way::ToSpot, true), (Way::ToFunding, true), (Way::ToSpot, false)] {
-        let before = rig.money(USER);
+        let before = fixture.money(USER);
         let ask = |n: u8| match keyed {
             true => Ask::new(USER, way, 8).keyed(format!("{}-{n}", way.source().name())),
             false => Ask::new(USER, way, 8),
         };
-        let (first, second) = (rig.send(&ask(1)), rig.send(&ask(2)));
-        let (first, second) = (rig.reply(first), rig.reply(second));
+        let (first, second) = (fixture.send(&ask(1)), fixture.send(&ask(2)));
+        let (first, second) = (fixture.reply(first), fixture.reply(second));
         let both = [first.status, second.status];
         assert_eq!(both, [200, 200], "CON-002: both are executed: {first:?} {second:?}");
         assert_ne!(first.id(), second.id(), "CON-002: they are two transfers");
-        assert_eq!(rig.money(USER), after(before, way, 16), "CON-002: both amounts moved");
+        assert_eq!(fixture.money(USER), after(before, way, 16), "CON-002: both amounts moved");
     }
-    rig.sound("CON-002");
+    fixture.sound("CON-002");
 }
 
 /// A transfer and an external withdrawal of the whole balance: together they take no more than
 /// there was.
 pub(super) fn con_003(setup: Setup) {
-    let rig = with(setup, 0, 1);
+    let fixture = with(setup, 0, 1);
     for round in 0..12 {
-        rig.deposit(USER, 40, &format!("round-{round}"));
-        let before = rig.money(USER);
+        fixture.deposit(USER, 40, &format!("round-{round}"));
+        let before = fixture.money(USER);
         let ask = Ask::new(USER, Way::ToSpot, 40);
         // the first ones in a known order, the others as it happens
         let (moved, paid) = match round {
             0 => {
-                let moved = rig.post(&ask);
-                (moved, rig.external("withdrawals", USER, 40, "out-0"))
+                let moved = fixture.post(&ask);
+                (moved, fixture.external("withdrawals", USER, 40, "out-0"))
             }
             1 => {
-                let paid = rig.external("withdrawals", USER, 40, "out-1");
-                (rig.post(&ask), paid)
+                let paid = fixture.external("withdrawals", USER, 40, "out-1");
+                (fixture.post(&ask), paid)
             }
             _ => {
-                let paid = rig.send_withdrawal(USER, 40, &format!("out-{round}"));
-                let moved = rig.send(&ask);
-                (rig.reply(moved), rig.reply(paid))
+                let paid = fixture.send_withdrawal(USER, 40, &format!("out-{round}"));
+                let moved = fixture.send(&ask);
+                (fixture.reply(moved), fixture.reply(paid))
             }
         };
         let outcome = (moved.status, paid.status);
@@ -112,26 +112,26 @@ pub(super) fn con_003(setup: Setup) {
             "CON-003: one of the two is refused: {moved:?} {paid:?}"
         );
         let spot = before.spot + if moved.status == 200 { 40 } else { 0 };
-        assert_eq!(rig.money(USER), Money::at(0, spot), "CON-003: the balance is spent once");
+        assert_eq!(fixture.money(USER), Money::at(0, spot), "CON-003: the balance is spent once");
     }
-    rig.sound("CON-003");
+    fixture.sound("CON-003");
 }
 
 /// Many transfers of more than half the balance: one gets it.
 pub(super) fn con_004(setup: Setup) {
-    let rig = with(setup, 1, 0);
+    let fixture = with(setup, 1, 0);
     for (user, way) in [(USER + 1, Way::ToSpot), (USER + 2, Way::ToFunding)] {
         let (funding, spot) = if way == Way::ToSpot { (100, 1) } else { (1, 100) };
-        fund(&rig, user, funding, spot);
-        let sent: Vec<_> = (0..12).map(|_| rig.send(&Ask::new(user, way, 60))).collect();
-        let replies: Vec<_> = sent.into_iter().map(|sent| rig.reply(sent)).collect();
+        fund(&fixture, user, funding, spot);
+        let sent: Vec<_> = (0..12).map(|_| fixture.send(&Ask::new(user, way, 60))).collect();
+        let replies: Vec<_> = sent.into_iter().map(|sent| fixture.reply(sent)).collect();
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         assert_eq!(done, 1, "CON-004: no double deduction, {way:?}: {replies:?}");
         let refused = |code: &str| code == "INSUFFICIENT_BALANCE";
         let others = replies.iter().filter(|reply| refused(reply.text("code"))).count();
         assert_eq!(others, 11, "CON-004: the others are refused: {replies:?}");
         let money = after(Money::at(funding, spot), way, 60);
-        assert_eq!(rig.money(user), money, "CON-004: the balance is spent once");
+        assert_eq!(fixture.money(user), money, "CON-004: the balance is spent once");
     }
-    rig.sound("CON-004");
+    fixture.sound("CON-004");
 }

@@ -2,19 +2,19 @@
 
 use super::road::{self, INIT, SOURCE_DONE};
 use super::{USER, after, with};
-use crate::rig::points::{At, Point, When, point};
-use crate::rig::{Ask, Crash, Money, Rig, Setup, Way};
+use crate::fixture::points::{At, Point, When, point};
+use crate::fixture::{Ask, Crash, Fixture, Money, Setup, Way};
+use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
-use kernel::life::Leg;
 
 /// After, in the middle of, and before a write or an effect.
 const ALL: [When; 3] = [When::After, When::Torn(50), When::Before];
 const UNDONE: [When; 2] = [When::Torn(50), When::Before];
 
 /// A server with one kind of transfer under test.
-pub(super) struct Scene {
+pub(super) struct CrashCase {
     pub id: &'static str,
-    pub rig: Rig,
+    pub fixture: Fixture,
     pub setup: Setup,
     pub way: Way,
     /// The target refuses, so it comes back.
@@ -22,13 +22,13 @@ pub(super) struct Scene {
     count: u64,
 }
 
-impl Scene {
+impl CrashCase {
     pub(super) fn new(id: &'static str, setup: &Setup, way: Way, back: bool) -> Self {
-        let rig = with(*setup, 1_000, 500);
+        let fixture = with(*setup, 1_000, 500);
         if back {
-            rig.set_status(USER, way.target(), "DISABLED");
+            fixture.set_status(USER, way.target(), "DISABLED");
         }
-        Self { id, rig, setup: *setup, way, back, count: 0 }
+        Self { id, fixture, setup: *setup, way, back, count: 0 }
     }
 
     /// The next transfer, with a key of its own.
@@ -49,13 +49,13 @@ impl Scene {
     /// A crash at each of the points, one transfer each.
     fn crash_at(&mut self, at: At, whens: &[When]) {
         for when in whens {
-            let (before, ask) = (self.rig.money(USER), self.ask());
+            let (before, ask) = (self.fixture.money(USER), self.ask());
             let point = point(at, *when);
-            let tails = self.rig.torn_tails();
-            let crash = self.rig.crash_at(point, &ask);
+            let tails = self.fixture.torn_tails();
+            let crash = self.fixture.crash_at(point, &ask);
             let torn =
                 matches!(point, Point { at: At::Call(LedgerId::SPOT, _), when: When::Torn(_) });
-            let found = self.rig.torn_tails() - tails;
+            let found = self.fixture.torn_tails() - tails;
             assert_eq!(
                 found,
                 u32::from(torn),
@@ -69,70 +69,70 @@ impl Scene {
 
     /// The row was where the point says, and everything ends as it must.
     fn recovers(&self, crash: Crash, row: Option<i16>, point: Point, (ask, before): (&Ask, Money)) {
-        let (id, rig) = (self.id, &self.rig);
+        let (id, fixture) = (self.id, &self.fixture);
         let at = format!("{:?} {point:?}", self.way);
         assert_eq!(
             crash.state, row,
             "{id}: the row is in the journal as far as it was written, {at}"
         );
         if row.is_some() {
-            let story = rig.reaches(USER, crash.id, self.end());
-            let (now, then) = (rig.money(USER).total(), before.total());
+            let story = fixture.reaches(USER, crash.id, self.end());
+            let (now, then) = (fixture.money(USER).total(), before.total());
             assert_eq!(now, then, "{id}: no money is made or lost, {at}");
             assert_eq!(story.state, self.end(), "{id}: recovery ends the transfer by itself, {at}");
         } else {
-            assert_eq!(rig.get(USER, crash.id).status, 404, "{id}: nothing was opened, {at}");
+            assert_eq!(fixture.get(USER, crash.id).status, 404, "{id}: nothing was opened, {at}");
         }
         self.ended(ask, before, &at);
     }
 
     /// It ended once, asked again or not, and the money is where it belongs.
     pub(super) fn ended(&self, ask: &Ask, before: Money, at: &str) {
-        let (id, rig) = (self.id, &self.rig);
-        let reply = rig.post(ask);
-        let story = rig.reaches(USER, reply.id(), self.end());
+        let (id, fixture) = (self.id, &self.fixture);
+        let reply = fixture.post(ask);
+        let story = fixture.reaches(USER, reply.id(), self.end());
         assert_eq!(story.state, self.end(), "{id}: asked again it is what it is, {at}");
-        assert_eq!(rig.money(USER), self.then(before), "{id}: the balances are exact, {at}");
+        assert_eq!(fixture.money(USER), self.then(before), "{id}: the balances are exact, {at}");
         assert!(story.is_legal(), "{id}: each step follows from the one before, {at}: {story:?}");
-        let again = rig.post(ask);
+        let again = fixture.post(ask);
         let replay = (again.replayed, again.id());
         assert_eq!(replay, (true, reply.id()), "{id}: a key is bound to one transfer, {at}");
-        rig.sound(id);
+        fixture.sound(id);
     }
 }
 
 /// Both ways, committed and rolled back.
-pub(super) fn scenes(id: &'static str, setup: &Setup) -> impl Iterator<Item = Scene> {
+pub(super) fn crash_cases(id: &'static str, setup: &Setup) -> impl Iterator<Item = CrashCase> {
     let kinds = Way::BOTH.into_iter().flat_map(|way| [(way, false), (way, true)]);
-    kinds.map(move |(way, back)| Scene::new(id, setup, way, back))
+    kinds.map(move |(way, back)| CrashCase::new(id, setup, way, back))
 }
 
 /// After INIT, before SOURCE_PENDING. A row stands at INIT where intake had no room for the
 /// transfer and left it to the scanner.
 pub(super) fn cra_001(setup: Setup) {
-    let narrow = Setup { ring: 1, patience_ms: 60, ..setup };
+    let narrow = Setup { ring: 1, timeout_ms: 60, ..setup };
     for way in Way::BOTH {
-        let mut scene = Scene::new("CRA-001", &narrow, way, false);
+        let mut crash_case = CrashCase::new("CRA-001", &narrow, way, false);
         for when in ALL {
-            let (before, ask) = (scene.rig.money(USER), scene.ask());
-            crowd(&mut scene);
+            let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+            fill(&mut crash_case);
             let point = point(At::Write("CREATED"), when);
-            let crash = scene.rig.crash_at(point, &ask);
+            let crash = crash_case.fixture.crash_at(point, &ask);
             let row = (when == When::After).then_some(INIT);
-            scene.recovers(crash, row, point, (&ask, before));
+            crash_case.recovers(crash, row, point, (&ask, before));
         }
         // stopped after the caller was told that it is open
-        let (before, ask) = (scene.rig.money(USER), scene.ask());
-        crowd(&mut scene);
-        let reply = scene.rig.post(&ask);
+        let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+        fill(&mut crash_case);
+        let reply = crash_case.fixture.post(&ask);
         assert!(matches!(reply.status, 200 | 202), "CRA-001: it is open: {reply:?}");
-        let crash = scene.rig.crash();
+        let crash = crash_case.fixture.crash();
         assert!(crash.state.is_some(), "CRA-001: what was answered as open is in the journal");
         let point = point(At::Write("CREATED"), When::After);
-        scene.recovers(crash, crash.state, point, (&ask, before));
+        crash_case.recovers(crash, crash.state, point, (&ask, before));
         // the first claim of a transfer that came in by the front door
-        scene.setup = setup;
-        scene.crash_at(At::Write("SOURCE_CALL"), &UNDONE);
+        crash_case.setup = setup;
+        crash_case.crash_at(At::Write("SOURCE_CALL"), &UNDONE);
     }
 }
 
@@ -140,34 +140,34 @@ pub(super) fn cra_001(setup: Setup) {
 const HANDS: usize = 2;
 
 /// Each hand's opening is held up and another waits behind them: there is no room for one more.
-fn crowd(scene: &mut Scene) {
+fn fill(crash_case: &mut CrashCase) {
     for _ in 0..HANDS {
-        let (ask, rig) = (scene.ask(), &scene.rig);
-        let before = rig.control().opened().len();
-        rig.control().hold_opening();
-        rig.nudge(&ask);
-        let held = rig.until(|| rig.control().opened().len() > before);
+        let (ask, fixture) = (crash_case.ask(), &crash_case.fixture);
+        let before = fixture.control().opened().len();
+        fixture.control().hold_opening();
+        fixture.nudge(&ask);
+        let held = fixture.until(|| fixture.control().opened().len() > before);
         assert!(held, "an opening is held up");
     }
-    let behind = scene.ask();
-    scene.rig.nudge(&behind);
+    let behind = crash_case.ask();
+    crash_case.fixture.nudge(&behind);
 }
 
 /// During SOURCE_PENDING, before the call.
 pub(super) fn cra_002(setup: Setup) {
     for way in Way::BOTH {
-        let mut scene = Scene::new("CRA-002", &setup, way, false);
-        scene.crash_at(At::Write("SOURCE_CALL"), &[When::After]);
-        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Before]);
+        let mut crash_case = CrashCase::new("CRA-002", &setup, way, false);
+        crash_case.crash_at(At::Write("SOURCE_CALL"), &[When::After]);
+        crash_case.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::Before]);
     }
 }
 
 /// During SOURCE_PENDING, after the call: the answer is lost, or read and not stored.
 pub(super) fn cra_003(setup: Setup) {
     for way in [Way::ToFunding, Way::ToSpot] {
-        let mut scene = Scene::new("CRA-003", &setup, way, false);
-        scene.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::After, When::Torn(50)]);
-        scene.crash_at(At::Write("SOURCE_OK"), &UNDONE);
+        let mut crash_case = CrashCase::new("CRA-003", &setup, way, false);
+        crash_case.crash_at(At::Call(way.source(), Leg::Withdraw), &[When::After, When::Torn(50)]);
+        crash_case.crash_at(At::Write("SOURCE_OK"), &UNDONE);
     }
 }
 
@@ -175,24 +175,24 @@ pub(super) fn cra_003(setup: Setup) {
 /// the call and its answer: the answer is written without the next claim.
 pub(super) fn cra_004(setup: Setup) {
     for way in Way::BOTH {
-        let mut scene = Scene::new("CRA-004", &setup, way, false);
-        scene.crash_at(At::Write("SOURCE_OK"), &UNDONE);
-        scene.crash_at(At::Write("SOURCE_OK"), &[When::After]);
+        let mut crash_case = CrashCase::new("CRA-004", &setup, way, false);
+        crash_case.crash_at(At::Write("SOURCE_OK"), &UNDONE);
+        crash_case.crash_at(At::Write("SOURCE_OK"), &[When::After]);
         if setup.fuse && way == Way::ToSpot {
             continue;
         }
         let again = point(At::Write("TARGET_CALL"), When::Before);
         for ahead in [vec![], vec![again]] {
-            let (before, ask) = (scene.rig.money(USER), scene.ask());
-            scene.rig.control().halt_at("SOURCE_OK");
-            scene.rig.crash_again_at(&ahead);
+            let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+            crash_case.fixture.control().halt_at("SOURCE_OK");
+            crash_case.fixture.crash_again_at(&ahead);
             let point = point(At::Write("SOURCE_OK"), When::After);
-            let mut crash = scene.rig.crash_at(point, &ask);
+            let mut crash = crash_case.fixture.crash_at(point, &ask);
             for next in ahead {
                 assert_eq!(crash.state, Some(SOURCE_DONE), "CRA-004: it stands at SOURCE_DONE");
-                crash = scene.rig.crashed(&format!("{next:?}"));
+                crash = crash_case.fixture.crashed(&format!("{next:?}"));
             }
-            scene.recovers(crash, Some(SOURCE_DONE), point, (&ask, before));
+            crash_case.recovers(crash, Some(SOURCE_DONE), point, (&ask, before));
         }
     }
 }
@@ -200,19 +200,19 @@ pub(super) fn cra_004(setup: Setup) {
 /// During TARGET_PENDING.
 pub(super) fn cra_005(setup: Setup) {
     for way in Way::BOTH {
-        let mut scene = Scene::new("CRA-005", &setup, way, false);
-        scene.crash_at(At::Write("TARGET_CALL"), &[When::After]);
-        scene.crash_at(At::Call(way.target(), Leg::Deposit), &ALL);
-        scene.crash_at(At::Write("TARGET_OK"), &ALL);
+        let mut crash_case = CrashCase::new("CRA-005", &setup, way, false);
+        crash_case.crash_at(At::Write("TARGET_CALL"), &[When::After]);
+        crash_case.crash_at(At::Call(way.target(), Leg::Deposit), &ALL);
+        crash_case.crash_at(At::Write("TARGET_OK"), &ALL);
     }
 }
 
 /// During COMPENSATING.
 pub(super) fn cra_006(setup: Setup) {
     for way in [Way::ToFunding, Way::ToSpot] {
-        let mut scene = Scene::new("CRA-006", &setup, way, true);
-        scene.crash_at(At::Write("TARGET_FAIL"), &[When::After]);
-        scene.crash_at(At::Call(way.source(), Leg::Refund), &ALL);
-        scene.crash_at(At::Write("ROLLBACK_OK"), &ALL);
+        let mut crash_case = CrashCase::new("CRA-006", &setup, way, true);
+        crash_case.crash_at(At::Write("TARGET_FAIL"), &[When::After]);
+        crash_case.crash_at(At::Call(way.source(), Leg::Refund), &ALL);
+        crash_case.crash_at(At::Write("ROLLBACK_OK"), &ALL);
     }
 }

@@ -1,26 +1,26 @@
 //! Fund anomalies (§10.8): the ways in which money would be lost or made, and that it is not.
 
-use super::cra::{Scene, scenes};
+use super::cra::{CrashCase, crash_cases};
 use super::{USER, after, with};
-use crate::rig::points::{At, Fault, When, point};
-use crate::rig::{Ask, Money, Rig, Setup, Way};
+use crate::fixture::points::{At, Fault, When, point};
+use crate::fixture::{Ask, Fixture, Money, Setup, Way};
+use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId};
-use kernel::life::Leg;
 
 /// Every reply of a leg is lost a few times after the effect.
 fn lossy(id: &str, setup: &Setup, leg: Leg, exact: &str) {
-    let rig = with(*setup, 100, 50);
+    let fixture = with(*setup, 100, 50);
     for way in [Way::ToFunding, Way::ToSpot] {
-        let before = rig.money(USER);
+        let before = fixture.money(USER);
         let ledger = if leg == Leg::Deposit { way.target() } else { way.source() };
-        rig.control().hinder(ledger, leg, Fault::LoseReply, 3);
-        let reply = rig.post(&Ask::new(USER, way, 5));
-        let story = rig.reaches(USER, reply.id(), "COMMITTED");
-        rig.control().heal();
-        assert_eq!(rig.money(USER), after(before, way, 5), "{id}: {exact}, {way:?}");
+        fixture.control().hinder(ledger, leg, Fault::LoseReply, 3);
+        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let story = fixture.reaches(USER, reply.id(), "COMMITTED");
+        fixture.control().heal();
+        assert_eq!(fixture.money(USER), after(before, way, 5), "{id}: {exact}, {way:?}");
         assert_eq!(story.state, "COMMITTED", "{id}: it ends");
     }
-    rig.sound(id);
+    fixture.sound(id);
 }
 
 /// Double spend: the source is asked to deduct twice.
@@ -30,20 +30,24 @@ pub(super) fn fnd_001(setup: Setup) {
 
 /// Fund disappearance: the source paid and the target refuses.
 pub(super) fn fnd_002(setup: Setup) {
-    let rig = with(setup, 100, 50);
+    let fixture = with(setup, 100, 50);
     for way in [Way::ToFunding, Way::ToSpot] {
-        let before = rig.money(USER);
-        rig.set_status(USER, way.target(), "DISABLED");
+        let before = fixture.money(USER);
+        fixture.set_status(USER, way.target(), "DISABLED");
         // the first refund does not come through either
-        rig.control().hinder(way.source(), Leg::Refund, Fault::LoseRequest, 2);
-        let reply = rig.post(&Ask::new(USER, way, 6));
-        rig.reaches(USER, reply.id(), "ROLLED_BACK");
-        assert_eq!(rig.money(USER), before, "FND-002: what the target refuses comes back, {way:?}");
-        let story = rig.story(USER, reply.id());
+        fixture.control().hinder(way.source(), Leg::Refund, Fault::LoseRequest, 2);
+        let reply = fixture.post(&Ask::new(USER, way, 6));
+        fixture.reaches(USER, reply.id(), "ROLLED_BACK");
+        assert_eq!(
+            fixture.money(USER),
+            before,
+            "FND-002: what the target refuses comes back, {way:?}"
+        );
+        let story = fixture.story(USER, reply.id());
         assert_eq!(story.state, "ROLLED_BACK", "FND-002: it is compensated");
-        rig.set_status(USER, way.target(), "ACTIVE");
+        fixture.set_status(USER, way.target(), "ACTIVE");
     }
-    rig.sound("FND-002");
+    fixture.sound("FND-002");
 }
 
 /// Money from nothing: the target is asked to credit twice.
@@ -53,28 +57,34 @@ pub(super) fn fnd_003(setup: Setup) {
 
 /// Lost in transit: a crash at any point, of either kind of transfer, either way.
 pub(super) fn fnd_004(setup: Setup) {
-    for mut scene in scenes("FND-004", &setup) {
+    for mut crash_case in crash_cases("FND-004", &setup) {
         for when in [When::Before, When::Torn(50), When::After] {
             for step in 0.. {
-                let (before, ask) = (scene.rig.money(USER), scene.ask());
-                let Ok(crash) = scene.rig.crash_or_answer(point(At::Step(step), when), &ask) else {
+                let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+                let Ok(crash) =
+                    crash_case.fixture.crash_or_answer(point(At::Step(step), when), &ask)
+                else {
                     assert!(step >= 3, "FND-004: every step of the way was a crash point");
                     break;
                 };
-                let at = format!("{:?} step {step} {when:?}", scene.way);
+                let at = format!("{:?} step {step} {when:?}", crash_case.way);
                 if crash.state.is_some() {
-                    let story = scene.rig.reaches(USER, crash.id, scene.end());
-                    assert_eq!(story.state, scene.end(), "FND-004: nothing stays on its way, {at}");
+                    let story = crash_case.fixture.reaches(USER, crash.id, crash_case.end());
+                    assert_eq!(
+                        story.state,
+                        crash_case.end(),
+                        "FND-004: nothing stays on its way, {at}"
+                    );
                 }
-                scene.ended(&ask, before, &at);
+                crash_case.ended(&ask, before, &at);
             }
         }
     }
 }
 
 /// What each ledger did is what the journal says.
-fn agrees(id: &str, rig: &Rig, way: Way, of: Id) {
-    let did = |ledger, leg| rig.did(ledger, leg, of);
+fn agrees(id: &str, fixture: &Fixture, way: Way, of: Id) {
+    let did = |ledger, leg| fixture.did(ledger, leg, of);
     let (source, target) = (way.source(), way.target());
     let legs = (
         did(source, Leg::Withdraw),
@@ -83,7 +93,7 @@ fn agrees(id: &str, rig: &Rig, way: Way, of: Id) {
         did(source, Leg::Refund),
     );
     let holds = source == LedgerId::FUNDING;
-    let state = rig.story(USER, of).state;
+    let state = fixture.story(USER, of).state;
     let should = match state.as_str() {
         "COMMITTED" => (true, true, holds, false),
         "ROLLED_BACK" => (true, false, false, true),
@@ -95,34 +105,34 @@ fn agrees(id: &str, rig: &Rig, way: Way, of: Id) {
 /// State inconsistency: the source did its part and the journal was not told.
 pub(super) fn fnd_005(setup: Setup) {
     for way in [Way::ToFunding, Way::ToSpot] {
-        let mut scene = Scene::new("FND-005", &setup, way, false);
+        let mut crash_case = CrashCase::new("FND-005", &setup, way, false);
         let mut each = Vec::new();
         for leg in [Leg::Withdraw, Leg::Deposit] {
             let ledger = if leg == Leg::Deposit { way.target() } else { way.source() };
-            let (before, ask) = (scene.rig.money(USER), scene.ask());
-            scene.rig.control().hinder(ledger, leg, Fault::LoseReply, 2);
-            let reply = scene.rig.post(&ask);
+            let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+            crash_case.fixture.control().hinder(ledger, leg, Fault::LoseReply, 2);
+            let reply = crash_case.fixture.post(&ask);
             let id = reply.id();
-            scene
-                .rig
-                .until(|| reply.status == 200 || scene.rig.story(USER, id).state == "COMMITTED");
-            agrees("FND-005", &scene.rig, way, id);
-            scene.rig.control().heal();
-            scene.ended(&ask, before, "the reply was lost");
+            crash_case.fixture.until(|| {
+                reply.status == 200 || crash_case.fixture.story(USER, id).state == "COMMITTED"
+            });
+            agrees("FND-005", &crash_case.fixture, way, id);
+            crash_case.fixture.control().heal();
+            crash_case.ended(&ask, before, "the reply was lost");
             each.push(id);
         }
         for when in [When::Before, When::Torn(50)] {
             for what in ["SOURCE_OK", "TARGET_OK"] {
-                let (before, ask) = (scene.rig.money(USER), scene.ask());
-                let crash = scene.rig.crash_at(point(At::Write(what), when), &ask);
-                scene.ended(&ask, before, "the journal was not told");
+                let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+                let crash = crash_case.fixture.crash_at(point(At::Write(what), when), &ask);
+                crash_case.ended(&ask, before, "the journal was not told");
                 if crash.state.is_some() {
                     each.push(crash.id);
                 }
             }
         }
         for id in each {
-            agrees("FND-005", &scene.rig, way, id);
+            agrees("FND-005", &crash_case.fixture, way, id);
         }
     }
 }
@@ -131,28 +141,28 @@ pub(super) fn fnd_005(setup: Setup) {
 pub(super) fn fnd_006(setup: Setup) {
     let shares = [1, 20, 50, 80, 99].map(When::Torn);
     let whens = [When::After, When::Before].into_iter().chain(shares);
-    let mut scene = Scene::new("FND-006", &setup, Way::ToSpot, false);
+    let mut crash_case = CrashCase::new("FND-006", &setup, Way::ToSpot, false);
     for when in whens {
-        let (before, ask) = (scene.rig.money(USER), scene.ask());
-        let crash = scene.rig.crash_at(point(At::Commit("TARGET_OK"), when), &ask);
+        let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+        let crash = crash_case.fixture.crash_at(point(At::Commit("TARGET_OK"), when), &ask);
         let row = super::road::row(&setup, Way::ToSpot, false, point(At::Write("TARGET_OK"), when));
         assert_eq!(crash.state, row, "FND-006: half a write is no write, {when:?}");
-        scene.rig.reaches(USER, crash.id, "COMMITTED");
-        let Money { frozen, .. } = scene.rig.money(USER);
+        crash_case.fixture.reaches(USER, crash.id, "COMMITTED");
+        let Money { frozen, .. } = crash_case.fixture.money(USER);
         assert_eq!(frozen, 0, "FND-006: the transfer ends and the hold is settled in one");
-        agrees("FND-006", &scene.rig, Way::ToSpot, crash.id);
-        scene.ended(&ask, before, "torn");
+        agrees("FND-006", &crash_case.fixture, Way::ToSpot, crash.id);
+        crash_case.ended(&ask, before, "torn");
     }
     // the same for what opens a transfer, and for what carries a deposit
     for what in ["SOURCE_CALL", "SOURCE_OK"] {
         for way in Way::BOTH {
-            let mut scene = Scene::new("FND-006", &setup, way, false);
+            let mut crash_case = CrashCase::new("FND-006", &setup, way, false);
             for when in shares {
-                let (before, ask) = (scene.rig.money(USER), scene.ask());
-                let crash = scene.rig.crash_at(point(At::Commit(what), when), &ask);
+                let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
+                let crash = crash_case.fixture.crash_at(point(At::Commit(what), when), &ask);
                 let row = super::road::row(&setup, way, false, point(At::Write(what), when));
                 assert_eq!(crash.state, row, "FND-006: half a write is no write, {when:?}");
-                scene.ended(&ask, before, "torn");
+                crash_case.ended(&ask, before, "torn");
             }
         }
     }

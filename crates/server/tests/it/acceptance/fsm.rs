@@ -1,10 +1,10 @@
 //! State transitions (§10.4): the path of a transfer through its states.
 
 use super::{USER, after, called, with};
-use crate::rig::points::Fault;
-use crate::rig::{Ask, Rig, Setup, Way};
+use crate::fixture::points::Fault;
+use crate::fixture::{Ask, Fixture, Setup, Way};
+use kernel::flow::life::Leg;
 use kernel::ids::Id;
-use kernel::life::Leg;
 
 const HAPPY: [&str; 5] = ["INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING", "COMMITTED"];
 const FAILED: [&str; 3] = ["INIT", "SOURCE_PENDING", "FAILED"];
@@ -15,9 +15,9 @@ const OFTEN: usize = 8;
 
 /// Only the flow of states: these two tell a wrong build apart from one that does not work at all.
 fn normal(id: &str, setup: Setup, way: Way) {
-    let rig = with(setup, 100, 20);
-    let reply = rig.post(&Ask::new(USER, way, 10));
-    let story = rig.reaches(USER, reply.id(), "COMMITTED");
+    let fixture = with(setup, 100, 20);
+    let reply = fixture.post(&Ask::new(USER, way, 10));
+    let story = fixture.reaches(USER, reply.id(), "COMMITTED");
     assert_eq!(story.path, HAPPY, "{id}: the path of a normal transfer");
 }
 
@@ -33,90 +33,92 @@ pub(super) fn fsm_002(setup: Setup) {
 
 /// The source refuses.
 pub(super) fn fsm_003(setup: Setup) {
-    let rig = with(setup, 100, 20);
+    let fixture = with(setup, 100, 20);
     for way in [Way::ToFunding, Way::ToSpot] {
-        let reply = rig.post(&Ask::new(USER, way, 1_000));
-        let story = rig.reaches(USER, reply.id(), "FAILED");
+        let reply = fixture.post(&Ask::new(USER, way, 1_000));
+        let story = fixture.reaches(USER, reply.id(), "FAILED");
         assert_eq!(story.path, FAILED, "FSM-003: a refusal of the source leads to FAILED");
         assert!(story.is_legal(), "FSM-003: each step follows from the one before");
     }
-    rig.sound("FSM-003");
+    fixture.sound("FSM-003");
 }
 
 /// The target refuses in so many words.
 pub(super) fn fsm_004(setup: Setup) {
-    let rig = with(setup, 100, 20);
+    let fixture = with(setup, 100, 20);
     for way in Way::BOTH {
-        rig.set_status(USER, way.target(), "DISABLED");
-        let reply = rig.post(&Ask::new(USER, way, 5));
-        let story = rig.reaches(USER, reply.id(), "ROLLED_BACK");
+        fixture.set_status(USER, way.target(), "DISABLED");
+        let reply = fixture.post(&Ask::new(USER, way, 5));
+        let story = fixture.reaches(USER, reply.id(), "ROLLED_BACK");
         assert_eq!(story.path, ROLLED_BACK, "FSM-004: a refusal of the target is compensated");
         assert!(story.is_legal(), "FSM-004: each step follows from the one before");
-        rig.set_status(USER, way.target(), "ACTIVE");
+        fixture.set_status(USER, way.target(), "ACTIVE");
     }
-    rig.sound("FSM-004");
+    fixture.sound("FSM-004");
 }
 
 /// Waits until a fault struck often enough, or the transfer ended in spite of it; true where it is
 /// tried again and again.
-fn struck(rig: &Rig, (before, often): (usize, usize), id: Id) -> bool {
-    let enough = || rig.control().strikes() >= before + often;
-    rig.until(|| enough() || ["COMMITTED", "ROLLED_BACK"].contains(&&*rig.story(USER, id).state));
+fn struck(fixture: &Fixture, (before, often): (usize, usize), id: Id) -> bool {
+    let enough = || fixture.control().strikes() >= before + often;
+    fixture.until(|| {
+        enough() || ["COMMITTED", "ROLLED_BACK"].contains(&&*fixture.story(USER, id).state)
+    });
     enough()
 }
 
 /// The target does not answer: it stays, whether or not the money arrived, and is asked for ever.
 pub(super) fn fsm_005(setup: Setup) {
-    let rig = with(Setup { patience_ms: 20, ..setup }, 100, 20);
+    let fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 20);
     for way in Way::BOTH {
         let mut faults = vec![(Fault::LoseRequest, OFTEN), (Fault::HangBefore, 1)];
         if called(&setup, way.target()) {
             faults.extend([(Fault::LoseReply, OFTEN), (Fault::HangAfter, 1)]);
         }
         for (fault, often) in faults {
-            let (before, strikes) = (rig.money(USER), rig.control().strikes());
-            rig.control().hinder(way.target(), Leg::Deposit, fault, usize::MAX);
-            let reply = rig.post(&Ask::new(USER, way, 5));
-            let again = struck(&rig, (strikes, often), reply.id());
+            let (before, strikes) = (fixture.money(USER), fixture.control().strikes());
+            fixture.control().hinder(way.target(), Leg::Deposit, fault, usize::MAX);
+            let reply = fixture.post(&Ask::new(USER, way, 5));
+            let again = struck(&fixture, (strikes, often), reply.id());
             // a unit that carries the deposit holds up the states before it too, while it hangs
             let hangs = !called(&setup, way.target()) && fault == Fault::HangBefore;
             let state = if hangs { "SOURCE_PENDING" } else { "TARGET_PENDING" };
-            let stays = rig.reaches(USER, reply.id(), state);
+            let stays = fixture.reaches(USER, reply.id(), state);
             assert_eq!(stays.state, state, "FSM-005: a timeout leaves it where it is ({fault:?})");
-            assert_eq!(reply.text("state"), "PENDING", "FSM-005: nobody knows: {reply:?}");
+            assert_eq!(reply.text("state"), "PENDING", "FSM-005: unknown: {reply:?}");
             assert!(again, "FSM-005: it is tried again and again");
-            rig.control().heal();
-            let story = rig.reaches(USER, reply.id(), "COMMITTED");
+            fixture.control().heal();
+            let story = fixture.reaches(USER, reply.id(), "COMMITTED");
             assert_eq!(story.path, HAPPY, "FSM-005: it goes on once the target answers");
-            assert_eq!(rig.money(USER), after(before, way, 5), "FSM-005: it arrived once");
+            assert_eq!(fixture.money(USER), after(before, way, 5), "FSM-005: it arrived once");
         }
     }
-    rig.sound("FSM-005");
+    fixture.sound("FSM-005");
 }
 
 /// The refund is hindered: it stays and is tried for ever.
 pub(super) fn fsm_006(setup: Setup) {
-    let rig = with(Setup { patience_ms: 20, ..setup }, 100, 20);
+    let fixture = with(Setup { timeout_ms: 20, ..setup }, 100, 20);
     for way in Way::BOTH {
-        rig.set_status(USER, way.target(), "DISABLED");
+        fixture.set_status(USER, way.target(), "DISABLED");
         for fault in [Fault::LoseRequest, Fault::LoseReply] {
             if fault == Fault::LoseReply && !called(&setup, way.source()) {
                 continue;
             }
-            let (before, strikes) = (rig.money(USER), rig.control().strikes());
-            rig.control().hinder(way.source(), Leg::Refund, fault, usize::MAX);
-            let reply = rig.post(&Ask::new(USER, way, 5));
-            let again = struck(&rig, (strikes, OFTEN), reply.id());
-            let stays = rig.story(USER, reply.id());
+            let (before, strikes) = (fixture.money(USER), fixture.control().strikes());
+            fixture.control().hinder(way.source(), Leg::Refund, fault, usize::MAX);
+            let reply = fixture.post(&Ask::new(USER, way, 5));
+            let again = struck(&fixture, (strikes, OFTEN), reply.id());
+            let stays = fixture.story(USER, reply.id());
             assert_eq!(stays.state, "COMPENSATING", "FSM-006: a hindered refund is not a refund");
             assert_eq!(reply.text("state"), "PENDING", "FSM-006: it is open: {reply:?}");
             assert!(again, "FSM-006: it is tried again and again");
-            rig.control().heal();
-            let story = rig.reaches(USER, reply.id(), "ROLLED_BACK");
+            fixture.control().heal();
+            let story = fixture.reaches(USER, reply.id(), "ROLLED_BACK");
             assert_eq!(story.path, ROLLED_BACK, "FSM-006: it ends once the refund is made");
-            assert_eq!(rig.money(USER), before, "FSM-006: it came back once");
+            assert_eq!(fixture.money(USER), before, "FSM-006: it came back once");
         }
-        rig.set_status(USER, way.target(), "ACTIVE");
+        fixture.set_status(USER, way.target(), "ACTIVE");
     }
-    rig.sound("FSM-006");
+    fixture.sound("FSM-006");
 }

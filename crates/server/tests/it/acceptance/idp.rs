@@ -1,21 +1,21 @@
 //! Idempotency (§10.7): whatever is called twice has the effect of one call.
 
-use super::cra::Scene;
+use super::cra::CrashCase;
 use super::{USER, with};
-use crate::rig::points::{At, Fault, When, point};
-use crate::rig::{Ask, Rig, Setup, Way};
+use crate::fixture::points::{At, Fault, When, point};
+use crate::fixture::{Ask, Fixture, Setup, Way};
 use kernel::answer::Answer;
+use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId};
-use kernel::life::Leg;
 
 /// Calls a leg of a transfer again at its ledger's port, twice.
-fn again(id: &str, rig: &Rig, ledger: LedgerId, leg: Leg, (of, ask): (Id, &Ask)) {
-    let before = rig.money(USER);
+fn again(id: &str, fixture: &Fixture, ledger: LedgerId, leg: Leg, (of, ask): (Id, &Ask)) {
+    let before = fixture.money(USER);
     let mut answers = Vec::new();
     for _ in 0..2 {
-        answers.push(rig.call(ledger, leg, of, ask));
+        answers.push(fixture.call(ledger, leg, of, ask));
         let what = leg.name();
-        assert_eq!(rig.money(USER), before, "{id}: a {what} that is called twice is made once");
+        assert_eq!(fixture.money(USER), before, "{id}: a {what} that is called twice is made once");
     }
     let done = answers.iter().all(|answer| matches!(answer, Answer::Done(_)));
     assert!(done, "{id}: the second call says that it is done: {answers:?}");
@@ -24,20 +24,20 @@ fn again(id: &str, rig: &Rig, ledger: LedgerId, leg: Leg, (of, ask): (Id, &Ask))
 
 /// A transfer that ends, and then its leg once more.
 fn twice(id: &str, setup: &Setup, leg: Leg, back: bool) {
-    let rig = with(*setup, 100, 50);
+    let fixture = with(*setup, 100, 50);
     for way in [Way::ToFunding, Way::ToSpot] {
         if back {
-            rig.set_status(USER, way.target(), "DISABLED");
+            fixture.set_status(USER, way.target(), "DISABLED");
         }
         let ask = Ask::new(USER, way, 5);
-        let of = rig.post(&ask).id();
+        let of = fixture.post(&ask).id();
         let end = if back { "ROLLED_BACK" } else { "COMMITTED" };
-        assert_eq!(rig.reaches(USER, of, end).state, end, "{id}: it ends");
+        assert_eq!(fixture.reaches(USER, of, end).state, end, "{id}: it ends");
         let ledger = if leg == Leg::Deposit { way.target() } else { way.source() };
-        again(id, &rig, ledger, leg, (of, &ask));
-        rig.set_status(USER, way.target(), "ACTIVE");
+        again(id, &fixture, ledger, leg, (of, &ask));
+        fixture.set_status(USER, way.target(), "ACTIVE");
     }
-    rig.sound(id);
+    fixture.sound(id);
 }
 
 /// Call withdraw twice.
@@ -59,36 +59,36 @@ pub(super) fn idp_003(setup: Setup) {
 pub(super) fn idp_004(setup: Setup) {
     for way in Way::BOTH {
         for back in [false, true] {
-            let mut scene = Scene::new("IDP-004", &setup, way, back);
+            let mut crash_case = CrashCase::new("IDP-004", &setup, way, back);
             let legs = [
                 (way.source(), Leg::Withdraw),
                 (way.target(), Leg::Deposit),
                 (way.source(), Leg::Refund),
             ];
-            let (before, ask) = (scene.rig.money(USER), scene.ask());
+            let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
             for (ledger, leg) in legs {
-                scene.rig.control().hinder(ledger, leg, Fault::LoseReply, 5);
+                crash_case.fixture.control().hinder(ledger, leg, Fault::LoseReply, 5);
             }
-            let reply = scene.rig.post(&ask);
-            let story = scene.rig.reaches(USER, reply.id(), scene.end());
-            assert_eq!(story.state, scene.end(), "IDP-004: many retries end as one would");
-            scene.rig.control().heal();
-            scene.ended(&ask, before, "replies lost");
+            let reply = crash_case.fixture.post(&ask);
+            let story = crash_case.fixture.reaches(USER, reply.id(), crash_case.end());
+            assert_eq!(story.state, crash_case.end(), "IDP-004: many retries end as one would");
+            crash_case.fixture.control().heal();
+            crash_case.ended(&ask, before, "replies lost");
             // stopped again and again after the effect and before anybody heard of it
             let (ledger, leg) = if back { legs[2] } else { legs[1] };
             let effect = point(At::Call(ledger, leg), When::After);
-            let (before, ask) = (scene.rig.money(USER), scene.ask());
+            let (before, ask) = (crash_case.fixture.money(USER), crash_case.ask());
             let called = super::called(&setup, ledger);
             let ahead = if called { vec![effect, effect] } else { Vec::new() };
-            scene.rig.crash_again_at(&ahead);
-            let crash = scene.rig.crash_at(effect, &ask);
+            crash_case.fixture.crash_again_at(&ahead);
+            let crash = crash_case.fixture.crash_at(effect, &ask);
             if called {
-                scene.rig.crashed("the first recovery");
-                scene.rig.crashed("the second recovery");
+                crash_case.fixture.crashed("the first recovery");
+                crash_case.fixture.crashed("the second recovery");
             }
-            let story = scene.rig.reaches(USER, crash.id, scene.end());
-            assert_eq!(story.state, scene.end(), "IDP-004: many recoveries end as one would");
-            scene.ended(&ask, before, "recoveries stopped");
+            let story = crash_case.fixture.reaches(USER, crash.id, crash_case.end());
+            assert_eq!(story.state, crash_case.end(), "IDP-004: many recoveries end as one would");
+            crash_case.ended(&ask, before, "recoveries stopped");
         }
     }
 }

@@ -13,7 +13,7 @@ mod inv;
 mod mon;
 mod road;
 
-use crate::rig::{Ask, FUSED, Kept, Money, PLAIN, Rig, Setup, Way};
+use crate::fixture::{Ask, FUSED, Fixture, JournalKind, Money, PLAIN, Setup, Way};
 
 /// The user of most tests.
 const USER: u64 = 4001;
@@ -59,7 +59,7 @@ on_every_path! {
 }
 
 const fn on_postgres(setup: Setup) -> Setup {
-    Setup { kept: Kept::Postgres, ..setup }
+    Setup { kept: JournalKind::Postgres, ..setup }
 }
 
 /// Attacks are refused before anything is opened: the path behind makes no difference.
@@ -78,18 +78,18 @@ at_the_door! {
 }
 
 /// A server at which the user has this much at Funding and at Spot.
-fn with(setup: Setup, funding: u64, spot: u64) -> Rig {
-    let rig = Rig::start(setup);
-    fund(&rig, USER, funding, spot);
-    rig
+fn with(setup: Setup, funding: u64, spot: u64) -> Fixture {
+    let fixture = Fixture::start(setup);
+    fund(&fixture, USER, funding, spot);
+    fixture
 }
 
-fn fund(rig: &Rig, user: u64, funding: u64, spot: u64) {
-    rig.deposit(user, funding + spot, &format!("seed-{user}"));
+fn fund(fixture: &Fixture, user: u64, funding: u64, spot: u64) {
+    fixture.deposit(user, funding + spot, &format!("seed-{user}"));
     if spot > 0 {
-        let reply = rig.post(&Ask::new(user, Way::ToSpot, spot));
-        let story = rig.reaches(user, reply.id(), "COMMITTED");
-        assert_eq!(story.state, "COMMITTED", "the rig is funded: {reply:?}");
+        let reply = fixture.post(&Ask::new(user, Way::ToSpot, spot));
+        let story = fixture.reaches(user, reply.id(), "COMMITTED");
+        assert_eq!(story.state, "COMMITTED", "the fixture is funded: {reply:?}");
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Written down here by hand, so that a crash point is known to have been where it was meant.
 
-use crate::rig::points::{At, Point, When};
-use crate::rig::{Setup, Way};
+use crate::fixture::points::{At, Point, When};
+use crate::fixture::{Setup, Way};
+use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
-use kernel::life::Leg;
 
 /// The numbers of the states, as they are stored.
 pub(super) const INIT: i16 = 0;

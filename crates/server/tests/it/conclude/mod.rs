@@ -1,12 +1,12 @@
 //! What a client may conclude from each answer (`spec/api.md`): held against the store, behind a real
 //! socket, with the client that users get, through crashes.
 
-use crate::rig::points::{At, Fault, When, point};
-use crate::rig::{FUSED, Money, Rig, Setup};
+use crate::fixture::points::{At, Fault, When, point};
+use crate::fixture::{FUSED, Fixture, Money, Setup};
 use client::types::{Created, NewTransfer};
 use client::{Client, Conclusion, Error};
+use kernel::flow::life::Leg;
 use kernel::ids::LedgerId;
-use kernel::life::Leg;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -17,10 +17,10 @@ const SCOPE: &str = "transfers:create transfers:read";
 const HASTY: Setup = Setup { open_ms: 1_500, ..FUSED };
 
 /// A server on which the user has 100 at Funding.
-fn funded(setup: Setup) -> Rig {
-    let rig = Rig::start(setup);
-    rig.deposit(USER, 100, "begin");
-    rig
+fn funded(setup: Setup) -> Fixture {
+    let fixture = Fixture::start(setup);
+    fixture.deposit(USER, 100, "begin");
+    fixture
 }
 
 fn new(amount: &str, cid: &str) -> NewTransfer {
@@ -28,8 +28,8 @@ fn new(amount: &str, cid: &str) -> NewTransfer {
     NewTransfer { cid: cid.to_owned(), ..fresh }
 }
 
-fn client(rig: &Rig) -> Client {
-    rig.client(&rig.listen(), USER, SCOPE)
+fn client(fixture: &Fixture) -> Client {
+    fixture.client(&fixture.listen(), USER, SCOPE)
 }
 
 /// Runs a client's work outside the server's life: what cuts the one off does not stop the other.
@@ -38,13 +38,13 @@ fn outside<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(work)
 }
 
-fn create(rig: &Rig, new: &NewTransfer) -> Result<Created, Error> {
-    outside(client(rig).create(new))
+fn create(fixture: &Fixture, new: &NewTransfer) -> Result<Created, Error> {
+    outside(client(fixture).create(new))
 }
 
 /// What a client does that was left with an unknown outcome.
-fn until_known(rig: &Rig, new: &NewTransfer) -> Created {
-    let client = client(rig);
+fn until_known(fixture: &Fixture, new: &NewTransfer) -> Created {
+    let client = client(fixture);
     for _ in 0..20 {
         match outside(client.create(new)) {
             Err(fault) if fault.concludes() == Conclusion::Unknown => {}
@@ -55,41 +55,45 @@ fn until_known(rig: &Rig, new: &NewTransfer) -> Created {
 }
 
 /// The user has what one transfer of 5 leaves, and the books add up.
-fn moved_once(rig: &Rig, case: &str) {
-    assert!(rig.until(|| rig.money(USER) == Money::at(95, 5)), "{case}: {:?}", rig.money(USER));
-    assert_eq!(rig.rows(), 1, "{case}: one row");
-    rig.sound(case);
+fn moved_once(fixture: &Fixture, case: &str) {
+    assert!(
+        fixture.until(|| fixture.money(USER) == Money::at(95, 5)),
+        "{case}: {:?}",
+        fixture.money(USER)
+    );
+    assert_eq!(fixture.rows(), 1, "{case}: one row");
+    fixture.sound(case);
 }
 
 /// 200, 202 and 422 with an id: the row is there, and stays through a crash right after.
 #[test]
 fn an_answer_with_an_id_is_durable() {
-    let mut rig = funded(Setup { patience_ms: 60, ..FUSED });
-    rig.set_status(USER, LedgerId::FUNDING, "ACTIVE");
-    let done = until_ended(&rig, &new("5", "done"));
+    let mut fixture = funded(Setup { timeout_ms: 60, ..FUSED });
+    fixture.set_status(USER, LedgerId::FUNDING, "ACTIVE");
+    let done = until_ended(&fixture, &new("5", "done"));
     assert_eq!(done.transfer.state, "COMMITTED");
-    let poor = create(&rig, &new("5000", "poor")).expect("an answer");
-    assert_eq!((poor.transfer.state.as_str(), rig.rows()), ("FAILED", 2));
-    rig.control().hinder(LedgerId::SPOT, Leg::Deposit, Fault::HangBefore, 1);
-    let open = create(&rig, &new("5", "open")).expect("an answer");
-    assert_eq!((open.transfer.state.as_str(), rig.rows()), ("PENDING", 3), "{open:?}");
-    rig.crash();
-    assert_eq!(rig.rows(), 3, "all three were durable");
+    let poor = create(&fixture, &new("5000", "poor")).expect("an answer");
+    assert_eq!((poor.transfer.state.as_str(), fixture.rows()), ("FAILED", 2));
+    fixture.control().hinder(LedgerId::SPOT, Leg::Deposit, Fault::HangBefore, 1);
+    let open = create(&fixture, &new("5", "open")).expect("an answer");
+    assert_eq!((open.transfer.state.as_str(), fixture.rows()), ("PENDING", 3), "{open:?}");
+    fixture.crash();
+    assert_eq!(fixture.rows(), 3, "all three were durable");
     for (made, state) in [(done, "COMMITTED"), (poor, "FAILED"), (open, "COMMITTED")] {
         let id = made.transfer.req_id.parse().expect("an id");
-        assert_eq!(rig.reaches(USER, id, state).state, state, "{made:?}");
+        assert_eq!(fixture.reaches(USER, id, state).state, state, "{made:?}");
     }
-    rig.sound("answers with an id");
+    fixture.sound("answers with an id");
 }
 
 /// A create that is asked for until it has ended.
-fn until_ended(rig: &Rig, new: &NewTransfer) -> Created {
-    let mut created = until_known(rig, new);
+fn until_ended(fixture: &Fixture, new: &NewTransfer) -> Created {
+    let mut created = until_known(fixture, new);
     for _ in 0..200 {
         if created.transfer.state != "PENDING" {
             break;
         }
-        created = until_known(rig, new);
+        created = until_known(fixture, new);
     }
     created
 }
@@ -97,19 +101,19 @@ fn until_ended(rig: &Rig, new: &NewTransfer) -> Created {
 /// 4xx without an id: nothing was opened, now or later.
 #[test]
 fn a_refusal_without_an_id_opened_nothing() {
-    let mut rig = funded(FUSED);
-    let bound = create(&rig, &new("5", "bound")).expect("made");
-    let url = rig.listen();
-    let own = rig.client(&url, USER, SCOPE);
+    let mut fixture = funded(FUSED);
+    let bound = create(&fixture, &new("5", "bound")).expect("made");
+    let url = fixture.listen();
+    let own = fixture.client(&url, USER, SCOPE);
     let with = |change: fn(&mut NewTransfer)| {
         let mut asked = new("5", "never");
         change(&mut asked);
         asked
     };
-    let nobody = Client::new(&url, "no.token.atall").expect("a client");
-    let reader = rig.client(&url, USER, "transfers:read");
+    let stranger = Client::new(&url, "no.token.atall").expect("a client");
+    let reader = fixture.client(&url, USER, "transfers:read");
     for (client, asked, status, code) in [
-        (&nobody, new("5", "never"), 401, "UNAUTHORIZED"),
+        (&stranger, new("5", "never"), 401, "UNAUTHORIZED"),
         (&reader, new("5", "never"), 403, "FORBIDDEN"),
         (&own, with(|new| new.user_id = Some(4002)), 403, "FORBIDDEN"),
         (&own, with(|new| new.cid = "a b".to_owned()), 400, "BAD_REQUEST"),
@@ -129,95 +133,99 @@ fn a_refusal_without_an_id_opened_nothing() {
         };
         assert_eq!((*is, said.as_str()), (status, code));
         assert_eq!(fault.concludes(), Conclusion::NothingOpened, "{code}");
-        assert_eq!(rig.rows(), 1, "{code}: no row");
+        assert_eq!(fixture.rows(), 1, "{code}: no row");
     }
-    rig.crash();
-    assert_eq!(rig.rows(), 1, "nor does one appear later");
-    let again = create(&rig, &new("5", "bound")).expect("made");
+    fixture.crash();
+    assert_eq!(fixture.rows(), 1, "nor does one appear later");
+    let again = create(&fixture, &new("5", "bound")).expect("made");
     assert_eq!(again.transfer.req_id, bound.transfer.req_id);
-    moved_once(&rig, "refusals");
+    moved_once(&fixture, "refusals");
     // the key of all those refusals is free
-    assert!(!create(&rig, &new("5", "never")).expect("made").replayed);
+    assert!(!create(&fixture, &new("5", "never")).expect("made").replayed);
 }
 
 /// HALTED and OVERLOADED: nothing was opened, whether the door said so or the very write.
 #[test]
 fn a_shut_door_opened_nothing() {
-    let full = |rig: &Rig| {
-        rig.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::NoRoom, 1);
+    let full = |fixture: &Fixture| {
+        fixture.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::NoRoom, 1);
     };
     for (way, code) in ["HALTED", "OVERLOADED", "OVERLOADED"].into_iter().enumerate() {
-        let mut rig = funded(FUSED);
+        let mut fixture = funded(FUSED);
         match way {
-            0 => rig.control().halt_at("CREATED"),
-            1 => rig.drain(),
-            _ => full(&rig),
+            0 => fixture.control().halt_at("CREATED"),
+            1 => fixture.drain(),
+            _ => full(&fixture),
         }
-        let fault = create(&rig, &new("5", "k")).expect_err(code);
+        let fault = create(&fixture, &new("5", "k")).expect_err(code);
         let code_of = fault.code().map(kernel::code::Code::name);
         assert_eq!(code_of, Some(code), "{fault:?}");
-        assert_eq!((fault.concludes(), rig.rows()), (Conclusion::NothingOpened, 0), "{code}");
-        rig.crash();
-        assert_eq!(rig.rows(), 0, "{code}: nor does one appear later");
-        assert!(!create(&rig, &new("5", "k")).expect("made").replayed, "{code}: the key is free");
-        moved_once(&rig, code);
+        assert_eq!((fault.concludes(), fixture.rows()), (Conclusion::NothingOpened, 0), "{code}");
+        fixture.crash();
+        assert_eq!(fixture.rows(), 0, "{code}: nor does one appear later");
+        assert!(
+            !create(&fixture, &new("5", "k")).expect("made").replayed,
+            "{code}: the key is free"
+        );
+        moved_once(&fixture, code);
     }
 }
 
-/// 500: nobody knows. The row may be there, may come later, or never; the same sent again is one.
+/// 500: unknown. The row may be there, may come later, or never; the same sent again is one.
 #[test]
 fn an_unknown_outcome_is_repeated_and_made_once() {
     for (fault, rows, later) in [(Fault::HangBefore, 0, 1), (Fault::HangAfter, 1, 1)] {
-        let rig = funded(HASTY);
-        rig.control().hinder(LedgerId::FUNDING, Leg::Withdraw, fault, 1);
+        let fixture = funded(HASTY);
+        fixture.control().hinder(LedgerId::FUNDING, Leg::Withdraw, fault, 1);
         let asked = new("5", "k");
-        let unknown = create(&rig, &asked).expect_err("nobody knows");
+        let unknown = create(&fixture, &asked).expect_err("it is unknown");
         assert_eq!(unknown.concludes(), Conclusion::Unknown, "{unknown:?}");
-        assert_eq!(rig.rows(), rows, "{fault:?}: either is possible");
-        rig.control().heal();
-        assert!(rig.until(|| rig.rows() == later), "{fault:?}: it may come later");
-        until_known(&rig, &asked);
-        moved_once(&rig, &format!("{fault:?}"));
+        assert_eq!(fixture.rows(), rows, "{fault:?}: either is possible");
+        fixture.control().heal();
+        assert!(fixture.until(|| fixture.rows() == later), "{fault:?}: it may come later");
+        until_known(&fixture, &asked);
+        moved_once(&fixture, &format!("{fault:?}"));
     }
     // the opening never reaches the store
-    let rig = funded(HASTY);
-    rig.control().hold_opening();
-    let unknown = create(&rig, &new("5", "k")).expect_err("nobody knows");
-    assert_eq!((unknown.concludes(), rig.rows()), (Conclusion::Unknown, 0), "{unknown:?}");
+    let fixture = funded(HASTY);
+    fixture.control().hold_opening();
+    let unknown = create(&fixture, &new("5", "k")).expect_err("it is unknown");
+    assert_eq!((unknown.concludes(), fixture.rows()), (Conclusion::Unknown, 0), "{unknown:?}");
 }
 
 /// A cut connection says nothing: the process may have died before the write or after it.
 #[test]
 fn a_cut_connection_is_repeated_and_made_once() {
     for (when, rows) in [(When::Before, 0), (When::After, 1)] {
-        let mut rig = funded(FUSED);
-        rig.control().stop_at(point(At::Write("CREATED"), when));
-        let (client, asked) = (client(&rig), new("5", "k"));
+        let mut fixture = funded(FUSED);
+        fixture.control().stop_at(point(At::Write("CREATED"), when));
+        let (client, asked) = (client(&fixture), new("5", "k"));
         let (told, answer) = mpsc::channel();
         let sent = asked.clone();
         let sender = thread::spawn(move || {
             let _heard = told.send(outside(client.create(&sent)));
         });
         // the life ends, and its sockets with it
-        rig.crashed(&format!("{when:?}"));
+        fixture.crashed(&format!("{when:?}"));
         let answer = answer.recv_timeout(Duration::from_secs(25)).expect("an end");
         sender.join().expect("the client does not panic");
         let fault = answer.expect_err("no answer");
         assert_eq!(fault.concludes(), Conclusion::Unknown, "{when:?}: {fault:?}");
-        assert_eq!(rig.rows(), rows, "{when:?}: either is possible");
-        until_known(&rig, &asked);
-        moved_once(&rig, &format!("{when:?}"));
+        assert_eq!(fixture.rows(), rows, "{when:?}: either is possible");
+        until_known(&fixture, &asked);
+        moved_once(&fixture, &format!("{when:?}"));
     }
 }
 
-/// Where nobody listens, nothing was sent.
+/// Where no server listens, nothing was sent.
 #[test]
 fn an_unreachable_server_opened_nothing() {
-    let rig = funded(FUSED);
+    let fixture = funded(FUSED);
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", free.local_addr().expect("its address"));
     drop(free);
-    let fault = outside(rig.client(&url, USER, SCOPE).create(&new("5", "k"))).expect_err("nobody");
+    let fault =
+        outside(fixture.client(&url, USER, SCOPE).create(&new("5", "k"))).expect_err("no server");
     assert!(matches!(fault, Error::Unreachable(_)), "{fault:?}");
     assert_eq!(fault.concludes(), Conclusion::NothingOpened);
 }
@@ -225,22 +233,22 @@ fn an_unreachable_server_opened_nothing() {
 /// A batch says it of each item, and as a whole where it is refused as one.
 #[test]
 fn a_batch_says_it_of_each_item() {
-    let rig = funded(HASTY);
-    let client = client(&rig);
+    let fixture = funded(HASTY);
+    let client = client(&fixture);
     let items = [new("5", "a"), new("5000", "poor"), new("1e2", "bad"), new("6", "a")];
     let results = outside(client.create_many(&items)).expect("results");
     let opened = results.iter().filter(|result| result.created().is_ok()).count();
     let nothing = results.iter().filter_map(|result| result.created().err());
     let nothing = nothing.filter(|fault| fault.concludes() == Conclusion::NothingOpened).count();
-    assert_eq!((opened, nothing, rig.rows()), (2, 2, 2), "{results:?}");
+    assert_eq!((opened, nothing, fixture.rows()), (2, 2, 2), "{results:?}");
     let whole = [new("5", "b"), new("5", "")];
     let fault = outside(client.create_many(&whole)).expect_err("refused as one");
-    assert_eq!((fault.concludes(), rig.rows()), (Conclusion::NothingOpened, 2), "{fault:?}");
-    rig.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::HangAfter, 1);
+    assert_eq!((fault.concludes(), fixture.rows()), (Conclusion::NothingOpened, 2), "{fault:?}");
+    fixture.control().hinder(LedgerId::FUNDING, Leg::Withdraw, Fault::HangAfter, 1);
     let results = outside(client.create_many(&[new("5", "c")])).expect("results");
-    let unknown = results[0].created().expect_err("nobody knows");
-    assert_eq!((unknown.concludes(), rig.rows()), (Conclusion::Unknown, 3), "{unknown:?}");
-    rig.control().heal();
-    until_known(&rig, &new("5", "c"));
-    assert_eq!(rig.rows(), 3);
+    let unknown = results[0].created().expect_err("it is unknown");
+    assert_eq!((unknown.concludes(), fixture.rows()), (Conclusion::Unknown, 3), "{unknown:?}");
+    fixture.control().heal();
+    until_known(&fixture, &new("5", "c"));
+    assert_eq!(fixture.rows(), 3);
 }

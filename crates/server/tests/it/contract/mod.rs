@@ -10,9 +10,12 @@ use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use server::auth::Scope;
-use server::http::error::status;
-use server::http::openapi::description;
-use server::http::{accounts, backup, batch, desk, form, ops, v2};
+use server::http::admin;
+use server::http::admin::backup;
+use server::http::balances::accounts;
+use server::http::middleware::error::status;
+use server::http::pages::openapi::description;
+use server::http::transfers::{batch, request, v2};
 use std::collections::BTreeSet;
 
 /// The contract's list for this release.
@@ -72,21 +75,21 @@ type Read = fn(Value) -> bool;
 
 /// Every form that is sent to us, read as its route reads it.
 const FORMS: &[(&str, Read)] = &[
-    ("CreateTransfer", reads::<form::CreateTransfer>),
+    ("CreateTransfer", reads::<request::CreateTransfer>),
     ("CreateTransfers", reads::<batch::CreateTransfers>),
     ("CreateV2", reads::<v2::CreateV2>),
-    ("Movement", reads::<ops::Movement>),
+    ("Movement", reads::<admin::external_movement::Movement>),
     ("NewBackup", reads::<backup::NewBackup>),
     ("SetStatus", reads::<accounts::SetStatus>),
-    ("Why", reads::<desk::done::Why>),
-    ("Resolve", reads::<desk::steer::Resolve>),
-    ("SteerTransfers", reads::<desk::steer::SteerTransfers>),
-    ("Resume", reads::<desk::halts::Resume>),
-    ("NewPause", reads::<desk::pauses::NewPause>),
-    ("AddAsset", reads::<desk::assets::AddAsset>),
-    ("ChangeAsset", reads::<desk::assets::ChangeAsset>),
-    ("Assign", reads::<desk::cases::Assign>),
-    ("Comment", reads::<desk::cases::Comment>),
+    ("ReasonBody", reads::<admin::admin_response::ReasonBody>),
+    ("Resolve", reads::<admin::transfer_actions::Resolve>),
+    ("TransferActions", reads::<admin::transfer_actions::TransferActions>),
+    ("Resume", reads::<admin::halts::Resume>),
+    ("NewPause", reads::<admin::pauses::NewPause>),
+    ("AddAsset", reads::<admin::assets::AddAsset>),
+    ("ChangeAsset", reads::<admin::assets::ChangeAsset>),
+    ("Assign", reads::<admin::cases::Assign>),
+    ("Comment", reads::<admin::cases::Comment>),
 ];
 
 fn reads<T: DeserializeOwned>(value: Value) -> bool {

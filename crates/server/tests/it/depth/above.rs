@@ -2,7 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a wrong thing concerns few layers")]
 
 use super::Wrong;
-use super::house::{Bare, FUNDING, KEY, OTHER, SPOT, UNIT, USDT, USER};
+use super::bare_service::{Bare, FUNDING, KEY, OTHER, SPOT, UNIT, USDT, USER};
 use axum::body::Body;
 use axum::http::{Request, header};
 use engine::Refused;
@@ -27,7 +27,7 @@ impl Bare {
     pub(super) async fn prepare(&self, wrong: Wrong) {
         if wrong == Wrong::Halted {
             let unit = Unit::puts(vec![Put::Halt { reason: "a test".into() }]);
-            self.house.store.write(vec![unit]).await;
+            self.service.store.write(vec![unit]).await;
         }
         if matches!(wrong, Wrong::BoundKey | Wrong::DayFull) {
             let mut terms = terms();
@@ -69,7 +69,7 @@ impl Bare {
 
     /// The code of what the door answers to the user.
     pub(super) async fn post(&self, path: &str, scope: &str, body: Value) -> String {
-        let now = self.house.clock.now() / 1000;
+        let now = self.service.clock.now() / 1000;
         let (iss, aud) = ("portage".to_owned(), "portage".to_owned());
         let (sub, scope) = (USER.to_string(), scope.to_owned());
         let minted = Minted { iss, aud, sub, scope, iat: now, nbf: now, exp: now + 600 };
@@ -84,7 +84,7 @@ impl Bare {
         body["code"].as_str().unwrap_or("done").to_owned()
     }
 
-    /// The code under which the engine refuses, whom nobody's checks came before.
+    /// The code under which the engine refuses, with no check before it.
     pub(super) async fn engine(&self, wrong: Wrong) -> String {
         let mut terms = terms();
         let at = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };

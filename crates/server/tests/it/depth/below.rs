@@ -2,20 +2,21 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a wrong thing concerns few layers")]
 
 use super::Wrong;
-use super::house::{Bare, OTHER, Of, UNIT, known, op};
+use super::bare_service::{Bare, OTHER, Of, UNIT, known, op};
 use kernel::answer::Answer;
+use kernel::flow::life::Leg;
+use kernel::flow::life::Leg::{Deposit, Refund, Settle, Withdraw};
 use kernel::ids::{AssetId, UserId};
-use kernel::life::Leg::{self, Deposit, Refund, Settle, Withdraw};
-use kernel::ports::ledger::{AccountStatus, Heard, Identity, Incarnation, Known, Ledger};
-use kernel::unit::Op;
+use kernel::operation::{Identity, Incarnation, Known, Op};
+use kernel::ports::ledger::{AccountStatus, Ledger, Reply};
 use std::sync::Arc;
 
-/// A transfer that nobody made before.
+/// A transfer that was not made before.
 const N: u64 = 1;
 
 impl Bare {
     pub(super) async fn funding(&self, wrong: Wrong) -> String {
-        self.at(self.house.store.funding(), wrong).await
+        self.at(self.service.store.funding(), wrong).await
     }
 
     pub(super) async fn spot(&self, wrong: Wrong) -> String {
@@ -50,7 +51,7 @@ impl Bare {
             }
             Wrong::AfterFence => {
                 let fenced = ledger.fence(known(ledger).await, withdraw().key).await;
-                assert!(matches!(fenced, Heard::Said(..)), "{fenced:?}");
+                assert!(matches!(fenced, Reply::Answered(..)), "{fenced:?}");
                 (vec![], withdraw())
             }
             Wrong::OtherAmount => (vec![withdraw()], op(N, Withdraw, 6 * UNIT)),
@@ -121,11 +122,11 @@ impl Bare {
     }
 }
 
-fn said(heard: Heard<Vec<Answer>>) -> String {
+fn said(heard: Reply<Vec<Answer>>) -> String {
     match heard {
-        Heard::Wrong(_) => "WRONG_LEDGER".to_owned(),
-        Heard::Nothing(cause) => format!("nothing: {cause}"),
-        Heard::Said(_, answers) => match answers.as_slice() {
+        Reply::OtherLedger(_) => "WRONG_LEDGER".to_owned(),
+        Reply::NoAnswer(cause) => format!("nothing: {cause}"),
+        Reply::Answered(_, answers) => match answers.as_slice() {
             [Answer::Done(_)] => "done".to_owned(),
             [Answer::Rejected(evidence, _)] => evidence.code.to_string(),
             [Answer::Unknown(cause)] => format!("unknown {}", cause.class),

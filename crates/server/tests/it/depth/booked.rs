@@ -2,7 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a wrong thing concerns few layers")]
 
 use super::Wrong;
-use super::house::{Bare, UNIT, USDT, USER};
+use super::bare_service::{Bare, UNIT, USDT, USER};
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{AccountStatus, Direction, External, Moved};
@@ -37,7 +37,7 @@ impl Bare {
             reason: "a test".into(),
             caller: "test".into(),
         };
-        let funding = self.house.store.funding();
+        let funding = self.service.store.funding();
         match wrong {
             Wrong::BookNoAsset => movement.asset = AssetId(99),
             Wrong::BookNothing => movement.amount = Amount::ZERO,
@@ -59,10 +59,10 @@ impl Bare {
         movement
     }
 
-    /// What Funding says to it, whom nobody's checks came before.
+    /// What Funding says to it, with no check before it.
     pub(super) async fn booked(&self, wrong: Wrong) -> String {
         let movement = self.movement(wrong).await;
-        match self.house.store.funding().external(movement).await {
+        match self.service.store.funding().external(movement).await {
             Ok(Moved::Done { .. }) => "done".to_owned(),
             Ok(Moved::Refused(code)) => code.name().to_owned(),
             Ok(Moved::Conflict(_)) => "DUPLICATE_REQUEST".to_owned(),

@@ -5,13 +5,13 @@
 //! the engine. `docs/proof/depth.md` is that table.
 
 mod above;
+mod bare_service;
 mod below;
 mod booked;
-mod house;
 
-use house::Bare;
+use bare_service::Bare;
 
-/// What somebody tries who should not succeed.
+/// What an attacker tries and must not reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrong {
     AnothersMoney,

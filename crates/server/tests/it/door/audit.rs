@@ -17,9 +17,9 @@ async fn worked(door: &Door, user: u64, n: u64) {
 
 /// Executes SQL on the journal's file.
 fn spoil(door: &Door, sql: &str) {
-    let db = rusqlite::Connection::open(door.dir.path().join(store::embedded::FILE));
+    let db = rusqlite::Connection::open(door.dir.path().join(store::sqlite::FILE));
     let db = db.expect("the file");
-    db.busy_timeout(std::time::Duration::from_secs(20)).expect("patience");
+    db.busy_timeout(std::time::Duration::from_secs(20)).expect("a timeout");
     assert_eq!(db.execute(sql, []).expect("it is done"), 1, "{sql}");
 }
 
@@ -33,7 +33,7 @@ async fn the_proof_names_what_was_changed() {
     assert_eq!((reply.status, &reply.body["ok"]), (200, &json!(true)), "{reply:?}");
     assert_eq!((&reply.body["transfers"], &reply.body["seals"]), (&json!(5), &json!(1)));
     assert!(reply.body["unsealed"].as_u64() > Some(0), "{reply:?}");
-    let said = engine::audit::Said(&first).to_string();
+    let said = engine::audit::SealText(&first).to_string();
     assert_eq!(reply.body["last"]["seal"], json!(said));
     let reply = door.get(OPS, &format!("{VERIFY}?seal={said}")).await;
     assert_eq!(reply.body["ok"], json!(true), "{reply:?}");

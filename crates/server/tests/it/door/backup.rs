@@ -1,16 +1,16 @@
 //! Backups through the door, under load and without room; what is restored is one instant, halted.
 
 use super::{CREATE, Door, USER, transfer};
-use engine::conservation::Checker;
+use engine::reconciliation::Checker;
 use kernel::audit::seal::SealKey;
+use kernel::flow::table::Flows;
 use kernel::ids::Id;
-use kernel::table::Flows;
 use serde_json::json;
-use server::backup::{Error, restored, verified};
+use server::backup::{BackupError, restored, verified};
+use server::bootstrap::Service;
 use server::config::{Config, Ledgers};
-use server::house::House;
 use server::metrics::Metrics;
-use server::ports::Tasks;
+use server::runtime::Tasks;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -79,7 +79,7 @@ impl Load {
 
 /// Kind and severity of every open case.
 fn cases(dir: &Path) -> Vec<(String, String, String)> {
-    let db = rusqlite::Connection::open(dir.join(store::embedded::FILE)).expect("the file");
+    let db = rusqlite::Connection::open(dir.join(store::sqlite::FILE)).expect("the file");
     let mut ask = db
         .prepare("SELECT kind, severity, facts FROM cases WHERE closed_at IS NULL")
         .expect("cases");
@@ -90,31 +90,33 @@ fn cases(dir: &Path) -> Vec<(String, String, String)> {
 /// What a restored folder must be, whatever was going on when it was taken.
 async fn is_one_instant(dir: &Path, before: &[Id]) {
     let metrics = Arc::new(Metrics::default());
-    let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
+    let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
     let ledgers = Ledgers::default();
-    let house = House::open(dir, &ledgers, metrics.clone(), fatal.clone()).await.expect("a house");
-    let standing = house.store.standing().await.expect("flags");
+    let service =
+        Service::open(dir, &ledgers, metrics.clone(), fatal.clone()).await.expect("a service");
+    let standing = service.store.service_status().await.expect("flags");
     let reason = standing.halted.expect("it is halted");
     assert!(reason.starts_with("restored from a backup of "), "{reason}");
     let found = cases(dir);
     let [(kind, severity, facts)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((kind.as_str(), severity.as_str()), ("RESTORED", "CRITICAL"));
     assert!(facts.contains("transfers up to number"), "{facts}");
-    let records = house.store.get(before.to_vec()).await.expect("records");
-    let there = records.iter().filter(|record| ended(&house.flows, record)).count();
+    let records = service.store.get(before.to_vec()).await.expect("records");
+    let there = records.iter().filter(|record| ended(&service.flows, record)).count();
     assert_eq!(there, before.len(), "acknowledged before it, and not in it");
     let mut checker = Checker::default();
-    let report = checker.round(&*house.store, &house.ledgers, &house.flows).await.expect("a proof");
+    let report =
+        checker.round(&*service.store, &service.ledgers, &service.flows).await.expect("a proof");
     assert_eq!(report.breaks, []);
     let key = SealKey::new(&std::fs::read(dir.join("audit.key")).expect("the seals' key"));
-    let mut trail = house.store.trail().await.expect("a trail");
+    let mut trail = service.store.trail().await.expect("a trail");
     let proof = engine::audit::prove(&mut *trail, key, None).await.expect("a proof");
     assert_eq!((proof.faults, proof.seals > 0), (vec![], true));
     drop(trail);
     // an engine on it moves nothing, finds nobody strange, and can prove it
     let tasks = Tasks::new(fatal);
     tasks.ending();
-    let engine = house.start(&Config::default(), metrics, &tasks).await.expect("an engine");
+    let engine = service.start(&Config::default(), metrics, &tasks).await.expect("an engine");
     let proof = engine.check_now().await.expect("a proof");
     assert_eq!(proof.breaks, []);
     assert_eq!(engine.halted().as_deref(), Some(&*reason));
@@ -133,7 +135,7 @@ async fn a_backup_under_load_is_one_instant() {
         load.reaches((n + 1) * 40).await;
         door.app.sealer.seal().await.expect("a seal");
         let (before, to) = (load.acknowledged(), place.path().join(n.to_string()));
-        let backup = door.house.source().back_up(&to, None).await.expect("a backup");
+        let backup = door.service.source().back_up(&to, None).await.expect("a backup");
         assert_eq!(verified(&to).expect("a manifest"), (backup.manifest, vec![]));
         made.push((to, before));
     }
@@ -154,14 +156,14 @@ async fn a_backup_of_what_was_restored_names_its_own_point() {
     let door = Door::open().await;
     let place = tempfile::tempdir().expect("a folder");
     let (first, second) = (place.path().join("1"), place.path().join("2"));
-    let made = door.house.source().back_up(&first, None).await.expect("a backup");
+    let made = door.service.source().back_up(&first, None).await.expect("a backup");
     let again = place.path().join("again");
     restored(&first, &again).expect("it is restored");
-    let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
+    let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
     let ledgers = Ledgers::default();
     let metrics = Arc::new(Metrics::default());
-    let house = House::open(&again, &ledgers, metrics, fatal).await.expect("a house");
-    let later = house.source().back_up(&second, None).await.expect("a backup");
+    let service = Service::open(&again, &ledgers, metrics, fatal).await.expect("a service");
+    let later = service.source().back_up(&second, None).await.expect("a backup");
     for (dir, manifest) in [(&first, made.manifest), (&second, later.manifest)] {
         let found = cases(dir);
         let [(kind, _, facts)] = found.as_slice() else { panic!("{found:?}") };
@@ -177,14 +179,14 @@ async fn without_room_there_is_no_backup_and_the_service_goes_on() {
     load.reaches(40).await;
     let place = tempfile::tempdir().expect("a folder");
     let to = place.path().join("a");
-    let whole = door.house.source().back_up(&place.path().join("whole"), None).await;
+    let whole = door.service.source().back_up(&place.path().join("whole"), None).await;
     let whole = whole.expect("a backup").manifest;
-    let journal = whole.files.iter().find(|file| file.name == store::embedded::FILE);
+    let journal = whole.files.iter().find(|file| file.name == store::sqlite::FILE);
     let journal = journal.expect("the journal").bytes;
     // no room for the journal, for Spot behind it, and just not enough
     for most in [100_000, journal + 1_000, 0] {
-        let refused = door.house.source().back_up(&to, Some(most)).await;
-        assert!(matches!(refused, Err(Error::Full(_))), "{most}: {refused:?}");
+        let refused = door.service.source().back_up(&to, Some(most)).await;
+        assert!(matches!(refused, Err(BackupError::Full(_))), "{most}: {refused:?}");
         let left: Vec<_> = std::fs::read_dir(place.path()).expect("a folder").collect();
         assert_eq!(left.len(), 1, "only the whole one is there: {left:?}");
     }
@@ -192,8 +194,8 @@ async fn without_room_there_is_no_backup_and_the_service_goes_on() {
     let key = door.dir.path().join("audit.key");
     std::fs::remove_file(&key).expect("it goes");
     std::fs::create_dir(&key).expect("a folder");
-    let refused = door.house.source().back_up(&to, None).await;
-    assert!(matches!(refused, Err(Error::Io(..))), "{refused:?}");
+    let refused = door.service.source().back_up(&to, None).await;
+    assert!(matches!(refused, Err(BackupError::Io(..))), "{refused:?}");
     assert_eq!(std::fs::read_dir(place.path()).expect("a folder").count(), 1);
     let before = load.acknowledged().len();
     load.reaches(before + 40).await;

@@ -7,12 +7,12 @@ use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
-use server::auth::keys::{Error, Keys, Rhythm};
+use server::auth::keys::{KeySourceError, Keys, RefreshTimes};
 use server::auth::source::Source;
 use server::auth::verify::{Denied, Verifier};
 use server::config::Auth;
-use server::outward::address;
-use server::ports::SystemClock;
+use server::outbound_http::address;
+use server::runtime::SystemClock;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -71,12 +71,12 @@ struct Filed {
 }
 
 impl Filed {
-    async fn with(text: &str) -> Result<Self, Error> {
+    async fn with(text: &str) -> Result<Self, KeySourceError> {
         let dir = tempfile::tempdir().expect("a folder");
         std::fs::write(dir.path().join("keys"), text).expect("a file");
         let clock = Arc::new(Turned::default());
         let file = Source::File(dir.path().join("keys"));
-        let keys = Arc::new(Keys::open(file, Rhythm::FILE, clock.clone()).await?);
+        let keys = Arc::new(Keys::open(file, RefreshTimes::FILE, clock.clone()).await?);
         let verifier = Verifier::over(&Auth::default(), keys, clock.clone());
         Ok(Self { dir, clock, verifier })
     }
@@ -178,13 +178,15 @@ async fn what_is_no_set_does_not_start() {
         (" ".repeat(70_000), "64 KiB"),
     ] {
         match Filed::with(&text).await {
-            Err(Error::Unfit(what)) => assert!(what.contains(says), "{what}"),
+            Err(KeySourceError::Unfit(what)) => assert!(what.contains(says), "{what}"),
             other => panic!("{text:.80}: {}", other.is_ok()),
         }
     }
     let nowhere = Source::File("/nowhere/keys.json".into());
-    let opened = Keys::open(nowhere, Rhythm::FILE, Arc::new(Turned::default())).await;
-    assert!(matches!(opened, Err(Error::Unfit(what)) if what.contains("/nowhere/keys.json")));
+    let opened = Keys::open(nowhere, RefreshTimes::FILE, Arc::new(Turned::default())).await;
+    assert!(
+        matches!(opened, Err(KeySourceError::Unfit(what)) if what.contains("/nowhere/keys.json"))
+    );
 }
 
 /// A server of one document that counts how often it is asked.
@@ -204,12 +206,12 @@ impl Issuer {
         let at = listener.local_addr().expect("its number");
         let (asked, answer) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(answer)));
         let (count, said) = (asked.clone(), answer.clone());
-        server::ports::beside(async move {
+        server::runtime::beside(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut head = [0; 2048];
                 let _read = stream.read(&mut head).await;
                 count.fetch_add(1, Ordering::SeqCst);
-                let answer = said.lock().expect("nobody panics here").clone();
+                let answer = said.lock().expect("no test panics here").clone();
                 let _sent = stream.write_all(answer.as_bytes()).await;
             }
         });
@@ -217,17 +219,17 @@ impl Issuer {
     }
 
     fn says(&self, answer: String) {
-        *self.answer.lock().expect("nobody panics here") = answer;
+        *self.answer.lock().expect("no test panics here") = answer;
     }
 
     fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 
-    async fn keys(&self, clock: &Arc<Turned>) -> Result<Arc<Keys>, Error> {
+    async fn keys(&self, clock: &Arc<Turned>) -> Result<Arc<Keys>, KeySourceError> {
         let url = address(&format!("http://{}/keys", self.at)).expect("an address");
         let source = Source::url(url).expect("a source");
-        Ok(Arc::new(Keys::open(source, Rhythm::url(300_000), clock.clone()).await?))
+        Ok(Arc::new(Keys::open(source, RefreshTimes::url(300_000), clock.clone()).await?))
     }
 }
 
@@ -250,9 +252,9 @@ async fn an_unknown_kid_asks_once_in_a_while_for_all_who_wait() {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..50 {
         let (verifier, tell) = (verifier.clone(), tell.clone());
-        server::ports::beside(async move {
+        server::runtime::beside(async move {
             let taken = verifier.check(&token(ES, "b")).await.is_ok();
-            tell.send(taken).expect("somebody counts");
+            tell.send(taken).expect("the test counts");
         });
     }
     for _ in 0..50 {
@@ -317,7 +319,7 @@ async fn only_a_plain_small_answer_counts() {
     assert!(verifier.check(&token(ES, "b")).await.is_ok());
 }
 
-/// Turns red where a key that was taken back counts until somebody names an unknown one.
+/// Turns red where a key that was taken back counts until a token names an unknown one.
 #[tokio::test]
 async fn the_address_is_asked_from_time_to_time() {
     let issuer = Issuer::answering(ok(&set(&[(ED, "a"), (ES, "b")]))).await;
@@ -327,7 +329,7 @@ async fn the_address_is_asked_from_time_to_time() {
     let old = token(ED, "a");
     assert!(verifier.check(&old).await.is_ok());
     issuer.says(ok(&set(&[(ES, "b")])));
-    server::ports::beside(keys.watch(|_| ()));
+    server::runtime::beside(keys.watch(|_| ()));
     while verifier.check(&old).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -335,15 +337,15 @@ async fn the_address_is_asked_from_time_to_time() {
 }
 
 #[tokio::test]
-async fn nobody_answers_at_the_start() {
+async fn no_key_server_answers_at_the_start() {
     let clock = Arc::new(Turned::default());
     let issuer = Issuer {
         at: "127.0.0.1:9".parse().expect("an address"),
         ..Issuer::answering(String::new()).await
     };
-    assert!(matches!(issuer.keys(&clock).await, Err(Error::Unreachable(_))));
+    assert!(matches!(issuer.keys(&clock).await, Err(KeySourceError::Unreachable(_))));
     let tried = clock.ticks() / 1_000_000;
     assert!((5_000..10_000).contains(&tried), "it waits a little: {tried}");
     let unfit = Issuer::answering(ok("{}")).await;
-    assert!(matches!(unfit.keys(&clock).await, Err(Error::Unfit(_))));
+    assert!(matches!(unfit.keys(&clock).await, Err(KeySourceError::Unfit(_))));
 }

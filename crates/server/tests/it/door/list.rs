@@ -125,7 +125,7 @@ async fn each_filter_does_what_it_says() {
 
 /// Turns red where one sees what is another's.
 #[tokio::test]
-async fn everybody_sees_their_own() {
+async fn each_caller_lists_its_own() {
     let door = Door::open().await;
     let any = "transfers:create transfers:read transfers:any";
     for user in [4001, 4002] {

@@ -1,23 +1,23 @@
 //! The door on the real store, without a network: what is refused, in which order, and how.
 
+mod admin;
 mod audit;
 mod backup;
 mod batch;
 mod bodies;
-mod desk;
-mod dry;
-mod elsewhere;
+mod dry_run;
 mod keys;
 mod list;
 mod order;
-mod pace;
 mod pages;
 mod pairs;
+mod rate_limit;
+mod references;
+mod remote_ledgers;
 mod roles;
 mod routes;
 mod spellings;
 mod tokens;
-mod words;
 
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -25,16 +25,16 @@ use kernel::answer::Cause;
 use kernel::ids::Serial;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::ledger::{External, Moved, World};
+use kernel::ports::ledger::{Authority, External, Moved, World};
 use serde_json::{Value, json};
 use server::auth::token::Minted;
 use server::auth::verify::Verifier;
+use server::bootstrap::Service;
 use server::config::Config;
-use server::house::House;
 use server::http::App;
-use server::http::pace::Pace;
+use server::http::middleware::rate_limit::RateLimit;
 use server::metrics::Metrics;
-use server::ports::Tasks;
+use server::runtime::Tasks;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,7 +48,7 @@ const USER: &str = "transfers:create transfers:read";
 
 /// A server without a socket.
 struct Door {
-    house: House,
+    service: Service,
     app: Arc<App>,
     router: axum::Router,
     dir: TempDir,
@@ -72,7 +72,7 @@ impl Reply {
 struct Dying;
 
 impl World for Dying {
-    fn external(&self, _: External) -> Fut<'_, Result<Moved, Cause>> {
+    fn book(&self, _: External, _: Authority) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async { panic!("on purpose") })
     }
 
@@ -129,37 +129,37 @@ impl Door {
     ) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let metrics = Arc::new(Metrics::default());
-        let fatal: server::ports::Fatal = Arc::new(|what| panic!("{what}"));
-        let house = House::open(dir.path(), &config.ledgers, metrics.clone(), fatal.clone())
+        let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
+        let service = Service::open(dir.path(), &config.ledgers, metrics.clone(), fatal.clone())
             .await
-            .expect("a house");
-        prepare(&dir.path().join(store::embedded::FILE));
+            .expect("a service");
+        prepare(&dir.path().join(store::sqlite::FILE));
         let tasks = Tasks::new(fatal);
         tasks.ending();
-        let engine = house.start(&config, metrics.clone(), &tasks).await.expect("an engine");
-        let world: Arc<dyn World> = if dying { Arc::new(Dying) } else { house.store.funding() };
+        let engine = service.start(&config, metrics.clone(), &tasks).await.expect("an engine");
+        let world: Arc<dyn World> = if dying { Arc::new(Dying) } else { service.store.funding() };
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),
             engine,
             world,
-            verifier: verifier(&house.clock),
+            verifier: verifier(&service.clock),
             metrics,
-            clock: house.clock.clone(),
-            rng: house.rng.clone(),
-            office: house.store.clone(),
-            pace: Pace::new(config.limits.requests_per_second),
-            backups: house.backups(&config),
-            sealer: house.sealer(&config).await.expect("a sealer"),
+            clock: service.clock.clone(),
+            rng: service.rng.clone(),
+            admin_queries: service.store.clone(),
+            rate_limit: RateLimit::new(config.limits.requests_per_second),
+            backups: service.backups(&config),
+            sealer: service.sealer(&config).await.expect("a sealer"),
             open_pages,
             leaving: AtomicBool::new(false),
             draining: AtomicBool::new(false),
         });
         let router = server::http::router(app.clone());
-        Self { house, app, router, dir }
+        Self { service, app, router, dir }
     }
 
     fn token(&self, sub: &str, scope: &str) -> String {
-        let now = self.house.clock.now() / 1000;
+        let now = self.service.clock.now() / 1000;
         let minted = Minted {
             iss: "portage".to_owned(),
             aud: "portage".to_owned(),
@@ -230,9 +230,9 @@ impl Door {
         assert_eq!(reply.status, 201, "{reply:?}");
     }
 
-    /// One base unit appears behind everybody's back, and the proof finds it: HALT.
+    /// One base unit appears behind the engine's back, and the proof finds it: HALT.
     async fn halt(&self) {
-        let db = rusqlite::Connection::open(self.dir.path().join(store::embedded::FILE));
+        let db = rusqlite::Connection::open(self.dir.path().join(store::sqlite::FILE));
         let more =
             "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) + 1)
                     WHERE user_id = (SELECT min(user_id) FROM balances_tb)";
@@ -245,7 +245,7 @@ impl Door {
 
     /// How many transfers the journal holds.
     async fn rows(&self) -> usize {
-        let mut snapshot = self.house.store.snapshot().await.expect("a snapshot");
+        let mut snapshot = self.service.store.snapshot().await.expect("a snapshot");
         snapshot.lines(Serial(0), 5000).await.expect("lines").len()
     }
 }

@@ -224,8 +224,8 @@ async fn a_transfer_is_seen_by_its_user_and_by_the_service_that_made_it() {
     let door = Door::open().await;
     door.fund(4001, "100").await;
     let service = ("svc-a", "transfers:create transfers:read transfers:any");
-    let nobody = door.post(service, CREATE, transfer("1", "k")).await;
-    assert_eq!((nobody.status, nobody.code()), (400, "BAD_REQUEST"), "user_id is required");
+    let unknown = door.post(service, CREATE, transfer("1", "k")).await;
+    assert_eq!((unknown.status, unknown.code()), (400, "BAD_REQUEST"), "user_id is required");
     let mut asked = transfer("1", "k");
     asked["user_id"] = json!(4001);
     let made = door.post(service, CREATE, asked.clone()).await;

@@ -2,7 +2,7 @@
 
 use super::{CREATE, Door, USER, transfer};
 use serde_json::{Value, json};
-use server::http::openapi::description;
+use server::http::pages::openapi::description;
 use std::collections::BTreeSet;
 
 const ADMIN: (&str, &str) = ("1", "admin");
@@ -27,7 +27,7 @@ fn all<'a>(page: &'a str, before: &str) -> BTreeSet<&'a str> {
 
 /// Turns red where a page loads something, or leads nowhere.
 #[tokio::test]
-async fn pages_for_people_bring_everything_along() {
+async fn html_pages_bring_everything_along() {
     let door = Door::open().await;
     let mut leads = BTreeSet::new();
     for path in ["/docs", "/docs/errors", "/docs/errors/HALTED", "/docs/errors/DUPLICATE_REQUEST"] {
@@ -50,8 +50,8 @@ async fn pages_for_people_bring_everything_along() {
     }
     let page = page(&door, "/docs").await;
     for (path, methods) in description()["paths"].as_object().expect("paths") {
-        for about in methods.as_object().expect("methods").values() {
-            let id = about["operationId"].as_str().expect("an id");
+        for subject in methods.as_object().expect("methods").values() {
+            let id = subject["operationId"].as_str().expect("an id");
             assert!(page.contains(&format!("<section class=\"op\" id=\"{id}\">")), "{path}");
         }
     }

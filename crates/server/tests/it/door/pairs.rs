@@ -207,17 +207,17 @@ impl Pairs {
             }
             if one.hurried {
                 // an hour's worth of places: nobody's clock comes near it
-                let later = door.house.clock.ticks() + 3_600_000_000_000;
-                while door.app.pace.take(kernel::ids::UserId(one.user), later) {}
+                let later = door.service.clock.ticks() + 3_600_000_000_000;
+                while door.app.rate_limit.take(kernel::ids::UserId(one.user), later) {}
             }
         }
     }
 
     /// The day's rows as so many transfers would have left them.
     fn spend(&self, one: &Try) {
-        let file = self.door.dir.path().join(store::embedded::FILE);
+        let file = self.door.dir.path().join(store::sqlite::FILE);
         let db = rusqlite::Connection::open(file).expect("the store");
-        let day = self.door.house.clock.now() / 86_400_000;
+        let day = self.door.service.clock.now() / 86_400_000;
         for (asset, transfers, units) in [(0, one.spent.0, 0), (3, 0, one.spent.1)] {
             let (user, amount) = (one.user, format!("{:039}", units * 1_000_000));
             let row = format!("({user}, {day}, {asset}, {transfers}, '{amount}')");

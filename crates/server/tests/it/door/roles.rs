@@ -5,9 +5,9 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::Value;
 use server::auth::Scope;
-use server::http::openapi::description;
+use server::http::pages::openapi::description;
 
-/// Who may: the scopes of the route's description, or `admin`. Nothing: everybody.
+/// Who may: the scopes of the route's description, or `admin`. Nothing: every caller.
 fn wanted(route: &Value) -> Option<Vec<String>> {
     let needs = route["security"].as_array()?;
     if needs.iter().any(|need| need.as_object().is_some_and(serde_json::Map::is_empty)) {

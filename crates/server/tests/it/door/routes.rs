@@ -10,9 +10,9 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
     let api = door.get(("x", "admin"), "/openapi.json").await.body;
     let mut found = Vec::new();
     for (path, methods) in api["paths"].as_object().expect("paths") {
-        for (method, about) in methods.as_object().expect("methods") {
+        for (method, subject) in methods.as_object().expect("methods") {
             let method = method.to_uppercase().parse().expect("a method");
-            let open = about["security"].as_array().is_some_and(|all| all.contains(&json!({})));
+            let open = subject["security"].as_array().is_some_and(|all| all.contains(&json!({})));
             let path = path
                 .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{user}", "4001")
@@ -21,7 +21,7 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{action}", "retry")
                 .replace("{symbol}", "USDT")
                 .replace("{code}", "HALTED");
-            let ways = about["security"].as_array().into_iter().flatten();
+            let ways = subject["security"].as_array().into_iter().flatten();
             let scope = ways.filter_map(|way| way["token"][0].as_str()).next();
             found.push((method, path, open, scope.unwrap_or_default().to_owned()));
         }
@@ -127,9 +127,9 @@ async fn a_refused_token_is_named_in_the_challenge() {
     assert!(!good.headers.contains_key(header::WWW_AUTHENTICATE));
 }
 
-/// Turns red where a parameter that nobody reads is let through: the answer would be about another.
+/// Turns red where a parameter that is not read is let through: the answer would be about another.
 #[tokio::test]
-async fn balances_are_the_callers_whoever_is_asked_for() {
+async fn balances_are_the_callers_own() {
     let door = Door::open().await;
     door.fund(4002, "10").await;
     for query in ["user_id=4002", "asset=USDT", "x"] {
@@ -183,6 +183,24 @@ async fn pages_for_machines_can_be_closed() {
     let health = door.send(bare(&Method::GET, "/health")).await;
     let parts = json!({"status": "healthy", "journal": "connected", "funding": "connected", "spot": "connected"});
     assert_eq!((health.status, health.body), (200, parts));
+}
+
+#[tokio::test]
+async fn health_names_the_halt_that_stands_and_reads_stay_ready() {
+    let door = Door::open().await;
+    let ready = || bare(&Method::GET, "/readyz");
+    let reply = door.send(ready()).await;
+    assert_eq!((reply.status, &reply.body["status"]), (200, &json!("ok")), "{reply:?}");
+    let body = json!({"reason": "a test"});
+    for number in [1, 2] {
+        let halted = door.post(("ops", "ops:act"), "/api/v1/ops/halt", body.clone()).await;
+        assert_eq!(halted.status, 200, "{halted:?}");
+        let reply = door.send(bare(&Method::GET, "/health")).await;
+        let said = (&reply.body["status"], &reply.body["halt"], &reply.body["journal"]);
+        assert_eq!(said, (&json!("halted"), &json!(number), &json!("connected")), "{reply:?}");
+        assert_eq!(reply.status, 503);
+        assert_eq!(door.send(ready()).await.status, 200, "reads go on");
+    }
 }
 
 #[tokio::test]

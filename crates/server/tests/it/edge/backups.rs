@@ -23,20 +23,20 @@ const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 /// A server of its own with a copy of it, and a service on it.
-struct Scene {
+struct Fixture {
     server: Server,
     database: Database,
     base: Base,
     served: Served,
 }
 
-fn scene() -> Scene {
+fn fixture() -> Fixture {
     let mut server = Server::start().expect("a PostgreSQL");
     let database = server.database().expect("a database");
     let base = server.base_backup().expect("a copy");
     let served = Served::start(&[(URL, database.url()), ALONE]);
     served.fund("4001", "1000");
-    Scene { server, database, base, served }
+    Fixture { server, database, base, served }
 }
 
 /// How a command ended, and what it said.
@@ -107,7 +107,7 @@ fn place(manifest: &Value) -> String {
 /// money before a person looked.
 #[test]
 fn both_come_back_as_of_one_instant() {
-    let Scene { mut server, database, base, mut served } = scene();
+    let Fixture { mut server, database, base, mut served } = fixture();
     let here = served.dir.path().to_owned();
     let mut made = Vec::new();
     // while money moves both ways
@@ -162,7 +162,7 @@ fn goes_on(dir: TempDir, settings: &[(&str, &str)]) {
 /// what was refused.
 #[test]
 fn what_is_not_of_one_instant_is_refused() {
-    let Scene { mut server, database, base, mut served } = scene();
+    let Fixture { mut server, database, base, mut served } = fixture();
     let here = served.dir.path().to_owned();
     served.moves("first", "FUNDING", "3");
     let made = served.backup("mine");
@@ -202,10 +202,10 @@ fn what_is_not_of_one_instant_is_refused() {
     assert_eq!((code, text.contains("this is a backup")), (Some(78), true), "{text}");
 }
 
-/// Turns red where a backup is made of a Spot that nobody knows, or of none.
+/// Turns red where a backup is made of a Spot that the journal does not know, or of none.
 #[test]
 fn what_is_not_here_is_not_backed_up() {
-    let Scene { mut server, database, served, .. } = scene();
+    let Fixture { mut server, database, served, .. } = fixture();
     served.moves("first", "FUNDING", "3");
     let settings = [(URL, database.url())];
     let empty = tempfile::tempdir().expect("a folder");
@@ -232,10 +232,10 @@ fn what_is_not_here_is_not_backed_up() {
 }
 
 /// Turns red where the folder of a Spot that a fleet reaches by a URL cannot be backed up with the
-/// fleet's own settings, while nobody serves it.
+/// fleet's own settings, while it has no server.
 #[test]
 fn a_served_spot_is_backed_up_where_it_lies() {
-    let Scene { server: _server, database, mut served, .. } = scene();
+    let Fixture { server: _server, database, mut served, .. } = fixture();
     served.moves("first", "FUNDING", "3");
     served.die();
     let here = served.dir.path().to_owned();
@@ -251,7 +251,7 @@ fn a_served_spot_is_backed_up_where_it_lies() {
 #[test]
 fn a_server_whose_database_went_back_ends() {
     // the database goes away with its value
-    let Scene { mut server, database: _database, base, mut served } = scene();
+    let Fixture { mut server, database: _database, base, mut served } = fixture();
     served.moves("first", "FUNDING", "3");
     server.restore(&base, &Recovery::Same).expect("it comes back");
     let mut code = None;

@@ -26,7 +26,7 @@ impl Drop for Ending<'_> {
 /// Seen red with builds that: hold a lock while a body is read; have no time for heads; have none for
 /// bodies.
 #[test]
-fn a_thousand_slow_connections_disturb_nobody() {
+fn a_thousand_slow_connections_disturb_no_caller() {
     let served = Served::start(&SHORT);
     served.fund("4001", "1000");
     let token = served.token("4001", USER);

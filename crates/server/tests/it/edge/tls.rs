@@ -88,16 +88,16 @@ fn a_renewed_certificate_is_shown_without_a_restart() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let token = served.token("4001", super::USER);
     // a client of its own each time: connections that stand keep what they were shown
-    let believes = |ca| {
+    let trusts = |ca| {
         let client = Client::with_ca(&served.url, &token, ca).expect("a client");
         runtime.block_on(async { client.balances().await }).is_ok()
     };
-    assert!(believes(CA) && !believes(STRANGER));
+    assert!(trusts(CA) && !trusts(STRANGER));
     let put = |name, text: &[u8]| std::fs::write(served.dir.path().join(name), text).expect(name);
     put("cert.pem", include_bytes!("../../keys/other.pem"));
     put("key.pem", include_bytes!("../../keys/other.key"));
-    eventually("the new one is shown", || believes(STRANGER));
-    assert!(!believes(CA));
+    eventually("the new one is shown", || trusts(STRANGER));
+    assert!(!trusts(CA));
 }
 
 /// Turns red where versions that are broken are spoken.
@@ -176,7 +176,7 @@ fn beyond_loopback_there_is_tls_here_or_in_front() {
     assert!(served.url.starts_with("https://0.0.0.0:"), "{}", served.url);
 }
 
-/// Turns red where what only this machine may read is read through the proxy by everybody.
+/// Turns red where what only this machine may read is read through the proxy by every caller.
 #[test]
 fn pages_for_machines_are_closed_behind_a_proxy() {
     for (settings, expected) in [

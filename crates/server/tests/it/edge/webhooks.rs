@@ -3,9 +3,9 @@
 use super::{Served, USER, answer, eventually, head, transfer};
 use crate::receiver::{Mood, Posted, Receiver, SECRET};
 use kernel::ids::{Id, LedgerId};
-use kernel::people::About;
+use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::journal::Journal;
-use kernel::unit::{Case, Put, Severity, Unit, Wrote};
+use kernel::unit::{Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
@@ -14,19 +14,19 @@ use tempfile::TempDir;
 const OPENED: &str = "case.opened";
 const CLOSED: &str = "case.closed";
 
-/// Opens cases in a folder that nobody serves. Of a transfer that nobody knows they stay open; of a
+/// Opens cases in a folder without a server. Of a transfer that does not exist they stay open; of a
 /// ledger that is none the server closes them.
-fn opened(dir: &Path, about: impl IntoIterator<Item = About>) {
+fn opened(dir: &Path, subject: impl IntoIterator<Item = Subject>) {
     let data = dir.join("data");
     std::fs::create_dir_all(&data).expect("a folder");
-    let case = |about| {
-        let kind = if matches!(about, About::Ledger(_)) { "SIMPLE_LEDGER" } else { "STUCK" };
-        Put::Case(Case { kind, severity: Severity::Warning, about, facts: "a \"test\"".into() })
+    let case = |subject| {
+        let kind = if matches!(subject, Subject::Ledger(_)) { "SIMPLE_LEDGER" } else { "STUCK" };
+        Put::Case(Case { kind, severity: Severity::Warning, subject, facts: "a \"test\"".into() })
     };
-    let unit = Unit::puts(about.into_iter().map(case).collect());
+    let unit = Unit::puts(subject.into_iter().map(case).collect());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let journal = server::house::journal(&data).expect("a journal");
+        let journal = server::bootstrap::journal(&data).expect("a journal");
         let wrote = journal.write(vec![unit]).await;
         assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
     });
@@ -34,8 +34,8 @@ fn opened(dir: &Path, about: impl IntoIterator<Item = About>) {
     eventually("the folder is free", || lock.try_lock().is_ok());
 }
 
-fn stuck(n: u64) -> About {
-    About::Transfer(Id(n.into()))
+fn stuck(n: u64) -> Subject {
+    Subject::Transfer(Id(n.into()))
 }
 
 /// A server whose cases are posted there.
@@ -69,7 +69,7 @@ fn in_order(posted: &[Posted]) {
 #[test]
 fn each_half_is_posted_until_it_was_taken() {
     let dir = tempfile::tempdir().expect("a folder");
-    let ledgers = [LedgerId::FUTURE, LedgerId::MARGIN].map(About::Ledger);
+    let ledgers = [LedgerId::FUTURE, LedgerId::MARGIN].map(Subject::Ledger);
     opened(dir.path(), (1..=5).map(stuck).chain(ledgers));
     let receiver = Receiver::at(0, Mood::Says(503));
     let mut served = posting(dir, &receiver.url(), &[]);
@@ -81,7 +81,7 @@ fn each_half_is_posted_until_it_was_taken() {
     let (port, mut all) = (receiver.port, receiver.posted());
     drop(receiver);
     served.again(|_| ());
-    eventually("nobody answers", || served.log().contains("UNREACHABLE"));
+    eventually("no answer comes", || served.log().contains("UNREACHABLE"));
     let receiver = Receiver::at(port, Mood::Says(302));
     let tried = |posted: &[Posted]| posted.iter().map(|one| one.id().to_owned()).collect();
     let seen: BTreeSet<String> = tried(&all);
@@ -106,8 +106,8 @@ fn each_half_is_posted_until_it_was_taken() {
     eventually("the new one", || receiver.posted().len() > before);
     let new = receiver.posted().split_off(before);
     assert_eq!(new.len(), 1, "{new:?}");
-    let about = &new[0].json()["data"]["about"];
-    assert_eq!(about, &stuck(6).to_string(), "{new:?}");
+    let subject = &new[0].json()["data"]["subject"];
+    assert_eq!(subject, &stuck(6).to_string(), "{new:?}");
     all.extend(receiver.posted());
     in_order(&all);
     assert!(!served.log().contains(SECRET) && !served.log().contains("of=portage"));
@@ -117,7 +117,7 @@ fn each_half_is_posted_until_it_was_taken() {
 
 /// Seen red with builds that: follow redirects; take the proxy from the environment.
 #[test]
-fn nobody_answers_in_the_receiver_s_place() {
+fn no_other_server_answers_in_the_receivers_place() {
     let dir = tempfile::tempdir().expect("a folder");
     opened(dir.path(), [stuck(1)]);
     let other = Receiver::at(0, Mood::Takes);
@@ -137,7 +137,7 @@ fn nobody_answers_in_the_receiver_s_place() {
 
 /// Seen red with builds that: wait for an answer on the threads that serve; have all under way at once.
 #[test]
-fn a_receiver_that_hangs_delays_nobody() {
+fn a_receiver_that_hangs_delays_no_other_delivery() {
     let dir = tempfile::tempdir().expect("a folder");
     opened(dir.path(), (1..=40).map(stuck));
     let receiver = Receiver::at(0, Mood::Hangs);

@@ -1,4 +1,4 @@
-//! What stands before the servers, as a proxy does: it knows who is in, and nobody is asked who is
+//! What stands before the servers, as a proxy does: it knows which servers are up, and asks no server that is
 //! out. A request goes on a connection of its own.
 
 use serde_json::Value;
@@ -8,16 +8,16 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// Above the longest that a server takes for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What became of a request.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum ProxyReply {
     Answered(Answer),
-    /// It may have arrived at this port, and nobody answered.
+    /// It may have arrived at this port, and no answer came.
     Cut(u16),
-    /// Nobody was there to take it.
-    Nobody,
+    /// No server was there to take it.
+    NoServer,
 }
 
 /// An answer.
@@ -42,23 +42,23 @@ impl Front {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(port);
     }
 
-    /// Nobody is sent there any more. Whoever was sent there before may wait for an answer still.
+    /// No request is sent there any more. A request sent there before may wait for an answer still.
     pub(super) fn take(&self, port: u16) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != port);
     }
 
     /// Sends a request to one of those that are in: the n-th, or the next that takes it.
-    pub(super) fn ask(&self, n: usize, request: &str) -> Asked {
+    pub(super) fn ask(&self, n: usize, request: &str) -> ProxyReply {
         let (port, stream) = {
             let ports = self.0.read().unwrap_or_else(PoisonError::into_inner);
             let turns = (0..ports.len()).map(|k| ports[(n + k) % ports.len()]);
             let found = turns
                 .into_iter()
                 .find_map(|port| Some(port).zip(TcpStream::connect(("127.0.0.1", port)).ok()));
-            let Some(found) = found else { return Asked::Nobody };
+            let Some(found) = found else { return ProxyReply::NoServer };
             found
         };
-        answer(stream, request).map_or(Asked::Cut(port), Asked::Answered)
+        answer(stream, request).map_or(ProxyReply::Cut(port), ProxyReply::Answered)
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn ready(port: u16) -> bool {
 }
 
 fn answer(mut stream: TcpStream, request: &str) -> Option<Answer> {
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     stream.write_all(request.as_bytes()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;

@@ -1,16 +1,16 @@
 //! The production shape as processes: a database, a Spot that is served by itself, two servers without
 //! workers and two workers. Each of them is killed, halted and started again while users work.
 
-mod crowd;
+mod clients;
 mod front;
 mod owner;
 mod paused;
 mod process;
 mod rolling;
 mod spot;
-mod told;
+mod webhooks;
 
-use crowd::{Crowd, FIRST, HAS, Seen, Square, USERS, Wish};
+use clients::{Clients, FIRST, HAS, Seen, Square, USERS, Wish};
 use front::{get, post, ready};
 use process::{Process, Role, free_port, portage, said};
 use serde_json::json;
@@ -126,7 +126,7 @@ impl Fleet {
         self.ended();
     }
 
-    /// Ends a process in order, as a rolling restart does: nobody sends to a server any more that says
+    /// Ends a process in order, as a rolling restart does: no request goes to a server any more that says
     /// it is not ready.
     fn end(&self, process: &Process) {
         process.term();
@@ -171,7 +171,7 @@ impl Fleet {
         self.until("SELECT count(*) FROM transfers WHERE state NOT IN (40, -10, -30)", "0");
     }
 
-    /// Who holds what, for whoever reads why a test failed.
+    /// Who holds what, for the reader of a failed test.
     fn facts(&self) -> String {
         let ask = "SELECT 'open', transfer_id, state, version, retry_count, error_class, due_at \
              FROM transfers WHERE state NOT IN (40, -10, -30) LIMIT 20; \
@@ -199,8 +199,8 @@ impl Fleet {
 
     /// Ends the crowd. Whatever was asked for was acknowledged and is there, once, at its end, and the
     /// money is where the answers say.
-    fn settled(&self, crowd: Crowd) -> Seen {
-        let seen = crowd.end();
+    fn settled(&self, clients: Clients) -> Seen {
+        let seen = clients.end();
         assert_eq!(seen.failed, [""; 0], "requests failed");
         self.ended();
         let all = "SELECT cid, req_id, state FROM transfers_tb";
@@ -211,7 +211,7 @@ impl Fleet {
             let found = rows.get(wish.cid.as_str()).copied();
             assert_eq!(found, Some(format!("{id}|40").as_str()), "acknowledged: {wish:?}");
         }
-        assert_eq!(rows.len(), seen.made.len(), "what nobody asked for");
+        assert_eq!(rows.len(), seen.made.len(), "what was not asked for");
         self.balances(&seen);
         for words in [&["check"][..], &["audit", "verify"]] {
             let (code, text) = self.command(words);

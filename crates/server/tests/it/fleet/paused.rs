@@ -1,7 +1,7 @@
 //! A worker that stands still, and goes on when others have ended its work.
 
-use super::crowd::{Crowd, FIRST, Wish};
-use super::front::{Asked, Front, get};
+use super::clients::{Clients, FIRST, Wish};
+use super::front::{Front, ProxyReply, get};
 use super::{Fleet, SECRET_WORD};
 use std::process::{Child, Command};
 use std::thread;
@@ -32,7 +32,7 @@ impl Holder {
         holder
     }
 
-    fn lets_go(mut self, fleet: &Fleet) {
+    fn ends(mut self, fleet: &Fleet) {
         let ended = fleet.sql(&format!("SELECT count(pg_terminate_backend(pid)) {}", Self::IS));
         assert_eq!(ended, "1", "it held its row until now");
         assert!(!self.0.wait().expect("psql ends").success());
@@ -55,7 +55,7 @@ fn a_worker_stands_still_between_an_effect_and_its_answer() {
     front.put(fleet.spot.port);
     let executed = || {
         let answer = front.ask(0, &get("/operations?after=0&limit=100", SECRET_WORD));
-        let Asked::Answered(answer) = answer else { panic!("Spot answers: {answer:?}") };
+        let ProxyReply::Answered(answer) = answer else { panic!("Spot answers: {answer:?}") };
         let all = answer.body["operations"].as_array().expect("a list").clone();
         all.iter().any(|one| one["amount"] == "7000000" && one["success"] == true)
     };
@@ -65,20 +65,20 @@ fn a_worker_stands_still_between_an_effect_and_its_answer() {
     assert_eq!(fleet.sql("SELECT state FROM transfers WHERE cid = 'late'"), "30");
     // another one ends its work once its lease is over, and others'
     fleet.work();
-    let crowd = Crowd::start(&fleet.square);
+    let clients = Clients::start(&fleet.square);
     fleet.until("SELECT state FROM transfers WHERE cid = 'late'", "40");
-    crowd.more(40);
-    goes_on(fleet, crowd);
+    clients.more(40);
+    goes_on(fleet, clients);
 }
 
 /// The worker that stood still is back: beside the other it harms nothing, and then it carries on alone.
-fn goes_on(fleet: Fleet, crowd: Crowd) {
+fn goes_on(fleet: Fleet, clients: Clients) {
     fleet.works[0].resume();
-    crowd.more(40);
+    clients.more(40);
     fleet.works[1].kill9();
     let before: u64 = fleet.sql(DONE).parse().expect("a number");
     fleet.until(&format!("SELECT ({DONE}) >= {}", before + 40), "t");
-    fleet.settled(crowd);
+    fleet.settled(clients);
 }
 
 /// Turns red where a worker that is halted inside its transaction holds its rows for ever, or where it
@@ -95,14 +95,14 @@ fn a_worker_stands_still_inside_its_transaction() {
     fleet.until(waits, "t");
     fleet.works[0].halt();
     assert_eq!(fleet.sql(waits), "t");
-    holder.lets_go(&fleet);
+    holder.ends(&fleet);
     let inside = "SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'idle in transaction' \
                   AND datname = current_database() AND application_name LIKE 'portage%'";
     fleet.until(inside, "t");
     fleet.work();
-    let crowd = Crowd::start(&fleet.square);
+    let clients = Clients::start(&fleet.square);
     // the row is free when the database has ended the session, and the work when the lease is over
     fleet.until("SELECT state FROM transfers WHERE cid = 'held'", "40");
-    crowd.more(40);
-    goes_on(fleet, crowd);
+    clients.more(40);
+    goes_on(fleet, clients);
 }

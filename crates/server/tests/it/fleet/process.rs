@@ -131,7 +131,7 @@ impl Drop for Process {
 }
 
 /// Starts it until it is there: where its database does not answer in time it ends and asks for that
-/// (69, 75), and whoever keeps services running starts it again.
+/// (69, 75), and the supervisor starts it again.
 fn launched(role: Role, dir: &Path, port: u16, settings: &[(String, String)]) -> Child {
     for _ in 0..20 {
         let mut command = portage(dir, settings);

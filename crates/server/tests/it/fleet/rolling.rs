@@ -4,9 +4,9 @@
 //! are cut off.
 
 use super::Fleet;
-use super::crowd::Crowd;
+use super::clients::Clients;
 
-/// What a worker has in its hands: transfers that nobody else may carry while its lease stands.
+/// What a worker has under its lease: transfers that no other worker may carry while its lease stands.
 fn held(worker: &str) -> String {
     format!(
         "SELECT count(*) > 0 FROM due JOIN transfers t USING (transfer_id) \
@@ -21,8 +21,8 @@ fn a_worker_dies_and_all_others_are_restarted_under_load() {
     let mut fleet = Fleet::start(1);
     let dying = fleet.newest();
     fleet.work();
-    let crowd = Crowd::start(&fleet.square);
-    crowd.more(40);
+    let clients = Clients::start(&fleet.square);
+    clients.more(40);
     // it dies with transfers in its hands
     let work = &fleet.works[0];
     loop {
@@ -35,15 +35,15 @@ fn a_worker_dies_and_all_others_are_restarted_under_load() {
     work.kill9();
     fleet.until(&held(&dying), "f");
     work.again();
-    crowd.more(40);
+    clients.more(40);
     // all others, one by one, in order
     for process in fleet.works.iter().skip(1).chain([&fleet.spot]).chain(&fleet.serves) {
         fleet.end(process);
-        crowd.more(10);
+        clients.more(10);
         fleet.begin(process);
-        crowd.more(40);
+        clients.more(40);
     }
-    let seen = fleet.settled(crowd);
+    let seen = fleet.settled(clients);
     assert!(seen.cut.is_empty(), "requests were cut off: {:?}", seen.cut);
     assert!(fleet.works.iter().all(super::Process::runs));
 }
@@ -53,15 +53,15 @@ fn a_worker_dies_and_all_others_are_restarted_under_load() {
 #[test]
 fn a_server_dies_under_load() {
     let fleet = Fleet::start(2);
-    let crowd = Crowd::start(&fleet.square);
+    let clients = Clients::start(&fleet.square);
     for serve in &fleet.serves {
-        crowd.more(40);
+        clients.more(40);
         serve.kill9();
-        crowd.more(40);
+        clients.more(40);
         serve.again();
     }
-    crowd.more(40);
-    let seen = fleet.settled(crowd);
+    clients.more(40);
+    let seen = fleet.settled(clients);
     let most = super::USERS;
     assert!(seen.cut.values().all(|cut| *cut <= most), "more than one each: {:?}", seen.cut);
 }

@@ -1,9 +1,9 @@
 //! The Spot that is served by itself ends and begins again between the batches of several workers.
 //!
-//! A wrong build that was run: nobody adopts the new incarnation, and nothing ends any more.
+//! A wrong build that was run: no worker adopts the new incarnation, and nothing ends any more.
 
 use super::Fleet;
-use super::crowd::Crowd;
+use super::clients::Clients;
 use super::front::post;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -13,26 +13,26 @@ use std::collections::BTreeSet;
 #[test]
 fn spot_ends_and_begins_between_batches_of_several_workers() {
     let fleet = Fleet::start(2);
-    let crowd = Crowd::start(&fleet.square);
+    let clients = Clients::start(&fleet.square);
     let mut incarnations = BTreeSet::new();
     for round in 0..6 {
-        crowd.more(40);
+        clients.more(40);
         if round % 2 == 0 {
             fleet.spot.kill9();
             // it is away while others ask for it
-            crowd.more(10);
+            clients.more(10);
         } else {
             fleet.end(&fleet.spot);
         }
         fleet.begin(&fleet.spot);
-        crowd.more(40);
+        clients.more(40);
         let waiting = "SELECT count(*) FROM transfers WHERE state = 40";
         let before: u64 = fleet.sql(waiting).parse().expect("a number");
         fleet.until(&format!("SELECT ({waiting}) > {before}"), "t");
         let current = "SELECT incarnation FROM ledgers_tb WHERE ledger = 2 AND current";
-        assert!(incarnations.insert(fleet.sql(current)), "nobody adopted the new one");
+        assert!(incarnations.insert(fleet.sql(current)), "no worker adopted the new one");
     }
-    let seen = fleet.settled(crowd);
+    let seen = fleet.settled(clients);
     assert!(seen.cut.is_empty(), "requests were cut off: {:?}", seen.cut);
     assert_eq!(fleet.sql("SELECT count(*) FROM service_state WHERE name = 'halted'"), "0");
     no_backup_without_spot(&fleet);

@@ -24,7 +24,7 @@ const WELL: (u16, &str) = (200, "{\"success\":true}");
 type Change = (&'static str, &'static str);
 
 /// A server, the guide's simple ledger, and a gateway between them.
-struct Scene {
+struct Fixture {
     dir: TempDir,
     _ledger: Elsewhere,
     hop: Hop,
@@ -33,7 +33,7 @@ struct Scene {
     operators: [String; 2],
 }
 
-impl Scene {
+impl Fixture {
     fn open(changes: &[Change]) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         for name in ["near", "far"] {
@@ -55,15 +55,15 @@ impl Scene {
         let server = Some(start(&near, &hop));
         let user = token(&near, "4001", "transfers:create transfers:read");
         let operators = ["1", "2"].map(|sub| token(&near, sub, "ops:read ops:act ops:approve"));
-        let scene = Self { dir, _ledger: ledger, hop, server, user, operators };
+        let fixture = Self { dir, _ledger: ledger, hop, server, user, operators };
         let money = json!({
             "user_id": 4001, "asset": "USDT", "amount": GIVEN.to_string(), "ref": "seed",
             "reason": "a test",
         });
         let path = "/api/v1/ops/deposits";
-        let booked = scene.server().must("POST", path, &scene.operators[0], Some(money));
+        let booked = fixture.server().must("POST", path, &fixture.operators[0], Some(money));
         assert_eq!(booked.status, 201, "{booked:?}");
-        scene
+        fixture
     }
 
     fn server(&self) -> &Server {
@@ -132,7 +132,7 @@ impl Scene {
             let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
             whole.parse::<u64>().expect("whole units")
         };
-        let db = super::scene::read(&self.dir.path().join("far/ledger.db"));
+        let db = super::fixture::read(&self.dir.path().join("far/ledger.db"));
         let sum = "SELECT coalesce(sum(CAST(available AS INTEGER)), 0) FROM balances";
         let there: i64 = db.query_row(sum, [], |row| row.get(0)).expect("a sum");
         [units("available") + units("frozen"), there.unsigned_abs() / UNIT]
@@ -181,50 +181,50 @@ const FORGETFUL: [Change; 2] = [
 /// Red before: "ROLLED_BACK, and the user has [1000, 100]".
 #[test]
 fn a_deposit_that_was_booked_is_not_refused_by_a_gateway() {
-    let scene = Scene::open(&[]);
-    scene.hop.plan("POST /deposit", &[Fault::LostReply]);
-    scene.answers_all(INVALID);
-    let id = scene.send("FUNDING", "MARGIN", 100);
-    scene.was_asked(6, &id);
-    let (state, has) = (scene.state(&id), scene.has());
+    let fixture = Fixture::open(&[]);
+    fixture.hop.plan("POST /deposit", &[Fault::LostReply]);
+    fixture.answers_all(INVALID);
+    let id = fixture.send("FUNDING", "MARGIN", 100);
+    fixture.was_asked(6, &id);
+    let (state, has) = (fixture.state(&id), fixture.has());
     assert_eq!(state, "TARGET_PENDING", "{state}, and the user has {has:?}");
-    scene.hop.pass();
-    scene.reaches(&id, "COMMITTED");
-    assert_eq!(scene.has(), [GIVEN - 100, 100]);
+    fixture.hop.pass();
+    fixture.reaches(&id, "COMMITTED");
+    assert_eq!(fixture.has(), [GIVEN - 100, 100]);
 }
 
 /// Red before: "FAILED, and the user has [800, 100]".
 #[test]
 fn a_withdrawal_that_was_booked_is_not_refused_by_a_gateway() {
-    let scene = Scene::open(&[]);
-    scene.ends("FUNDING", "MARGIN", 200);
-    scene.hop.plan("POST /withdraw", &[Fault::LostReply]);
-    scene.answers_all(INVALID);
-    let id = scene.send("MARGIN", "FUNDING", 100);
-    scene.was_asked(6, &id);
-    let (state, has) = (scene.state(&id), scene.has());
+    let fixture = Fixture::open(&[]);
+    fixture.ends("FUNDING", "MARGIN", 200);
+    fixture.hop.plan("POST /withdraw", &[Fault::LostReply]);
+    fixture.answers_all(INVALID);
+    let id = fixture.send("MARGIN", "FUNDING", 100);
+    fixture.was_asked(6, &id);
+    let (state, has) = (fixture.state(&id), fixture.has());
     assert_eq!(state, "SOURCE_PENDING", "{state}, and the user has {has:?}");
-    scene.hop.pass();
-    scene.reaches(&id, "COMMITTED");
-    assert_eq!(scene.has(), [GIVEN - 100, 100]);
+    fixture.hop.pass();
+    fixture.reaches(&id, "COMMITTED");
+    assert_eq!(fixture.has(), [GIVEN - 100, 100]);
 }
 
 /// The ledger refuses the repeat in its own name, and its query says so; then the first request comes
 /// out of the hop that had closed its connection. Red before: "FAILED, and the user has [800, 100]".
 #[test]
 fn a_request_that_arrives_after_its_connection_closed_is_waited_for() {
-    let scene = Scene::open(&FORGETFUL);
-    scene.hop.plan("POST /withdraw", &[Fault::Late]);
-    let id = scene.send("MARGIN", "FUNDING", 100);
-    assert!(until(|| scene.hop.kept() == 1), "{:?}", scene.hop.seen());
-    let passed = scene.hop.seen().passed;
-    assert!(until(|| scene.hop.seen().passed >= passed + 6 || scene.ended(&id)));
-    scene.hop.plan("POST /withdraw", &[Fault::LostRequest; 10]);
-    scene.ends("FUNDING", "MARGIN", 200);
-    assert_eq!(scene.hop.deliver_late(), 1);
-    scene.hop.pass();
-    let ended = until(|| scene.ended(&id));
-    let (state, has) = (scene.state(&id), scene.has());
+    let fixture = Fixture::open(&FORGETFUL);
+    fixture.hop.plan("POST /withdraw", &[Fault::Late]);
+    let id = fixture.send("MARGIN", "FUNDING", 100);
+    assert!(until(|| fixture.hop.kept() == 1), "{:?}", fixture.hop.seen());
+    let passed = fixture.hop.seen().passed;
+    assert!(until(|| fixture.hop.seen().passed >= passed + 6 || fixture.ended(&id)));
+    fixture.hop.plan("POST /withdraw", &[Fault::LostRequest; 10]);
+    fixture.ends("FUNDING", "MARGIN", 200);
+    assert_eq!(fixture.hop.deliver_late(), 1);
+    fixture.hop.pass();
+    let ended = until(|| fixture.ended(&id));
+    let (state, has) = (fixture.state(&id), fixture.has());
     assert!(ended && state == "COMMITTED", "{state}, and the user has {has:?}");
     assert_eq!(has, [GIVEN - 100, 100]);
 }
@@ -232,25 +232,25 @@ fn a_request_that_arrives_after_its_connection_closed_is_waited_for() {
 /// Red before: "COMMITTED, and the user has [900, 0]".
 #[test]
 fn a_gateway_that_says_well_to_everything_pays_nothing() {
-    let scene = Scene::open(&[]);
-    scene.answers_all(WELL);
-    let id = scene.send("FUNDING", "MARGIN", 100);
-    scene.was_asked(6, &id);
-    let (state, has) = (scene.state(&id), scene.has());
+    let fixture = Fixture::open(&[]);
+    fixture.answers_all(WELL);
+    let id = fixture.send("FUNDING", "MARGIN", 100);
+    fixture.was_asked(6, &id);
+    let (state, has) = (fixture.state(&id), fixture.has());
     assert_eq!(state, "TARGET_PENDING", "{state}, and the user has {has:?}");
-    scene.hop.pass();
-    scene.reaches(&id, "COMMITTED");
-    assert_eq!(scene.has(), [GIVEN - 100, 100]);
+    fixture.hop.pass();
+    fixture.reaches(&id, "COMMITTED");
+    assert_eq!(fixture.has(), [GIVEN - 100, 100]);
 }
 
 /// Red before: "COMMITTED, and the user has [1100, 0]".
 #[test]
 fn a_gateway_that_says_well_to_everything_takes_nothing() {
-    let scene = Scene::open(&[]);
-    scene.answers_all(WELL);
-    let id = scene.send("MARGIN", "FUNDING", 100);
-    scene.was_asked(6, &id);
-    let (state, has) = (scene.state(&id), scene.has());
+    let fixture = Fixture::open(&[]);
+    fixture.answers_all(WELL);
+    let id = fixture.send("MARGIN", "FUNDING", 100);
+    fixture.was_asked(6, &id);
+    let (state, has) = (fixture.state(&id), fixture.has());
     assert_eq!(state, "SOURCE_PENDING", "{state}, and the user has {has:?}");
     assert_eq!(has, [GIVEN, 0]);
 }
@@ -258,58 +258,60 @@ fn a_gateway_that_says_well_to_everything_takes_nothing() {
 /// What the ledger refuses in its own name, at the first request, ends the transfer by itself.
 #[test]
 fn a_refusal_by_name_ends_a_transfer() {
-    let scene = Scene::open(&[]);
-    let id = scene.send("MARGIN", "FUNDING", 100);
-    scene.reaches(&id, "FAILED");
-    assert_eq!(scene.has(), [GIVEN, 0]);
+    let fixture = Fixture::open(&[]);
+    let id = fixture.send("MARGIN", "FUNDING", 100);
+    fixture.reaches(&id, "FAILED");
+    assert_eq!(fixture.has(), [GIVEN, 0]);
 }
 
 /// After a request without an answer two persons decide, by what the ledger has stored by name; the
-/// transfer says so to whoever looks.
+/// transfer says so to every reader.
 #[test]
 fn a_refusal_after_silence_waits_for_two_persons() {
-    let scene = Scene::open(&[]);
-    scene.hop.plan("POST /withdraw", &[Fault::LostRequest]);
-    let id = scene.send("MARGIN", "FUNDING", 100);
-    let says = |text: &str| until(|| scene.seen(&id).to_string().contains(text));
-    assert!(says("UNANSWERED_BEFORE"), "{}", scene.seen(&id));
-    assert_eq!(scene.state(&id), "SOURCE_PENDING");
-    let done = scene.resolve(&id, "done");
+    let fixture = Fixture::open(&[]);
+    fixture.hop.plan("POST /withdraw", &[Fault::LostRequest]);
+    let id = fixture.send("MARGIN", "FUNDING", 100);
+    let says = |text: &str| until(|| fixture.seen(&id).to_string().contains(text));
+    assert!(says("UNANSWERED_BEFORE"), "{}", fixture.seen(&id));
+    assert_eq!(fixture.state(&id), "SOURCE_PENDING");
+    let done = fixture.resolve(&id, "done");
     assert_ne!(done.status, 200, "the ledger holds a refusal: {done:?}");
-    let rejected = scene.resolve(&id, "rejected");
+    let rejected = fixture.resolve(&id, "rejected");
     assert_eq!(rejected.status, 200, "{rejected:?}");
-    scene.reaches(&id, "FAILED");
-    assert_eq!(scene.has(), [GIVEN, 0]);
+    fixture.reaches(&id, "FAILED");
+    assert_eq!(fixture.has(), [GIVEN, 0]);
 }
 
 /// A claim of an earlier run: the process that made it may have sent a request that is on its way.
 /// Red before: "FAILED".
 #[test]
 fn a_claim_of_an_earlier_run_is_not_refused() {
-    let mut scene = Scene::open(&FORGETFUL);
-    scene.hop.plan("POST /withdraw", &[Fault::Late]);
+    let mut fixture = Fixture::open(&FORGETFUL);
+    fixture.hop.plan("POST /withdraw", &[Fault::Late]);
     let body = json!({
         "from": "MARGIN", "to": "FUNDING", "asset": "USDT", "amount": "100", "cid": "killed",
     });
-    let asks =
-        || scene.server().ask("POST", "/api/v1/internal_transfer", &scene.user, Some(body.clone()));
+    let asks = || {
+        fixture.server().ask("POST", "/api/v1/internal_transfer", &fixture.user, Some(body.clone()))
+    };
     std::thread::scope(|scope| {
         scope.spawn(asks);
-        assert!(until(|| scene.hop.kept() == 1), "{:?}", scene.hop.seen());
-        scene.server().strike();
+        assert!(until(|| fixture.hop.kept() == 1), "{:?}", fixture.hop.seen());
+        fixture.server().strike();
     });
-    scene.restart();
+    fixture.restart();
     let path = "/api/v1/internal_transfer";
-    let id = scene.server().must("POST", path, &scene.user, Some(body)).text("req_id").to_owned();
-    let passed = scene.hop.seen().passed;
-    assert!(until(|| scene.hop.seen().passed >= passed + 6 || scene.ended(&id)));
-    assert_eq!(scene.state(&id), "SOURCE_PENDING");
-    scene.hop.plan("POST /withdraw", &[Fault::LostRequest; 10]);
-    scene.ends("FUNDING", "MARGIN", 200);
-    assert_eq!(scene.hop.deliver_late(), 1);
-    scene.hop.pass();
-    scene.reaches(&id, "COMMITTED");
-    assert_eq!(scene.has(), [GIVEN - 100, 100]);
+    let id =
+        fixture.server().must("POST", path, &fixture.user, Some(body)).text("req_id").to_owned();
+    let passed = fixture.hop.seen().passed;
+    assert!(until(|| fixture.hop.seen().passed >= passed + 6 || fixture.ended(&id)));
+    assert_eq!(fixture.state(&id), "SOURCE_PENDING");
+    fixture.hop.plan("POST /withdraw", &[Fault::LostRequest; 10]);
+    fixture.ends("FUNDING", "MARGIN", 200);
+    assert_eq!(fixture.hop.deliver_late(), 1);
+    fixture.hop.pass();
+    fixture.reaches(&id, "COMMITTED");
+    assert_eq!(fixture.has(), [GIVEN - 100, 100]);
 }
 
 /// The guide's ledger as it was before it named what it answers.
@@ -322,13 +324,13 @@ const NAMELESS: [Change; 1] = [(
 /// was repeated, waits, and says what its owner has to change.
 #[test]
 fn a_ledger_that_names_nothing_is_asked_to() {
-    let scene = Scene::open(&NAMELESS);
-    scene.ends("FUNDING", "MARGIN", 100);
-    scene.ends("MARGIN", "FUNDING", 40);
-    let id = scene.send("MARGIN", "FUNDING", 500);
-    let says = |text: &str| until(|| scene.seen(&id).to_string().contains(text));
-    assert!(says("UNNAMED_ANSWER"), "{}", scene.seen(&id));
-    assert!(says("repeat req_id and leg"), "{}", scene.seen(&id));
-    assert_eq!(scene.state(&id), "SOURCE_PENDING");
-    assert_eq!(scene.has(), [GIVEN - 60, 60]);
+    let fixture = Fixture::open(&NAMELESS);
+    fixture.ends("FUNDING", "MARGIN", 100);
+    fixture.ends("MARGIN", "FUNDING", 40);
+    let id = fixture.send("MARGIN", "FUNDING", 500);
+    let says = |text: &str| until(|| fixture.seen(&id).to_string().contains(text));
+    assert!(says("UNNAMED_ANSWER"), "{}", fixture.seen(&id));
+    assert!(says("repeat req_id and leg"), "{}", fixture.seen(&id));
+    assert_eq!(fixture.state(&id), "SOURCE_PENDING");
+    assert_eq!(fixture.has(), [GIVEN - 60, 60]);
 }

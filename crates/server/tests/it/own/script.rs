@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// What callers show.
 pub(crate) const TOKEN: &str = "a-token-for-tests-long-enough-for-anybody";
-/// The first of the ports, and how many, that the machine does not hand out by itself: while nobody
+/// The first of the ports, and how many, that the machine does not hand out by itself: while no one
 /// listens there, none is taken away.
 const PORTS: (u16, u16) = (20_000, 12_000);
 

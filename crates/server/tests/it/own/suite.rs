@@ -3,18 +3,17 @@
 
 use super::script::{Elsewhere, Program, TOKEN};
 use crate::remote::home::machine;
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
-use kernel::ports::ledger::{Heard, Ledger};
+use kernel::ports::ledger::{Ledger, Reply};
 use kernel::record::Account;
-use kernel::unit::{Key, Op};
 use ledgers::remote::{Remote, Settings, Token};
 use sim::suite::ledger::{Profile, run};
-use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{fs, thread};
 use tempfile::TempDir;
 
 /// The service of the check that runs.
@@ -48,7 +47,9 @@ async fn fresh(program: Program, alive: Alive, funds: Vec<(AssetId, Amount)>) ->
         asset,
         amount,
     };
-    let Heard::Said(known, ()) = ledger.hello().await else { panic!("it does not say who it is") };
+    let Reply::Answered(known, ()) = ledger.hello().await else {
+        panic!("it does not say who it is")
+    };
     ledger.execute(known, funds.into_iter().map(deposit).collect()).await;
     ledger
 }
@@ -96,7 +97,7 @@ const MISTAKES: [Mistake; 4] = [
         "nothing_is_executed_afresh_below_the_horizon",
     ),
     (
-        "whoever is meant is served",
+        "each host is served",
         &[("if method == \"POST\" or \"ledger\" in asked:", "if False:")],
         "a_request_for_another_ledger_executes_nothing",
     ),

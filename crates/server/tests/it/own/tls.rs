@@ -67,10 +67,10 @@ fn money_moves_over_tls() {
     }
     let spot = Elsewhere::start(&Program::Spot(certificate(dir.path())), &far, 0);
     let of = |key: &str, value: &str| (format!("PORTAGE_LEDGERS__FUTURE__{key}"), value.to_owned());
-    let believes = ("SSL_CERT_FILE".to_owned(), dir.path().join("ca.pem").display().to_string());
+    let trusts = ("SSL_CERT_FILE".to_owned(), dir.path().join("ca.pem").display().to_string());
     let url = format!("https://{}", spot.at);
     let server =
-        Server::with(&near, &[of("KIND", "remote"), of("URL", &url), of("TOKEN", TOKEN), believes]);
+        Server::with(&near, &[of("KIND", "remote"), of("URL", &url), of("TOKEN", TOKEN), trusts]);
     let user = token(&near, "4001", "transfers:create transfers:read");
     let ops = token(&near, "1", "ops:read ops:act");
     let body = json!({

@@ -61,7 +61,7 @@ fn path(server: &Server, user: &str, id: &str) -> Vec<String> {
     history.iter().map(|step| step["to"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// No case, no halt, and `portage check` agrees once nobody holds the folder.
+/// No case, no halt, and `portage check` agrees once no process holds the folder.
 fn sound(server: Server, dir: &Path, ops: &str) {
     let proof = server.must("GET", "/api/v1/ops/conservation?fresh=true", ops, None);
     assert_eq!((proof.status, &proof.body["ok"]), (200, &json!(true)), "it is proven: {proof:?}");
@@ -72,7 +72,7 @@ fn sound(server: Server, dir: &Path, ops: &str) {
     let count = "SELECT count(*) FROM cases";
     let cases: i64 = journal.query_row(count, [], |row| row.get(0)).expect("cases are readable");
     drop(journal);
-    assert_eq!(cases, 0, "nobody is asked anything");
+    assert_eq!(cases, 0, "no case is open");
     let check = portage(&["check"], dir);
     assert!(check.status.success(), "`portage check` agrees: {check:?}");
 }

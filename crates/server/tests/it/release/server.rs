@@ -13,7 +13,7 @@ use std::time::Duration;
 const PORTAGE: &str = env!("CARGO_BIN_EXE_portage");
 const STEP: Duration = Duration::from_millis(10);
 /// How long a start, an answer or an end may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A running server.
 pub(crate) struct Server {
@@ -52,7 +52,7 @@ pub(crate) fn token(dir: &Path, sub: &str, scope: &str) -> String {
 /// Waits until it holds.
 pub(crate) fn until(mut holds: impl FnMut() -> bool) -> bool {
     let mut waited = Duration::ZERO;
-    while waited < PATIENCE {
+    while waited < TIMEOUT {
         if holds() {
             return true;
         }
@@ -96,7 +96,7 @@ impl Server {
 
     /// `kill -9`, while others still talk to it.
     pub(crate) fn strike(&self) {
-        let mut child = self.child.lock().expect("nobody panics while striking");
+        let mut child = self.child.lock().expect("no thread panics while striking");
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
     }
@@ -115,7 +115,7 @@ impl Server {
         body: Option<Value>,
     ) -> Option<Answer> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: portage\r\nconnection: close\r\n\

@@ -1,17 +1,17 @@
-//! A journal and an engine of the server's own house, with ledgers elsewhere; through several lives.
+//! A journal and an engine of the server's own service, with ledgers elsewhere; through several lives.
 
 use super::served::TOKEN;
 use engine::{Accepted, Engine, Refused};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::ports::ledger::{Direction, External, Heard, Moved, Whose};
+use kernel::ports::ledger::{Direction, External, Moved, Reply, Whose};
 use kernel::ports::meter::NoMeter;
 use kernel::record::{Account, Party, System, Terms};
 use rusqlite::{Connection, OpenFlags};
+use server::bootstrap::Service;
 use server::config::secret::Secret;
-use server::config::{Config, Form, Kind, Ledger, Ledgers};
-use server::house::House;
-use server::ports::{Fatal, Tasks};
+use server::config::{Config, Ledger, LedgerForm, LedgerKind, Ledgers};
+use server::runtime::{Fatal, Tasks};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -30,9 +30,9 @@ pub(crate) const USERS: std::ops::Range<u64> = 1..7;
 const LOOKS: u64 = 4_000;
 
 /// A remote ledger as the settings name it.
-pub(crate) fn elsewhere(at: SocketAddr, form: Form) -> Ledger {
+pub(crate) fn elsewhere(at: SocketAddr, form: LedgerForm) -> Ledger {
     Ledger {
-        kind: Some(Kind::Remote),
+        kind: Some(LedgerKind::Remote),
         url: format!("http://{at}"),
         token: Secret::new(TOKEN.to_owned()),
         form,
@@ -49,7 +49,7 @@ pub(crate) fn machine() -> Runtime {
 
 /// One life.
 struct Life {
-    house: House,
+    service: Service,
     engine: Arc<Engine>,
     tasks: Tasks,
     runtime: Runtime,
@@ -67,12 +67,13 @@ impl Life {
         let runtime = machine();
         let fatal: Fatal = Arc::new(|why| panic!("the process would end: {why}"));
         let tasks = Tasks::new(fatal.clone());
-        let (house, engine) = runtime.block_on(async {
+        let (service, engine) = runtime.block_on(async {
             let meter = Arc::new(NoMeter);
-            let house = loop {
-                let opened = House::open(dir.path(), &config.ledgers, meter.clone(), fatal.clone());
+            let service = loop {
+                let opened =
+                    Service::open(dir.path(), &config.ledgers, meter.clone(), fatal.clone());
                 match opened.await {
-                    Ok(house) => break house,
+                    Ok(service) => break service,
                     // the life before is still closing it
                     Err(fault) if fault.exit == server::cli::exit::Exit::TempFail => {
                         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -80,10 +81,10 @@ impl Life {
                     Err(fault) => panic!("{fault}"),
                 }
             };
-            let engine = house.start(config, meter, &tasks).await.expect("the engine starts");
-            (house, engine)
+            let engine = service.start(config, meter, &tasks).await.expect("the engine starts");
+            (service, engine)
         });
-        Self { house, engine, tasks, runtime }
+        Self { service, engine, tasks, runtime }
     }
 
     /// Ends it where it stands.
@@ -145,7 +146,7 @@ impl Home {
             reason: "a test".into(),
             caller: "a test".into(),
         };
-        let moved = self.run(self.life().house.store.funding().external(movement));
+        let moved = self.run(self.life().service.store.funding().external(movement));
         assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
     }
 
@@ -188,7 +189,7 @@ impl Home {
     /// The names of the states of transfers.
     pub(crate) fn states(&self, ids: &[Id]) -> BTreeMap<Id, &'static str> {
         let flows = self.engine().flows();
-        let records = self.run(self.life().house.store.get(ids.to_vec())).expect("the journal");
+        let records = self.run(self.life().service.store.get(ids.to_vec())).expect("the journal");
         records
             .into_iter()
             .map(|record| (record.id, flows.table(record.flow).state(record.head.state).name))
@@ -218,7 +219,8 @@ impl Home {
     /// Waits for HALT and until it is stored; its reason.
     pub(crate) fn halted(&self) -> String {
         let stored = |home: &Self| {
-            let standing = home.run(home.life().house.store.standing()).expect("the journal");
+            let standing =
+                home.run(home.life().service.store.service_status()).expect("the journal");
             standing.halted.is_some() && home.engine().halted().is_some()
         };
         assert!(self.until(stored), "no HALT");
@@ -237,7 +239,7 @@ impl Home {
     /// Kind and severity of every case.
     pub(crate) fn cases(&self) -> Vec<(String, String)> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let file = self.dir.path().join(store::embedded::FILE);
+        let file = self.dir.path().join(store::sqlite::FILE);
         let db = Connection::open_with_flags(file, flags).expect("the journal is readable");
         let mut ask = db.prepare("SELECT kind, severity FROM cases").expect("cases");
         let rows = ask.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
@@ -251,11 +253,11 @@ impl Home {
             .map(|user| {
                 let whose = Whose::User(UserId(user));
                 match self.run(port.accounts(whose)) {
-                    Heard::Said(_, holdings) => {
+                    Reply::Answered(_, holdings) => {
                         let coins = holdings.iter().filter(|holding| holding.asset == COIN);
                         coins.map(|holding| holding.available.0 + holding.frozen.0).sum::<u128>()
                     }
-                    silent @ (Heard::Wrong(_) | Heard::Nothing(_)) => panic!("{silent:?}"),
+                    silent @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => panic!("{silent:?}"),
                 }
             })
             .sum()

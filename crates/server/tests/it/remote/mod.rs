@@ -1,9 +1,9 @@
 //! Ledgers at the other end of real HTTP.
 
 mod crooked;
+mod fixture;
 pub(crate) mod home;
 mod identity;
 pub(crate) mod proxy;
-mod scene;
 pub(crate) mod served;
 mod suite;

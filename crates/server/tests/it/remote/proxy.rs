@@ -1,4 +1,4 @@
-//! A way between a client and a ledger that somebody else's network spoils: it loses, repeats,
+//! A network between a client and a ledger that spoils calls: it loses, repeats,
 //! garbles, drips and redirects.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) enum Fault {
     /// It never arrives.
     LoseRequest,
-    /// It is answered, and nobody hears it.
+    /// It is answered, and the reply is lost.
     LoseReply,
     /// It arrives twice; the second answer comes back.
     Twice,
@@ -102,7 +102,7 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub(crate) struct Crooked {
     pub at: SocketAddr,
-    /// Nobody who follows a redirect stays unseen.
+    /// A client that follows a redirect is seen.
     pub trapped: Arc<AtomicU64>,
     trap: SocketAddr,
     inner: Arc<Mutex<Inner>>,
@@ -157,13 +157,13 @@ impl Crooked {
             inner: Arc::new(Mutex::new(inner)),
         };
         let (own, trapped) = (way.clone(), way.trapped.clone());
-        server::ports::beside(async move {
+        server::runtime::beside(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let way = own.clone();
-                server::ports::beside(async move { way.serve(stream).await });
+                server::runtime::beside(async move { way.serve(stream).await });
             }
         });
-        server::ports::beside(async move {
+        server::runtime::beside(async move {
             while trap.accept().await.is_ok() {
                 trapped.fetch_add(1, Ordering::Relaxed);
             }

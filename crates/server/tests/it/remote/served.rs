@@ -3,11 +3,11 @@
 use kernel::ids::{AssetId, LedgerId};
 use kernel::money::Asset;
 use ledgers::disk::Folder;
-use ledgers::remote::{Remote, Settings, Symbols, Token};
+use ledgers::remote::{AssetCodes, Remote, Settings, Token};
 use ledgers::spot::Spot;
-use server::http::serve::serve;
-use server::ports::{SystemRng, Tasks};
-use server::spot::{Desk, router};
+use server::http::listener::serve::serve;
+use server::remote_ledger::{LedgerService, router};
+use server::runtime::{SystemRng, Tasks};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 pub(crate) const TOKEN: &str = "a token for tests, long enough for anybody";
 
 /// The fresh assets by their symbols.
-pub(crate) fn symbols() -> Symbols {
-    Symbols::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
+pub(crate) fn symbols() -> AssetCodes {
+    AssetCodes::of(Asset::fresh().into_iter().map(|asset| (asset.id, asset.symbol)))
 }
 
 /// How a ledger at this address is reached by a test.
@@ -66,11 +66,11 @@ impl Served {
     pub(crate) async fn start(spot: Arc<Spot>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let at = listener.local_addr().expect("its number");
-        let desk = Desk::new(spot.clone(), symbols(), TOKEN);
+        let ledger_service = LedgerService::new(spot.clone(), symbols(), TOKEN);
         let (stop, stopped) = oneshot::channel::<()>();
         let tasks = Tasks::new(Arc::new(|what| panic!("{what}")));
-        let routes = router(Arc::new(desk));
-        server::ports::beside(async move {
+        let routes = router(Arc::new(ledger_service));
+        server::runtime::beside(async move {
             let stop = async { drop(stopped.await) };
             serve(listener, routes, &tasks, stop, Duration::from_millis(50)).await;
         });

@@ -5,13 +5,13 @@
 //! operation of a split batch; take a 409 for silence.
 
 use super::served::{Served, client, reached};
+use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
-use kernel::life::Leg;
 use kernel::money::Amount;
+use kernel::operation::{Key, Op};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::record::Account;
-use kernel::unit::{Key, Op};
 use sim::suite::ledger::{Profile, run};
 use std::path::PathBuf;
 use std::sync::Arc;

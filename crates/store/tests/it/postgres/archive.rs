@@ -1,9 +1,9 @@
 //! Archiving beside replays: a key is never forgotten, nor an operation, and an archived transfer
 //! answers as before.
 
-use super::site::{database, open};
-use crate::bed::{Bed, COIN, NOON, id};
-use crate::site::fund;
+use super::fixture::{database, open};
+use crate::fixture::{COIN, Fixture, NOON, id};
+use crate::folder_store::fund;
 use kernel::ids::Id;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
@@ -17,8 +17,8 @@ const TRANSFERS: u64 = 1_000;
 const REPLAYS: u64 = 100_000;
 
 /// The n-th transfer's key once more, under another id, as a client's repeat makes it.
-fn replay(bed: &Bed, n: u64, try_: u64) -> Unit {
-    let mut unit = bed.opening(TRANSFERS + try_, 1, 1);
+fn replay(fixture: &Fixture, n: u64, try_: u64) -> Unit {
+    let mut unit = fixture.opening(TRANSFERS + try_, 1, 1);
     let mut key: Arc<str> = Arc::from("");
     for put in &mut unit.then.puts {
         let Put::Open(record) = put else { continue };
@@ -36,9 +36,10 @@ fn replay(bed: &Bed, n: u64, try_: u64) -> Unit {
     unit
 }
 
-async fn bound(store: &Postgres, bed: &Bed, n: u64) -> Option<Id> {
-    let flow = bed.flows.named("internal").expect("the flow");
-    let found = store.bound(flow, "suite|1".into(), format!("key-{n}").into()).await;
+async fn bound(store: &Postgres, fixture: &Fixture, n: u64) -> Option<Id> {
+    let flow = fixture.flows.named("internal").expect("the flow");
+    let found =
+        store.find_by_idempotency_key(flow, "suite|1".into(), format!("key-{n}").into()).await;
     found.expect("an answer").map(|record| record.id)
 }
 
@@ -46,16 +47,16 @@ async fn bound(store: &Postgres, bed: &Bed, n: u64) -> Option<Id> {
 /// is not archived.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archived_transfer_is_never_made_again() {
-    let (bed, database) = (Arc::new(Bed::new()), database());
-    let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    let (fixture, database) = (Arc::new(Fixture::new()), database());
+    let store = open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
     fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
     for n in 0..TRANSFERS {
         if n % 50 == 0 {
-            bed.clock.set(NOON + n);
+            fixture.clock.set(NOON + n);
         }
-        let opened = store.write(vec![bed.opening(n, 1, 1)]).await;
+        let opened = store.write(vec![fixture.opening(n, 1, 1)]).await;
         assert!(matches!(opened.as_slice(), [Wrote::Written(_)]), "{opened:?}");
-        let ended = store.write(vec![bed.ending(n, 1, 1)]).await;
+        let ended = store.write(vec![fixture.ending(n, 1, 1)]).await;
         assert!(matches!(ended.as_slice(), [Wrote::Written(_)]), "{ended:?}");
     }
     let operations = || database.sql("SELECT count(*) FROM operations").expect("a count");
@@ -71,12 +72,13 @@ async fn an_archived_transfer_is_never_made_again() {
     let repeats = async {
         let mut asked = 0;
         while asked < REPLAYS {
-            let units = (0..1_000).map(|k| replay(&bed, (asked + k * 7) % TRANSFERS, asked + k));
+            let units =
+                (0..1_000).map(|k| replay(&fixture, (asked + k * 7) % TRANSFERS, asked + k));
             for wrote in store.write(units.collect()).await {
                 assert!(matches!(&wrote, Wrote::Lost(Guard::Unbound { .. })), "{wrote:?}");
             }
             let one = (asked / 3) % TRANSFERS;
-            assert_eq!(bound(&store, &bed, one).await, Some(id(one)));
+            assert_eq!(bound(&store, &fixture, one).await, Some(id(one)));
             asked += 1_000;
         }
     };
@@ -92,15 +94,15 @@ async fn an_archived_transfer_is_never_made_again() {
     }
 }
 
-/// Turns red where a month's first archiving waits for somebody who reads the archive, and lets every
+/// Turns red where a month's first archiving waits for a session that reads the archive, and lets every
 /// reader that comes later wait behind it (`CREATE TABLE … PARTITION OF`).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_month_waits_for_no_reader() {
-    let (bed, database) = (Bed::new(), Arc::new(database()));
-    let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    let (fixture, database) = (Fixture::new(), Arc::new(database()));
+    let store = open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
-    drop(store.write(vec![bed.opening(1, 1, 1)]).await);
-    drop(store.write(vec![bed.ending(1, 1, 1)]).await);
+    drop(store.write(vec![fixture.opening(1, 1, 1)]).await);
+    drop(store.write(vec![fixture.ending(1, 1, 1)]).await);
     let there = database.clone();
     let reads = "BEGIN; SELECT count(*) FROM every_transfer; SELECT pg_sleep(600)";
     let reader = std::thread::spawn(move || drop(there.sql(reads)));

@@ -1,8 +1,8 @@
 //! Two processes write the first row of a name at the same moment: there is no row yet that either of
 //! them could lock.
 
-use super::site::{database, open};
-use crate::bed::Bed;
+use super::fixture::{database, open};
+use crate::fixture::Fixture;
 use kernel::ports::journal::Journal;
 use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Holder {
         Self(holder)
     }
 
-    fn lets_go(self, database: &Database) {
+    fn ends(self, database: &Database) {
         let end = format!("SELECT count(pg_terminate_backend(pid)) {HOLDS}");
         database.sql(&end).expect("SQL");
         self.0.join().expect("it ends");
@@ -43,7 +43,7 @@ async fn until(database: &Database, sql: &str, wanted: &str) {
     }
 }
 
-/// Both ask at the same moment; what each was told, once somebody knows.
+/// Both ask at the same moment; what each was told, once it is known.
 async fn both(
     stores: &[Arc<Postgres>; 2],
     database: &Arc<Database>,
@@ -60,7 +60,7 @@ async fn both(
         };
         let released = async {
             until(database, WAITING, "2").await;
-            holder.lets_go(database);
+            holder.ends(database);
         };
         let (told, ()) = tokio::join!(asked, released);
         // on a machine that stood still a lock may have taken too long
@@ -68,16 +68,16 @@ async fn both(
             return told;
         }
     }
-    panic!("nobody knows what became of any of them")
+    panic!("the outcome of each stays unknown")
 }
 
 /// Turns red where both are told that they were the first (run: no lock of the name).
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_write_the_first_row_one_loses() {
-    let (bed, database) = (Bed::new(), Arc::new(database()));
+async fn of_two_that_write_the_first_row_one_loses() {
+    let (fixture, database) = (Fixture::new(), Arc::new(database()));
     let stores = [
-        open(database.url(), bed.clock.clone(), bed.flows.clone()).await,
-        open(database.url(), bed.clock.clone(), bed.flows.clone()).await,
+        open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await,
+        open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await,
     ];
     let resource = |name: &str| {
         let guard = Guard::Resource { name: name.into(), version: 0 };

@@ -1,7 +1,7 @@
 //! Indexes outlive the sorting rules of the system that they were built on.
 
-use super::site::{database, open};
-use crate::bed::Bed;
+use super::fixture::{database, open};
+use crate::fixture::Fixture;
 
 /// Text that an index sorts by rules of the system's library.
 const UNSURE: &str = "SELECT i.indexrelid::regclass, a.attname FROM pg_index i \
@@ -17,8 +17,8 @@ const UNSURE: &str = "SELECT i.indexrelid::regclass, a.attname FROM pg_index i \
 /// of them, as they were before).
 #[tokio::test(flavor = "multi_thread")]
 async fn no_index_depends_on_the_systems_sorting() {
-    let (bed, database) = (Bed::new(), database());
-    let _store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+    let (fixture, database) = (Fixture::new(), database());
+    let _store = open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
     let sure = "SELECT count(*) > 15 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid \
         AND c.relnamespace = 'public'::regnamespace WHERE '\"C\"'::regcollation = ANY(i.indcollation)";
     assert_eq!(database.sql(sure).expect("SQL"), "t", "text is in many indexes");

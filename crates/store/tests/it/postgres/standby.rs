@@ -8,9 +8,9 @@
     reason = "callers that wait beside each other, not tasks of the store"
 )]
 
-use super::site::open_brief;
-use crate::bed::{Bed, COIN, id};
-use crate::site::{fund, give};
+use super::fixture::open_brief;
+use crate::fixture::{COIN, Fixture, id};
+use crate::folder_store::{fund, give};
 use kernel::answer::Cause;
 use kernel::ids::{Id, UserId};
 use kernel::money::Amount;
@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 
 /// A primary whose every COMMIT waits for a standby, and a store on it.
 struct Pair {
-    bed: Bed,
+    fixture: Fixture,
     primary: Server,
     standby: Server,
     database: Database,
@@ -34,27 +34,29 @@ struct Pair {
 
 impl Pair {
     async fn new() -> Self {
-        let bed = Bed::new();
+        let fixture = Fixture::new();
         let mut primary = Server::start().expect("a PostgreSQL");
         let database = primary.database().expect("a database");
         let standby = primary.standby("second").expect("a standby");
         primary.require_standby("second").expect("it is required");
-        let store = open_brief(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+        let store = open_brief(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
         fund(&*store.funding(), 1, COIN, Amount(1_000_000)).await;
-        Self { bed, primary, standby, database, store }
+        Self { fixture, primary, standby, database, store }
     }
 
     /// Writes the opening of a transfer beside the test.
     fn opens(&self, n: u64) -> JoinHandle<Vec<Wrote>> {
-        let (store, unit) = (self.store.clone(), self.bed.opening(n, 1, 7));
+        let (store, unit) = (self.store.clone(), self.fixture.opening(n, 1, 7));
         tokio::spawn(async move { store.write(vec![unit]).await })
     }
 
     /// What is stored under the n-th key, as a client that repeats it is answered.
     fn bound(&self, n: u64) -> JoinHandle<Result<Option<Id>, Cause>> {
-        let (store, flow) = (self.store.clone(), self.bed.flows.named("internal").expect("it"));
+        let (store, flow) = (self.store.clone(), self.fixture.flows.named("internal").expect("it"));
         tokio::spawn(async move {
-            let found = store.bound(flow, "suite|1".into(), format!("key-{n}").into()).await;
+            let found = store
+                .find_by_idempotency_key(flow, "suite|1".into(), format!("key-{n}").into())
+                .await;
             found.map(|record| record.map(|record| record.id))
         })
     }

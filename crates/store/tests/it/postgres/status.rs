@@ -1,14 +1,14 @@
 //! An account has one status: also where another session changes it, or adds a row, at the same moment.
 
-use super::site::{database, open};
-use crate::bed::{Bed, COIN, word};
-use crate::site::{fund, give};
+use super::fixture::{database, open};
+use crate::fixture::{COIN, Fixture, word};
+use crate::folder_store::{fund, give};
 use kernel::code::Code;
 use kernel::ids::{AssetId, UserId};
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{
-    AccountStatus, Direction, External, Heard, Ledger, Moved, StatusChange, World,
+    AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, World,
 };
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -21,11 +21,11 @@ const OTHER: AssetId = AssetId(1);
 const NEXT: AssetId = AssetId(2);
 
 /// An account with one asset.
-async fn account() -> (Bed, Arc<Database>, Arc<Postgres>) {
-    let (bed, database) = (Bed::new(), database());
-    let store = open(database.url(), bed.clock.clone(), bed.flows.clone()).await;
+async fn account() -> (Fixture, Arc<Database>, Arc<Postgres>) {
+    let (fixture, database) = (Fixture::new(), database());
+    let store = open(database.url(), fixture.clock.clone(), fixture.flows.clone()).await;
     fund(&*store.funding(), USER, COIN, Amount(1_000)).await;
-    (bed, Arc::new(database), store)
+    (fixture, Arc::new(database), store)
 }
 
 fn statuses(database: &Database) -> String {
@@ -64,14 +64,14 @@ fn into(asset: AssetId) -> External {
 /// Red where a status stays at the row that an operator's SQL named.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_set_at_one_row_is_the_accounts() {
-    let (bed, database, store) = account().await;
+    let (fixture, database, store) = account().await;
     give(&*store.funding(), "gold", USER, (OTHER, Amount(10))).await;
     for (n, status) in (1..).zip(["FROZEN", "DISABLED", "ACTIVE", "FROZEN"]) {
         let sql = format!("UPDATE balances_tb SET status = '{status}' WHERE asset_id = 1");
         database.sql(&sql).expect("SQL");
         assert_eq!(statuses(&database), format!("1 {status}, 3 {status}"));
         let said =
-            word(&store.write(vec![bed.opening(n, USER, 5)]).await.pop().expect("an answer"));
+            word(&store.write(vec![fixture.opening(n, USER, 5)]).await.pop().expect("an answer"));
         let bars = if status == "ACTIVE" { "done".to_owned() } else { format!("ACCOUNT_{status}") };
         assert_eq!(said, bars);
     }
@@ -83,7 +83,7 @@ async fn a_status_set_at_one_row_is_the_accounts() {
 /// deposit was booked, and its row stayed ACTIVE in a DISABLED account.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_is_added_while_a_status_is_changed_has_the_new_one() {
-    let (_bed, database, store) = account().await;
+    let (_fixture, database, store) = account().await;
     let theirs = session(&database, "UPDATE balances_tb SET status = 'DISABLED'").await;
     let mut moved = store.funding().external(into(OTHER)).await;
     theirs.join().expect("it ends");
@@ -98,11 +98,11 @@ async fn a_row_that_is_added_while_a_status_is_changed_has_the_new_one() {
 /// of another process that was not committed yet stayed ACTIVE.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_that_is_changed_while_a_row_is_added_is_that_rows_too() {
-    let (_bed, database, store) = account().await;
+    let (_fixture, database, store) = account().await;
     let row = "INSERT INTO balances_tb VALUES (1, 'FUNDING', 1, 0, 0, 'ACTIVE', 1)";
     let theirs = session(&database, row).await;
     let funding = store.funding();
-    let Heard::Said(known, ()) = funding.hello().await else { panic!("no hello") };
+    let Reply::Answered(known, ()) = funding.hello().await else { panic!("no hello") };
     let change = StatusChange {
         user: UserId(USER),
         status: AccountStatus::Disabled,
@@ -112,9 +112,9 @@ async fn a_status_that_is_changed_while_a_row_is_added_is_that_rows_too() {
     };
     let mut heard = funding.status(known, change.clone()).await;
     theirs.join().expect("it ends");
-    if matches!(heard, Heard::Nothing(_)) {
+    if matches!(heard, Reply::NoAnswer(_)) {
         heard = funding.status(known, change).await;
     }
-    assert!(matches!(heard, Heard::Said(_, true)), "{heard:?}");
+    assert!(matches!(heard, Reply::Answered(_, true)), "{heard:?}");
     assert_eq!(statuses(&database), "1 DISABLED, 3 DISABLED");
 }

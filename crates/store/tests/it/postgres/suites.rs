@@ -1,17 +1,17 @@
 //! The contract suites over the store on PostgreSQL.
 
-use super::site::{database, open};
-use crate::site::fund;
+use super::fixture::{database, open};
+use crate::folder_store::fund;
+use kernel::flow::table::Flows;
 use kernel::ports::ledger::Ledger;
-use kernel::table::Flows;
-use sim::suite::HandClock;
+use sim::suite::ManualClock;
 use sim::suite::journal::Opened;
 use sim::suite::ledger::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_on_postgresql_is_a_journal() {
-    Box::pin(sim::suite::journal::run(|clock: HandClock, flows: Arc<Flows>| {
+    Box::pin(sim::suite::journal::run(|clock: ManualClock, flows: Arc<Flows>| {
         let database = Arc::new(database());
         let site: sim::suite::journal::Site = Box::new(move || {
             let (database, clock, flows) = (database.clone(), clock.clone(), flows.clone());
@@ -34,7 +34,7 @@ async fn funding_on_postgresql_is_a_ledger() {
         let url = database.url().to_owned();
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(database);
         Box::pin(async move {
-            let clock = HandClock::at(1_700_000_000_000);
+            let clock = ManualClock::at(1_700_000_000_000);
             let store = open(&url, clock, Arc::new(flows::registry())).await;
             for (asset, amount) in holdings {
                 fund(&*store.funding(), 1, asset, amount).await;

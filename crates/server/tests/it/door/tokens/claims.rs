@@ -1,6 +1,6 @@
 //! What a token must claim, and in which form.
 
-use super::{Gate, base64url, claims, now};
+use super::{TokenFixture, base64url, claims, now};
 use crate::door::Door;
 use serde_json::{Value, json};
 use server::auth::verify::Verifier;
@@ -8,11 +8,11 @@ use server::config::{Auth, Config};
 use std::sync::Arc;
 
 async fn each_refused(changes: &[Value]) {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
-            gate.takes(&kind.with_claims(&json!({}))).await;
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
+            fixture.takes(&kind.with_claims(&json!({}))).await;
             for change in changes {
-                gate.refuses(&kind.with_claims(change)).await;
+                fixture.refuses(&kind.with_claims(change)).await;
             }
         }
     })
@@ -48,15 +48,15 @@ async fn a_time_is_a_whole_number_that_json_holds_exactly() {
     changes.extend([json!({"iat": null}), json!({"nbf": null})]);
     each_refused(&changes).await;
     // as numbers that are greater than any integer type
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let then = now() + 600;
             let exp = format!("\"exp\":{then}");
             for text in ["99999999999999999999999", "1e400", "0x7fffffff", "01", "+1", "NaN"] {
                 let claims = claims(&json!({ "exp": then }));
                 let claims = claims.replace(&exp, &format!("\"exp\":{text}"));
                 assert!(claims.contains(text), "{claims}");
-                gate.refuses(&kind.text(&kind.header(&json!({})), &claims)).await;
+                fixture.refuses(&kind.text(&kind.header(&json!({})), &claims)).await;
             }
         }
     })
@@ -69,18 +69,18 @@ async fn exp_is_past_by_a_second() {
     each_refused(&[json!({"exp": now() - 6}), json!({"exp": now() - 600}), json!({"exp": 0})])
         .await;
     let strict = || Auth { leeway_seconds: 0, ..Auth::default() };
-    let expired = async |gate: Gate| {
-        for kind in &gate.kinds {
-            gate.takes(&kind.with_claims(&json!({}))).await;
+    let expired = async |fixture: TokenFixture| {
+        for kind in &fixture.kinds {
+            fixture.takes(&kind.with_claims(&json!({}))).await;
             for past in [0, 1] {
-                gate.refuses(&kind.with_claims(&json!({"exp": now() - past}))).await;
+                fixture.refuses(&kind.with_claims(&json!({"exp": now() - past}))).await;
             }
         }
     };
-    expired(Gate::keyed(strict()).await).await;
+    expired(TokenFixture::keyed(strict()).await).await;
     let secret = |clock: &_| Verifier::new(&strict(), super::KEY, Arc::clone(clock));
     let door = Door::guarded(Config::default(), (false, true), secret).await;
-    expired(Gate::open(vec![super::SECRET], door)).await;
+    expired(TokenFixture::open(vec![super::SECRET], door)).await;
 }
 
 #[tokio::test]
@@ -163,8 +163,8 @@ async fn sub_is_a_text_that_a_log_can_hold() {
 /// Turns red where the last of two equal names counts, as most readers have it.
 #[tokio::test]
 async fn a_claim_stands_there_once() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let good = claims(&json!({}));
             let exp = now() + 600;
             for first in [
@@ -178,7 +178,7 @@ async fn a_claim_stands_there_once() {
                 r#"{"other":{"a":1,"a":2},"#.to_owned(),
             ] {
                 let twice = good.replacen('{', &first, 1);
-                gate.refuses(&kind.text(&kind.header(&json!({})), &twice)).await;
+                fixture.refuses(&kind.text(&kind.header(&json!({})), &twice)).await;
             }
         }
     })
@@ -187,24 +187,24 @@ async fn a_claim_stands_there_once() {
 
 #[tokio::test]
 async fn claims_do_not_nest_deeply() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let good = claims(&json!({}));
             let header = kind.header(&json!({}));
             let nested = |deep: usize, open: &str, close: &str| {
                 let inner = format!("{{\"x\":{}1{},", open.repeat(deep), close.repeat(deep));
                 kind.text(&header, &good.replacen('{', &inner, 1))
             };
-            gate.takes(&nested(10, "[", "]")).await;
+            fixture.takes(&nested(10, "[", "]")).await;
             for deep in [17, 100, 130, 500, 2000] {
-                gate.refuses(&nested(deep, "[", "]")).await;
+                fixture.refuses(&nested(deep, "[", "]")).await;
             }
             for deep in [17, 100, 130, 800] {
-                gate.refuses(&nested(deep, "{\"x\":", "}")).await;
+                fixture.refuses(&nested(deep, "{\"x\":", "}")).await;
             }
             let text = format!("{}1{}", "[".repeat(500), "]".repeat(500));
             let message = format!("{}.{}", base64url(&text), base64url(&good));
-            gate.refuses(&format!("{message}.{}", kind.sign(&message))).await;
+            fixture.refuses(&format!("{message}.{}", kind.sign(&message))).await;
         }
     })
     .await;
@@ -212,10 +212,10 @@ async fn claims_do_not_nest_deeply() {
 
 #[tokio::test]
 async fn claims_are_an_object() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             for text in ["[]", "null", "", "{", "1", "\"sub\"", "{} {}", "{\"sub\":\"4001\"}x"] {
-                gate.refuses(&kind.text(&kind.header(&json!({})), text)).await;
+                fixture.refuses(&kind.text(&kind.header(&json!({})), text)).await;
             }
         }
     })

@@ -1,6 +1,6 @@
 //! What a header must not say.
 
-use super::{Gate, KINDS, SECRET, Signer, base64url, claims, hs256};
+use super::{KINDS, SECRET, Signer, TokenFixture, base64url, claims, hs256};
 use crate::pairs::{ED, RS, jwk};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn no_algorithm_however_it_is_spelled() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
-            gate.takes(&kind.with_header(&json!({}))).await;
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
+            fixture.takes(&kind.with_header(&json!({}))).await;
             for alg in ["none", "nOnE", "NONE", "None", "", " ", "null", "HS", "hs256", "eddsa"] {
                 let signed = kind.with_header(&json!({ "alg": alg }));
-                gate.refuses(&signed).await;
+                fixture.refuses(&signed).await;
                 let (message, _) = signed.rsplit_once('.').expect("three parts");
-                gate.refuses(&format!("{message}.")).await;
+                fixture.refuses(&format!("{message}.")).await;
             }
             for alg in [json!(null), json!(1), json!([kind.alg()]), json!({"alg": "none"})] {
-                gate.refuses(&kind.with_header(&json!({ "alg": alg }))).await;
+                fixture.refuses(&kind.with_header(&json!({ "alg": alg }))).await;
             }
         }
     })
     .await;
 }
 
-/// Turns red where the algorithm is taken from the token: the public key is known to everybody.
+/// Turns red where the algorithm is taken from the token: the public key is public.
 #[tokio::test]
 async fn a_public_key_is_no_secret() {
-    Gate::each(async |gate| {
+    TokenFixture::each(async |fixture| {
         for (kind, pair) in KINDS.iter().zip([ED, super::ES, RS]) {
             let public = jwk(pair, "x");
             let mut texts = vec![public.to_string().into_bytes()];
@@ -44,7 +44,7 @@ async fn a_public_key_is_no_secret() {
                     let header = super::changed(header, &json!({})).to_string();
                     let claims = claims(&json!({}));
                     let message = format!("{}.{}", base64url(&header), base64url(&claims));
-                    gate.refuses(&format!("{message}.{}", hs256(&message, secret))).await;
+                    fixture.refuses(&format!("{message}.{}", hs256(&message, secret))).await;
                 }
             }
         }
@@ -55,23 +55,23 @@ async fn a_public_key_is_no_secret() {
 /// Turns red where a key checks tokens of any algorithm, or where any key of the set will do.
 #[tokio::test]
 async fn a_key_has_one_algorithm_and_a_kid_one_key() {
-    Gate::each(async |gate| {
+    TokenFixture::each(async |fixture| {
         for kind in KINDS.into_iter().chain([SECRET]) {
             for alg in ["EdDSA", "ES256", "RS256", "HS256", "RS512", "PS256", "ES384", "HS512"] {
                 if alg != kind.alg() {
-                    gate.refuses(&kind.with_header(&json!({ "alg": alg }))).await;
+                    fixture.refuses(&kind.with_header(&json!({ "alg": alg }))).await;
                 }
             }
             for kid in ["a", "b", "c"] {
                 if kind.kid != Some(kid) {
-                    gate.refuses(&kind.with_header(&json!({ "kid": kid }))).await;
+                    fixture.refuses(&kind.with_header(&json!({ "kid": kid }))).await;
                 }
             }
         }
         // a set of several keys says nothing about which one an unnamed token means
-        if gate.kinds.len() > 1 {
+        if fixture.kinds.len() > 1 {
             for kind in KINDS {
-                gate.refuses(&kind.with_header(&json!({"kid": null}))).await;
+                fixture.refuses(&kind.with_header(&json!({"kid": null}))).await;
             }
         }
     })
@@ -102,14 +102,14 @@ async fn a_kid_is_a_name_and_nothing_more() {
         json!({"kid": "a"}),
         json!(true),
     ];
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             for kid in &kids {
-                gate.refuses(&kind.with_header(&json!({ "kid": kid }))).await;
+                fixture.refuses(&kind.with_header(&json!({ "kid": kid }))).await;
                 // what a read of /dev/null or of nothing would give as the secret
                 let header = json!({"alg": "HS256", "typ": "at+jwt", "kid": kid}).to_string();
                 let message = format!("{}.{}", base64url(&header), base64url(&claims(&json!({}))));
-                gate.refuses(&format!("{message}.{}", hs256(&message, b""))).await;
+                fixture.refuses(&format!("{message}.{}", hs256(&message, b""))).await;
             }
         }
     })
@@ -131,16 +131,16 @@ async fn a_header_brings_no_key_and_no_address_of_one() {
             json!({"url": "https://evil.example"}),
         ]
     };
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let public = match kind.signer {
                 Signer::Pair(pair) => jwk(pair, "mine"),
                 Signer::Secret(key) => json!({"kty": "oct", "k": String::from_utf8_lossy(key)}),
             };
             for member in members(public) {
                 // even where the signature is good
-                gate.refuses(&kind.with_header(&member)).await;
-                gate.refuses(&kind.stranger().with_header(&member)).await;
+                fixture.refuses(&kind.with_header(&member)).await;
+                fixture.refuses(&kind.stranger().with_header(&member)).await;
             }
         }
     })
@@ -149,8 +149,8 @@ async fn a_header_brings_no_key_and_no_address_of_one() {
 
 #[tokio::test]
 async fn an_extension_is_refused_even_where_it_is_not_critical() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             for member in [
                 json!({"crit": ["b64"], "b64": false}),
                 json!({"crit": ["exp"], "exp": 1}),
@@ -163,12 +163,12 @@ async fn an_extension_is_refused_even_where_it_is_not_critical() {
                 json!({"nonce": "x"}),
                 json!({"other": 1}),
             ] {
-                gate.refuses(&kind.with_header(&member)).await;
+                fixture.refuses(&kind.with_header(&member)).await;
             }
             // b64=false as RFC 7797 would sign it: the claims as they are
             let header = kind.header(&json!({"crit": ["b64"], "b64": false}));
             let message = format!("{}.{}", base64url(&header), claims(&json!({})));
-            gate.refuses(&format!("{message}.{}", kind.sign(&message))).await;
+            fixture.refuses(&format!("{message}.{}", kind.sign(&message))).await;
         }
     })
     .await;
@@ -176,8 +176,8 @@ async fn an_extension_is_refused_even_where_it_is_not_critical() {
 
 #[tokio::test]
 async fn another_type_of_token_is_not_for_us() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             for typ in [
                 json!(null),
                 json!("JWT"),
@@ -194,7 +194,7 @@ async fn another_type_of_token_is_not_for_us() {
                 json!(""),
                 json!(["at+jwt"]),
             ] {
-                gate.refuses(&kind.with_header(&json!({ "typ": typ }))).await;
+                fixture.refuses(&kind.with_header(&json!({ "typ": typ }))).await;
             }
         }
     })
@@ -203,8 +203,8 @@ async fn another_type_of_token_is_not_for_us() {
 
 #[tokio::test]
 async fn a_member_of_the_header_stands_there_once() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let good = kind.header(&json!({}));
             let alg = kind.alg();
             for first in [
@@ -214,10 +214,10 @@ async fn a_member_of_the_header_stands_there_once() {
                 r#"{"kid":"z","kid":"z","#.to_owned(),
             ] {
                 let twice = good.replacen('{', &first, 1);
-                gate.refuses(&kind.text(&twice, &claims(&json!({})))).await;
+                fixture.refuses(&kind.text(&twice, &claims(&json!({})))).await;
             }
             for text in ["", "null", "[]", "1", "\"x\"", "{", "not json", "{}"] {
-                gate.refuses(&kind.text(text, &claims(&json!({})))).await;
+                fixture.refuses(&kind.text(text, &claims(&json!({})))).await;
             }
         }
     })

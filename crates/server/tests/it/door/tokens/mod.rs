@@ -15,11 +15,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey};
 use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
-use server::auth::keys::{Keys, Rhythm};
+use server::auth::keys::{Keys, RefreshTimes};
 use server::auth::source::Source;
 use server::auth::verify::Verifier;
 use server::config::{Auth, Config};
-use server::ports::SystemClock;
+use server::runtime::SystemClock;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
@@ -31,7 +31,7 @@ enum Signer {
     Pair(Pair),
 }
 
-/// One way to make tokens that a gate takes.
+/// One way to make tokens that the verifier takes.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     signer: Signer,
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The same with a key that the gate does not know.
+    /// The same with a key that the verifier does not know.
     fn stranger(self) -> Self {
         let signer = match self.signer {
             Signer::Secret(_) => Signer::Secret(b"another key of thirty-two bytes!"),
@@ -154,14 +154,14 @@ impl Log {
 }
 
 /// A door, what it takes, and what it logs.
-struct Gate {
+struct TokenFixture {
     door: Door,
     kinds: Vec<Kind>,
     log: Log,
     _logging: tracing::subscriber::DefaultGuard,
 }
 
-impl Gate {
+impl TokenFixture {
     /// Both doors: that of a set of keys, and that of a secret for development.
     async fn each(test: impl AsyncFn(&Self)) {
         test(&Self::keyed(Auth::default()).await).await;
@@ -174,7 +174,7 @@ impl Gate {
         let set = json!({"keys": [jwk(ED, "a"), jwk(ES, "b"), jwk(RS, "c")]});
         std::fs::write(&file, set.to_string()).expect("a file");
         let clock = Arc::new(SystemClock::default());
-        let keys = Keys::open(Source::File(file), Rhythm::FILE, clock).await.expect("keys");
+        let keys = Keys::open(Source::File(file), RefreshTimes::FILE, clock).await.expect("keys");
         let door = Door::guarded(Config::default(), (false, true), |clock| {
             Verifier::over(&settings, Arc::new(keys), clock.clone())
         });
@@ -201,7 +201,7 @@ impl Gate {
         self.door.send(request.body(body).expect("a request")).await
     }
 
-    /// The positive half: without it a gate that refuses all would pass.
+    /// The positive half: without it a verifier that refuses all would pass.
     async fn takes(&self, token: &str) {
         let bearer = format!("Bearer {token}");
         let request = Request::get("/api/v1/balances").header(AUTHORIZATION, &bearer);

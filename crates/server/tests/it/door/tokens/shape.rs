@@ -1,6 +1,6 @@
 //! What a token looks like on the wire, and where it stands.
 
-use super::{Gate, Kind, base64url, claims};
+use super::{Kind, TokenFixture, base64url, claims};
 use crate::door::{CREATE, transfer};
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -18,10 +18,10 @@ fn cut(token: &str) -> (&str, &str) {
 
 #[tokio::test]
 async fn the_third_part_is_signed() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
-            gate.takes(&token).await;
+            fixture.takes(&token).await;
             let (message, signature) = cut(&token);
             let zeros = URL_SAFE_NO_PAD.encode(vec![0; signature.len() * 3 / 4]);
             for bad in [
@@ -43,7 +43,7 @@ async fn the_third_part_is_signed() {
                 "null".to_owned(),
                 kind.stranger().with_claims(&json!({})),
             ] {
-                gate.refuses(&bad).await;
+                fixture.refuses(&bad).await;
             }
         }
     })
@@ -53,8 +53,8 @@ async fn the_third_part_is_signed() {
 /// Turns red where a part of a signature is not looked at.
 #[tokio::test]
 async fn one_bit_of_a_signature_is_another() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
             let (message, signature) = cut(&token);
             let bytes = URL_SAFE_NO_PAD.decode(signature).expect("base64");
@@ -63,7 +63,7 @@ async fn one_bit_of_a_signature_is_another() {
             for bit in (0..bytes.len() * 8).step_by(step) {
                 let mut flipped = bytes.clone();
                 flipped[bit / 8] ^= 1 << (bit % 8);
-                gate.refuses(&format!("{message}.{}", URL_SAFE_NO_PAD.encode(flipped))).await;
+                fixture.refuses(&format!("{message}.{}", URL_SAFE_NO_PAD.encode(flipped))).await;
             }
         }
     })
@@ -73,19 +73,19 @@ async fn one_bit_of_a_signature_is_another() {
 /// Turns red where the signature does not cover what is read.
 #[tokio::test]
 async fn another_header_or_another_claim_needs_another_signature() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
             let (message, signature) = cut(&token);
             let (header, _) = message.split_once('.').expect("two parts");
             for changes in [json!({"sub": "4002"}), json!({"scope": "admin"}), json!({"jti": "x"})]
             {
                 let forged = base64url(&claims(&changes));
-                gate.refuses(&format!("{header}.{forged}.{signature}")).await;
+                fixture.refuses(&format!("{header}.{forged}.{signature}")).await;
             }
             let spaced = base64url(&kind.header(&json!({})).replace(':', ": "));
             let rest = message.split_once('.').expect("two parts").1;
-            gate.refuses(&format!("{spaced}.{rest}.{signature}")).await;
+            fixture.refuses(&format!("{spaced}.{rest}.{signature}")).await;
         }
     })
     .await;
@@ -95,8 +95,8 @@ async fn another_header_or_another_claim_needs_another_signature() {
 #[tokio::test]
 async fn base64_has_one_spelling() {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
             let (message, signature) = cut(&token);
             // bits of the last letter that carry nothing
@@ -109,7 +109,7 @@ async fn base64_has_one_spelling() {
             };
             for more in 1..free {
                 let letter = &ALPHABET[place ^ more..=place ^ more];
-                gate.refuses(&format!("{message}.{head}{letter}")).await;
+                fixture.refuses(&format!("{message}.{head}{letter}")).await;
             }
             let bytes = URL_SAFE_NO_PAD.decode(signature).expect("base64");
             for spelled in [
@@ -123,7 +123,7 @@ async fn base64_has_one_spelling() {
                 format!("{head}\t{last}"),
             ] {
                 if spelled != signature {
-                    gate.refuses(&format!("{message}.{spelled}")).await;
+                    fixture.refuses(&format!("{message}.{spelled}")).await;
                 }
             }
             // the same in a part that the signature covers, signed as it is spelled
@@ -135,7 +135,7 @@ async fn base64_has_one_spelling() {
                 format!("{header}.+{body}"),
                 format!("{header}. {body}"),
             ] {
-                gate.refuses(&format!("{message}.{}", kind.sign(&message))).await;
+                fixture.refuses(&format!("{message}.{}", kind.sign(&message))).await;
             }
         }
     })
@@ -145,31 +145,31 @@ async fn base64_has_one_spelling() {
 /// Turns red where the length is looked at after the signature, or not at all.
 #[tokio::test]
 async fn a_token_has_eight_kibibytes_at_most() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
-            gate.takes(&kind.with_claims(&json!({"pad": "x".repeat(5000)}))).await;
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
+            fixture.takes(&kind.with_claims(&json!({"pad": "x".repeat(5000)}))).await;
             for size in [6200, 9000, 100_000] {
                 let token = kind.with_claims(&json!({"pad": "x".repeat(size)}));
                 assert!(token.len() > 8192);
-                gate.refuses(&token).await;
+                fixture.refuses(&token).await;
             }
         }
-        gate.refuses(&"a".repeat(8193)).await;
+        fixture.refuses(&"a".repeat(8193)).await;
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_token_is_shown_once() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
             let bearer = format!("Bearer {token}");
             let both = [("authorization", bearer.as_str()), ("authorization", bearer.as_str())];
-            gate.refuses_headers(&both, &token).await;
+            fixture.refuses_headers(&both, &token).await;
             let stranger = format!("Bearer {}", good(kind.stranger()));
             let both = [("authorization", bearer.as_str()), ("authorization", stranger.as_str())];
-            gate.refuses_headers(&both, &token).await;
+            fixture.refuses_headers(&both, &token).await;
             for value in [
                 token.clone(),
                 format!("Basic {token}"),
@@ -180,7 +180,7 @@ async fn a_token_is_shown_once() {
                 "Bearer".to_owned(),
                 "Bearer ".to_owned(),
             ] {
-                gate.refuses_headers(&[("authorization", &value)], &token).await;
+                fixture.refuses_headers(&[("authorization", &value)], &token).await;
             }
         }
     })
@@ -190,21 +190,21 @@ async fn a_token_is_shown_once() {
 /// Turns red where a token is taken from where it lies in logs and histories.
 #[tokio::test]
 async fn a_token_stands_in_no_other_place() {
-    Gate::each(async |gate| {
-        for kind in &gate.kinds {
+    TokenFixture::each(async |fixture| {
+        for kind in &fixture.kinds {
             let token = good(*kind);
             for name in ["x-authorization", "proxy-authorization", "x-access-token", "cookie"] {
                 let value = match name {
                     "cookie" => format!("token={token}; access_token={token}"),
                     _ => format!("Bearer {token}"),
                 };
-                gate.refuses_headers(&[(name, &value)], &token).await;
+                fixture.refuses_headers(&[(name, &value)], &token).await;
             }
             for query in ["access_token", "token", "authorization", "jwt"] {
                 let request = Request::post(format!("{CREATE}?{query}={token}"))
                     .header(header::CONTENT_TYPE, "application/json")
                     .body(Body::from(transfer("1", "k").to_string()));
-                let reply = gate.door.send(request.expect("a request")).await;
+                let reply = fixture.door.send(request.expect("a request")).await;
                 assert_eq!((reply.status, reply.code()), (401, "UNAUTHORIZED"), "{query}");
             }
             let mut body = transfer("1", "k");
@@ -212,10 +212,10 @@ async fn a_token_stands_in_no_other_place() {
             let request = Request::post(CREATE)
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(Body::from(body.to_string()));
-            let reply = gate.door.send(request.expect("a request")).await;
+            let reply = fixture.door.send(request.expect("a request")).await;
             assert_eq!((reply.status, reply.code()), (401, "UNAUTHORIZED"));
         }
-        assert_eq!(gate.door.rows().await, 0);
+        assert_eq!(fixture.door.rows().await, 0);
     })
     .await;
 }

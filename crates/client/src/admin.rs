@@ -1,0 +1,49 @@
+//! The routes for operators: what they look up, and what they do.
+
+use crate::error::Error;
+use crate::http::{Client, read, sent, well};
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What an action came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AdminResult {
+    /// The answer, as the API describes it.
+    #[serde(flatten)]
+    pub answer: Value,
+    /// It had been done before under the same key: nothing was done now.
+    pub replayed: bool,
+}
+
+impl Client {
+    /// Looks something up: a path of the API below `/api/v1`, with its query.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the server's code.
+    pub async fn get(&self, path: &str) -> Result<Value, Error> {
+        self.get_json(&format!("/api/v1{path}")).await
+    }
+
+    /// Does something, once for each key: a method and a path of the API below `/api/v1`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: nothing was changed. [`Error::Unknown`]: do it again with the same key.
+    pub async fn run(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: &str,
+    ) -> Result<AdminResult, Error> {
+        let mut request = self.request(method, &format!("/api/v1{path}"));
+        request = request.header("idempotency-key", key);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = sent(request).await?;
+        let replayed = response.headers().contains_key("idempotency-replayed");
+        let (status, body) = read(response).await?;
+        Ok(AdminResult { answer: well(status, &body)?, replayed })
+    }
+}

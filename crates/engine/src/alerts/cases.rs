@@ -1,0 +1,248 @@
+//! Questions for people: opened once per episode, closed by the fact that ends it.
+
+use crate::Engine;
+use crate::tasks::Background;
+use kernel::ids::{Id, Millis};
+use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::ledger::Form;
+use kernel::record::Record;
+use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// Who pauses a flow when it meets a contradiction.
+pub(crate) const ENGINE: &str = "engine";
+
+/// What names an episode.
+pub(crate) type CaseKey = (Arc<str>, Subject);
+
+/// Every kind of case that the engine opens, with how much it matters.
+pub(crate) const KINDS: [(&str, Severity); 14] = [
+    ("STUCK", Severity::Warning),
+    ("TARGET_PENDING", Severity::Critical),
+    ("COMPENSATION", Severity::Critical),
+    ("IRREVERSIBLE", Severity::Critical),
+    ("POISON", Severity::Critical),
+    ("CONTRADICTION", Severity::Critical),
+    ("CONSERVATION", Severity::Critical),
+    ("RESTORED", Severity::Critical),
+    ("WRONG_LEDGER", Severity::Critical),
+    ("JWKS_STALE", Severity::Critical),
+    ("ABNORMAL_FREQUENCY", Severity::Warning),
+    ("LEDGER_SILENT", Severity::Warning),
+    ("SIMPLE_LEDGER", Severity::Warning),
+    ("TORN_TAIL", Severity::Warning),
+];
+
+fn key(case: &OpenCase) -> CaseKey {
+    (case.kind.clone(), case.subject)
+}
+
+/// What is known of an episode.
+#[derive(Debug, Default)]
+struct Episode {
+    /// The journal holds it.
+    stored: bool,
+    /// This process opened it, or saw a reason for it.
+    ours: bool,
+}
+
+/// The episodes that this process knows of, so that one is logged and written once.
+#[derive(Debug, Default)]
+pub(crate) struct Episodes(BTreeMap<CaseKey, Episode>);
+
+/// From this age on a case that another process opened about what it alone sees may be closed by
+/// one that sees nothing of it: the other one may be gone.
+const STRANGE: Millis = 600_000;
+
+impl Episodes {
+    /// Those that stand in the journal at start.
+    pub(crate) fn of(open: &[OpenCase]) -> Self {
+        let mut known = Self::default();
+        known.follow(open);
+        known
+    }
+
+    /// Takes over what the journal says. What is being written here stays.
+    fn follow(&mut self, open: &[OpenCase]) {
+        let open: BTreeSet<CaseKey> = open.iter().map(key).collect();
+        self.0.retain(|key, episode| !episode.stored || open.contains(key));
+        for key in open {
+            self.0.entry(key).or_default().stored = true;
+        }
+    }
+}
+
+impl Engine {
+    fn episodes(&self) -> MutexGuard<'_, Episodes> {
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over which cases are open.
+    pub(crate) fn follow_cases(&self, open: &[OpenCase]) {
+        self.episodes().follow(open);
+    }
+
+    /// Opens a case; the write happens beside the caller.
+    pub(crate) fn case(self: &Arc<Self>, case: Case) {
+        if self.noted(&case) {
+            let engine = self.clone();
+            let run = async move { engine.open_case(case, Vec::new()).await };
+            self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+        }
+    }
+
+    /// What cannot prove anything stands as a question as long as it is configured.
+    pub(crate) fn warn_of_simple_ledgers(self: &Arc<Self>) {
+        for ledger in self.parts.ledgers.iter().filter(|ledger| ledger.form() == Form::Simple) {
+            let facts = format!(
+                "{}: the simple form has no identity, no totals and no fence. Whether it is the \
+                 ledger that it was, and whether its books add up, is proven by nobody; \
+                 conservation is checked on our own rows only",
+                ledger.id().name()
+            );
+            let (kind, severity) = ("SIMPLE_LEDGER", Severity::Warning);
+            let subject = Subject::Ledger(ledger.id());
+            self.case(Case { kind, severity, subject, facts: facts.into() });
+        }
+    }
+
+    /// Logs a case; false where this process knows of the episode.
+    pub(crate) fn noted(&self, case: &Case) -> bool {
+        let subject = case.subject;
+        {
+            let mut episodes = self.episodes();
+            let key: CaseKey = (case.kind.into(), subject);
+            if let Some(episode) = episodes.0.get_mut(&key) {
+                episode.ours = true;
+                return false;
+            }
+            episodes.0.insert(key, Episode { stored: false, ours: true });
+        }
+        match case.severity {
+            Severity::Critical => {
+                tracing::error!(kind = case.kind, %subject, facts = %case.facts, "CRITICAL case");
+            }
+            Severity::Warning => {
+                tracing::warn!(kind = case.kind, %subject, facts = %case.facts, "WARNING case");
+            }
+        }
+        true
+    }
+
+    /// Writes a case that was noted, with what belongs to it, until it is durable.
+    pub(crate) async fn open_case(&self, case: Case, mut more: Vec<Put>) {
+        let key: CaseKey = (case.kind.into(), case.subject);
+        more.push(Put::Case(case));
+        self.tell(&key, true, more).await;
+        if let Some(episode) = self.episodes().0.get_mut(&key) {
+            episode.stored = true;
+        }
+    }
+
+    /// Closes a case, once, for this fact.
+    pub(crate) async fn close_case(&self, case: &OpenCase, fact: &str) {
+        let key = key(case);
+        tracing::info!(kind = %case.kind, subject = %case.subject, fact, "case closed");
+        let put = Put::Close { kind: case.kind.clone(), subject: case.subject, fact: fact.into() };
+        self.tell(&key, false, vec![put]).await;
+        self.episodes().0.remove(&key);
+    }
+
+    /// True where this process may say that something is over which each process sees for itself:
+    /// who closes what another one still sees would have it opened again, and again.
+    pub(crate) fn may_say(&self, case: &OpenCase) -> bool {
+        let age = self.parts.journal.now().saturating_sub(case.opened_at);
+        let ours = || self.episodes().0.get(&key(case)).is_some_and(|episode| episode.ours);
+        !self.lease.ends() || age >= STRANGE || ours()
+    }
+
+    /// Writes what happened to an episode until it is durable. Where it is about a transfer its
+    /// history says so in the same unit, at the state where the transfer stands then.
+    async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) {
+        let base = self.parts.settings.backoff.base;
+        loop {
+            let unit = match key.1.transfer() {
+                Some(id) => self.dated(id, key, opens, puts.clone()).await,
+                None => Unit::puts(puts.clone()),
+            };
+            match self.parts.journal.write(vec![unit]).await.pop() {
+                Some(Wrote::Written(_)) => return,
+                // the transfer moved meanwhile
+                Some(Wrote::Lost(_)) => self.parts.clock.sleep(base).await,
+                Some(Wrote::Full | Wrote::Unknown(_)) | None => {
+                    self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+                    // written after all?
+                    if self.stands(key).await == Some(opens) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the journal holds the episode; `None` where it does not say.
+    async fn stands(&self, (kind, subject): &CaseKey) -> Option<bool> {
+        let open = self.parts.journal.open_cases().await.ok()?;
+        Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
+    }
+
+    /// Rows with the word of a case in the history of its transfer, as it stands.
+    async fn dated(&self, id: Id, (kind, _): &CaseKey, opens: bool, puts: Vec<Put>) -> Unit {
+        let Some(record) = self.read(vec![id]).await.pop() else { return Unit::puts(puts) };
+        let word = if opens { "opened" } else { "closed" };
+        let event = noted_at(&record, "RETRY", None, format!("{kind} {word}").into());
+        Unit {
+            guards: vec![at_state(&record)],
+            then: Then { puts, events: vec![event], ..Then::default() },
+        }
+    }
+
+    /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
+    pub(crate) fn contradicted(self: &Arc<Self>, record: &Record, why: &str) {
+        let scope = Scope::Flow(record.flow);
+        self.controls.pause(scope);
+        let (case, pause) = self.plan.contradiction(record, why);
+        let flow = self.plan.table(record.flow).flow;
+        tracing::error!(flow, "flow paused until a person lifts it");
+        let fresh = self.noted(&case);
+        let engine = self.clone();
+        let run = async move {
+            if fresh {
+                engine.open_case(case, vec![pause]).await;
+            } else {
+                engine.insist(vec![pause]).await;
+            }
+            engine.controls.stored(scope);
+        };
+        self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+    }
+
+    /// Writes puts without guards until they are durable.
+    pub(crate) async fn insist(&self, puts: Vec<Put>) {
+        loop {
+            let unit = Unit::puts(puts.clone());
+            if let Some(Wrote::Written(_)) = self.parts.journal.write(vec![unit]).await.first() {
+                return;
+            }
+            self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
+        }
+    }
+}
+
+/// Something that happened to a transfer without moving it.
+pub(crate) fn noted_at(
+    record: &Record,
+    what: &'static str,
+    caller: Option<Arc<str>>,
+    detail: Arc<str>,
+) -> Event {
+    let state = record.head.state;
+    Event { id: record.id, from: Some(state), to: state, what, caller, detail: Some(detail) }
+}
+
+/// The record stands where this worker believes it does.
+pub(crate) fn at_state(record: &Record) -> Guard {
+    let (state, version) = (record.head.state, record.head.version);
+    Guard::Transfer { id: record.id, state, version }
+}

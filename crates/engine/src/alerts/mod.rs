@@ -1,0 +1,4 @@
+//! Cases for operators, and the monitor that opens and closes them.
+
+pub(crate) mod cases;
+pub(crate) mod monitor;

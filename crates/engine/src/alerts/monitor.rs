@@ -1,0 +1,331 @@
+//! The watch: holds what is open against the thresholds, by the journal alone, so that it is right
+//! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
+
+use crate::Engine;
+use crate::alerts::cases::{ENGINE, KINDS};
+use kernel::answer::Cause;
+use kernel::flow::life::{Side, Step};
+use kernel::flow::table::{S, Table};
+use kernel::ids::{Id, LedgerId, Millis, UserId};
+use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::clock::TICKS;
+use kernel::ports::journal::ServiceStatus;
+use kernel::ports::ledger::Form;
+use kernel::ports::meter::Seen;
+use kernel::record::Record;
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// Younger transfers are in good workers, whatever happened to them.
+const YOUNG: Millis = 1_000;
+/// So many transfers without a case are looked at in one round, the oldest first.
+const LOOK: usize = 1_000;
+/// So many cases of each sort are opened or closed in one round.
+const WRITE: usize = 200;
+/// How many transfers are read at once.
+const PAGE: usize = 1_000;
+/// A round is followed by so many times its own length of rest, so that the watch never takes more
+/// than a twentieth of a core.
+const REST: u64 = 19;
+
+/// When transfers came to where they stand, as their histories say; kept while they stand there.
+pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
+
+/// How old the keys are that check tokens, as this process reads them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum KeySet {
+    /// No token is checked here, or none was yet: what others see of theirs is theirs to say.
+    #[default]
+    Unwatched,
+    /// They were read again in time.
+    Read,
+    /// They were not, for long: what a person must know.
+    Old(Arc<str>),
+}
+
+/// What cases are held against besides their transfers.
+struct Facts {
+    status: ServiceStatus,
+    /// Users who were above the limit within the last minute.
+    hasty: BTreeMap<UserId, u32>,
+}
+
+impl Engine {
+    pub(crate) async fn run_watch(self: Arc<Self>) {
+        let mut entered = Entered::new();
+        loop {
+            let begun = self.parts.clock.ticks();
+            if let Err(cause) = self.watch(&mut entered).await {
+                tracing::warn!(%cause, "the watch could not look");
+            }
+            let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
+            let (rest, every) = (took.saturating_mul(REST), self.parts.settings.scan_interval_ms);
+            self.parts.clock.sleep(if rest > every { rest } else { every }).await;
+        }
+    }
+
+    /// One round: closes what has ended, opens what has begun.
+    async fn watch(self: &Arc<Self>, entered: &mut Entered) -> Result<(), Cause> {
+        let journal = &self.parts.journal;
+        let open = journal.open_cases().await?;
+        self.follow_cases(&open);
+        self.measure_cases(&open);
+        let most = self.parts.settings.limits.warn_per_minute;
+        let hasty = self.rates.hasty(journal.now(), most);
+        let facts = Facts { status: journal.service_status().await?, hasty };
+        self.close_over(&open, &facts).await?;
+        self.look_at_transfers(&open, entered).await?;
+        self.look_at_ledgers();
+        self.look_at_key_set();
+        self.look_at_users(&facts.hasty);
+        Ok(())
+    }
+
+    fn measure_cases(&self, open: &[OpenCase]) {
+        let mut counts: BTreeMap<(&str, Severity), usize> =
+            KINDS.iter().map(|kind| (*kind, 0)).collect();
+        for case in open {
+            let count = counts.entry((&*case.kind, case.severity)).or_insert(0);
+            *count = count.saturating_add(1);
+        }
+        for ((kind, severity), open) in counts {
+            self.parts.meter.see(Seen::Cases { kind, severity, open });
+        }
+    }
+
+    /// Closes the cases whose end is a fact by now.
+    async fn close_over(&self, open: &[OpenCase], facts: &Facts) -> Result<(), Cause> {
+        let ids: Vec<Id> = open.iter().filter_map(|case| case.subject.transfer()).collect();
+        let mut records = BTreeMap::new();
+        for ids in ids.chunks(PAGE) {
+            let found = self.parts.journal.get(ids.to_vec()).await?;
+            records.extend(found.into_iter().map(|record| (record.id, record)));
+        }
+        let mut closed = 0;
+        for case in open {
+            let record = case.subject.transfer().and_then(|id| records.get(&id));
+            let Some(fact) = self.over(case, record, facts) else { continue };
+            self.close_case(case, &fact).await;
+            closed += 1;
+            if closed >= WRITE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The fact that ends a case, where there is one. Of kinds that are not the engine's it knows
+    /// none.
+    fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &Facts) -> Option<String> {
+        let status = &facts.status;
+        let state = record.map(|record| {
+            let table = self.plan.table(record.flow);
+            (table, table.state(record.head.state).name, table.ends(record.head.state), record)
+        });
+        match (&*case.kind, state, case.subject) {
+            ("STUCK", Some((_, name, true, _)), _) => Some(format!("it ended: {name}")),
+            ("TARGET_PENDING" | "IRREVERSIBLE", Some((table, name, _, record)), _) => {
+                (!calls_target(table, record)).then(|| format!("it went on to {name}"))
+            }
+            ("COMPENSATION", Some((table, name, _, record)), _) => {
+                (!pushes(table, record)).then(|| format!("it went on to {name}"))
+            }
+            ("POISON", Some((_, name, ended, record)), _) => {
+                (ended || record.head.deaths == 0).then(|| format!("it was tried: {name}"))
+            }
+            ("CONTRADICTION", Some((.., record)), _) => {
+                let stands = status.paused.iter().any(|paused| {
+                    paused.scope == Scope::Flow(record.flow) && &*paused.caller == ENGINE
+                });
+                (!stands).then(|| "the flow was unpaused".to_owned())
+            }
+            ("CONSERVATION" | "RESTORED", None, _) => {
+                status.halted.is_none().then(|| "persons resumed from HALT".to_owned())
+            }
+            ("WRONG_LEDGER", None, Subject::Ledger(ledger)) => {
+                let ends = self.controls.adopted(ledger) && status.halted.is_none();
+                (ends && self.may_say(case)).then(|| "the ledger was adopted".to_owned())
+            }
+            ("TORN_TAIL", None, _) => {
+                let proven = self.report().is_some_and(|r| r.ok && r.at > case.opened_at);
+                proven.then(|| "conservation was proven since".to_owned())
+            }
+            ("SIMPLE_LEDGER", None, Subject::Ledger(ledger)) => {
+                let form = self.ledger(ledger).map(|ledger| ledger.form());
+                let ends = form != Some(Form::Simple) && self.may_say(case);
+                ends.then(|| "it is none any more".to_owned())
+            }
+            ("JWKS_STALE", None, _) => {
+                let ends = *self.key_set() == KeySet::Read && self.may_say(case);
+                ends.then(|| "the set of keys was read again".to_owned())
+            }
+            ("LEDGER_SILENT", None, Subject::Ledger(ledger)) => {
+                let ends = !self.silent(ledger) && self.may_say(case);
+                ends.then(|| "it answers".to_owned())
+            }
+            ("ABNORMAL_FREQUENCY", None, Subject::User(user)) => {
+                let calm = !facts.hasty.contains_key(&user) && self.may_say(case);
+                calm.then(|| "it is slow again, for a minute".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Opens the cases of transfers.
+    async fn look_at_transfers(
+        self: &Arc<Self>,
+        open: &[OpenCase],
+        entered: &mut Entered,
+    ) -> Result<(), Cause> {
+        let now = self.parts.journal.now();
+        // those that have a case already hide no other behind them
+        let limit = LOOK.saturating_add(open.len());
+        let old = self.parts.journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
+        let states: BTreeMap<Id, S> = old.iter().map(|r| (r.id, r.head.state)).collect();
+        entered.retain(|id, (state, _)| states.get(id) == Some(state));
+        let mut opened = 0;
+        for record in &old {
+            let mut cases = vec![self.stuck(record, now), self.failing(record)];
+            cases.push(self.target_pending(record, now, entered).await?);
+            for case in cases.into_iter().flatten() {
+                if opened < WRITE && self.noted(&case) {
+                    opened += 1;
+                    self.open_case(case, Vec::new()).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stuck(&self, record: &Record, now: Millis) -> Option<Case> {
+        let alerts = self.parts.settings.alerts;
+        let age = now.saturating_sub(record.created_at);
+        let old = age >= alerts.after_seconds.saturating_mul(1_000);
+        let stuck = old || record.head.retries >= alerts.after_retries;
+        let facts = format!("open for {} s in {}", age / 1_000, self.stands_in(record));
+        stuck.then(|| subject(record, ("STUCK", Severity::Warning), facts))
+    }
+
+    fn failing(&self, record: &Record) -> Option<Case> {
+        let pushes = pushes(self.plan.table(record.flow), record);
+        let many = record.head.retries >= self.parts.settings.alerts.compensation_failures;
+        let facts = format!("the money cannot be given back: {}", self.stands_in(record));
+        (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
+    }
+
+    /// By the time of the event that led here, not of the last write.
+    async fn target_pending(
+        &self,
+        record: &Record,
+        now: Millis,
+        entered: &mut Entered,
+    ) -> Result<Option<Case>, Cause> {
+        let most = self.parts.settings.alerts.target_pending_seconds.saturating_mul(1_000);
+        let table = self.plan.table(record.flow);
+        let late = now.saturating_sub(record.created_at) >= most;
+        if !late || !calls_target(table, record) {
+            return Ok(None);
+        }
+        let state = record.head.state;
+        let since = match entered.get(&record.id) {
+            Some((_, since)) => *since,
+            None => {
+                let code = table.state(state).code;
+                let history = self.parts.journal.history(record.id).await?;
+                let came = history.iter().rev().map(|linked| &linked.entry);
+                let came = came.filter(|e| e.to == code && e.from != Some(code)).map(|e| e.at);
+                let since = came.take(1).last().unwrap_or(record.created_at);
+                entered.insert(record.id, (state, since));
+                since
+            }
+        };
+        let waits = now.saturating_sub(since);
+        let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
+        let case = subject(record, ("TARGET_PENDING", Severity::Critical), facts);
+        Ok((waits > most).then_some(case))
+    }
+
+    /// Where a transfer stands and how it fared there, for people.
+    fn stands_in(&self, record: &Record) -> String {
+        let name = self.plan.table(record.flow).state(record.head.state).name;
+        let retries = record.head.retries;
+        let last = record.error.as_ref().map(|error| format!("; the last: {}", error.code));
+        format!("{name}, {retries} unknown answers{}", last.unwrap_or_default())
+    }
+
+    fn look_at_ledgers(self: &Arc<Self>) {
+        for ledger in self.outside() {
+            if self.silent(ledger) {
+                let seconds = self.parts.settings.alerts.silent_seconds;
+                self.case(Case {
+                    kind: "LEDGER_SILENT",
+                    severity: Severity::Warning,
+                    subject: Subject::Ledger(ledger),
+                    facts: format!("{} has not answered for {seconds} s", ledger.name()).into(),
+                });
+            }
+        }
+    }
+
+    /// The ledgers outside the journal's database.
+    pub(crate) fn outside(&self) -> Vec<LedgerId> {
+        let outside = self.parts.ledgers.iter().filter(|ledger| ledger.enlist().is_none());
+        outside.map(|ledger| ledger.id()).collect()
+    }
+
+    fn silent(&self, ledger: LedgerId) -> bool {
+        self.silent_for(ledger, self.parts.settings.alerts.silent_seconds.saturating_mul(1_000))
+    }
+
+    /// What reads the keys that check tokens reports here after each time: `Some` says what a person
+    /// must know of a set that was not read again for long.
+    pub fn keys_read(&self, old: Option<Arc<str>>) {
+        *self.key_set() = old.map_or(KeySet::Read, KeySet::Old);
+    }
+
+    fn key_set(&self) -> MutexGuard<'_, KeySet> {
+        self.key_set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look_at_key_set(self: &Arc<Self>) {
+        let KeySet::Old(facts) = self.key_set().clone() else { return };
+        self.case(Case {
+            kind: "JWKS_STALE",
+            severity: Severity::Critical,
+            subject: Subject::Service,
+            facts,
+        });
+    }
+
+    fn look_at_users(self: &Arc<Self>, hasty: &BTreeMap<UserId, u32>) {
+        let most = self.parts.settings.limits.warn_per_minute;
+        for (user, creates) in hasty {
+            self.case(Case {
+                kind: "ABNORMAL_FREQUENCY",
+                severity: Severity::Warning,
+                subject: Subject::User(*user),
+                facts: format!("{creates} creates in a minute, above {most}").into(),
+            });
+        }
+    }
+}
+
+/// True where a transfer stands in a call of its target: whether it has its money is open.
+fn calls_target(table: &Table, record: &Record) -> bool {
+    match table.step(record.head.state) {
+        Step::Call { act, .. } | Step::Send { act, .. } => {
+            let row = table.act(act);
+            row.side == Side::Target && row.leg.is_some()
+        }
+        Step::Claim { .. } | Step::Decide { .. } | Step::Push { .. } | Step::End => false,
+    }
+}
+
+/// True where a transfer stands in a call that cannot be refused: giving back.
+fn pushes(table: &Table, record: &Record) -> bool {
+    matches!(table.step(record.head.state), Step::Push { .. })
+}
+
+fn subject(record: &Record, (kind, severity): (&'static str, Severity), facts: String) -> Case {
+    Case { kind, severity, subject: Subject::Transfer(record.id), facts: facts.into() }
+}

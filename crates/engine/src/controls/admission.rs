@@ -1,0 +1,453 @@
+//! What stops money: HALT, pauses, ledgers whose identity is not settled.
+//!
+//! Every worker asks [`Controls`] before each batch of calls, repeats included. The stored flags are the
+//! truth; this is their copy in RAM. It stops before they are stored, and lets go only after the
+//! journal was read to say so.
+
+use crate::pipeline::plan::FuseMode;
+use kernel::ids::{FlowId, LedgerId};
+use kernel::operation::Known;
+use kernel::operators::Scope;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::ServiceStatus;
+use kernel::record::{Account, Party, Record, System, Terms};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Who each ledger is taken for.
+pub(crate) type KnownLedgers = BTreeMap<LedgerId, Known>;
+
+/// How a ledger outside the journal's database stands with us.
+#[derive(Debug, Clone, Copy)]
+struct LedgerState {
+    /// The last that an adopted incarnation said of itself.
+    known: Known,
+    /// It is who the journal thinks it is.
+    adopted: bool,
+}
+
+#[derive(Debug, Default)]
+struct Flags {
+    halted: Option<Arc<str>>,
+    /// So many halts of this process are being written.
+    halting: u32,
+    /// What the journal says stands.
+    paused: BTreeSet<Scope>,
+    /// What stands here and is being written.
+    pausing: BTreeSet<Scope>,
+    /// Raised by each change that begins here and by each reading of the journal that is followed: what
+    /// the journal said before is out of date.
+    epoch: u64,
+    ledgers: BTreeMap<LedgerId, LedgerState>,
+    draining: bool,
+}
+
+impl Flags {
+    fn stands(&self, scope: Scope) -> bool {
+        self.paused.contains(&scope) || self.pausing.contains(&scope)
+    }
+
+    /// Persons have to lift something before the ledger is called for this flow.
+    fn bars_calls(&self, flow: FlowId, ledger: LedgerId) -> bool {
+        let paused = self.stands(Scope::Flow(flow)) || self.stands(Scope::Ledger(ledger));
+        self.halted.is_some() || paused
+    }
+
+    fn system_stands(&self, party: &Party) -> bool {
+        self.stands(system(party))
+    }
+
+    fn quiet(&self) -> bool {
+        self.halted.is_none() && self.paused.is_empty() && self.pausing.is_empty()
+    }
+
+    /// Whether a transfer of these terms stands for its asset or one of its accounts.
+    fn bars_terms(&self, terms: &Terms) -> bool {
+        finer(terms).any(|scope| self.stands(scope))
+    }
+
+    fn bars(&self, record: &Record) -> bool {
+        self.stands(Scope::Transfer(record.id)) || self.bars_terms(&record.terms)
+    }
+}
+
+fn system(party: &Party) -> Scope {
+    match party.system {
+        System::Ledger(ledger) => Scope::Ledger(ledger),
+        System::Chain(chain) => Scope::Chain(chain),
+    }
+}
+
+fn account(party: &Party) -> Option<Scope> {
+    match (party.system, &party.account) {
+        (System::Ledger(ledger), Account::User(user)) => Some(Scope::Account(*user, ledger)),
+        (System::Ledger(_), Account::Named(_)) | (System::Chain(_), _) => None,
+    }
+}
+
+/// The asset and the accounts of a transfer: others of its station may go on where one stands.
+fn finer(terms: &Terms) -> impl Iterator<Item = Scope> {
+    let accounts = [account(&terms.source), account(&terms.target)];
+    std::iter::once(Scope::Asset(terms.asset)).chain(accounts.into_iter().flatten())
+}
+
+/// Everything of a transfer that may be paused, but for its flow and itself.
+fn scopes(terms: &Terms) -> impl Iterator<Item = Scope> {
+    [system(&terms.source), system(&terms.target)].into_iter().chain(finer(terms))
+}
+
+/// What following the journal changed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StatusChanges {
+    /// Persons resumed from HALT.
+    pub resumed: bool,
+    pub unpaused: bool,
+}
+
+/// A lease that never ends.
+const FOR_EVER: u64 = u64::MAX;
+
+/// Which calls and writes may begin at this moment.
+pub(crate) struct Controls {
+    flags: Mutex<Flags>,
+    changed: Notify,
+    /// A HALT or a pause stands. Where none does, a hot path reads no more than this.
+    stops: AtomicBool,
+    clock: Arc<dyn Clock>,
+    /// Until when, by the clock's ticks, this worker is surely alive in the eyes of the others.
+    leased: AtomicU64,
+    /// Another process took over what runs in this one.
+    retired: AtomicBool,
+}
+
+impl Controls {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            flags: Mutex::default(),
+            changed: Notify::new(),
+            stops: AtomicBool::new(false),
+            clock,
+            leased: AtomicU64::new(FOR_EVER),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// The lease lasts until then, by the clock's ticks.
+    pub(crate) fn leased(&self, until: u64) {
+        let stale = self.stale();
+        self.leased.store(until, Ordering::SeqCst);
+        if stale {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// True where the others may take this worker for dead, and a HALT for obeyed: it makes no call
+    /// before it has renewed its lease.
+    pub(crate) fn stale(&self) -> bool {
+        let until = self.leased.load(Ordering::SeqCst);
+        self.retired() || (until != FOR_EVER && self.clock.ticks() >= until)
+    }
+
+    /// No call is begun any more, for good. True for the first to say so.
+    pub(crate) fn retire(&self) -> bool {
+        !self.retired.swap(true, Ordering::SeqCst)
+    }
+
+    /// True where no call is begun any more.
+    pub(crate) fn retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
+    fn flags(&self) -> MutexGuard<'_, Flags> {
+        self.flags.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Flags)) {
+        let mut flags = self.flags();
+        change(&mut flags);
+        flags.epoch = flags.epoch.wrapping_add(1);
+        self.stops.store(!flags.quiet(), Ordering::SeqCst);
+    }
+
+    /// Why no money moves, where it does not.
+    pub(crate) fn halted(&self) -> Option<Arc<str>> {
+        self.flags().halted.clone()
+    }
+
+    /// No claim and no effect from now on. The first reason stays. The caller writes that, and says
+    /// so in [`Controls::halt_stored`].
+    pub(crate) fn halt(&self, reason: Arc<str>) {
+        self.change(|flags| {
+            flags.halting = flags.halting.saturating_add(1);
+            flags.halted.get_or_insert(reason);
+        });
+    }
+
+    /// The journal holds the halt, or it was never written.
+    pub(crate) fn halt_stored(&self) {
+        self.change(|flags| flags.halting = flags.halting.saturating_sub(1));
+    }
+
+    /// The journal says that it is halted.
+    pub(crate) fn is_halted(&self, reason: Arc<str>) {
+        self.change(|flags| {
+            flags.halted.get_or_insert(reason);
+        });
+    }
+
+    /// The scope takes no further step; the caller writes that, and says so in [`Controls::stored`].
+    pub(crate) fn pause(&self, scope: Scope) {
+        self.change(|flags| {
+            flags.pausing.insert(scope);
+        });
+    }
+
+    /// The journal holds the pause.
+    pub(crate) fn stored(&self, scope: Scope) {
+        self.change(|flags| {
+            flags.pausing.remove(&scope);
+            flags.paused.insert(scope);
+        });
+    }
+
+    /// Which change was the last; for [`Controls::follow`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.flags().epoch
+    }
+
+    /// Takes over what the journal says. `None`: something changed here since `epoch`, or another
+    /// reading was followed, so that what was read may be older than it: an older reading would let go
+    /// what a later one found to stand.
+    pub(crate) fn follow(&self, epoch: u64, status: &ServiceStatus) -> Option<StatusChanges> {
+        let mut flags = self.flags();
+        if flags.epoch != epoch {
+            return None;
+        }
+        let paused: BTreeSet<Scope> = status.paused.iter().map(|paused| paused.scope).collect();
+        let resumed = status.halted.is_none() && flags.halted.is_some() && flags.halting == 0;
+        let unpaused = flags.paused.iter().any(|scope| !paused.contains(scope));
+        if status.halted.is_some() || resumed {
+            flags.halted.clone_from(&status.halted);
+        }
+        flags.paused = paused;
+        flags.epoch = flags.epoch.wrapping_add(1);
+        self.stops.store(!flags.quiet(), Ordering::SeqCst);
+        drop(flags);
+        if resumed || unpaused {
+            self.changed.notify_waiters();
+        }
+        Some(StatusChanges { resumed, unpaused })
+    }
+
+    /// Nothing new is taken in.
+    pub(crate) fn drain(&self) {
+        self.flags().draining = true;
+    }
+
+    /// True while the process is ending.
+    pub(crate) fn draining(&self) -> bool {
+        self.flags().draining
+    }
+
+    /// True where the flow may open transfers at all.
+    pub(crate) fn takes(&self, flow: FlowId) -> bool {
+        !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
+    }
+
+    /// What is paused of a flow and, where they are known, of a transfer's terms: the flow, one of
+    /// the systems, the asset, one of the accounts.
+    pub(crate) fn paused(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
+        if !self.stops.load(Ordering::SeqCst) {
+            return None;
+        }
+        let flags = self.flags();
+        let of_terms = terms.into_iter().flat_map(scopes);
+        std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
+    }
+
+    /// True where this transfer takes no step for itself, its asset or its accounts, while others of
+    /// its station may.
+    pub(crate) fn bars(&self, record: &Record) -> bool {
+        self.stops.load(Ordering::SeqCst) && self.flags().bars(record)
+    }
+
+    /// How far a unit of this transfer may go, where something stands: no claim where it is its own
+    /// flow, asset, account or itself; no call at a ledger, where it is one of its ledgers. `None`:
+    /// as far as it likes.
+    pub(crate) fn fuse_mode(&self, record: &Record) -> Option<FuseMode> {
+        if !self.stops.load(Ordering::SeqCst) {
+            return None;
+        }
+        let flags = self.flags();
+        let stands = flags.stands(Scope::Flow(record.flow)) || flags.bars(record);
+        if flags.halted.is_some() || stands {
+            return Some(FuseMode::NoClaim);
+        }
+        let Terms { source, target, .. } = &*record.terms;
+        let one_stands = flags.system_stands(source) || flags.system_stands(target);
+        one_stands.then_some(FuseMode::Plain)
+    }
+
+    /// True where persons have to lift something before the ledger is called for this flow.
+    pub(crate) fn stands(&self, flow: FlowId, ledger: LedgerId) -> bool {
+        self.flags().bars_calls(flow, ledger)
+    }
+
+    /// What to say to a ledger that may be called now for this flow; `None`: it may not.
+    pub(crate) fn call(&self, flow: FlowId, ledger: LedgerId) -> Option<Known> {
+        let flags = self.flags();
+        if flags.bars_calls(flow, ledger) || self.stale() {
+            return None;
+        }
+        flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
+    }
+
+    /// What to say to a ledger that a person wants to fence something at: neither HALT nor a pause
+    /// of the ledger allows it, whatever else stands.
+    pub(crate) fn fence(&self, ledger: LedgerId) -> Option<Known> {
+        let flags = self.flags();
+        if flags.halted.is_some() || flags.stands(Scope::Ledger(ledger)) || self.stale() {
+            return None;
+        }
+        flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
+    }
+
+    /// True where a unit of this flow may claim.
+    pub(crate) fn claims(&self, flow: FlowId) -> bool {
+        let flags = self.flags();
+        flags.halted.is_none() && !flags.stands(Scope::Flow(flow))
+    }
+
+    /// What a ledger said of itself with an answer. False: the answer does not count, since it is of
+    /// an incarnation that is not, or no longer, the one that we know.
+    pub(crate) fn learn(&self, ledger: LedgerId, said: Known) -> bool {
+        let mut flags = self.flags();
+        let Some(state) = flags.ledgers.get_mut(&ledger) else { return false };
+        let who = |known: Known| (known.identity, known.incarnation);
+        if who(state.known) != who(said) {
+            return false;
+        }
+        if state.known.highest < said.highest {
+            state.known.highest = said.highest;
+        }
+        true
+    }
+
+    /// The ledger may be called as this.
+    ///
+    /// # Errors
+    /// The highest operation that an earlier incarnation answered for, where this one does not know
+    /// it. Such answers may come in until this very moment, so nothing earlier can be sure.
+    pub(crate) fn adopt(&self, ledger: LedgerId, mut known: Known) -> Result<(), u64> {
+        let mut flags = self.flags();
+        if let Some(LedgerState { known: before, .. }) = flags.ledgers.get(&ledger)
+            && before.highest > known.highest
+        {
+            if before.incarnation != known.incarnation {
+                return Err(before.highest);
+            }
+            known.highest = before.highest;
+        }
+        flags.ledgers.insert(ledger, LedgerState { known, adopted: true });
+        drop(flags);
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    /// True where the ledger is who the journal thinks it is.
+    pub(crate) fn adopted(&self, ledger: LedgerId) -> bool {
+        self.flags().ledgers.get(&ledger).is_some_and(|state| state.adopted)
+    }
+
+    /// It may not be called before its identity is found out. True for the first to notice.
+    pub(crate) fn suspect(&self, ledger: LedgerId, used: Known) -> bool {
+        match self.flags().ledgers.get_mut(&ledger) {
+            Some(state) if state.adopted && state.known.incarnation == used.incarnation => {
+                state.adopted = false;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What is known of every ledger.
+    pub(crate) fn all_known(&self) -> KnownLedgers {
+        self.flags().ledgers.iter().map(|(ledger, state)| (*ledger, state.known)).collect()
+    }
+
+    /// What is known of a ledger.
+    pub(crate) fn known(&self, ledger: LedgerId) -> Option<Known> {
+        self.flags().ledgers.get(&ledger).map(|state| state.known)
+    }
+
+    /// Waits until the ledger may be called for this flow.
+    pub(crate) async fn wait(&self, flow: FlowId, ledger: LedgerId) -> Known {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(known) = self.call(flow, ledger) {
+                return known;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until units of this flow may claim.
+    pub(crate) async fn wait_claims(&self, flow: FlowId) {
+        loop {
+            let changed = self.changed.notified();
+            if self.claims(flow) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Controls, StatusChanges};
+    use kernel::ports::Fut;
+    use kernel::ports::clock::Clock;
+    use kernel::ports::journal::ServiceStatus;
+    use std::sync::Arc;
+
+    struct Never;
+
+    impl Clock for Never {
+        fn now(&self) -> u64 {
+            0
+        }
+
+        fn ticks(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, _: u64) -> Fut<'static, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn status(halts: u64, reason: Option<&str>) -> ServiceStatus {
+        ServiceStatus { halts, halted: reason.map(Into::into), ..ServiceStatus::default() }
+    }
+
+    /// Two tasks read the journal, and the first to ask is the last to follow. Seen red where a reading
+    /// that is followed does not overtake those that began before it.
+    #[test]
+    fn an_older_reading_resumes_nothing() {
+        let controls = Controls::new(Arc::new(Never));
+        let began = controls.epoch();
+        let resume = status(1, None);
+        // the second reading found the next halt, and is followed first
+        assert_eq!(
+            controls.follow(began, &status(2, Some("stop"))),
+            Some(StatusChanges::default())
+        );
+        assert_eq!(controls.follow(began, &resume), None, "it is read again");
+        assert!(controls.halted().is_some());
+        let resumed = controls.follow(controls.epoch(), &status(2, None));
+        assert_eq!(resumed.map(|followed| followed.resumed), Some(true));
+    }
+}

@@ -1,0 +1,178 @@
+//! HALT and what follows the journal's flags: no claim and no effect until persons resume
+//! (`ledgers.md` §3).
+
+use crate::Engine;
+use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Report};
+use kernel::answer::Cause;
+use kernel::operators::{Accepted, Case, Severity, Subject};
+use kernel::ports::journal::ServiceStatus;
+use kernel::ports::meter::Seen;
+use kernel::unit::{Guard, Put, Unit};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Engine {
+    /// Stops all money: in RAM at once, in the journal before this returns.
+    pub(crate) async fn halt(
+        self: &Arc<Self>,
+        kind: &'static str,
+        subject: Subject,
+        facts: Arc<str>,
+    ) {
+        self.controls.halt(facts.clone());
+        self.parts.meter.see(Seen::Halted(true));
+        tracing::error!(%facts, "HALT: no money moves until persons resume");
+        let halt = Put::Halt { reason: facts.clone() };
+        let case = Case { kind, severity: Severity::Critical, subject, facts };
+        if self.noted(&case) {
+            self.open_case(case, vec![halt]).await;
+        } else {
+            self.insist(vec![halt]).await;
+        }
+        self.controls.halt_stored();
+    }
+
+    /// Takes over what the journal says of flags and assets, other workers' changes among it.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<ServiceStatus, Cause> {
+        loop {
+            let epoch = self.controls.epoch();
+            let status = self.parts.journal.service_status().await?;
+            let Some(followed) = self.controls.follow(epoch, &status) else {
+                // something began here meanwhile: what was read may be older
+                self.parts.clock.sleep(1).await;
+                continue;
+            };
+            self.lease.hear(&status);
+            self.know(&status);
+            self.compare(&status);
+            if followed.resumed {
+                self.resumed();
+            }
+            if followed.resumed || followed.unpaused {
+                self.go_on().await;
+            }
+            return Ok(status);
+        }
+    }
+
+    /// Another process may have adopted another incarnation of a ledger than the one that we call. Of a
+    /// core in a process its owner's epoch tells: a former owner raises no HALT.
+    fn compare(self: &Arc<Self>, status: &ServiceStatus) {
+        for (ledger, stored) in &status.ledgers {
+            let ours =
+                self.controls.known(*ledger).filter(|ours| ours.incarnation != stored.incarnation);
+            let served = self.plan.owner(*ledger).is_none();
+            if served {
+                self.overtook(*ledger, ours);
+            }
+        }
+    }
+
+    /// Takes over assets and accepted breaks. Each ledger knows an asset before any transfer does.
+    pub(crate) fn know(&self, status: &ServiceStatus) {
+        self.assets.read(status.assets_version, &status.assets, || {
+            self.parts.ledgers.iter().for_each(|ledger| ledger.know(&status.assets));
+        });
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.clone_from(&status.accepted);
+    }
+
+    /// Money may move again: ledgers that were not adopted are looked at again.
+    fn resumed(self: &Arc<Self>) {
+        tracing::warn!("resumed from HALT: money moves again");
+        self.halted_for.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.parts.meter.see(Seen::Halted(false));
+        for ledger in self.parts.ledgers.iter().map(|ledger| ledger.id()) {
+            if !self.controls.adopted(ledger) {
+                self.find_out(ledger);
+            }
+        }
+    }
+
+    /// The breaks of conservation that two persons accepted.
+    pub(crate) fn accepted(&self) -> Vec<Accepted> {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A proof for a resume: every sum and every account from all rows, and every transfer and
+    /// operation behind those that were proven to be in order. It may take long; `proving` says how
+    /// far it is.
+    ///
+    /// # Errors
+    /// The cause for which a part did not answer; nothing is known then.
+    pub(crate) async fn prove(&self) -> Result<Report, Cause> {
+        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        // another process may have found what was not in order: it stored that less is proven
+        let stored = Proven::read(journal.service_status().await?.proven.as_deref());
+        let own = self.checker.lock().await.proven();
+        let mut fresh = Checker::behind(own.least(&stored));
+        let _guard = self.proving.show(fresh.progress());
+        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        if let Some(cause) = report.silent() {
+            return Err(cause.clone());
+        }
+        let mut checker = self.checker.lock().await;
+        report.round = checker.replaced(fresh);
+        Ok(report)
+    }
+
+    /// How far the proof for a resume is that is being made now: the number of the transfer that it has
+    /// come to, and of the last one.
+    pub fn proving(&self) -> Option<(u64, u64)> {
+        self.proving.progress()
+    }
+
+    /// Stores how far the proof has come: less than before where something is not in order; more where
+    /// it is worth a write, and never under HALT.
+    pub(crate) async fn store_proven(&self, checker: &mut Checker, ok: bool) {
+        let now = self.parts.journal.now();
+        let own = checker.proven();
+        let (proven, guards) = if ok {
+            if !checker.stores(now, &own) || self.halted().is_some() {
+                return;
+            }
+            (own, vec![Guard::NotHalted])
+        } else {
+            let Ok(status) = self.parts.journal.service_status().await else { return };
+            let stored = Proven::read(status.proven.as_deref());
+            let least = own.least(&stored);
+            if least == stored {
+                return;
+            }
+            (least, Vec::new())
+        };
+        let (name, value) = (PROVEN.into(), proven.text().into());
+        let unit = Unit::guarded(guards, vec![Put::Resource { name, value }]);
+        // where it is not known whether it is written, a proof begins earlier, and the next one is
+        drop(self.parts.journal.write(vec![unit]).await);
+        checker.stored_at(now, proven);
+    }
+}
+
+/// The proof for a resume that is being made, for who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct ProofUnderWay(Mutex<Option<Progress>>);
+
+/// It is shown for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct ProgressGuard<'a>(&'a ProofUnderWay);
+
+impl Drop for ProgressGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl ProofUnderWay {
+    fn show(&self, progress: Progress) -> ProgressGuard<'_> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        ProgressGuard(self)
+    }
+
+    /// How far it is: the number of the transfer that it has come to, and of the last one.
+    pub(crate) fn progress(&self) -> Option<(u64, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Progress::position)
+    }
+}

@@ -1,0 +1,323 @@
+//! What a user may move on one day, and how often: counted in the unit that opens a transfer.
+
+use crate::{Engine, Limits, Settings};
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{Day, FlowId, LedgerId, Millis, UserId};
+use kernel::limits::DailyCount;
+use kernel::money::{Amount, Asset};
+use kernel::ports::ledger::{Form, Holding, Reply, Whose};
+use kernel::record::{System, Terms};
+use kernel::unit::{Guard, Put};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Creates are counted in so many parts of a minute.
+const PARTS: u64 = 6;
+/// How long a part is.
+const PART: Millis = 10_000;
+/// A rate that has fallen for so long has fallen.
+const CALM: Millis = 60_000;
+
+/// What an opening takes from its user's day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quota {
+    count: DailyCount,
+    /// The most transfers of the day.
+    transfers: Option<u64>,
+    /// The most of the asset.
+    amount: Option<Amount>,
+}
+
+impl Quota {
+    pub(crate) const fn day(&self) -> Day {
+        self.count.day
+    }
+
+    pub(crate) const fn put(&self) -> Put {
+        Put::Count(self.count)
+    }
+
+    pub(crate) fn guards(&self) -> impl Iterator<Item = Guard> + use<> {
+        let DailyCount { user, day, .. } = self.count;
+        let transfers = self.transfers.map(|most| Guard::DayCount { user, day, most });
+        let count = self.count;
+        let amount = self.amount.map(|most| Guard::DayAmount { count, most });
+        transfers.into_iter().chain(amount)
+    }
+}
+
+/// What a transfer counts for on a day.
+pub(crate) fn count(terms: &Terms, day: Day) -> DailyCount {
+    DailyCount { user: terms.user, day, asset: terms.asset, amount: terms.amount }
+}
+
+/// The most of an asset on one day: the lower of the setting's and its own.
+fn most_of(limits: &Limits, asset: &Asset) -> Option<Amount> {
+    let set = limits.daily_amount.get(&asset.symbol);
+    // one that was added since the start, with fewer decimals than its limit: nothing until then
+    let set = set.map(|text| asset.amount(text).unwrap_or(Amount::ZERO));
+    match (set, asset.daily) {
+        (Some(set), Some(own)) => Some(if set < own { set } else { own }),
+        (set, own) => set.or(own),
+    }
+}
+
+/// Whether each daily amount is one of its asset. Those of assets that are yet to come are not
+/// looked at.
+pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> {
+    let daily = settings.limits.daily_amount.iter().map(|limit| ("limits.daily_amount", limit));
+    let deposits = settings.deposit_limits.iter().map(|limit| ("ops.daily_deposit_limit", limit));
+    for (name, (symbol, text)) in daily.chain(deposits) {
+        let asset = assets.iter().find(|asset| asset.symbol == *symbol);
+        if let Some(code) = asset.and_then(|asset| asset.amount(text).err()) {
+            let why = format!("{name}.{symbol}: {text} is no amount of it: {code}");
+            return Err(Cause::because("BAD_LIMIT", why));
+        }
+    }
+    Ok(())
+}
+
+/// What a journal's refusal of a count means to the caller.
+pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
+    match guard {
+        Guard::DayCount { .. } => Some(Code::DailyLimitExceeded),
+        Guard::DayAmount { .. } => Some(Code::DailyAmountExceeded),
+        Guard::Fresh(_)
+        | Guard::Unbound { .. }
+        | Guard::Transfer { .. }
+        | Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::NotHalted
+        | Guard::Halt(_)
+        | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
+        | Guard::AtMost { .. }
+        | Guard::NoPastAction { .. }
+        | Guard::Pending(_) => None,
+    }
+}
+
+impl Engine {
+    /// What a transfer would take from its user's day now; `None` where nothing limits it.
+    pub(crate) fn quota(&self, terms: &Terms) -> Option<Quota> {
+        let limits = &self.parts.settings.limits;
+        let transfers = Some(limits.transfers_per_day).filter(|most| *most > 0);
+        let assets = self.assets();
+        let asset = assets.iter().find(|asset| asset.id == terms.asset);
+        let amount = asset.and_then(|asset| most_of(limits, asset));
+        if transfers.is_none() && amount.is_none() {
+            return None;
+        }
+        let day = Day::of(self.parts.journal.now());
+        Some(Quota { count: count(terms, day), transfers, amount })
+    }
+
+    /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
+    /// `Ok` names the ledgers that show no accounts: what they would refuse is not known.
+    ///
+    /// # Errors
+    /// The code that it would be refused with, or fail with; `SYSTEM_ERROR` where the journal or a
+    /// ledger does not answer, so that it is not known.
+    pub async fn would(&self, flow: FlowId, terms: &Terms) -> Result<Vec<LedgerId>, Code> {
+        match self.foreseen(flow, terms).await {
+            Ok(None) => {
+                let both = [&terms.source.system, &terms.target.system];
+                Ok(both.into_iter().filter_map(|system| self.shows_none(system)).collect())
+            }
+            Ok(Some(code)) => Err(code),
+            Err(cause) => {
+                tracing::warn!(%cause, "what would become of a transfer cannot be said");
+                Err(Code::SystemError)
+            }
+        }
+    }
+
+    async fn foreseen(&self, flow: FlowId, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if let Some(code) = self.objection(flow, terms) {
+            return Ok(Some(code));
+        }
+        if let Some(quota) = self.quota(terms) {
+            let DailyCount { user, day, asset, amount } = quota.count;
+            let spent = self.parts.journal.daily_usage(user, day, asset).await?;
+            if quota.transfers.is_some_and(|most| spent.transfers >= most) {
+                return Ok(Some(Code::DailyLimitExceeded));
+            }
+            let sum = spent.amount.plus(amount);
+            if quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most)) {
+                return Ok(Some(Code::DailyAmountExceeded));
+            }
+        }
+        match self.pays(terms).await? {
+            Some(code) => Ok(Some(code)),
+            None => self.receives(terms).await,
+        }
+    }
+
+    /// What the source would refuse, by what it says of the account now (`ledgers.md` §1).
+    async fn pays(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.source.system).is_some() {
+            return Ok(None);
+        }
+        let holdings = self.holdings(terms.source.system, terms.user).await?;
+        let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
+        let has = holdings.iter().find(|holding| holding.asset == terms.asset);
+        let available = has.map_or(Amount::ZERO, |holding| holding.available);
+        let short = (available < terms.amount).then_some(Code::InsufficientBalance);
+        Ok(first.status.bars_withdraw().or(short))
+    }
+
+    /// What the target would refuse. Only a ledger in the journal's database lacks accounts: others
+    /// are created on demand.
+    async fn receives(&self, terms: &Terms) -> Result<Option<Code>, Cause> {
+        if self.shows_none(&terms.target.system).is_some() {
+            return Ok(None);
+        }
+        let holdings = self.holdings(terms.target.system, terms.user).await?;
+        let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
+        match holdings.first() {
+            Some(first) => Ok(first.status.bars_deposit()),
+            None => Ok(self.plan.enlisted(ledger).then_some(Code::TargetAccountNotFound)),
+        }
+    }
+
+    /// The ledger that it is, where it is one in the simple form: its contract has no accounts.
+    fn shows_none(&self, system: &System) -> Option<LedgerId> {
+        let System::Ledger(id) = system else { return None };
+        self.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
+    }
+
+    async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Cause> {
+        let System::Ledger(ledger) = system else { return Err(Cause::of("NO_LEDGER")) };
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        match port.accounts(Whose::User(user)).await {
+            Reply::Answered(_, holdings) => Ok(holdings),
+            Reply::OtherLedger(_) => Err(Cause::of("WRONG_LEDGER")),
+            Reply::NoAnswer(cause) => Err(cause),
+        }
+    }
+}
+
+/// How often one user creates.
+#[derive(Debug, Clone, Copy, Default)]
+struct CreateRate {
+    parts: [u32; 6],
+    /// The part that was counted in last.
+    last: u64,
+    /// When it was above the limit last.
+    over: Option<Millis>,
+}
+
+impl CreateRate {
+    /// Forgets the parts that are more than a minute old.
+    fn forward(&mut self, part: u64) {
+        let passed = part.saturating_sub(self.last);
+        if passed >= PARTS {
+            self.parts = [0; 6];
+        } else {
+            for old in self.last.saturating_add(1)..=part {
+                self.clear(old);
+            }
+        }
+        if part > self.last {
+            self.last = part;
+        }
+    }
+
+    fn clear(&mut self, part: u64) {
+        if let Some(slot) = usize::try_from(part % PARTS).ok().and_then(|n| self.parts.get_mut(n)) {
+            *slot = 0;
+        }
+    }
+
+    fn add(&mut self, part: u64) {
+        if let Some(slot) = usize::try_from(part % PARTS).ok().and_then(|n| self.parts.get_mut(n)) {
+            *slot = slot.saturating_add(1);
+        }
+    }
+
+    fn sum(&self) -> u32 {
+        self.parts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+}
+
+/// How often users create, in this process (MON-004).
+#[derive(Debug, Default)]
+pub(crate) struct CreateRates {
+    users: Mutex<BTreeMap<UserId, CreateRate>>,
+}
+
+impl CreateRates {
+    fn users(&self) -> MutexGuard<'_, BTreeMap<UserId, CreateRate>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn see(&self, user: UserId, now: Millis, most: u32) {
+        let mut users = self.users();
+        let rate = users.entry(user).or_default();
+        let part = now / PART;
+        rate.forward(part);
+        rate.add(part);
+        if rate.sum() > most {
+            rate.over = Some(now);
+        }
+    }
+
+    /// The users who were above the limit within the last minute, with their creates in the last
+    /// minute; forgets every user that was idle for one.
+    pub(crate) fn hasty(&self, now: Millis, most: u32) -> BTreeMap<UserId, u32> {
+        let mut hasty = BTreeMap::new();
+        self.users().retain(|user, rate| {
+            rate.forward(now / PART);
+            let sum = rate.sum();
+            if sum > most {
+                rate.over = Some(now);
+            }
+            rate.over = rate.over.filter(|over| now.saturating_sub(*over) < CALM);
+            if rate.over.is_some() {
+                hasty.insert(*user, sum);
+            }
+            sum > 0 || rate.over.is_some()
+        });
+        hasty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CALM, CreateRates};
+    use kernel::ids::UserId;
+
+    const USER: UserId = UserId(7);
+
+    #[test]
+    fn a_user_is_hasty_above_the_limit_until_a_minute_after() {
+        let (rates, dawn) = (CreateRates::default(), 1_600_000_000_000);
+        for n in 0..60 {
+            rates.see(USER, dawn + n * 500, 60);
+            rates.see(UserId(8), dawn + n * 1_500, 60);
+        }
+        assert!(rates.hasty(dawn + 30_000, 60).is_empty(), "the limit itself is no excess");
+        rates.see(USER, dawn + 30_000, 60);
+        assert_eq!(rates.hasty(dawn + 30_000, 60).get(&USER), Some(&61));
+        assert!(!rates.hasty(dawn + 30_000, 60).contains_key(&UserId(8)));
+        // looked at every second, as the watch does
+        let end = (31..).find(|s| rates.hasty(dawn + s * 1_000, 60).is_empty());
+        let calm = (30_000 + CALM) / 1_000;
+        assert!(end.is_some_and(|s| s > calm && s < 30 + 2 * CALM / 1_000), "{end:?}");
+        for s in 0..2 * CALM / 1_000 {
+            rates.hasty(dawn + (200 + s) * 1_000, 60);
+        }
+        assert!(rates.users().is_empty(), "a user without creates is forgotten");
+    }
+
+    #[test]
+    fn a_minute_is_counted_and_no_more() {
+        let (rates, dawn) = (CreateRates::default(), 1_600_000_000_000);
+        for n in 0..600 {
+            rates.see(USER, dawn + n * 1_000, 60);
+        }
+        assert!(rates.hasty(dawn + 600_000, 60).is_empty());
+    }
+}

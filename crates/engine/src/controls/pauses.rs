@@ -1,0 +1,69 @@
+//! Transfers that stand for themselves, their asset or their account while others of their station
+//! go on: parked without a count, and brought back when nothing bars them any more.
+
+use crate::Engine;
+use crate::pipeline::commit::{CommitReason, Job};
+use kernel::answer::Cause;
+use kernel::ids::Id;
+use kernel::record::Record;
+use kernel::unit::Hold;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+impl Engine {
+    fn parked(&self) -> MutexGuard<'_, BTreeMap<Id, Record>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of a batch that nothing bars; the others are parked.
+    pub(crate) async fn unbarred(self: &Arc<Self>, records: Vec<Record>) -> Vec<Record> {
+        let (barred, mut free): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(|record| self.controls.bars(record));
+        let mut jobs = Vec::new();
+        for record in barred {
+            if self.parked().len() >= self.parts.settings.ring {
+                jobs.push(self.stands_by(record));
+                continue;
+            }
+            let id = record.id;
+            let unpaused = {
+                let mut parked = self.parked();
+                let unpaused = !self.controls.bars(&record);
+                parked.insert(id, record);
+                // an unpause changes the controls first and then looks here
+                if unpaused { parked.remove(&id) } else { None }
+            };
+            free.extend(unpaused);
+        }
+        self.commit(jobs).await;
+        free
+    }
+
+    /// No room to park it: the journal keeps it, and the scanner brings it again.
+    fn stands_by(&self, record: Record) -> Job {
+        let due = self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
+        let planned = self.plan.later(&record, &Cause::of("PAUSED"), due, Hold::Free);
+        Job::new(record, planned, CommitReason::Freed)
+    }
+
+    /// Takes records of these transfers out of the parked ones.
+    pub(crate) fn take_parked(&self, ids: &BTreeSet<Id>) -> Vec<Record> {
+        let mut parked = self.parked();
+        ids.iter().filter_map(|id| parked.remove(id)).collect()
+    }
+
+    /// Goes on with whatever nothing bars any more.
+    pub(crate) async fn go_on(self: &Arc<Self>) {
+        let ready: Vec<Record> = {
+            let mut parked = self.parked();
+            let ids: Vec<Id> = parked
+                .values()
+                .filter(|r| !self.controls.bars(r))
+                .map(|record| record.id)
+                .collect();
+            ids.iter().filter_map(|id| parked.remove(id)).collect()
+        };
+        let freed = self.advance(ready);
+        self.commit(freed).await;
+    }
+}

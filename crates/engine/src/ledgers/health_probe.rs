@@ -1,0 +1,53 @@
+//! Whether each ledger outside the journal's database answers at all.
+
+use crate::Engine;
+use crate::pipeline::select::{First, caught, race};
+use kernel::ids::{LedgerId, Millis};
+use kernel::ports::ledger::Reply;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A ledger that has not answered for so long does not answer.
+const HELLO_TIMEOUT: Millis = 5_000;
+
+/// The ledgers that do not answer, each since when, by the journal's time.
+#[derive(Debug, Default)]
+pub(crate) struct HealthProbes(Mutex<BTreeMap<LedgerId, Millis>>);
+
+impl HealthProbes {
+    fn silent(&self) -> MutexGuard<'_, BTreeMap<LedgerId, Millis>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when it has been asked in vain; `None` for one that answers.
+    pub(crate) fn since(&self, ledger: LedgerId) -> Option<Millis> {
+        self.silent().get(&ledger).copied()
+    }
+}
+
+impl Engine {
+    /// True where the ledger has been asked in vain for at least so long.
+    pub(crate) fn silent_for(&self, ledger: LedgerId, most: Millis) -> bool {
+        let now = self.parts.journal.now();
+        self.probes.since(ledger).is_some_and(|since| now.saturating_sub(since) >= most)
+    }
+
+    /// Asks a ledger who it is, again and again. Any answer counts, whichever ledger it names.
+    pub(crate) async fn run_health_probe(self: Arc<Self>, ledger: LedgerId) {
+        let every = self.parts.settings.scan_interval_ms;
+        let Some(port) = self.ledger(ledger) else { return };
+        loop {
+            let hello = caught(async { port.hello().await });
+            match race(hello, self.parts.clock.sleep(HELLO_TIMEOUT)).await {
+                First::Left(Some(Reply::Answered(..) | Reply::OtherLedger(_))) => {
+                    self.probes.silent().remove(&ledger);
+                }
+                First::Left(Some(Reply::NoAnswer(_)) | None) | First::Right(()) => {
+                    let now = self.parts.journal.now();
+                    self.probes.silent().entry(ledger).or_insert(now);
+                }
+            }
+            self.parts.clock.sleep(every).await;
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Who a ledger is: adopted only when everything that it did is accounted for (`ledgers.md` §2).
+
+use crate::Engine;
+use crate::controls::admission::KnownLedgers;
+use crate::controls::affected_transfers::Named;
+use crate::tasks::Background;
+use kernel::answer::Cause;
+use kernel::flow::dataflow;
+use kernel::flow::life::Via;
+use kernel::ids::{LedgerId, Millis};
+use kernel::operation::{Known, Operation, StoredOutcome};
+use kernel::operators::{Accepted, Subject};
+use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::reconcile;
+use kernel::record::Record;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// How many operations are listed at once.
+const PAGE: usize = 1_000;
+
+/// A resume waits so often, so long, for ledgers to be adopted.
+const WAITS: usize = 200;
+const WAIT: Millis = 10;
+
+/// A ledger that may be called.
+struct Examined {
+    /// As whom the journal knows it.
+    stored: Option<Known>,
+    actual: Known,
+    /// It is another incarnation, to be adopted with these operations; nothing where it is the one
+    /// that is known.
+    adopts: Option<Vec<Operation>>,
+}
+
+fn forgot(ledger: LedgerId, is: u64, was: u64) -> String {
+    let name = ledger.name();
+    format!("{name} forgot operations: it knows {is}, and answered for up to {was}")
+}
+
+/// How finding out who a ledger is may end.
+enum Found {
+    /// It may be called.
+    Adopted,
+    /// It is another one, or one that forgot: a person must look.
+    Broken(String),
+    /// It forgot what was above its highest operation.
+    Forgot {
+        is: u64,
+        /// The highest that we have an answer of.
+        was: u64,
+    },
+    /// It does not answer, or the journal does not.
+    Later(Cause),
+}
+
+impl Engine {
+    /// What a ledger answered, where it is the one that was asked; else a task finds out who it
+    /// is, and until then it is not called.
+    pub(crate) fn said<T>(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        asked: Known,
+        reply: Reply<T>,
+    ) -> Result<T, Cause> {
+        let actual = match reply {
+            Reply::Answered(said, answer) if self.controls.learn(ledger, said) => {
+                return Ok(answer);
+            }
+            Reply::Answered(actual, _) | Reply::OtherLedger(actual) => actual,
+            Reply::NoAnswer(cause) => return Err(cause),
+        };
+        tracing::error!(ledger = ledger.name(), ?asked, ?actual, "not the ledger that we know");
+        if self.controls.suspect(ledger, asked) {
+            self.find_out(ledger);
+        }
+        Err(Cause::of("WRONG_LEDGER"))
+    }
+
+    /// Has a unit written only where the journal still means these ledgers as we know them.
+    pub(crate) fn ledger_guard(
+        &self,
+        unit: &mut Unit,
+        depends_on: &[LedgerId],
+        (answered_as, known): (Option<(LedgerId, Known)>, &KnownLedgers),
+    ) {
+        let guard = |ledger: &LedgerId| {
+            let answered_as = answered_as.filter(|(of, _)| of == ledger).map(|(_, known)| known);
+            self.plan.ledger_guard(*ledger, answered_as.or_else(|| known.get(ledger).copied()))
+        };
+        // before all others: what was asked of a wrong one is no reason to say anything else
+        unit.guards.splice(0..0, depends_on.iter().filter_map(guard));
+    }
+
+    /// The journal means another incarnation of the ledger than the one that we called: it was started
+    /// again, or there are two copies of it.
+    pub(crate) fn overtook(self: &Arc<Self>, ledger: LedgerId, ours: Option<Known>) {
+        if ours.is_some_and(|ours| self.controls.suspect(ledger, ours)) {
+            tracing::warn!(ledger = ledger.name(), "it was adopted as another incarnation");
+            self.find_out(ledger);
+        }
+    }
+
+    /// Finds out beside the caller, again until it answers.
+    pub(crate) fn find_out(self: &Arc<Self>, ledger: LedgerId) {
+        // one at a time: a second one would ask the same
+        if !self.finding().insert(ledger) {
+            return;
+        }
+        let engine = self.clone();
+        let run = async move {
+            loop {
+                while !engine.settle_identity(ledger).await {}
+                engine.finding().remove(&ledger);
+                // suspected again meanwhile, by a call that this one answered?
+                let settled = engine.controls.adopted(ledger) || engine.halted().is_some();
+                if settled || !engine.finding().insert(ledger) {
+                    return;
+                }
+            }
+        };
+        self.parts.spawn.spawn(Background::Adopter.task(), Box::pin(run));
+    }
+
+    fn finding(&self) -> MutexGuard<'_, BTreeSet<LedgerId>> {
+        self.finding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One attempt; true where nothing is left to find out.
+    pub(crate) async fn settle_identity(self: &Arc<Self>, ledger: LedgerId) -> bool {
+        let Some(port) = self.ledger(ledger) else { return true };
+        let facts = match self.adoption(&*port).await {
+            Found::Adopted => return true,
+            Found::Broken(facts) => self.concerning(ledger, facts, None).await,
+            Found::Forgot { is, was } => {
+                self.concerning(ledger, forgot(ledger, is, was), Some(is)).await
+            }
+            Found::Later(cause) => {
+                tracing::warn!(ledger = ledger.name(), %cause, "the ledger's identity is open");
+                self.parts.clock.sleep(self.parts.settings.scan_interval_ms).await;
+                return false;
+            }
+        };
+        self.halt("WRONG_LEDGER", Subject::Ledger(ledger), facts.into()).await;
+        true
+    }
+
+    async fn adoption(&self, port: &dyn Ledger) -> Found {
+        let ledger = port.id();
+        match self.examined(port, &[]).await {
+            Ok(Examined { actual, adopts: None, .. }) => self.may_be_called(ledger, actual),
+            Ok(Examined { stored, actual, adopts: Some(operations) }) => {
+                self.adopt(ledger, stored, actual, operations).await
+            }
+            Err(found) => found,
+        }
+    }
+
+    /// Why a ledger that is not adopted would halt everything again, were money to move with these
+    /// breaks accepted beside those that were; nothing where none would.
+    pub(crate) async fn would_halt(&self, accepted: &[Accepted]) -> Option<String> {
+        for port in &self.parts.ledgers {
+            if self.controls.adopted(port.id()) {
+                continue;
+            }
+            match self.examined(&**port, accepted).await {
+                Err(Found::Broken(facts)) => return Some(facts),
+                Err(Found::Forgot { is, was }) => return Some(forgot(port.id(), is, was)),
+                // one that is silent is not called until it answers
+                Ok(_) | Err(Found::Adopted | Found::Later(_)) => {}
+            }
+        }
+        None
+    }
+
+    /// Waits a while until every ledger that answers is adopted, or everything is halted again.
+    pub(crate) async fn adopts(&self) {
+        for _ in 0..WAITS {
+            let open = |port: &Arc<dyn Ledger>| !self.controls.adopted(port.id());
+            if self.halted().is_some() || !self.parts.ledgers.iter().any(open) {
+                return;
+            }
+            self.parts.clock.sleep(WAIT).await;
+        }
+    }
+
+    /// Who a ledger is, as far as everything that it did is accounted for: by transfers, or by breaks
+    /// that persons accepted.
+    async fn examined(&self, port: &dyn Ledger, accepted: &[Accepted]) -> Result<Examined, Found> {
+        let ledger = port.id();
+        // what was answered before is read first: a ledger that is asked afterwards must know it
+        let answered = self.controls.known(ledger).map_or(0, |known| known.highest);
+        let status = self.parts.journal.service_status().await.map_err(Found::Later)?;
+        let stored = status.ledger(ledger);
+        let actual = match port.hello().await {
+            Reply::Answered(known, ()) | Reply::OtherLedger(known) => known,
+            Reply::NoAnswer(cause) => return Err(Found::Later(cause)),
+        };
+        // one that cannot say who it is is taken for who it is said to be
+        if port.enlist().is_some() || port.form() == Form::Simple {
+            return Ok(Examined { stored, actual, adopts: None });
+        }
+        let receipts = stored.map_or(0, |stored| stored.highest);
+        let was = if answered > receipts { answered } else { receipts };
+        if let Some(stored) = stored
+            && stored.identity != actual.identity
+        {
+            let (was, is) = (stored.identity.0, actual.identity.0);
+            let name = ledger.name();
+            return Err(Found::Broken(format!(
+                "{name} is another ledger: {is:032x} instead of {was:032x}"
+            )));
+        }
+        if actual.highest < was {
+            return Err(Found::Forgot { is: actual.highest, was });
+        }
+        // also of an incarnation that is known: the journal may be older than what it did, after a
+        // restore or a failover
+        let known = stored.is_some_and(|stored| stored.incarnation == actual.incarnation);
+        let accepted = [accepted, &status.accepted].concat();
+        let operations = self.matched(port, (receipts, actual), &accepted).await?;
+        // a caller that waits for one of them asks under its key
+        Ok(Examined { stored, actual, adopts: (!known).then_some(operations) })
+    }
+
+    /// Lets the ledger be called as this.
+    fn may_be_called(&self, ledger: LedgerId, actual: Known) -> Found {
+        match self.controls.adopt(ledger, actual) {
+            Ok(()) => Found::Adopted,
+            Err(was) => Found::Forgot { is: actual.highest, was },
+        }
+    }
+
+    /// Every operation above the journal's highest, each matched to the transfer that claimed it. What
+    /// no transfer claimed is left out where persons accepted it, by the key and the amount that the
+    /// checker names it by.
+    async fn matched(
+        &self,
+        port: &dyn Ledger,
+        (after, actual): (u64, Known),
+        accepted: &[Accepted],
+    ) -> Result<Vec<Operation>, Found> {
+        let (mut matched, mut odd, mut cursor) = (Vec::new(), Named::default(), after);
+        loop {
+            let page = match port.operations(cursor, PAGE).await {
+                // a list that is older than what we know of is no list of what we ask for
+                Reply::Answered(said, page)
+                    if said.incarnation == actual.incarnation && said.highest >= actual.highest =>
+                {
+                    page
+                }
+                Reply::Answered(..) | Reply::OtherLedger(_) => {
+                    return Err(Found::Later(Cause::of("WRONG_LEDGER")));
+                }
+                Reply::NoAnswer(cause) => return Err(Found::Later(cause)),
+            };
+            let Some(last) = page.last() else { break };
+            cursor = last.seq;
+            let ids = page.iter().map(|operation| operation.op.key.id).collect();
+            let records = self.parts.journal.get(ids).await.map_err(Found::Later)?;
+            for operation in page {
+                let claimed = records.iter().find(|record| record.id == operation.op.key.id);
+                if claimed.is_some_and(|record| self.claimed(record, port.id(), &operation)) {
+                    matched.push(operation);
+                    continue;
+                }
+                let (key, amount) = reconcile::unclaimed(port.id(), &operation);
+                if accepted.iter().any(|a| *a.key == *key && a.amount == amount) {
+                    continue;
+                }
+                let Operation { seq, op, .. } = &operation;
+                let (leg, id, asset, units) = (op.key.leg.name(), op.key.id, op.asset, op.amount);
+                odd.add(format!(
+                    "{leg} {seq} of {id} ({units} units of asset {asset}: {key}={amount})"
+                ));
+            }
+        }
+        let name = port.id().name();
+        if !odd.is_empty() {
+            return Err(Found::Broken(format!("{name} did what no transfer asked for: {odd}")));
+        }
+        // what an open transfer waits for is never forgotten, so these were not ours
+        if cursor < actual.highest {
+            let highest = actual.highest;
+            let facts = format!("{name} does not list its operations above {cursor} to {highest}");
+            return Err(Found::Broken(facts));
+        }
+        Ok(matched)
+    }
+
+    /// Whether the record claimed this operation at this ledger, with the same account, asset and
+    /// amount.
+    fn claimed(&self, record: &Record, ledger: LedgerId, operation: &Operation) -> bool {
+        let table = self.plan.table(record.flow);
+        let leg = operation.op.key.leg;
+        let act = (0..table.acts.len()).filter_map(|a| u8::try_from(a).ok()).find(|a| {
+            table.act(*a).leg == Some(leg) && self.plan.ledger_of(record, *a) == Some(ledger)
+        });
+        let Some(act) = act else { return false };
+        let same = operation.outcome == StoredOutcome::Fenced
+            || self.plan.op(record, act).is_some_and(|op| op == operation.op);
+        let state = record.head.state;
+        let answer = match operation.outcome {
+            StoredOutcome::Done => Via::Done,
+            StoredOutcome::Rejected(_) | StoredOutcome::Fenced => Via::Rejected,
+        };
+        let had = || dataflow::ever(table, answer).at(state).contains(&act);
+        same && (table.makes(state) == Some(act) || had())
+    }
+
+    async fn adopt(
+        &self,
+        ledger: LedgerId,
+        stored: Option<Known>,
+        actual: Known,
+        operations: Vec<Operation>,
+    ) -> Found {
+        let mut puts = vec![Put::Adopt { ledger, known: actual }];
+        let receipts = operations.into_iter().filter(|o| o.outcome != StoredOutcome::Fenced);
+        puts.extend(receipts.map(|operation| Put::Receipt { ledger, operation }));
+        let mut guards = vec![Guard::Incarnation { ledger, known: stored }];
+        guards.extend(self.plan.owner(ledger));
+        let unit = Unit::guarded(guards, puts);
+        match self.parts.journal.write(vec![unit]).await.pop() {
+            Some(Wrote::Written(_)) => {
+                tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
+                self.may_be_called(ledger, actual)
+            }
+            Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => Found::Broken(format!(
+                "{} came back as an incarnation that another one had followed: a second copy",
+                ledger.name()
+            )),
+            Some(Wrote::Unknown(cause)) => Found::Later(cause),
+            Some(Wrote::Lost(Guard::Owner { .. })) => {
+                self.retired();
+                Found::Later(Cause::of("RETIRED"))
+            }
+            Some(Wrote::Lost(_)) => Found::Later(Cause::of("ADOPTED_BY_ANOTHER")),
+            Some(Wrote::Full) | None => Found::Later(Cause::of("FULL")),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One action on its way: what is written of it, and that a key has one action at a time.
+
+use crate::Engine;
+use crate::alerts::cases::noted_at;
+use crate::operators::{ActionResult, Actor, AdminAction, Objection, json};
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::Millis;
+use kernel::operators::Action;
+use kernel::record::Record;
+use kernel::unit::{Event, Guard, Put, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Why an action was not done now.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Objection(Objection),
+    /// The key did something meanwhile: what, is looked up.
+    KeyUsed,
+}
+
+impl From<Objection> for Stop {
+    fn from(objection: Objection) -> Self {
+        Self::Objection(objection)
+    }
+}
+
+impl From<Cause> for Stop {
+    fn from(cause: Cause) -> Self {
+        Self::Objection(Objection::Unknown(cause))
+    }
+}
+
+/// Who does what, in the words of the audit.
+#[derive(Debug, Clone)]
+pub(crate) struct ActionContext {
+    pub actor: Actor,
+    pub kind: &'static str,
+    pub subject: Arc<str>,
+    pub value: Arc<str>,
+}
+
+impl ActionContext {
+    pub(crate) fn of(engine: &Engine, actor: Actor, action: &AdminAction) -> Self {
+        let (kind, subject, value) = json::asked(engine, action);
+        Self { actor, kind, subject: subject.into(), value: value.to_string().into() }
+    }
+
+    /// The row of the audit, with what is answered, as a part of a unit.
+    pub(crate) fn action(&self, outcome: &ActionResult) -> Put {
+        Put::Action(self.row(outcome))
+    }
+
+    /// The row of the audit, with what is answered.
+    pub(crate) fn row(&self, outcome: &ActionResult) -> Action {
+        let Actor { caller, key, reason } = self.actor.clone();
+        Action {
+            caller,
+            key,
+            kind: self.kind,
+            subject: self.subject.clone(),
+            value: self.value.clone(),
+            reason,
+            result: json::answered(outcome).to_string().into(),
+        }
+    }
+
+    /// The line in the history of the transfer that it is about.
+    pub(crate) fn event(&self, record: &Record) -> Event {
+        let detail = BTreeMap::from([
+            ("action", self.kind),
+            ("reason", &*self.actor.reason),
+            ("value", &*self.value),
+        ]);
+        let detail = serde_json::json!(detail).to_string();
+        noted_at(record, "OPERATOR", Some(self.actor.caller.clone()), detail.into())
+    }
+}
+
+impl Engine {
+    /// Writes what an action comes to: the time, or the guard that failed.
+    pub(crate) async fn wrote(
+        &self,
+        context: &ActionContext,
+        unit: Unit,
+    ) -> Result<Result<Millis, Guard>, Stop> {
+        match self.parts.journal.write(vec![unit]).await.pop() {
+            Some(Wrote::Written(written)) => Ok(Ok(written.at)),
+            Some(Wrote::Lost(Guard::NoPastAction { .. })) => Err(Stop::KeyUsed),
+            Some(Wrote::Lost(Guard::Pending(_))) => {
+                Err(Objection::NotPossible("somebody has just decided".to_owned()).into())
+            }
+            Some(Wrote::Lost(Guard::Owner { .. })) => {
+                self.retired();
+                Err(Cause::of("RETIRED").into())
+            }
+            Some(Wrote::Lost(guard)) => Ok(Err(guard)),
+            Some(Wrote::Full) => Err(Objection::Code(Code::Overloaded).into()),
+            Some(Wrote::Unknown(cause)) => self.after_all(context, cause).await,
+            None => Err(Cause::of("NO_ANSWER").into()),
+        }
+    }
+
+    /// A write of unknown outcome: the audit says whether it was made.
+    async fn after_all(
+        &self,
+        context: &ActionContext,
+        cause: Cause,
+    ) -> Result<Result<Millis, Guard>, Stop> {
+        let Actor { caller, key, .. } = context.actor.clone();
+        match self.parts.journal.past_action(caller, key).await? {
+            Some(past) => Ok(Ok(past.at)),
+            None => Err(cause.into()),
+        }
+    }
+
+    /// Writes an action that nothing but the key guards.
+    pub(crate) async fn plainly(
+        &self,
+        context: &ActionContext,
+        puts: Vec<Put>,
+        outcome: ActionResult,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let mut puts = puts;
+        puts.push(context.action(&outcome));
+        match self.wrote(context, Unit::puts(puts)).await? {
+            Ok(at) => Ok((outcome, at)),
+            Err(guard) => Err(Cause::because("LOST", format!("{guard:?}")).into()),
+        }
+    }
+}
+
+/// The keys under which something is being done.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    busy: Mutex<BTreeSet<(Arc<str>, Arc<str>)>>,
+    ended: Notify,
+}
+
+/// A key's turn, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    key: (Arc<str>, Arc<str>),
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.busy().remove(&self.key);
+        self.turns.ended.notify_waiters();
+    }
+}
+
+impl Turns {
+    fn busy(&self) -> MutexGuard<'_, BTreeSet<(Arc<str>, Arc<str>)>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nothing else is done under this key.
+    pub(crate) async fn take(&self, actor: &Actor) -> Turn<'_> {
+        let key = (actor.caller.clone(), actor.key.clone());
+        loop {
+            let ended = self.ended.notified();
+            if self.busy().insert(key.clone()) {
+                return Turn { turns: self, key };
+            }
+            ended.await;
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What takes effect when another person approves: verdicts, the resume from HALT, and deposits above
+//! a bound.
+
+use crate::Engine;
+use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::pause::lost;
+use crate::operators::verdict::{VerdictContext, decides};
+use crate::operators::{ActionResult, Actor, Objection, Verdict, json};
+use kernel::answer::Cause;
+use kernel::ids::{Id, Millis};
+use kernel::operators::{Accepted, Approval, ApprovalStatus, DEPOSIT, Proposal, RESUME};
+use kernel::ports::journal::ServiceStatus;
+use kernel::principal::same_person;
+use kernel::unit::{Guard, Put, Unit};
+use serde_json::{Value, json};
+use std::sync::{Arc, PoisonError};
+
+/// Halts that are raised one after the other during a proposal: so often it is tried again.
+const TRIES: usize = 20;
+
+/// The number of the last halt that stands.
+fn stands(status: &ServiceStatus) -> Result<u64, Objection> {
+    let none = || Objection::NotPossible("nothing is halted".to_owned());
+    status.halted.as_ref().map(|_| status.halts).ok_or_else(none)
+}
+
+/// A halt that a resume is not of.
+fn again() -> Stop {
+    let why = "it was halted again: that takes a proposal and a proof of its own".to_owned();
+    Objection::NotPossible(why).into()
+}
+
+impl Engine {
+    /// A verdict: proposed, or with four eyes off given.
+    pub(super) async fn resolve_by_hand(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+        (verdict, evidence): (Verdict, &Value),
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let record = self.open_transfer(id).await?;
+        self.may_be(&record, verdict)?;
+        let (ledger, op) = self.open_call(&record)?;
+        let state = self.plan.table(record.flow).state(record.head.state).name;
+        let entered = self.entered(id).await?;
+        if !self.parts.settings.four_eyes {
+            let judgement = VerdictContext { id, verdict, state: state.into(), entered };
+            return self.judge(context, None, &judgement).await;
+        }
+        // the stay in the state, and so the call, that it answers: no later one with the same name
+        let value = json!({
+            "answer": verdict.name(), "state": state, "entered": entered,
+            "ledger": ledger.name(), "leg": op.key.leg.name(), "evidence": evidence,
+        });
+        let proposal = self.proposal(context, value);
+        let outcome = ActionResult::Proposed { approval: proposal.id };
+        let puts = |_: &_| vec![Put::Propose(proposal.clone())];
+        let (_, outcome, at) = self.touched(context, id, outcome, puts).await?;
+        Ok((outcome, at))
+    }
+
+    pub(super) fn proposal(&self, context: &ActionContext, value: Value) -> Proposal {
+        let Actor { caller, reason, .. } = context.actor.clone();
+        let (kind, subject) = (context.kind, context.subject.clone());
+        let value = value.to_string().into();
+        let lasts = self.parts.settings.approval_ms;
+        Proposal { id: self.mint(), kind, subject, value, reason, caller, lasts }
+    }
+
+    /// The resume from HALT: proposed, or with four eyes off ordered. A proposal is of the last halt
+    /// that stands, by its number.
+    pub(super) async fn resume_by_hand(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        accept: &[Accepted],
+    ) -> Result<(ActionResult, Millis), Stop> {
+        for _ in 0..TRIES {
+            let halt = stands(&self.parts.journal.service_status().await?)?;
+            if !self.parts.settings.four_eyes {
+                return self.lift(context, None, (halt, accept)).await;
+            }
+            let value = json!({ "halt": halt, "accept": json::breaks(accept) });
+            let proposal = self.proposal(context, value);
+            let outcome = ActionResult::Proposed { approval: proposal.id };
+            let puts = vec![Put::Propose(proposal), context.action(&outcome)];
+            let unit = Unit::guarded(vec![Guard::Halt(halt)], puts);
+            match self.wrote(context, unit).await? {
+                Ok(at) => return Ok((outcome, at)),
+                Err(Guard::Halt(_)) => {}
+                Err(guard) => return Err(lost(&guard)),
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// Lifts the halt of this number over a proof from the beginning. A break that was not accepted,
+    /// with the same key and amount, keeps it. The number is what the proposal named and what stood when
+    /// the proof began, and the unit guards it: no halt is lifted that was raised since, by whichever
+    /// process.
+    async fn lift(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: Option<Id>,
+        (halt, accept): (u64, &[Accepted]),
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let status = self.parts.journal.service_status().await?;
+        if stands(&status)? != halt {
+            return Err(again());
+        }
+        let mut report = self.prove().await?;
+        let is_there =
+            |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
+        let strange: Vec<&str> =
+            accept.iter().filter(|a| !is_there(a)).map(|accepted| &*accepted.key).collect();
+        if !strange.is_empty() {
+            // what is accepted before it is broken excuses a loss that is yet to come
+            let why = format!("no such break with that amount: {}", strange.join(", "));
+            return Err(Objection::NotPossible(why).into());
+        }
+        report.excuse(&[accept, &status.accepted].concat());
+        if !report.ok {
+            return Err(Objection::Breaks(report.breaks).into());
+        }
+        if let Some(why) = self.would_halt(accept).await {
+            return Err(Objection::NotPossible(why).into());
+        }
+        let outcome = ActionResult::Resumed { accepted: accept.to_vec() };
+        let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
+        puts.extend(approval.map(|id| decides(context, id, ApprovalStatus::Approved)));
+        puts.push(context.action(&outcome));
+        let guards = [Guard::Halt(halt)].into_iter().chain(approval.map(Guard::Pending)).collect();
+        match self.wrote(context, Unit::guarded(guards, puts)).await? {
+            Ok(at) => {
+                *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
+                self.checker.lock().await.forgive();
+                self.refresh().await?;
+                self.adopts().await;
+                match self.halted() {
+                    Some(why) => {
+                        let why = format!("it was resumed, and halted again: {why}");
+                        Err(Objection::NotPossible(why).into())
+                    }
+                    None => Ok((outcome, at)),
+                }
+            }
+            Err(Guard::Halt(_)) => Err(again()),
+            Err(guard) => Err(lost(&guard)),
+        }
+    }
+
+    pub(super) async fn pending(&self, id: Id) -> Result<Approval, Stop> {
+        let found = self.parts.journal.approval(id).await?;
+        let approval = found.ok_or(Objection::NotFound("approval"))?;
+        match approval.stand {
+            ApprovalStatus::Pending => Ok(approval),
+            stand @ (ApprovalStatus::Approved
+            | ApprovalStatus::Rejected
+            | ApprovalStatus::Superseded
+            | ApprovalStatus::Lapsed) => Err(Objection::Decided(stand).into()),
+        }
+    }
+
+    pub(super) async fn approve(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let approval = self.pending(id).await?;
+        if same_person(&context.actor.caller, &approval.caller) {
+            return Err(Objection::SamePerson.into());
+        }
+        let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));
+        let value = json::read(&approval.value).ok_or_else(unreadable)?;
+        match &*approval.kind {
+            RESUME => {
+                let accept = value.get("accept").and_then(json::accepted);
+                let halt = value.get("halt").and_then(Value::as_u64).ok_or_else(unreadable)?;
+                self.lift(context, Some(id), (halt, &accept.ok_or_else(unreadable)?)).await
+            }
+            DEPOSIT => self.approve_deposit(context, &approval, &value).await,
+            "RESOLVE" => {
+                let text = |name| value.get(name).and_then(Value::as_str);
+                let verdict = text("answer").and_then(Verdict::parse).ok_or_else(unreadable)?;
+                let state = text("state").ok_or_else(unreadable)?.into();
+                let transfer = approval.subject.parse().map_err(|_| unreadable())?;
+                let entered = value.get("entered").and_then(Value::as_u64);
+                let entered = entered.and_then(|seq| u32::try_from(seq).ok());
+                let entered = entered.ok_or_else(unreadable)?;
+                let judgement = VerdictContext { id: transfer, verdict, state, entered };
+                self.judge(context, Some(id), &judgement).await
+            }
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// Refuses a proposal; its proposer may take it back.
+    pub(super) async fn decline(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let approval = self.pending(id).await?;
+        let decide = decides(context, id, ApprovalStatus::Rejected);
+        let transfer = approval.subject.parse().ok();
+        if let Some(transfer) = transfer
+            && self.open_transfer(transfer).await.is_ok()
+        {
+            let puts = |_: &_| vec![decide.clone()];
+            let done = self.touched(context, transfer, ActionResult::Refused, puts).await;
+            let (_, outcome, at) = done?;
+            return Ok((outcome, at));
+        }
+        self.plainly(context, vec![decide], ActionResult::Refused).await
+    }
+}

@@ -1,0 +1,132 @@
+//! Deposits above what one operator may book on a day: proposed, and booked with the approval of another.
+
+use super::action_context::{ActionContext, Stop};
+use super::{ActionResult, Actor, AdminAction, Objection, json};
+use crate::Engine;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::verdict::decides;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{Id, Millis};
+use kernel::money::Amount;
+use kernel::operators::{Approval, ApprovalStatus};
+use kernel::ports::ledger::{Approved, Authority, Direction, External, Moved};
+use kernel::unit::Put;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// One movement is proposed again so often, after a proposal of it was refused or lapsed.
+const PROPOSALS: u32 = 100;
+
+impl Engine {
+    /// On whose word an operator's movement is booked: with a bound, that person's alone up to it.
+    pub(crate) fn authority(&self, movement: &External) -> Authority {
+        let assets = self.assets();
+        let asset = assets.iter().find(|asset| asset.id == movement.asset);
+        let limits = &self.parts.settings.deposit_limits;
+        let most = asset.and_then(|asset| limits.get(&asset.symbol).map(|text| (asset, text)));
+        match (movement.direction, most) {
+            // of an asset that was added since the start, with fewer decimals than its bound: nothing
+            (Direction::In, Some((asset, text))) => {
+                Authority::UpTo(asset.amount(text).unwrap_or(Amount::ZERO))
+            }
+            (Direction::In | Direction::Out, _) => Authority::Alone,
+        }
+    }
+
+    /// Proposes a deposit that its caller alone may not book; the proposal. Asked again it is the same
+    /// one, for as long as that may be decided.
+    ///
+    /// # Errors
+    /// [`Objection`].
+    pub async fn propose_deposit(self: &Arc<Self>, movement: &External) -> Result<Id, Objection> {
+        let External { reference, user, asset, amount, reason, caller, .. } = movement;
+        for n in 0..PROPOSALS {
+            let key = format!("deposit/{reference}/{user}/{asset}/{amount}/{n}");
+            let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
+            let performed = self.execute(actor, AdminAction::Deposit(movement.clone())).await?;
+            let ActionResult::Proposed { approval } = performed.outcome else {
+                return Err(Objection::Unknown(Cause::of("STORED_RESULT")));
+            };
+            if !performed.replayed {
+                return Ok(approval);
+            }
+            let found = self.parts.journal.approval(approval).await;
+            match found.map_err(Objection::Unknown)?.map(|found| found.stand) {
+                Some(
+                    ApprovalStatus::Rejected | ApprovalStatus::Superseded | ApprovalStatus::Lapsed,
+                ) => {}
+                // an approved one is booked: a repeat of the deposit says so
+                Some(ApprovalStatus::Pending | ApprovalStatus::Approved) | None => {
+                    return Ok(approval);
+                }
+            }
+        }
+        Err(Objection::NotPossible("it was proposed a hundred times: take another ref".to_owned()))
+    }
+
+    pub(super) async fn deposit_by_hand(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        movement: &External,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let proposal = self.proposal(context, json::deposit(self, movement));
+        let outcome = ActionResult::Proposed { approval: proposal.id };
+        self.plainly(context, vec![Put::Propose(proposal)], outcome).await
+    }
+
+    /// Books what was proposed, and decides the proposal with it: one transaction.
+    pub(super) async fn approve_deposit(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: &Approval,
+        value: &Value,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let movement = json::movement(self, approval, value);
+        let movement = movement.ok_or_else(|| Cause::of("STORED_PROPOSAL"))?;
+        let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
+        let approved = Approved { proposal: approval.id, action: context.row(&outcome) };
+        let ticket = self.calls.begin(CallStart::Write);
+        let authority = Authority::Approved(Box::new(approved));
+        let moved = self.parts.world.book(movement, authority).await;
+        drop(ticket);
+        match moved {
+            Ok(Moved::Done { at, replayed: false, .. }) => Ok((outcome, at)),
+            // another deposit took that reference meanwhile; or this approval did, at another process
+            Ok(Moved::Done { replayed: true, .. } | Moved::Conflict(_)) => {
+                self.key_unused(context).await?;
+                let decide = decides(context, approval.id, ApprovalStatus::Superseded);
+                self.plainly(
+                    context,
+                    vec![decide],
+                    ActionResult::Superseded { state: "BOOKED".into() },
+                )
+                .await
+            }
+            Ok(Moved::Refused(Code::DuplicateRequest)) => Err(Stop::KeyUsed),
+            Ok(Moved::Refused(Code::AlreadyDecided)) => {
+                self.key_unused(context).await?;
+                self.pending(approval.id).await?;
+                Err(Cause::of("MOVES").into())
+            }
+            Ok(Moved::Refused(code)) => Err(Objection::Code(code).into()),
+            Err(cause) if cause.class == "DISK_FULL" => {
+                Err(Objection::Code(Code::Overloaded).into())
+            }
+            Err(cause) => match self.past_action_at(context).await? {
+                Some(at) => Ok((outcome, at)),
+                None => Err(cause.into()),
+            },
+        }
+    }
+
+    /// When the key did something.
+    async fn past_action_at(&self, context: &ActionContext) -> Result<Option<Millis>, Stop> {
+        let Actor { caller, key, .. } = context.actor.clone();
+        Ok(self.parts.journal.past_action(caller, key).await?.map(|past| past.at))
+    }
+
+    async fn key_unused(&self, context: &ActionContext) -> Result<(), Stop> {
+        if self.past_action_at(context).await?.is_some() { Err(Stop::KeyUsed) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,195 @@
+//! The one entry: once for each (caller, key), whether or not the caller waits for it.
+
+use crate::Engine;
+use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, json};
+use crate::pipeline::select::{First, race};
+use crate::tasks::Background;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::operators::{Note, PastAction};
+use kernel::unit::Put;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// After so long who resumes hears how far the proof is.
+const PROGRESS_AFTER: Millis = 10_000;
+/// So often is a key looked up again that was used meanwhile.
+const LOOKS: usize = 3;
+
+impl Engine {
+    /// Does what a person asks for, with its row in the audit. A repeat under the same key gets
+    /// what the first came to. It goes on by itself when the caller goes away.
+    ///
+    /// # Errors
+    /// [`Objection`]; after `Unknown` the caller repeats with the same key.
+    pub async fn execute(
+        self: &Arc<Self>,
+        actor: Actor,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
+        let proves = matches!(action, AdminAction::Approve(_) | AdminAction::Resume { .. });
+        let (say, hear) = oneshot::channel();
+        let engine = self.clone();
+        let run = async move {
+            let came_to = engine.once(actor, action).await;
+            // the receiver is gone where the caller went away
+            let _gone = say.send(came_to);
+        };
+        self.parts.spawn.spawn(Background::Action.task(), Box::pin(run));
+        let mut hear = hear;
+        loop {
+            match race(&mut hear, self.parts.clock.sleep(PROGRESS_AFTER)).await {
+                First::Left(came_to) => {
+                    let gone = |_| Err(Objection::Unknown(Cause::of("ACTION_GONE")));
+                    return came_to.unwrap_or_else(gone);
+                }
+                // a proof for a resume may take hours: a repeat under the same key asks again
+                First::Right(()) => {
+                    if let (true, Some((at, of))) = (proves, self.proving.progress()) {
+                        let outcome = ActionResult::Proving { at, of };
+                        let at = self.parts.journal.now();
+                        return Ok(PerformedAction { outcome, at, replayed: false });
+                    }
+                }
+            }
+        }
+    }
+
+    async fn once(
+        self: &Arc<Self>,
+        actor: Actor,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
+        let _turn = self.turns.take(&actor).await;
+        let context = ActionContext::of(self, actor, &action);
+        for _ in 0..LOOKS {
+            let (caller, key) = (context.actor.caller.clone(), context.actor.key.clone());
+            let past =
+                self.parts.journal.past_action(caller, key).await.map_err(Objection::Unknown)?;
+            if let Some(past) = past {
+                return self.repeated(&context, &action, past).await;
+            }
+            match self.perform(&context, &action).await {
+                Ok((outcome, at)) => {
+                    tracing::info!(
+                        kind = context.kind,
+                        subject = %context.subject,
+                        caller = %context.actor.caller,
+                        reason = %context.actor.reason,
+                        "done"
+                    );
+                    let outcome = self.completed(&context, &action, outcome).await?;
+                    return Ok(PerformedAction { outcome, at, replayed: false });
+                }
+                Err(Stop::KeyUsed) => {}
+                Err(Stop::Objection(objection)) => return Err(objection),
+            }
+        }
+        Err(Objection::Unknown(Cause::of("KEY_IN_USE")))
+    }
+
+    /// What a key did before.
+    async fn repeated(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        action: &AdminAction,
+        past: PastAction,
+    ) -> Result<PerformedAction, Objection> {
+        let value = json::read(&past.value) == json::read(&context.value);
+        let differs = [
+            ("kind", *past.kind != *context.kind),
+            ("subject", past.subject != context.subject),
+            ("value", !value),
+        ];
+        let differs: Vec<_> =
+            differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
+        if !differs.is_empty() {
+            return Err(Objection::Mismatch(differs));
+        }
+        let outcome = json::outcome(&past.result);
+        let outcome = outcome.ok_or(Objection::Unknown(Cause::of("STORED_RESULT")))?;
+        let outcome = self.completed(context, action, outcome).await?;
+        Ok(PerformedAction { outcome, at: past.at, replayed: true })
+    }
+
+    /// An outcome with what is true of it now: a pause's number, whether a HALT stands and what was on
+    /// the wire ended.
+    async fn completed(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        action: &AdminAction,
+        outcome: ActionResult,
+    ) -> Result<ActionResult, Objection> {
+        match outcome {
+            ActionResult::Paused(_) => {
+                self.pause_number(context, action).await.map(ActionResult::Paused)
+            }
+            ActionResult::Halted { on_wire, calls, .. } => {
+                let (halt, quiet) = self.halt_is_quiet().await;
+                Ok(ActionResult::Halted { halt, on_wire, calls, quiet })
+            }
+            ActionResult::Retried
+            | ActionResult::Asked { .. }
+            | ActionResult::Unpaused
+            | ActionResult::Proposed { .. }
+            | ActionResult::Proving { .. }
+            | ActionResult::Resumed { .. }
+            | ActionResult::Deposited { .. }
+            | ActionResult::Resolved { .. }
+            | ActionResult::Superseded { .. }
+            | ActionResult::Refused
+            | ActionResult::StatusSet
+            | ActionResult::Asset(_)
+            | ActionResult::Noted => Ok(outcome),
+        }
+    }
+
+    async fn perform(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        action: &AdminAction,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        match action {
+            AdminAction::Retry(id) => self.retry(context, *id).await,
+            AdminAction::Ask(id) => self.ask(context, *id).await,
+            AdminAction::PauseTransfer(id) => self.pause_transfer(context, *id).await,
+            AdminAction::ResumeTransfer(id) => self.resume_transfer(context, *id).await,
+            AdminAction::Resolve { id, verdict, evidence } => {
+                self.resolve_by_hand(context, *id, (*verdict, evidence)).await
+            }
+            AdminAction::Halt => self.halt_by_hand(context).await,
+            AdminAction::Resume { accept } => self.resume_by_hand(context, accept).await,
+            AdminAction::Pause(scope) => self.pause(context, *scope).await,
+            AdminAction::Unpause(number) => self.unpause(context, *number).await,
+            AdminAction::Status { ledger, user, status } => {
+                self.status_by_hand(context, (*ledger, *user, *status)).await
+            }
+            AdminAction::AddAsset(asset) => self.add_asset(context, asset).await,
+            AdminAction::ChangeAsset(change) => self.change_asset(context, change).await,
+            AdminAction::Deposit(movement) => self.deposit_by_hand(context, movement).await,
+            AdminAction::Approve(id) => self.approve(context, *id).await,
+            AdminAction::Reject(id) => self.decline(context, *id).await,
+            AdminAction::Assign { case, to } => {
+                self.note(context, *case, Note::Assigned(to.clone())).await
+            }
+            AdminAction::Comment { case, text } => {
+                self.note(context, *case, Note::Comment(text.clone())).await
+            }
+        }
+    }
+
+    async fn note(
+        &self,
+        context: &ActionContext,
+        case: u64,
+        note: Note,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let open = self.parts.journal.open_cases().await?;
+        if !open.iter().any(|open| open.number == case) {
+            return Err(Objection::NotFound("case").into());
+        }
+        let put = Put::Note { case, caller: context.actor.caller.clone(), note };
+        self.plainly(context, vec![put], ActionResult::Noted).await
+    }
+}

@@ -1,0 +1,206 @@
+//! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
+
+use crate::Engine;
+use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::{ActionResult, AdminAction, Objection};
+use crate::pipeline::select::{First, race};
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{Id, LedgerId, Millis, UserId};
+use kernel::operators::Scope;
+use kernel::ports::journal::ServiceStatus;
+use kernel::ports::ledger::{AccountStatus, StatusChange};
+use kernel::ports::meter::Seen;
+use kernel::principal::action_key;
+use kernel::unit::{Guard, Put, Unit};
+use std::sync::Arc;
+
+/// So many of the calls that were on the wire are named.
+const NAMED: usize = 100;
+
+impl Engine {
+    pub(super) async fn pause(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        scope: Scope,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let known = match scope {
+            Scope::Flow(flow) => usize::from(flow.0) < self.plan.flows.0.len(),
+            Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
+            // no flow of this release has one
+            Scope::Chain(_) => false,
+            Scope::Asset(asset) => self.assets().iter().any(|known| known.id == asset),
+            Scope::Transfer(id) => return self.pause_transfer(context, id).await,
+        };
+        if !known {
+            return Err(Objection::NotFound(scope.kind()).into());
+        }
+        let (reason, caller) = (context.actor.reason.clone(), context.actor.caller.clone());
+        let puts = vec![Put::Pause { scope, reason, caller }];
+        let done = self.plainly(context, puts, ActionResult::Paused(None)).await?;
+        self.refresh().await?;
+        Ok(done)
+    }
+
+    pub(super) async fn unpause(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        number: u64,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let status = self.parts.journal.service_status().await?;
+        let found = status.paused.iter().find(|paused| paused.number == number);
+        let scope = found.ok_or(Objection::NotFound("pause"))?.scope;
+        let unpause = || vec![Put::Unpause(number)];
+        let open = match scope {
+            // one that ended meanwhile has no use for the line in its history
+            Scope::Transfer(id) => self.open_transfer(id).await.is_ok().then_some(id),
+            Scope::Flow(_)
+            | Scope::Ledger(_)
+            | Scope::Chain(_)
+            | Scope::Asset(_)
+            | Scope::Account(..) => None,
+        };
+        let done = match open {
+            Some(id) => {
+                let (_, outcome, at) =
+                    self.touched(context, id, ActionResult::Unpaused, |_| unpause()).await?;
+                (outcome, at)
+            }
+            None => self.plainly(context, unpause(), ActionResult::Unpaused).await?,
+        };
+        self.refresh().await?;
+        Ok(done)
+    }
+
+    /// The number of a person's pause, as long as it stands.
+    pub(super) async fn pause_number(
+        &self,
+        context: &ActionContext,
+        action: &AdminAction,
+    ) -> Result<Option<u64>, Objection> {
+        let Some(scope) = scope(action) else { return Ok(None) };
+        let status = self.parts.journal.service_status().await.map_err(Objection::Unknown)?;
+        let mine = |paused: &&kernel::operators::Paused| {
+            paused.scope == scope && paused.caller == context.actor.caller
+        };
+        Ok(status.paused.iter().find(mine).map(|paused| paused.number))
+    }
+
+    /// Stops all money: in RAM before it is written, so that whatever began before is on
+    /// the wire then, and is named.
+    pub(super) async fn halt_by_hand(
+        self: &Arc<Self>,
+        context: &ActionContext,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let reason = context.actor.reason.clone();
+        self.controls.halt(reason.clone());
+        let mut on_wire = self.calls.calls();
+        let calls = on_wire.len();
+        on_wire.truncate(NAMED);
+        let outcome = ActionResult::Halted { halt: None, on_wire, calls, quiet: false };
+        let halt = Put::Halt { reason };
+        let wrote = loop {
+            match self
+                .wrote(context, Unit::puts(vec![halt.clone(), context.action(&outcome)]))
+                .await
+            {
+                // a halt does not wait for room or for a better moment
+                Err(Stop::Objection(Objection::Code(Code::Overloaded) | Objection::Unknown(_))) => {
+                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                }
+                wrote => break wrote,
+            }
+        };
+        self.controls.halt_stored();
+        let at = match wrote {
+            Ok(Ok(at)) => at,
+            Ok(Err(guard)) => return Err(lost(&guard)),
+            Err(stop) => {
+                // the key was used meanwhile: what the journal says counts
+                self.refresh().await?;
+                return Err(stop);
+            }
+        };
+        tracing::error!(calls, "HALT by hand: no money moves until persons resume");
+        self.parts.meter.see(Seen::Halted(true));
+        Ok((outcome, at))
+    }
+
+    /// The number of the halt that stands, and whether everything ended that had begun before it, at
+    /// every live worker; waited for as long as for an opening. The journal says what stands: where a
+    /// HALT's key is repeated, persons may have resumed since, and this process may not have read of the
+    /// HALT at all.
+    pub(super) async fn halt_is_quiet(self: &Arc<Self>) -> (Option<u64>, bool) {
+        let mut number = None;
+        let quiet = async {
+            loop {
+                // the gate follows before the mark is taken: what begins later meets it closed
+                if let Ok(status) = self.refresh().await {
+                    number = status.halted.as_ref().map(|_| status.halts);
+                    if number.is_none() {
+                        return false;
+                    }
+                    self.calls.quiet(self.calls.mark()).await;
+                    self.others_obey().await;
+                    // one number at both ends: no resume came between
+                    let after = self.parts.journal.service_status().await;
+                    let same = |s: ServiceStatus| s.halted.is_some() && s.halts == status.halts;
+                    if after.is_ok_and(same) {
+                        return true;
+                    }
+                }
+                self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            }
+        };
+        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        let quiet = matches!(race(quiet, timeout).await, First::Left(true));
+        (number, quiet)
+    }
+
+    pub(super) async fn status_by_hand(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        (ledger, user, status): (LedgerId, UserId, AccountStatus),
+    ) -> Result<(ActionResult, Millis), Stop> {
+        if self.ledger(ledger).is_none() {
+            return Err(Objection::NotFound("ledger").into());
+        }
+        let caller = context.actor.caller.clone();
+        // the ledger has its own memory of keys, so that a crash between the two is no second change
+        let key = action_key(&caller, &context.actor.key).into();
+        let reason = context.actor.reason.clone();
+        let change = StatusChange { user, status, reason, caller, key };
+        if !self.set_status(ledger, change).await? {
+            return Err(Objection::NotFound("account").into());
+        }
+        self.plainly(context, Vec::new(), ActionResult::StatusSet).await
+    }
+}
+
+/// A guard that no schedule of ours fails.
+pub(super) fn lost(guard: &Guard) -> Stop {
+    Cause::because("LOST", format!("{guard:?}")).into()
+}
+
+fn scope(action: &AdminAction) -> Option<Scope> {
+    let transfer = |id: Id| Some(Scope::Transfer(id));
+    match action {
+        AdminAction::Pause(scope) => Some(*scope),
+        AdminAction::PauseTransfer(id) => transfer(*id),
+        AdminAction::Retry(_)
+        | AdminAction::Ask(_)
+        | AdminAction::ResumeTransfer(_)
+        | AdminAction::Resolve { .. }
+        | AdminAction::Halt
+        | AdminAction::Resume { .. }
+        | AdminAction::Unpause(_)
+        | AdminAction::Status { .. }
+        | AdminAction::AddAsset(_)
+        | AdminAction::ChangeAsset(_)
+        | AdminAction::Deposit(_)
+        | AdminAction::Approve(_)
+        | AdminAction::Reject(_)
+        | AdminAction::Assign { .. }
+        | AdminAction::Comment { .. } => None,
+    }
+}

@@ -1,0 +1,197 @@
+//! What is done to one transfer.
+
+use crate::Engine;
+use crate::alerts::cases::at_state;
+use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::{ActionResult, Objection, StoredAnswer};
+use crate::pipeline::select::{First, caught, race};
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::operation::{Key, Op, Operation, StoredOutcome as Ended};
+use kernel::operators::Scope;
+use kernel::ports::ledger::Stored;
+use kernel::record::{Head, Record};
+use kernel::unit::{Guard, Hold, Put, Then, Unit};
+use std::sync::Arc;
+
+/// A transfer that moves so often during an action needs no operator.
+const TRIES: usize = 50;
+
+impl Engine {
+    /// A transfer that has not ended.
+    pub(crate) async fn open_transfer(&self, id: Id) -> Result<Record, Stop> {
+        let found = self.parts.journal.get(vec![id]).await?.pop();
+        let record = found.ok_or(Objection::NotFound("transfer"))?;
+        let table = self.plan.table(record.flow);
+        if table.ends(record.head.state) {
+            let name = table.state(record.head.state).name;
+            return Err(Objection::NotPossible(format!("it has ended: {name}")).into());
+        }
+        Ok(record)
+    }
+
+    /// Writes an action with its line in a transfer's history, at the state where the transfer stands
+    /// then; again where it moved meanwhile.
+    pub(crate) async fn touched(
+        &self,
+        context: &ActionContext,
+        id: Id,
+        outcome: ActionResult,
+        puts: impl Fn(&Record) -> Vec<Put>,
+    ) -> Result<(Record, ActionResult, Millis), Stop> {
+        for _ in 0..TRIES {
+            let record = self.open_transfer(id).await?;
+            let mut puts = puts(&record);
+            puts.push(context.action(&outcome));
+            let events = vec![context.event(&record)];
+            let unit = Unit {
+                guards: vec![at_state(&record)],
+                then: Then { puts, events, ..Then::default() },
+            };
+            match self.wrote(context, unit).await? {
+                Ok(at) => return Ok((record, outcome, at)),
+                Err(Guard::Transfer { .. }) => {}
+                Err(guard) => return Err(Cause::because("LOST", format!("{guard:?}")).into()),
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// Makes the next attempt due, whichever worker has the transfer, in the unit of the action.
+    async fn due_now(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+        outcome: ActionResult,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let (mut record, outcome, at) = self
+            .touched(context, id, outcome, |record| {
+                let mut put =
+                    Put::Head { id, head: now(record.head), error: None, hold: Hold::Mine };
+                self.for_others(record, &mut put);
+                vec![put]
+            })
+            .await?;
+        let before = record.head;
+        record.head = now(record.head);
+        self.note_sends(Some(before), &record);
+        self.reassign(vec![record]).await;
+        Ok((outcome, at))
+    }
+
+    /// Where no workers run here, those of other processes go on with what was written.
+    pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
+        if self.parts.settings.workers {
+            return;
+        }
+        if let Put::Head { head, hold, .. } = put
+            && !self.plan.table(record.flow).ends(head.state)
+        {
+            head.due_at = Some(self.parts.journal.now());
+            *hold = Hold::Free;
+        }
+    }
+
+    pub(super) async fn retry(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        self.due_now(context, id, ActionResult::Retried).await
+    }
+
+    /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let record = self.open_transfer(id).await?;
+        let (ledger, op) = self.open_call(&record)?;
+        let said = self.query_stored(ledger, op.key).await;
+        let said = said.map_or_else(|cause| StoredAnswer::Unknown(cause.to_string().into()), told);
+        let answers = match &said {
+            StoredAnswer::Done(_) | StoredAnswer::Rejected(_) | StoredAnswer::Fenced => true,
+            StoredAnswer::Nothing | StoredAnswer::Unknown(_) => false,
+        };
+        let outcome = ActionResult::Asked { ledger, leg: op.key.leg, said };
+        if answers {
+            return self.due_now(context, id, outcome).await;
+        }
+        let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
+        Ok((outcome, at))
+    }
+
+    /// The ledger and the operation of a transfer's open call.
+    pub(crate) fn open_call(&self, record: &Record) -> Result<(LedgerId, Op), Objection> {
+        let name = self.plan.table(record.flow).state(record.head.state).name;
+        let none = || Objection::NotPossible(format!("{name} waits for no answer of a ledger"));
+        let ledger = self.plan.calls(record).ok_or_else(none)?;
+        Ok((ledger, self.plan.calls_op(record).ok_or_else(none)?))
+    }
+
+    /// What a ledger holds under a key. A question: it has no effect, so the wait for it ends.
+    pub(crate) async fn query_stored(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        key: Key,
+    ) -> Result<Stored, Cause> {
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.controls.known(ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        match race(caught(async { port.query(known, key).await }), timeout).await {
+            First::Left(Some(reply)) => self.said(ledger, known, reply),
+            First::Left(None) => Err(Cause::of("PANIC")),
+            First::Right(()) => Err(Cause::of("TIMEOUT")),
+        }
+    }
+
+    pub(super) async fn pause_transfer(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let (scope, caller) = (Scope::Transfer(id), context.actor.caller.clone());
+        let reason = context.actor.reason.clone();
+        let pause = Put::Pause { scope, reason, caller };
+        let puts = |_: &Record| vec![pause.clone()];
+        let (_, outcome, at) = self.touched(context, id, ActionResult::Paused(None), puts).await?;
+        self.refresh().await?;
+        Ok((outcome, at))
+    }
+
+    pub(super) async fn resume_transfer(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        self.open_transfer(id).await?;
+        let status = self.parts.journal.service_status().await?;
+        let mine = status.paused.iter().filter(|paused| paused.scope == Scope::Transfer(id));
+        let lifts: Vec<Put> = mine.map(|paused| Put::Unpause(paused.number)).collect();
+        if lifts.is_empty() {
+            return Err(Objection::NotFound("pause").into());
+        }
+        let puts = |_: &Record| lifts.clone();
+        let (_, outcome, at) = self.touched(context, id, ActionResult::Unpaused, puts).await?;
+        self.refresh().await?;
+        Ok((outcome, at))
+    }
+}
+
+/// The head of a transfer whose next attempt is due, in the workers of some process.
+fn now(head: Head) -> Head {
+    Head { version: head.version.saturating_add(1), due_at: None, ..head }
+}
+
+/// What a ledger holds, in words.
+pub(crate) fn told(stored: Stored) -> StoredAnswer {
+    match stored {
+        Stored::Nothing => StoredAnswer::Nothing,
+        Stored::Found(Operation { seq, outcome, .. }) => match outcome {
+            Ended::Done => StoredAnswer::Done(seq),
+            Ended::Rejected(why) => StoredAnswer::Rejected(why),
+            Ended::Fenced => StoredAnswer::Fenced,
+        },
+    }
+}

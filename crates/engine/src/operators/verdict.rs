@@ -1,0 +1,304 @@
+//! Verdicts: what a person says that an open call came to, borne out by the ledger alone
+//! (`design.md` §5).
+//!
+//! A verdict is an answer to the open call and takes that answer's edge. The ledger is asked, and
+//! where that is not enough fenced, when the verdict takes effect and never before.
+
+use crate::Engine;
+use crate::alerts::cases::at_state;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::operators::{ActionContext, ActionResult, Objection, Stop, StoredAnswer, Verdict};
+use crate::pipeline::plan::{FENCED, FuseMode};
+use crate::pipeline::select::caught;
+use crate::recovery::late_answers::Late;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::flow::life::Step;
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::operation::{Op, Operation, StoredOutcome as Ended};
+use kernel::operators::ApprovalStatus;
+use kernel::ports::ledger::{Form, Stored};
+use kernel::record::{Facts, Record};
+use kernel::unit::{Event, Guard, Put, Then, Unit};
+use std::sync::Arc;
+
+/// A transfer that moves so often while a verdict takes effect needs none.
+const TRIES: usize = 20;
+
+/// A verdict on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct VerdictContext {
+    pub id: Id,
+    pub verdict: Verdict,
+    /// The name of the state whose call it answers.
+    pub state: Arc<str>,
+    /// The place in the history of the event that led there: the stay in the state that is meant.
+    pub entered: u32,
+}
+
+impl Engine {
+    /// Whether such a verdict can ever be given for what the record waits for.
+    pub(crate) fn may_be(&self, record: &Record, verdict: Verdict) -> Result<(), Objection> {
+        let (ledger, op) = self.open_call(record)?;
+        let invalid = |why: &str| Err(Objection::Invalid(why.to_owned()));
+        let push =
+            matches!(self.plan.table(record.flow).step(record.head.state), Step::Push { .. });
+        let refused = Answer::Rejected(Evidence::code(FENCED), Receipt::default());
+        match verdict {
+            Verdict::Done => Ok(()),
+            Verdict::Dead => invalid("no ledger calls an operation dead: it is done or refused"),
+            Verdict::Rejected if push || !op.key.leg.refusable() => {
+                invalid("what gives money back cannot be refused: only `done` answers it")
+            }
+            Verdict::Rejected if self.plan.irreversible(record, &refused) => {
+                let why = format!(
+                    "the source cannot give back, so a refusal of {} would strand the money",
+                    ledger.name()
+                );
+                Err(Objection::NotPossible(why))
+            }
+            Verdict::Rejected => Ok(()),
+        }
+    }
+
+    /// Gives a transfer's open call the answer that its ledger bears out.
+    pub(crate) async fn judge(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: Option<Id>,
+        judgement: &VerdictContext,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        // the fence's intent is this action's line in the history, and its only one
+        let mut told = false;
+        let mut late = None;
+        for _ in 0..TRIES {
+            let found = self.parts.journal.get(vec![judgement.id]).await?.pop();
+            let record = found.ok_or(Objection::NotFound("transfer"))?;
+            let state = self.plan.table(record.flow).state(record.head.state).name;
+            // read after the record, whose version guards what is written: nothing is missing in it
+            let entered = self.entered(judgement.id).await?;
+            if state != &*judgement.state || entered != judgement.entered {
+                self.too_late(late.into_iter().collect()).await;
+                return self.superseded(context, approval, state).await;
+            }
+            self.may_be(&record, judgement.verdict)?;
+            let (ledger, op) = self.open_call(&record)?;
+            let held = match self.held_by(ledger, &op, judgement.verdict).await? {
+                Some(operation) => Some(operation),
+                None => {
+                    let fenced = self.fenced(context, approval, &record, (ledger, &op)).await?;
+                    told |= fenced.is_some();
+                    fenced
+                }
+            };
+            let Some(operation) = held else { continue };
+            let line = (!told).then(|| context.event(&record));
+            late = Some(Late { record: record.clone(), ledger, operation: operation.clone() });
+            if let Some(done) = self.ruled(context, approval, (&record, line), operation).await? {
+                return Ok(done);
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// The place in a transfer's history of the event that led it to the state where it stands. One that
+    /// left and came back waits for another answer, under another claim.
+    pub(crate) async fn entered(&self, id: Id) -> Result<u32, Cause> {
+        let history = self.parts.journal.history(id).await?;
+        let mut entries = history.iter().map(|linked| &linked.entry);
+        let led = entries.rfind(|entry| entry.from != Some(entry.to));
+        led.map(|entry| entry.seq).ok_or(Cause::of("NO_HISTORY"))
+    }
+
+    /// What the ledger stored under the open call's key, where that bears the verdict out; `None`
+    /// where it holds nothing and the verdict needs a fence.
+    async fn held_by(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        op: &Op,
+        verdict: Verdict,
+    ) -> Result<Option<Operation>, Stop> {
+        let name = ledger.name();
+        let not = |why: String| Err(Objection::NotPossible(why).into());
+        let operation = match self.query_stored(ledger, op.key).await? {
+            Stored::Found(operation) => operation,
+            Stored::Nothing if verdict == Verdict::Done => {
+                return not(format!(
+                    "{name} holds nothing under this key: only its own DONE counts"
+                ));
+            }
+            Stored::Nothing => return Ok(None),
+        };
+        match &operation.outcome {
+            Ended::Fenced | Ended::Rejected(_) if verdict == Verdict::Done => {
+                not(format!("{name} holds a refusal under this key; its repeat will take it"))
+            }
+            // it names the key alone
+            Ended::Done | Ended::Rejected(_) if self.plan.simple(ledger) => {
+                if operation.op.key != op.key {
+                    return not(format!("{name} speaks of another operation"));
+                }
+                Ok(Some(Operation { op: op.clone(), ..operation }))
+            }
+            Ended::Fenced | Ended::Done | Ended::Rejected(_) => mine(name, op, operation).map(Some),
+        }
+    }
+
+    /// Fences the open call. That is an effect: its intent stands in the history before it, and
+    /// under HALT it is not made. `None`: the transfer moved before.
+    async fn fenced(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: Option<Id>,
+        record: &Record,
+        (ledger, op): (LedgerId, &Op),
+    ) -> Result<Option<Operation>, Stop> {
+        let port = self.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
+        if port.form() == Form::Simple {
+            let name = ledger.name();
+            let why = format!("{name} cannot be fenced and holds nothing: wait and ask again");
+            return Err(Objection::NotPossible(why).into());
+        }
+        let ticket = self.calls.begin(CallStart::Fence(ledger, op.key));
+        let Some(known) = self.controls.fence(ledger) else { return Err(self.unfenced(ledger)) };
+        let mut guards = vec![at_state(record), Guard::NotHalted];
+        guards.extend(approval.map(Guard::Pending));
+        let intent = Then { events: vec![context.event(record)], ..Then::default() };
+        match self.wrote(context, Unit { guards, then: intent }).await? {
+            Ok(_) => {}
+            Err(Guard::NotHalted) => return Err(Objection::Code(Code::Halted).into()),
+            Err(guard) => return moved(&guard).map(|()| None),
+        }
+        let reply = caught(async { port.fence(known, op.key).await }).await;
+        drop(ticket);
+        let reply = reply.ok_or(Cause::of("PANIC"))?;
+        let stored = match self.said(ledger, known, reply) {
+            // it was halted since the intent was written: nothing is fenced
+            Err(cause) if cause.class == Cause::HALTED => {
+                return Err(Objection::Code(Code::Halted).into());
+            }
+            stored => stored?,
+        };
+        match stored {
+            Stored::Found(operation) => mine(ledger.name(), op, operation).map(Some),
+            Stored::Nothing => Err(Cause::of("BAD_REPLY").into()),
+        }
+    }
+
+    /// Why a ledger may not be fenced now.
+    fn unfenced(&self, ledger: LedgerId) -> Stop {
+        if self.halted().is_some() {
+            return Objection::Code(Code::Halted).into();
+        }
+        let why = format!("{} is paused, or nobody knows yet who it is", ledger.name());
+        Objection::NotPossible(why).into()
+    }
+
+    /// Takes the edge of the answer that the ledger holds, in one unit with the action and its line in
+    /// the history, where that is yet to be written. `None`: the transfer moved before.
+    async fn ruled(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: Option<Id>,
+        (record, line): (&Record, Option<Event>),
+        operation: Operation,
+    ) -> Result<Option<(ActionResult, Millis)>, Stop> {
+        let receipt = Receipt::seq(operation.seq);
+        let (verdict, answer, said) = match operation.outcome {
+            Ended::Done => {
+                (Verdict::Done, Answer::Done(receipt), StoredAnswer::Done(operation.seq))
+            }
+            Ended::Fenced => {
+                let answer = Answer::Rejected(Evidence::code(FENCED), receipt);
+                (Verdict::Rejected, answer, StoredAnswer::Fenced)
+            }
+            Ended::Rejected(why) => {
+                let answer = Answer::Rejected(why.clone(), receipt);
+                (Verdict::Rejected, answer, StoredAnswer::Rejected(why))
+            }
+        };
+        // under HALT an answer is recorded, and nothing is claimed
+        let fuse_mode = self.controls.fuse_mode(record).unwrap_or(FuseMode::Plain);
+        let planned = self.plan.answered(record, &answer, fuse_mode, &Facts::new());
+        let mut planned = planned
+            .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
+        let table = self.plan.table(record.flow);
+        let state = table.state(planned.next.otherwise.state).name.into();
+        let outcome = ActionResult::Resolved { verdict, said, state };
+        planned.unit.guards.extend(approval.map(Guard::Pending));
+        self.ledger_guard(
+            &mut planned.unit,
+            &planned.depends_on,
+            (None, &self.controls.all_known()),
+        );
+        planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
+        planned.unit.then.events.splice(0..0, line);
+        let approves = approval.map(|id| decides(context, id, ApprovalStatus::Approved));
+        planned.unit.then.puts.extend(approves);
+        planned.unit.then.puts.push(context.action(&outcome));
+        match self.wrote(context, planned.unit).await? {
+            Ok(at) => {
+                let mut record = record.clone();
+                let before = record.head;
+                record.head = planned.next.otherwise;
+                record.updated_at = at;
+                self.note_sends(Some(before), &record);
+                if let Answer::Rejected(why, _) = answer {
+                    record.error = Some(why);
+                }
+                self.reassign(vec![record]).await;
+                Ok(Some((outcome, at)))
+            }
+            Err(Guard::NotHalted) => {
+                self.controls.is_halted("the journal is halted".into());
+                Ok(None)
+            }
+            Err(Guard::Incarnation { ledger, known }) => {
+                self.overtook(ledger, known);
+                Err(Cause::of("WRONG_LEDGER").into())
+            }
+            Err(guard) => moved(&guard).map(|()| None),
+        }
+    }
+
+    /// The transfer went on before the verdict: what was proposed is no longer so.
+    async fn superseded(
+        &self,
+        context: &ActionContext,
+        approval: Option<Id>,
+        state: &str,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let Some(id) = approval else {
+            return Err(Objection::NotPossible(format!("it has gone on to {state}")).into());
+        };
+        let outcome = ActionResult::Superseded { state: state.into() };
+        let puts = vec![decides(context, id, ApprovalStatus::Superseded), context.action(&outcome)];
+        let unit = Unit::guarded(vec![Guard::Pending(id)], puts);
+        match self.wrote(context, unit).await? {
+            Ok(at) => Ok((outcome, at)),
+            Err(guard) => Err(moved(&guard).err().unwrap_or(Stop::KeyUsed)),
+        }
+    }
+}
+
+/// The operation, where it is of the open call. A fence knows only the key.
+fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
+    if operation.outcome == Ended::Fenced || operation.op == *op {
+        return Ok(operation);
+    }
+    let why = format!("{name} holds another operation under this key");
+    Err(Objection::NotPossible(why).into())
+}
+
+/// What a person's decision comes to.
+pub(crate) fn decides(context: &ActionContext, id: Id, stand: ApprovalStatus) -> Put {
+    Put::Decide { id, stand, caller: context.actor.caller.clone() }
+}
+
+/// What a lost guard means to an action: that the transfer moved.
+pub(crate) fn moved(guard: &Guard) -> Result<(), Stop> {
+    if matches!(guard, Guard::Transfer { .. }) {
+        return Ok(());
+    }
+    Err(Cause::because("LOST", format!("{guard:?}")).into())
+}

@@ -1,0 +1,472 @@
+//! Writes the units of many transfers in one journal write, and carries each transfer to its next
+//! station, or plans its unit again.
+
+use crate::Engine;
+use crate::controls::limits;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::create_request::{CreateRequest, OpenResult};
+use crate::pipeline::plan::{FuseMode, NextStep, Planned};
+use crate::recovery::late_answers::Late;
+use crate::tasks::Background;
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::code::Code;
+use kernel::ids::{Id, LedgerId};
+use kernel::operation::Known;
+use kernel::ports::Fut;
+use kernel::ports::journal::Writing;
+use kernel::ports::meter::Seen;
+use kernel::record::{Facts, Record};
+use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
+use std::sync::Arc;
+
+/// What a unit is about, so that one that was not written can be planned again.
+#[derive(Debug)]
+pub(crate) enum CommitReason {
+    /// A transfer begins; its caller waits.
+    Opens(CreateRequest),
+    /// A transfer is opened and left to the scanner; its caller waits.
+    Parks(CreateRequest),
+    Answered(Answer),
+    /// A call at an enlisted ledger, or a state that makes no call.
+    Moves,
+    /// The next attempt was put at a later time, in this worker's own ring.
+    Later,
+    /// It was given up: the scanner of any worker may take it.
+    Freed,
+}
+
+/// A record with the unit that is to be written for it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub record: Record,
+    pub unit: Unit,
+    pub next: NextStep,
+    pub depends_on: Vec<LedgerId>,
+    /// As whom the ledger was asked that answered: an answer is never one of who it is taken for later.
+    pub answered_as: Option<(LedgerId, Known)>,
+    /// The refusal or cause that the unit puts.
+    pub error: Option<Evidence>,
+    pub reason: CommitReason,
+    /// How often this was planned again after an unknown outcome.
+    pub again: u8,
+}
+
+impl Job {
+    pub(crate) fn new(record: Record, planned: Planned, reason: CommitReason) -> Self {
+        let error = match &reason {
+            CommitReason::Answered(Answer::Rejected(evidence, _)) => Some(evidence.clone()),
+            CommitReason::Answered(_)
+            | CommitReason::Opens(_)
+            | CommitReason::Parks(_)
+            | CommitReason::Moves
+            | CommitReason::Later
+            | CommitReason::Freed => None,
+        };
+        let Planned { mut unit, next, depends_on } = planned;
+        if let CommitReason::Opens(order) | CommitReason::Parks(order) = &reason {
+            // beside the binding, so that a replay is a replay, whatever was moved that day
+            let binds = |guard: &Guard| matches!(guard, Guard::Unbound { .. });
+            let at = unit.guards.iter().position(binds).map_or(0, |n| n.saturating_add(1));
+            drop(unit.guards.splice(at..at, order.unbound(&record)));
+        }
+        Self { record, unit, next, depends_on, answered_as: None, error, reason, again: 0 }
+    }
+}
+
+/// What is left of a job while its unit is with the journal.
+struct PendingWrite {
+    record: Record,
+    next: NextStep,
+    answered_as: Option<(LedgerId, Known)>,
+    error: Option<Evidence>,
+    reason: CommitReason,
+    again: u8,
+}
+
+/// What a round of writing leaves to do.
+#[derive(Default)]
+struct Rest {
+    moved: Vec<Record>,
+    again: Vec<Job>,
+    unsure: Vec<(PendingWrite, Cause)>,
+    lost: Vec<Id>,
+    late: Vec<Late>,
+    full: bool,
+}
+
+impl Engine {
+    /// Writes every unit, carries on those that moved and plans again those that could not be
+    /// written. Returns when each is out of the caller's workers.
+    pub(crate) async fn commit(self: &Arc<Self>, mut jobs: Vec<Job>) {
+        while !jobs.is_empty() {
+            let mut units = Vec::with_capacity(jobs.len());
+            let mut pending = Vec::with_capacity(jobs.len());
+            let known = self.controls.all_known();
+            for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
+                jobs
+            {
+                self.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                units.push(unit);
+                pending.push(PendingWrite { record, next, answered_as, error, reason, again });
+            }
+            let ticket = self.calls.begin(CallStart::Write);
+            let begun = self.parts.journal.begin(units).await;
+            let mut over = Vec::with_capacity(pending.len());
+            for (pending, writing) in pending.into_iter().zip(begun) {
+                match writing {
+                    Writing::Over(wrote) => over.push((pending, wrote)),
+                    Writing::Waits(wrote) => self.wait_for_write(pending, wrote),
+                }
+            }
+            drop(ticket);
+            jobs = self.written_over(over).await;
+        }
+    }
+
+    /// Waits for a row that another session has locked; its neighbours go on.
+    fn wait_for_write(self: &Arc<Self>, pending: PendingWrite, wrote: Fut<'static, Wrote>) {
+        let (engine, ticket) = (self.clone(), self.calls.begin(CallStart::Write));
+        let waits = async move {
+            let wrote = wrote.await;
+            drop(ticket);
+            let jobs = engine.written_over(vec![(pending, wrote)]).await;
+            engine.commit(jobs).await;
+        };
+        self.parts.spawn.spawn(Background::Write.task(), Box::pin(waits));
+    }
+
+    /// What became of units: those that moved are carried on. Gives back what is to be written next.
+    async fn written_over(self: &Arc<Self>, over: Vec<(PendingWrite, Wrote)>) -> Vec<Job> {
+        let mut rest = Rest::default();
+        for (pending, wrote) in over {
+            self.settle(pending, wrote, &mut rest);
+        }
+        self.too_late(std::mem::take(&mut rest.late)).await;
+        self.reread(&mut rest).await;
+        let mut jobs = rest.again;
+        jobs.extend(self.advance(rest.moved));
+        if rest.full {
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+        jobs
+    }
+
+    /// What became of one unit.
+    fn settle(self: &Arc<Self>, pending: PendingWrite, wrote: Wrote, rest: &mut Rest) {
+        match wrote {
+            Wrote::Written(written) => {
+                self.room(true);
+                if let Some(record) = self.written(pending, written) {
+                    rest.moved.push(record);
+                }
+            }
+            Wrote::Lost(Guard::NotHalted) => {
+                self.controls.is_halted("the journal is halted".into());
+                match pending.reason {
+                    CommitReason::Opens(order) | CommitReason::Parks(order) => {
+                        order.refuse(Code::Halted)
+                    }
+                    CommitReason::Answered(_) => {
+                        rest.again.extend(self.again(pending, FuseMode::NoClaim))
+                    }
+                    CommitReason::Moves | CommitReason::Later | CommitReason::Freed => {
+                        rest.moved.push(pending.record)
+                    }
+                }
+            }
+            Wrote::Lost(Guard::Owner { .. }) => {
+                self.retired();
+                match pending.reason {
+                    CommitReason::Opens(order) | CommitReason::Parks(order) => {
+                        order.answer(OpenResult::Unknown(Cause::of("RETIRED")));
+                    }
+                    // the owner of the core now goes on with it
+                    CommitReason::Answered(_)
+                    | CommitReason::Moves
+                    | CommitReason::Later
+                    | CommitReason::Freed => {
+                        self.release(pending.record.id);
+                    }
+                }
+            }
+            Wrote::Lost(Guard::Incarnation { ledger, known }) => {
+                self.overtook(ledger, known);
+                self.relied(ledger, pending, rest);
+            }
+            Wrote::Lost(guard) => self.lost(pending, &guard, rest),
+            Wrote::Full => {
+                rest.full = true;
+                self.room(false);
+                match pending.reason {
+                    CommitReason::Opens(order) | CommitReason::Parks(order) => {
+                        order.refuse(Code::Overloaded)
+                    }
+                    CommitReason::Answered(_)
+                    | CommitReason::Moves
+                    | CommitReason::Later
+                    | CommitReason::Freed => {
+                        rest.unsure.push((pending, Cause::of("FULL")));
+                    }
+                }
+            }
+            Wrote::Unknown(cause) => {
+                tracing::warn!(transfer = %pending.record.id, %cause, "a write's outcome is unknown");
+                if cause.class == "CONTRADICTION" {
+                    self.contradicted(&pending.record, &cause.to_string());
+                }
+                rest.late.extend(self.late(&pending));
+                rest.unsure.push((pending, cause));
+            }
+        }
+    }
+
+    /// A unit that was not written, since the transfer or its key is not as it was.
+    fn lost(&self, mut pending: PendingWrite, guard: &Guard, rest: &mut Rest) {
+        match pending.reason {
+            // an id that exists or lies below the horizon: another one
+            reason @ (CommitReason::Opens(_) | CommitReason::Parks(_))
+                if matches!(guard, Guard::Fresh(_)) =>
+            {
+                pending.reason = reason;
+                // ... unless it may be this very transfer, written by a unit whose outcome is not known
+                if pending.again > 0 {
+                    rest.unsure.push((pending, Cause::of("ID_TAKEN")));
+                } else {
+                    pending.record.id = self.mint();
+                    let fuse_mode = self.fuse_mode(&pending.record);
+                    rest.again.extend(self.again(pending, fuse_mode));
+                }
+            }
+            CommitReason::Opens(order) | CommitReason::Parks(order) => {
+                match limits::exceeded(guard) {
+                    Some(code) => order.refuse(code),
+                    None => order.answer(OpenResult::Bound),
+                }
+            }
+            // another worker moved it: what stands in the journal counts
+            CommitReason::Answered(_)
+            | CommitReason::Moves
+            | CommitReason::Later
+            | CommitReason::Freed => {
+                rest.late.extend(self.late(&pending));
+                rest.lost.push(pending.record.id);
+            }
+        }
+    }
+
+    /// A unit that relied on another incarnation of this ledger than the journal means.
+    fn relied(&self, ledger: LedgerId, pending: PendingWrite, rest: &mut Rest) {
+        rest.late.extend(self.late(&pending));
+        match &pending.reason {
+            // what it answered it will answer again, where it is the right one
+            CommitReason::Answered(_) if self.plan.calls(&pending.record) == Some(ledger) => {
+                rest.moved.push(pending.record);
+            }
+            // nothing is claimed before it is known at whom; all else counts
+            CommitReason::Opens(_) | CommitReason::Parks(_) | CommitReason::Answered(_) => {
+                // it was not written for sure: the next one is the first that may be unknown
+                let again = pending.again;
+                rest.again
+                    .extend(self.again(pending, FuseMode::NoClaim).map(|job| Job { again, ..job }));
+            }
+            CommitReason::Moves | CommitReason::Later | CommitReason::Freed => {
+                rest.again.push(self.postponed(pending.record, &Cause::of("WRONG_LEDGER")));
+            }
+        }
+    }
+
+    /// The answer of a unit that may not have been written, since another one may stand in its place.
+    fn late(&self, pending: &PendingWrite) -> Option<Late> {
+        let CommitReason::Answered(answer) = &pending.reason else { return None };
+        let (ledger, operation) = self.plan.operation(&pending.record, answer)?;
+        Some(Late { record: pending.record.clone(), ledger, operation })
+    }
+
+    /// The record as the written unit left it; `None` where it is no longer in our workers.
+    fn written(&self, pending: PendingWrite, written: Written) -> Option<Record> {
+        let PendingWrite { mut record, next, error, reason, .. } = pending;
+        record.error = error.or(record.error);
+        let before = record.head;
+        record.head = match &written.fork {
+            Some(Answer::Done(_)) => next.done.unwrap_or(next.otherwise),
+            Some(Answer::Rejected(evidence, _)) => {
+                record.error = Some(evidence.clone());
+                next.rejected.unwrap_or(next.otherwise)
+            }
+            Some(Answer::Dead(_) | Answer::Unknown(_)) | None => next.otherwise,
+        };
+        record.updated_at = written.at;
+        let opens = matches!(reason, CommitReason::Opens(_) | CommitReason::Parks(_));
+        self.note_sends((!opens).then_some(before), &record);
+        match reason {
+            CommitReason::Opens(order) => {
+                record.serial = written.serial;
+                record.created_at = written.at;
+                self.hold(record.id);
+                self.opened(&record, order);
+            }
+            CommitReason::Parks(order) => {
+                record.serial = written.serial;
+                record.created_at = written.at;
+                self.opened(&record, order);
+                return None;
+            }
+            CommitReason::Freed => return self.give_up(record),
+            CommitReason::Answered(_) | CommitReason::Moves | CommitReason::Later => {}
+        }
+        Some(record)
+    }
+
+    /// A transfer is durable: its caller is told, and may go on waiting for its end.
+    fn opened(&self, record: &Record, order: CreateRequest) {
+        self.counted();
+        let most = self.parts.settings.limits.warn_per_minute;
+        if most > 0 {
+            self.rates.see(record.terms.user, record.created_at, most);
+        }
+        self.parts.meter.see(Seen::Opened { flow: self.plan.table(record.flow).flow });
+        self.wait_for(record.id, order.ended);
+        // the receiver is gone where the caller went away
+        let _gone = order.opened.send(OpenResult::Opened(record.clone()));
+    }
+
+    /// Plans the same thing again with another fuse_mode.
+    fn again(&self, pending: PendingWrite, fuse_mode: FuseMode) -> Option<Job> {
+        let PendingWrite { record, answered_as, reason, again, .. } = pending;
+        let facts = Facts::new();
+        let planned = match &reason {
+            CommitReason::Opens(order) => {
+                Some(self.plan.open(&record, fuse_mode, &facts, order.quota.as_ref()))
+            }
+            CommitReason::Answered(answer) => {
+                self.plan.answered(&record, answer, fuse_mode, &facts)
+            }
+            CommitReason::Moves => self.plan.resume(&record, fuse_mode, &facts),
+            CommitReason::Parks(order) => Some(self.parking(&record, order)),
+            CommitReason::Later | CommitReason::Freed => None,
+        }?;
+        let again = again.saturating_add(1);
+        Some(Job { answered_as, again, ..Job::new(record, planned, reason) })
+    }
+
+    /// Asks the journal after units whose outcome is not known, and after records that others
+    /// moved; what it says counts.
+    async fn reread(&self, rest: &mut Rest) {
+        if rest.unsure.is_empty() && rest.lost.is_empty() {
+            return;
+        }
+        let ids = rest
+            .unsure
+            .iter()
+            .map(|(pending, _)| pending.record.id)
+            .chain(rest.lost.iter().copied());
+        let stored = self.read(ids.collect()).await;
+        let found = |id: Id| stored.iter().find(|record| record.id == id).cloned();
+        for id in std::mem::take(&mut rest.lost) {
+            match found(id) {
+                // where no other worker could have: an operator's action did, and it goes on here
+                Some(record) => rest.moved.extend(self.release_all(record)),
+                None => {
+                    self.release(id);
+                }
+            }
+        }
+        for (pending, cause) in std::mem::take(&mut rest.unsure) {
+            self.resolve(found(pending.record.id), pending, &cause, rest);
+        }
+    }
+
+    /// What the journal holds of these. A journal that does not answer has said nothing, least of
+    /// all that there is nothing: it is asked until it answers.
+    pub(crate) async fn read(&self, ids: Vec<Id>) -> Vec<Record> {
+        loop {
+            match self.parts.journal.get(ids.clone()).await {
+                Ok(stored) => return stored,
+                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
+            }
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+    }
+
+    /// One unit of unknown outcome, and what stands in the journal under its id.
+    fn resolve(
+        &self,
+        stored: Option<Record>,
+        pending: PendingWrite,
+        cause: &Cause,
+        rest: &mut Rest,
+    ) {
+        let opens = matches!(pending.reason, CommitReason::Opens(_) | CommitReason::Parks(_));
+        let stands = stored.filter(|stored| {
+            let same = stored.terms == pending.record.terms;
+            same && (opens || stored.head.version != pending.record.head.version)
+        });
+        match (stands, pending.reason) {
+            // it was written after all
+            (Some(record), CommitReason::Opens(order)) => {
+                self.hold(record.id);
+                self.opened(&record, order);
+                rest.moved.push(record);
+            }
+            (Some(record), CommitReason::Parks(order)) => self.opened(&record, order),
+            (Some(record), _) => rest.moved.push(record),
+            (None, reason @ (CommitReason::Opens(_) | CommitReason::Parks(_)))
+                if pending.again == 0 =>
+            {
+                let pending = PendingWrite { reason, ..pending };
+                rest.again.extend(self.again(pending, FuseMode::Plain));
+            }
+            (None, CommitReason::Opens(order)) => {
+                self.maybe_opened(&pending.record);
+                order.answer(OpenResult::Unknown(cause.clone()));
+            }
+            // should it be there after all, any worker may take it
+            (None, CommitReason::Parks(order)) => order.answer(OpenResult::Unknown(cause.clone())),
+            // the answer alone, without the call that was fused to it
+            (None, reason @ CommitReason::Answered(_)) if pending.again == 0 => {
+                let pending = PendingWrite { reason, ..pending };
+                rest.again.extend(self.again(pending, FuseMode::Plain));
+            }
+            // the same call again later: it repeats what the ledger stored
+            (None, CommitReason::Answered(_) | CommitReason::Moves) => {
+                rest.again.push(self.postponed(pending.record, cause));
+            }
+            // even that could not be written: this process alone knows when
+            (None, CommitReason::Later | CommitReason::Freed) => {
+                let mut record = pending.record;
+                record.head.due_at = Some(self.due(record.head.retries));
+                rest.moved.push(record);
+            }
+        }
+    }
+
+    /// Brings each record to where its new state is worked on. Gives back the writes that free
+    /// those for which there is no room.
+    pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for record in records {
+            let record = self.in_flight.newest(record);
+            if self.plan.table(record.flow).ends(record.head.state) {
+                self.ended(record);
+                continue;
+            }
+            for over in self.station(&record).ring.offer([record]) {
+                let cause = Cause::of("OVERFLOW");
+                let planned = self.plan.later(&over, &cause, self.due(0), Hold::Free);
+                jobs.push(Job::new(over, planned, CommitReason::Freed));
+            }
+        }
+        jobs
+    }
+
+    fn ended(&self, record: Record) {
+        let table = self.plan.table(record.flow);
+        self.parts.meter.see(Seen::Ended {
+            flow: table.flow,
+            state: table.state(record.head.state).name,
+            took: record.updated_at.saturating_sub(record.created_at),
+        });
+        self.closed(record.id);
+        self.waiters.tell(record);
+    }
+}

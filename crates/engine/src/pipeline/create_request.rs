@@ -1,0 +1,53 @@
+//! A transfer on its way in, and what those who wait for it are told.
+
+use crate::controls::limits::Quota;
+use crate::pipeline::waiters::Waiter;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::record::Record;
+use kernel::unit::Guard;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// What became of an opening.
+#[derive(Debug)]
+pub(crate) enum OpenResult {
+    Opened(Record),
+    /// The client's key is bound already.
+    Bound,
+    Refused(Code),
+    /// The outcome is not known.
+    Unknown(Cause),
+}
+
+/// A transfer on its way in, with those who wait for it.
+#[derive(Debug)]
+pub(crate) struct CreateRequest {
+    pub opened: oneshot::Sender<OpenResult>,
+    pub ended: Waiter,
+    /// What its opening takes from its user's day.
+    pub quota: Option<Quota>,
+    /// The other scopes in which its key must be free: of the same subject under other issuers.
+    pub scopes: Vec<Arc<str>>,
+}
+
+impl CreateRequest {
+    /// Its key is bound in no other scope either.
+    pub(crate) fn unbound<'a>(&'a self, record: &'a Record) -> impl Iterator<Item = Guard> + 'a {
+        let (flow, binding) = (record.flow, record.terms.binding.as_ref());
+        let guard = move |scope: &Arc<str>| {
+            let key = binding?.key.clone();
+            Some(Guard::Unbound { flow, scope: scope.clone(), key })
+        };
+        self.scopes.iter().filter_map(guard)
+    }
+
+    pub(crate) fn answer(self, opening: OpenResult) {
+        // the receiver is gone where the caller went away
+        let _gone = self.opened.send(opening);
+    }
+
+    pub(crate) fn refuse(self, code: Code) {
+        self.answer(OpenResult::Refused(code));
+    }
+}

@@ -1,0 +1,13 @@
+//! The way of a transfer: it is taken in, planned, carried through the stations of its states, written.
+
+pub(crate) mod commit;
+pub(crate) mod create_request;
+pub(crate) mod in_flight;
+pub(crate) mod intake;
+pub(crate) mod plan;
+#[cfg(test)]
+pub(crate) mod plan_tests;
+pub(crate) mod queue;
+pub(crate) mod select;
+pub(crate) mod station;
+pub(crate) mod waiters;

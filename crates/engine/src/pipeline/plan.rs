@@ -1,0 +1,543 @@
+//! Plans, without I/O: from a record and an answer, the unit that writes it and the head that follows.
+//!
+//! One code plans fused and plain units: [`FuseMode`] allows a fork, forbids it, or forbids claims.
+
+use crate::alerts::cases::{ENGINE, at_state};
+use crate::controls::limits::{self, Quota};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::flow::life::{Leg, Place, Ruling, Side, Step, Via};
+use kernel::flow::table::{A, Flows, S, Table};
+use kernel::ids::{FlowId, LedgerId, Millis};
+use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
+use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::record::{Facts, Head, Record, System};
+use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a ledger answers for an operation that was fenced before it came.
+pub(crate) const FENCED: &str = "FENCED";
+
+/// How far a unit may go on after what it has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FuseMode {
+    /// Through claims and rules to the first call at an enlisted ledger, which it makes.
+    Fused,
+    /// Through claims and rules; calls are made by stations.
+    Plain,
+    /// No further: under HALT no claim is written.
+    NoClaim,
+}
+
+/// What the plan has to know of a ledger.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LedgerCapabilities {
+    /// It lives in the journal's database.
+    pub enlisted: bool,
+    /// A withdraw only holds there.
+    pub holds: bool,
+    /// It can give back what it withdrew.
+    pub reversible: bool,
+    /// Its core runs in this process, which took it over so often.
+    pub epoch: Option<u64>,
+    /// It says who it is, and others may have the journal mean another incarnation of it.
+    pub named: bool,
+    /// It does not promise to keep what it refused: the simple form.
+    pub simple: bool,
+}
+
+/// What a unit leads to: otherwise on, or by the answer of its fork.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NextStep {
+    pub otherwise: Head,
+    pub done: Option<Head>,
+    pub rejected: Option<Head>,
+}
+
+/// A unit and what it leads to.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub unit: Unit,
+    pub next: NextStep,
+    /// The ledgers outside the journal's database that it claims at, or stores a receipt of. It must
+    /// not be written where the journal means another one by that name.
+    pub depends_on: Vec<LedgerId>,
+}
+
+/// The tables and the ledgers that they are about.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub flows: Arc<Flows>,
+    pub capabilities: BTreeMap<LedgerId, LedgerCapabilities>,
+}
+
+/// One way through a unit while it is being planned.
+struct UnitBuilder {
+    head: Head,
+    then: Then,
+    /// Claims or effects were planned: the unit must not be written under HALT.
+    moves: bool,
+    /// The refusal that is put with the head.
+    error: Option<Evidence>,
+    depends_on: Vec<LedgerId>,
+}
+
+impl UnitBuilder {
+    fn from(head: Head) -> Self {
+        Self { head, then: Then::default(), moves: false, error: None, depends_on: Vec::new() }
+    }
+}
+
+impl Plan {
+    pub(crate) fn table(&self, flow: FlowId) -> &Table {
+        self.flows.table(flow)
+    }
+
+    /// The ledger at which a record's act is made.
+    pub(crate) fn ledger_of(&self, record: &Record, act: A) -> Option<LedgerId> {
+        let party = match self.table(record.flow).act(act).side {
+            Side::Source => &record.terms.source,
+            Side::Target => &record.terms.target,
+        };
+        match party.system {
+            System::Ledger(ledger) => Some(ledger),
+            System::Chain(_) => None,
+        }
+    }
+
+    /// The ledger that a record's state calls.
+    pub(crate) fn calls(&self, record: &Record) -> Option<LedgerId> {
+        self.ledger_of(record, self.table(record.flow).makes(record.head.state)?)
+    }
+
+    /// The operation that a record's state makes.
+    pub(crate) fn calls_op(&self, record: &Record) -> Option<Op> {
+        self.op(record, self.table(record.flow).makes(record.head.state)?)
+    }
+
+    fn capabilities(&self, ledger: LedgerId) -> Option<LedgerCapabilities> {
+        self.capabilities.get(&ledger).copied()
+    }
+
+    /// What guards claims at a ledger and its receipts, where its core runs in this process.
+    pub(crate) fn owner(&self, ledger: LedgerId) -> Option<Guard> {
+        self.capabilities(ledger)?.epoch.map(|epoch| Guard::Owner { ledger, epoch })
+    }
+
+    /// What guards claims at a ledger that is taken for this one, and its receipts. The epoch of its
+    /// owner says more than the incarnation of a core that runs in this process.
+    pub(crate) fn ledger_guard(&self, ledger: LedgerId, known: Option<Known>) -> Option<Guard> {
+        let known = known.filter(|_| self.named(ledger));
+        let incarnation = || known.map(|known| Guard::Incarnation { ledger, known: Some(known) });
+        self.owner(ledger).or_else(incarnation)
+    }
+
+    /// True for a ledger of which the journal may mean another incarnation than ours.
+    pub(crate) fn named(&self, ledger: LedgerId) -> bool {
+        self.capabilities(ledger).is_some_and(|capabilities| capabilities.named)
+    }
+
+    /// True for a ledger of the simple form.
+    pub(crate) fn simple(&self, ledger: LedgerId) -> bool {
+        self.capabilities(ledger).is_some_and(|capabilities| capabilities.simple)
+    }
+
+    /// True where any ledger is of the simple form.
+    pub(crate) fn any_simple(&self) -> bool {
+        self.capabilities.values().any(|capabilities| capabilities.simple)
+    }
+
+    /// Nothing that the journal's own transaction holds can be another one.
+    fn depends_on(&self, builder: &mut UnitBuilder, ledger: LedgerId) {
+        if !self.enlisted(ledger) && !builder.depends_on.contains(&ledger) {
+            builder.depends_on.push(ledger);
+        }
+    }
+
+    pub(crate) fn enlisted(&self, ledger: LedgerId) -> bool {
+        self.capabilities(ledger).is_some_and(|capabilities| capabilities.enlisted)
+    }
+
+    /// The operation that makes a record's act; `None` for a question.
+    pub(crate) fn op(&self, record: &Record, act: A) -> Option<Op> {
+        let row = self.table(record.flow).act(act);
+        let leg = row.leg?;
+        let terms = &record.terms;
+        let (mine, other) = match row.side {
+            Side::Source => (&terms.source.account, &terms.target.account),
+            Side::Target => (&terms.target.account, &terms.source.account),
+        };
+        Some(Op {
+            key: Key { id: record.id, leg },
+            account: mine.clone(),
+            other: (leg == Leg::Move).then(|| other.clone()),
+            asset: terms.asset,
+            amount: terms.amount,
+        })
+    }
+
+    /// Opens a transfer and carries it as far as the fuse mode allows. It is counted against its user's
+    /// day where there is a quota.
+    pub(crate) fn open(
+        &self,
+        record: &Record,
+        fuse_mode: FuseMode,
+        facts: &Facts,
+        quota: Option<&Quota>,
+    ) -> Planned {
+        let mut builder = UnitBuilder::from(record.head);
+        builder.then.puts.extend(quota.map(Quota::put));
+        builder.then.events.push(Event {
+            id: record.id,
+            from: None,
+            to: record.head.state,
+            what: "CREATED",
+            caller: Some(record.terms.principal.clone()),
+            detail: None,
+        });
+        let (done, rejected) = self.follow(record, facts, &mut builder, fuse_mode);
+        let mut opened = record.clone();
+        opened.head = builder.head;
+        builder.then.puts.insert(0, Put::Open(opened));
+        let mut guards = vec![Guard::NotHalted, Guard::Fresh(record.id)];
+        if let Some(binding) = &record.terms.binding {
+            let (scope, key) = (binding.scope.clone(), binding.key.clone());
+            guards.push(Guard::Unbound { flow: record.flow, scope, key });
+        }
+        // after the binding: a replay is a replay, whatever was moved that day
+        guards.extend(quota.into_iter().flat_map(Quota::guards));
+        let next = NextStep { otherwise: builder.head, done, rejected };
+        Planned { unit: Unit { guards, then: builder.then }, next, depends_on: builder.depends_on }
+    }
+
+    /// Records an answer. `None`: nothing moves; see [`Plan::later`].
+    pub(crate) fn answered(
+        &self,
+        record: &Record,
+        answer: &Answer,
+        fuse_mode: FuseMode,
+        facts: &Facts,
+    ) -> Option<Planned> {
+        let step = self.table(record.flow).step(record.head.state);
+        let mut builder = UnitBuilder::from(record.head);
+        let (via, to, evidence) = match step {
+            Step::Call { done, rejected, .. } | Step::Send { done, rejected, .. } => match answer {
+                Answer::Done(_) => (Via::Done, done, None),
+                Answer::Rejected(why, _) => (Via::Rejected, rejected, Some(why)),
+                Answer::Dead(_) | Answer::Unknown(_) => return None,
+            },
+            Step::Push { done, .. } => match answer {
+                Answer::Done(_) => (Via::Done, done, None),
+                Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_) => return None,
+            },
+            Step::Claim { .. } | Step::Decide { .. } | Step::End => return None,
+        };
+        if let Some(why) = evidence {
+            builder.head.rejections = builder.head.rejections.saturating_add(1);
+            self.go(record, &mut builder, (via, to), Some(why.code.as_ref().into()));
+            builder.error = Some(why.clone());
+        } else {
+            self.go(record, &mut builder, (via, to), None);
+        }
+        if let Some((ledger, operation)) = self.operation(record, answer) {
+            self.depends_on(&mut builder, ledger);
+            builder.then.puts.push(Put::Receipt { ledger, operation });
+        }
+        Some(self.sealed(record, builder, fuse_mode, facts))
+    }
+
+    /// Carries a record on from a state that makes no call, or makes its call at an enlisted
+    /// ledger. `None`: it stays where it is.
+    pub(crate) fn resume(
+        &self,
+        record: &Record,
+        fuse_mode: FuseMode,
+        facts: &Facts,
+    ) -> Option<Planned> {
+        let planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
+        let moved = planned.next.otherwise.state != record.head.state;
+        (moved || planned.unit.then.fork.is_some()).then_some(planned)
+    }
+
+    /// Puts a record's next attempt at a later time; nothing else moves.
+    pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
+        // what a ledger refused is what people ask for: a later hindrance does not hide it
+        let error = (record.head.rejections == 0)
+            .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
+        put_off(record, due, error, hold)
+    }
+
+    /// Leaves a record to the scanner of any worker at that time; its error stays.
+    pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
+        put_off(record, due, None, Hold::Free)
+    }
+
+    /// Marks a record as tried alone by an owner that may die of it.
+    pub(crate) fn trial(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.alone = true;
+        head.deaths = head.deaths.saturating_add(1);
+        head.due_at = None;
+        put_alone(record, head, put(record, head, None))
+    }
+
+    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
+    /// run is sent again: an answer that is still being written there loses its guard.
+    pub(crate) fn taken_over(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.due_at = None;
+        put_alone(record, head, put(record, head, None))
+    }
+
+    /// An answer that the table does not allow: the flow stops, a person is asked.
+    pub(crate) fn contradiction(&self, record: &Record, facts: &str) -> (Case, Put) {
+        let reason: Arc<str> = format!("contradiction at {}: {facts}", record.id).into();
+        let case = Case {
+            kind: "CONTRADICTION",
+            severity: Severity::Critical,
+            subject: Subject::Transfer(record.id),
+            facts: reason.clone(),
+        };
+        let (scope, caller) = (Scope::Flow(record.flow), ENGINE.into());
+        (case, Put::Pause { scope, reason, caller })
+    }
+
+    /// Whether an answer contradicts the record's step, and why.
+    pub(crate) fn contradicts(&self, record: &Record, answer: &Answer) -> Option<&'static str> {
+        let step = self.table(record.flow).step(record.head.state);
+        match (step, answer) {
+            (Step::Push { .. }, Answer::Rejected(..)) => Some("a refund was refused"),
+            (Step::Push { .. } | Step::Call { .. }, Answer::Dead(_)) => {
+                Some("a ledger called an operation dead")
+            }
+            (Step::Push { .. } | Step::Call { .. }, Answer::Unknown(cause)) => {
+                (cause.class == "CONTRADICTION").then_some("the ledger holds something else")
+            }
+            _ => None,
+        }
+    }
+
+    /// What a transfer gives back to its user's day when it ends with the money at its source.
+    fn given_back(&self, record: &Record, to: S) -> Option<Put> {
+        let table = self.table(record.flow);
+        let back = table.ends(to) && table.state(to).money == Place::AtSource;
+        let day = record.terms.day.filter(|_| back)?;
+        Some(Put::Uncount(limits::count(&record.terms, day)))
+    }
+
+    /// True where the money could not be given back, so a refusal is not acted on.
+    pub(crate) fn irreversible(&self, record: &Record, answer: &Answer) -> bool {
+        let System::Ledger(source) = record.terms.source.system else { return false };
+        matches!(answer, Answer::Rejected(..))
+            && self.table(record.flow).state(record.head.state).money == Place::InFlight
+            && self.capabilities(source).is_some_and(|capabilities| !capabilities.reversible)
+    }
+
+    /// What a ledger outside the journal's database says that it holds, by its answer to a record's
+    /// call.
+    pub(crate) fn operation(
+        &self,
+        record: &Record,
+        answer: &Answer,
+    ) -> Option<(LedgerId, Operation)> {
+        let act = self.table(record.flow).makes(record.head.state)?;
+        let (ledger, op) = (self.ledger_of(record, act)?, self.op(record, act)?);
+        if self.enlisted(ledger) {
+            return None;
+        }
+        let (outcome, seq) = match answer {
+            Answer::Done(receipt) => (StoredOutcome::Done, receipt.seq),
+            // as the ledger lists it, so that the receipt equals the operation
+            Answer::Rejected(why, receipt) if why.code == FENCED => {
+                (StoredOutcome::Fenced, receipt.seq)
+            }
+            Answer::Rejected(why, receipt) => (StoredOutcome::Rejected(why.clone()), receipt.seq),
+            Answer::Dead(_) | Answer::Unknown(_) => return None,
+        };
+        Some((ledger, Operation { seq, op, outcome }))
+    }
+
+    /// Follows on from where a way stands, and completes its unit.
+    fn sealed(
+        &self,
+        record: &Record,
+        mut builder: UnitBuilder,
+        fuse_mode: FuseMode,
+        facts: &Facts,
+    ) -> Planned {
+        let error = builder.error.take();
+        builder.head = settled(builder.head);
+        let (done, rejected) = self.follow(record, facts, &mut builder, fuse_mode);
+        if builder.then.fork.is_none() {
+            builder.then.puts.push(put(record, builder.head, error));
+        } else if let Some(fork) = &mut builder.then.fork
+            && let Some(error) = error
+        {
+            // the refusal that led here is the error, unless the fork finds another
+            for then in std::iter::once(&mut fork.done).chain(&mut fork.rejected) {
+                with_error(&mut then.puts, &error);
+            }
+        }
+        let mut guards = vec![at_state(record)];
+        if builder.moves {
+            guards.push(Guard::NotHalted);
+        }
+        let next = NextStep { otherwise: builder.head, done, rejected };
+        Planned { unit: Unit { guards, then: builder.then }, next, depends_on: builder.depends_on }
+    }
+
+    /// Goes through claims and rules; forks at the first call at an enlisted ledger.
+    fn follow(
+        &self,
+        record: &Record,
+        facts: &Facts,
+        builder: &mut UnitBuilder,
+        fuse_mode: FuseMode,
+    ) -> (Option<Head>, Option<Head>) {
+        let table = self.table(record.flow);
+        // a table has no circle of claims and rules, but a broken one must not hang a worker
+        for _ in 0..=table.states.len() {
+            match table.step(builder.head.state) {
+                Step::Claim { to } if fuse_mode != FuseMode::NoClaim && !table.sends(to) => {
+                    builder.moves = true;
+                    let called = table.makes(to).and_then(|act| self.ledger_of(record, act));
+                    if let Some(ledger) = called {
+                        self.depends_on(builder, ledger);
+                    }
+                    self.go(record, builder, (Via::Claim, to), None);
+                }
+                Step::Decide { rule, yes, no } => {
+                    let now = Record { head: builder.head, ..record.clone() };
+                    match (table.rule)(rule, &now, facts) {
+                        Ruling::Yes => self.go(record, builder, (Via::Yes, yes), None),
+                        Ruling::No => self.go(record, builder, (Via::No, no), None),
+                        Ruling::NotYet => break,
+                    }
+                }
+                Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
+                    return self.fork(record, facts, builder, (act, done, Some(rejected)));
+                }
+                Step::Push { act, done, .. } if fuse_mode == FuseMode::Fused => {
+                    return self.fork(record, facts, builder, (act, done, None));
+                }
+                Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
+                Step::Send { .. } | Step::End => break,
+            }
+        }
+        (None, None)
+    }
+
+    /// Both continuations of a call (act, done, rejected) at an enlisted ledger; nothing where it
+    /// is not enlisted.
+    fn fork(
+        &self,
+        record: &Record,
+        facts: &Facts,
+        builder: &mut UnitBuilder,
+        (act, done, rejected): (A, S, Option<S>),
+    ) -> (Option<Head>, Option<Head>) {
+        let (Some(ledger), Some(op)) = (self.ledger_of(record, act), self.op(record, act)) else {
+            return (None, None);
+        };
+        if !self.enlisted(ledger) {
+            return (None, None);
+        }
+        builder.moves = true;
+        let side = |via, to| {
+            let mut on = UnitBuilder::from(settled(builder.head));
+            if via == Via::Rejected {
+                on.head.rejections = on.head.rejections.saturating_add(1);
+            }
+            self.go(record, &mut on, (via, to), None);
+            self.follow(record, facts, &mut on, FuseMode::Plain);
+            on.then.puts.push(put(record, on.head, None));
+            on
+        };
+        let done = side(Via::Done, done);
+        let rejected = rejected.map(|to| side(Via::Rejected, to));
+        for on in std::iter::once(&done).chain(&rejected) {
+            on.depends_on.iter().for_each(|ledger| self.depends_on(builder, *ledger));
+        }
+        let heads = (Some(done.head), rejected.as_ref().map(|builder| builder.head));
+        builder.then.fork = Some(Box::new(Fork {
+            ledger,
+            op,
+            done: done.then,
+            rejected: rejected.map(|builder| builder.then),
+        }));
+        heads
+    }
+
+    /// One move: the event, and the settle that belongs to it.
+    fn go(
+        &self,
+        record: &Record,
+        builder: &mut UnitBuilder,
+        (via, to): (Via, S),
+        detail: Option<Arc<str>>,
+    ) {
+        let table = self.table(record.flow);
+        let from = builder.head.state;
+        let what = (table.event)(from, via);
+        let id = record.id;
+        builder.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
+        builder.head.state = to;
+        if matches!(table.step(to), Step::Push { .. }) {
+            // failures of a compensation are counted for themselves
+            builder.head.retries = 0;
+        }
+        builder.then.puts.extend(self.given_back(record, to));
+        let arrives =
+            table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
+        let System::Ledger(source) = record.terms.source.system else { return };
+        if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
+            let terms = &record.terms;
+            builder.then.ops.push((
+                source,
+                Op {
+                    key: Key { id, leg: Leg::Settle },
+                    account: terms.source.account.clone(),
+                    other: None,
+                    asset: terms.asset,
+                    amount: terms.amount,
+                },
+            ));
+        }
+    }
+}
+
+/// The head after an answer: nothing is owed to the scanner, no owner died of it.
+fn settled(head: Head) -> Head {
+    Head { version: head.version.saturating_add(1), alone: false, deaths: 0, due_at: None, ..head }
+}
+
+fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
+    Put::Head { id: record.id, head, error, hold: Hold::Mine }
+}
+
+/// Nothing but when the record is looked at next, and by whom.
+fn put_off(record: &Record, due: Millis, error: Option<Evidence>, hold: Hold) -> Planned {
+    let mut head = record.head;
+    head.version = head.version.saturating_add(1);
+    head.due_at = Some(due);
+    put_alone(record, head, Put::Head { id: record.id, head, error, hold })
+}
+
+/// Nothing but where the record stands.
+fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
+    let then = Then { puts: vec![put], ..Then::default() };
+    let unit = Unit { guards: vec![at_state(record)], then };
+    let next = NextStep { otherwise: head, done: None, rejected: None };
+    Planned { unit, next, depends_on: Vec::new() }
+}
+
+/// Gives the heads among `puts` the error that led to them.
+fn with_error(puts: &mut [Put], error: &Evidence) {
+    for put in puts {
+        if let Put::Head { error: slot @ None, .. } = put {
+            *slot = Some(error.clone());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Waiters for the first of two things, and calls that may panic, without a runtime's macros.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+/// The first of two futures to be ready.
+#[derive(Debug)]
+pub(crate) enum First<A, B> {
+    /// The left one; looked at first.
+    Left(A),
+    Right(B),
+}
+
+/// Waits for the first of two futures and drops the other.
+pub(crate) async fn race<A: Future, B: Future>(left: A, right: B) -> First<A::Output, B::Output> {
+    let (mut left, mut right) = (pin!(left), pin!(right));
+    poll_fn(|cx| {
+        if let Poll::Ready(out) = left.as_mut().poll(cx) {
+            return Poll::Ready(First::Left(out));
+        }
+        right.as_mut().poll(cx).map(First::Right)
+    })
+    .await
+}
+
+/// Runs a call of a port to its end; `None` where it panicked. What it might have done is unknown,
+/// and its state is not used again: ports are shared and guard their own state.
+pub(crate) async fn caught<F: Future>(call: F) -> Option<F::Output> {
+    let mut call = pin!(call);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
+}

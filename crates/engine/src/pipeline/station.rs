@@ -1,0 +1,345 @@
+//! Stations: one per (flow, state, system), so that a sick ledger holds up no other.
+//!
+//! A station's workers take what gathered, call as one batch, and write the answers with the next
+//! claims in one journal write. Two workers, so that one calls while the other writes.
+
+use crate::Engine;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::commit::{CommitReason, Job};
+use crate::pipeline::plan::FuseMode;
+use crate::pipeline::queue::{Batch, Queue};
+use crate::pipeline::select::caught;
+use crate::tasks::Background;
+use kernel::answer::{Answer, Cause};
+use kernel::flow::table::S;
+use kernel::ids::{FlowId, LedgerId};
+use kernel::operation::{Known, Op};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::ledger::{EarlierSends, Reply};
+use kernel::ports::meter::Seen;
+use kernel::record::{Facts, Record};
+use kernel::unit::{Hold, Wrote};
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// How many batches of one station are on their way at once.
+const WORKERS: usize = 2;
+/// After so many unknown answers in company a record is called alone: it may be the one that
+/// spoils its batches.
+const LONELY_AFTER: u32 = 3;
+
+/// Where a record is worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub flow: FlowId,
+    pub state: S,
+    /// The system that the state calls; `None` where it makes no call.
+    pub ledger: Option<LedgerId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Station {
+    pub place: Place,
+    /// Flow, state and system, as a metric label.
+    pub name: String,
+    pub ring: Queue,
+}
+
+impl Engine {
+    /// The station of a record, with its workers at work.
+    pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
+        let ledger = self.plan.calls(record);
+        let place = Place { flow: record.flow, state: record.head.state, ledger };
+        let mut stations = self.stations();
+        if let Some(station) = stations.get(&place) {
+            return station.clone();
+        }
+        let table = self.plan.table(place.flow);
+        let system = ledger.map_or("none", LedgerId::name);
+        let name = format!("{}/{}/{system}", table.flow, table.state(place.state).name);
+        let ring = Queue::new(self.parts.settings.ring);
+        let station = Arc::new(Station { place, name, ring });
+        stations.insert(place, station.clone());
+        for _ in 0..WORKERS {
+            let (engine, station) = (self.clone(), station.clone());
+            let hand = async move { engine.run_hand(&station).await };
+            self.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
+        }
+        station
+    }
+
+    pub(crate) fn stations(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Station>>> {
+        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many records wait at stations, for metrics.
+    pub(crate) fn queues(&self) {
+        let mut unknown: BTreeMap<(FlowId, LedgerId), usize> = BTreeMap::new();
+        for station in self.stations().values() {
+            let items = station.ring.len();
+            self.parts.meter.see(Seen::Queue { station: &station.name, items });
+            if let Some(ledger) = station.place.ledger {
+                let open = unknown.entry((station.place.flow, ledger)).or_default();
+                *open = open.saturating_add(station.ring.retried());
+            }
+        }
+        for ((flow, ledger), open) in unknown {
+            let (flow, system) = (self.plan.table(flow).flow, ledger.name());
+            self.parts.meter.see(Seen::UnknownOpen { flow, system, open });
+        }
+    }
+
+    async fn run_hand(self: &Arc<Self>, station: &Station) {
+        let cap = self.parts.settings.batch_max;
+        loop {
+            self.passage(&station.place).await;
+            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let batch = station.ring.take(cap, journal, clock).await;
+            let (records, alone) = match batch {
+                Batch::Many(records) => (records, false),
+                Batch::Alone(record) => (vec![record], true),
+            };
+            let mut records = self.unbarred(records).await;
+            // the flags may have changed while nothing was there to do
+            if !self.open(&station.place) {
+                let freed = self.advance(records);
+                self.commit(freed).await;
+            } else if !alone && !records.is_empty() {
+                let items = records.len();
+                self.parts.meter.see(Seen::Batch { station: &station.name, items });
+                self.work(station, records).await;
+            } else if let Some(record) = records.pop() {
+                self.alone(station, record).await;
+            }
+        }
+    }
+
+    /// Whether calls (or, where no call is made, claims) of this place may be made now.
+    fn open(&self, place: &Place) -> bool {
+        match place.ledger {
+            Some(ledger) => self.controls.call(place.flow, ledger).is_some(),
+            None => self.controls.claims(place.flow),
+        }
+    }
+
+    /// Waits until they may.
+    async fn passage(&self, place: &Place) {
+        match place.ledger {
+            Some(ledger) => {
+                self.controls.wait(place.flow, ledger).await;
+            }
+            None => self.controls.wait_claims(place.flow).await,
+        }
+    }
+
+    /// One that may be what kills: the journal knows that it is being tried before it is.
+    async fn alone(self: &Arc<Self>, station: &Station, record: Record) {
+        let planned = self.plan.trial(&record);
+        let head = planned.next.otherwise;
+        loop {
+            let wrote = self.parts.journal.write(vec![planned.unit.clone()]).await;
+            if let Some(Wrote::Written(_)) = wrote.first() {
+                let before = record.head;
+                let record = Record { head, ..record };
+                self.note_taken_over(Some(before), &record);
+                return self.work(station, vec![record]).await;
+            }
+            match self.read(vec![record.id]).await.pop() {
+                // written after all, and not by a worker that took it elsewhere meanwhile
+                Some(now) if now.head == head => {
+                    return self.work(station, vec![now]).await;
+                }
+                Some(now) if now.head.version == record.head.version => {
+                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                }
+                Some(now) => {
+                    let freed = self.advance(self.release_all(now).into_iter().collect());
+                    return self.commit(freed).await;
+                }
+                None => {
+                    self.release(record.id);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Calls for a batch and writes what came of it.
+    async fn work(self: &Arc<Self>, station: &Station, records: Vec<Record>) {
+        // whatever brought a record here: its call is made at the ledger of its own state, or not
+        let (records, astray): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(|record| record.head.state == station.place.state);
+        if !astray.is_empty() {
+            let freed = self.advance(astray);
+            Box::pin(self.commit(freed)).await;
+        }
+        if records.is_empty() {
+            return;
+        }
+        let enlisted = station.place.ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
+        let fused = self.parts.settings.fuse;
+        let jobs = match station.place.ledger {
+            Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
+            Some(ledger) => {
+                let (mut jobs, apart) = self.moves(records);
+                jobs.extend(self.call(ledger, apart).await);
+                jobs
+            }
+            None => self.moves(records).0,
+        };
+        self.commit(jobs).await;
+    }
+
+    /// States that make no call, and calls that are part of a unit. The others are those whose call
+    /// must be one by itself, since their other ledger stands.
+    fn moves(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Job>, Vec<Record>) {
+        let facts = Facts::new();
+        let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
+        let mut apart = Vec::new();
+        for record in records {
+            let fuse_mode = self.fuse_mode(&record);
+            match self.plan.resume(&record, fuse_mode, &facts) {
+                Some(planned) => jobs.push(Job::new(record, planned, CommitReason::Moves)),
+                // back at its station it would be here again at once, for as long as that stands
+                None if fuse_mode == FuseMode::Plain && self.plan.calls(&record).is_some() => {
+                    apart.push(record);
+                }
+                // something was stopped since the gate was asked
+                None if fuse_mode != self.parts.settings.fuse_mode() => back.push(record),
+                // a rule says not yet
+                None => jobs.push(self.postponed(record, &Cause::of("NOT_YET"))),
+            }
+        }
+        jobs.extend(self.advance(back));
+        (jobs, apart)
+    }
+
+    /// One call for the whole batch.
+    async fn call(self: &Arc<Self>, ledger: LedgerId, records: Vec<Record>) -> Vec<Job> {
+        let (records, mut jobs) = self.take_over(ledger, records).await;
+        let Some(flow) = records.first().map(|record| record.flow) else { return jobs };
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        let asked = ops.len();
+        // the ticket first: a task that stops money finds every call that began before
+        let ticket = self.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let port = self.ledger(ledger);
+        let (Some(port), Some(known)) = (port, self.controls.call(flow, ledger)) else {
+            jobs.extend(self.advance(records));
+            return jobs;
+        };
+        let begun = self.parts.clock.ticks();
+        let reply = if self.plan.simple(ledger) {
+            let earlier: Arc<[EarlierSends]> =
+                records.iter().map(|record| self.sends.begin(record)).collect();
+            caught(async { port.execute_after(known, ops, earlier).await }).await
+        } else {
+            caught(async { port.execute(known, ops).await }).await
+        };
+        drop(ticket);
+        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let (answers, whole) = self.answers_of(ledger, known, reply, asked);
+        let company = records.len() > 1;
+        for (n, mut record) in records.into_iter().enumerate() {
+            let answer = match &answers {
+                Ok(answers) => answers.get(n).cloned(),
+                Err(cause) => Some(Answer::Unknown(cause.clone())),
+            };
+            let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
+            self.seen(&record, &answer, nanos);
+            // a batch that fails as a whole is split: at once after a panic, else in the long run
+            let panicked = matches!(&answer, Answer::Unknown(cause) if cause.class == "PANIC");
+            let lonely = company && whole && record.head.retries >= LONELY_AFTER;
+            record.head.alone = panicked || lonely;
+            let answered_as = Some((ledger, known));
+            jobs.push(Job { answered_as, ..self.answered(record, answer) });
+        }
+        jobs
+    }
+
+    /// What a ledger's reply says of the batch; true where it failed as a whole.
+    fn answers_of(
+        self: &Arc<Self>,
+        ledger: LedgerId,
+        known: Known,
+        reply: Option<Reply<Vec<Answer>>>,
+        asked: usize,
+    ) -> (Result<Vec<Answer>, Cause>, bool) {
+        let Some(reply) = reply else { return (Err(Cause::of("PANIC")), true) };
+        match self.said(ledger, known, reply) {
+            Ok(answers) if answers.len() == asked => (Ok(answers), false),
+            Ok(_) => (Err(Cause::of("BAD_REPLY")), true),
+            Err(cause) => {
+                // that one was not asked at all: no item of the batch is to blame
+                let whole = cause.class != "WRONG_LEDGER";
+                (Err(cause), whole)
+            }
+        }
+    }
+
+    /// The unit that one answer leads to.
+    fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
+        if let Some(why) = self.plan.contradicts(&record, &answer) {
+            self.contradicted(&record, why);
+            return self.left(record, &Cause::of("CONTRADICTION"));
+        }
+        if self.plan.irreversible(&record, &answer) {
+            self.case(Case {
+                kind: "IRREVERSIBLE",
+                severity: Severity::Critical,
+                subject: Subject::Transfer(record.id),
+                facts: "the target refused and the source cannot give back".into(),
+            });
+            return self.left(record, &Cause::of("IRREVERSIBLE"));
+        }
+        match self.plan.answered(&record, &answer, self.fuse_mode(&record), &Facts::new()) {
+            Some(planned) => Job::new(record, planned, CommitReason::Answered(answer)),
+            None => match &answer {
+                Answer::Unknown(cause) => self.postponed(record, cause),
+                Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) => {
+                    self.postponed(record, &Cause::of("NO_SUCH_STEP"))
+                }
+            },
+        }
+    }
+
+    /// Only a person ends it. Until then it is asked again like any other, but from the journal: in
+    /// a ring it would hold the place of one that can go on.
+    fn left(&self, record: Record, cause: &Cause) -> Job {
+        let record = self.count_unknown(record, cause);
+        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Free);
+        Job::new(record, planned, CommitReason::Freed)
+    }
+
+    /// The outcome is not known: the same call again later, for ever.
+    pub(crate) fn postponed(&self, record: Record, cause: &Cause) -> Job {
+        let record = self.count_unknown(record, cause);
+        let planned = self.plan.later(&record, cause, self.due(record.head.retries), Hold::Mine);
+        Job::new(record, planned, CommitReason::Later)
+    }
+
+    /// Counts one more unknown answer.
+    fn count_unknown(&self, mut record: Record, cause: &Cause) -> Record {
+        if cause.class == Cause::HALTED {
+            // the journal halted before this process read of it. Nothing is wrong with the transfer: it
+            // is called again after the resume, and is not stuck because of it
+            self.controls.is_halted("the journal is halted".into());
+            return record;
+        }
+        let table = self.plan.table(record.flow);
+        if let Some(act) = table.makes(record.head.state) {
+            self.parts.meter.see(Seen::Retry { flow: table.flow, act: table.act(act).name });
+        }
+        record.head.retries = record.head.retries.saturating_add(1);
+        if cause.class != "PANIC" {
+            record.head.deaths = 0;
+        }
+        record
+    }
+
+    fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
+        let table = self.plan.table(record.flow);
+        let Some(act) = table.makes(record.head.state) else { return };
+        let (flow, act, answer) = (table.flow, table.act(act).name, answer.word());
+        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+    }
+}

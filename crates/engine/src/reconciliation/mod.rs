@@ -1,0 +1,328 @@
+//! The proof of conservation on a live system (`ledgers.md` §3).
+//!
+//! Facts are never taken back and come in the order claim, effect, receipt, final. So a round that reads
+//! the outside ledgers first and the journal afterwards finds, for each effect, the claim before it:
+//! whatever is missing then is missing. In the other order every busy moment looks like a loss.
+
+mod accounts;
+mod lines;
+mod operation_matcher;
+mod progress;
+mod running;
+mod stored;
+pub(crate) mod task;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
+
+pub use kernel::reconcile::Break;
+pub use progress::Progress;
+pub use stored::PROVEN;
+pub(crate) use stored::Proven;
+
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, LedgerId, Millis};
+use kernel::operators::Accepted;
+use kernel::ports::journal::{Journal, Snapshot};
+use kernel::ports::ledger::{Form, Ledger, Totals};
+use kernel::reconcile;
+use kernel::reconcile::Laws;
+use lines::Lines;
+use operation_matcher::OperationMatcher;
+use running::Running;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How much is read at once.
+const PAGE: usize = 1_000;
+/// Above every number of an operation, and within what a database takes.
+const EVERY: u64 = u64::MAX >> 1;
+/// How far the proof has come is stored so often at most.
+const STORE: Millis = 60_000;
+/// It is worth a write where it spares a start so many transfers: a third of a second.
+const WORTH: u64 = 10_000;
+/// More breaks than these are not kept: the report says that there are more.
+const MOST_BREAKS: usize = 1_000;
+
+/// One ledger's books of one asset.
+#[derive(Debug, Clone)]
+pub struct AssetLine {
+    pub asset: AssetId,
+    pub ledger: LedgerId,
+    pub totals: Totals,
+}
+
+/// What is known of one ledger that can be proven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerProof {
+    pub ledger: LedgerId,
+    /// When its books were proven last, by the journal's time; never in this process where there is
+    /// none.
+    pub proven_at: Option<Millis>,
+    /// Why not in this round.
+    pub silent: Option<Cause>,
+    /// When each of its accounts was held against its operations last, and how many there were.
+    pub accounts: Option<AccountsProof>,
+    /// Why they were not at the last count: it does not list its accounts, say. Its books are proven
+    /// all the same.
+    pub unlisted: Option<Cause>,
+}
+
+/// Every account of a ledger was held against its own operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountsProof {
+    /// When, by the journal's time.
+    pub at: Millis,
+    /// So many accounts, each asset of one for itself.
+    pub rows: u64,
+}
+
+/// What one round found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// When it ended, by the journal's time.
+    pub at: Millis,
+    /// Its number, from 1.
+    pub round: u64,
+    /// No break, in what was proven.
+    pub ok: bool,
+    /// Each ledger that can be proven.
+    pub ledgers: Vec<LedgerProof>,
+    /// The books of every ledger that answered.
+    pub assets: Vec<AssetLine>,
+    /// Money that is not where the evidence says.
+    pub breaks: Vec<Break>,
+    /// Breaks that persons accepted, with this key and amount: no part of `breaks`.
+    pub accepted: Vec<Break>,
+    /// Operations that wait for their receipt.
+    pub waiting: usize,
+    /// Every operation row was counted, as it is at start, once a day and after a break.
+    pub recounted: bool,
+    /// So much of its time went to transfers, new ones and those of the window, whose number has its own
+    /// rate.
+    pub paced: Millis,
+}
+
+impl Report {
+    /// Why a ledger was not proven in this round; nothing where all were.
+    pub fn silent(&self) -> Option<&Cause> {
+        self.ledgers.iter().find_map(|proof| proof.silent.as_ref())
+    }
+
+    /// Takes the accepted breaks out of those that are not.
+    pub fn excuse(&mut self, accepted: &[Accepted]) {
+        let excused = |found: &Break| {
+            accepted.iter().any(|a| *a.key == *found.key && a.amount == found.amount)
+        };
+        let (excused, left) = std::mem::take(&mut self.breaks).into_iter().partition(excused);
+        self.accepted.extend::<Vec<_>>(excused);
+        self.breaks = left;
+        self.ok = self.breaks.is_empty();
+    }
+}
+
+/// The lesser of two numbers.
+fn lesser(one: u64, other: u64) -> u64 {
+    if other < one { other } else { one }
+}
+
+/// Proves conservation, round by round. Its memory is bounded by pages and by what is open.
+#[derive(Debug, Default)]
+pub struct Checker {
+    round: u64,
+    outside: BTreeMap<LedgerId, OperationMatcher>,
+    lines: Lines,
+    running: Running,
+    /// What was proven of each ledger, and when.
+    proven: BTreeMap<LedgerId, LedgerProof>,
+    /// How far the round that runs has come.
+    progress: Progress,
+    /// When it was stored last how far it has come, by the journal's time, and how far.
+    stored: (Option<Millis>, Proven),
+    /// Kept over rounds that could not be finished, so that no break is lost with them.
+    breaks: BTreeMap<String, Break>,
+}
+
+/// The rules, and what broke them.
+struct Inquiry<'a> {
+    laws: Laws,
+    running: &'a mut Running,
+    progress: &'a Progress,
+    breaks: &'a mut BTreeMap<String, Break>,
+}
+
+impl Inquiry<'_> {
+    fn add(&mut self, breaks: impl IntoIterator<Item = Break>) {
+        for found in breaks {
+            if self.breaks.len() < MOST_BREAKS {
+                self.breaks.entry(found.key.clone()).or_insert(found);
+            }
+        }
+    }
+}
+
+impl Checker {
+    /// Goes on as another one, which began anew; the rounds are counted on. The last round's number.
+    pub(crate) fn replaced(&mut self, mut fresh: Self) -> u64 {
+        fresh.round = self.round.saturating_add(1);
+        *self = fresh;
+        self.round
+    }
+
+    /// Whether it is time to store that it has come so far, and worth a write.
+    pub(crate) fn stores(&self, now: Millis, proven: &Proven) -> bool {
+        let (at, stored) = &self.stored;
+        let late = at.is_none_or(|at| now < at || now.saturating_sub(at) >= STORE);
+        late && proven.exceeds(stored, WORTH)
+    }
+
+    pub(crate) fn stored_at(&mut self, now: Millis, proven: Proven) {
+        self.stored = (Some(now), proven);
+    }
+
+    /// How far the round that runs has come, also for who has no turn with the checker.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// The next round counts every operation row again.
+    pub(crate) fn invalidate(&mut self) {
+        self.running.invalidate();
+    }
+
+    /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
+    /// it is new, once it has ended, and again in a window that moves over the whole store. A ledger
+    /// that is silent is proven in a later round; the others are in this one.
+    ///
+    /// # Errors
+    /// The cause for which the journal did not answer.
+    pub async fn round(
+        &mut self,
+        journal: &dyn Journal,
+        ledgers: &[Arc<dyn Ledger>],
+        flows: &Flows,
+    ) -> Result<Report, Cause> {
+        let holds =
+            |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_some_and(|enlisted| enlisted.holds());
+        let holds: Vec<LedgerId> = ledgers.iter().filter(holds).map(|ledger| ledger.id()).collect();
+        let laws = Laws::of(flows, holds.clone());
+        let (running, breaks) = (&mut self.running, &mut self.breaks);
+        let mut inquiry = Inquiry { laws, running, progress: &self.progress, breaks };
+        let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
+        let mut instants = Vec::new();
+        // of one in the simple form there are only our own rows, which are looked at below
+        let proves =
+            |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
+        for ledger in ledgers.iter().filter(proves) {
+            let outside = self.outside.entry(ledger.id()).or_default();
+            match outside.look(journal, &**ledger, &mut inquiry).await {
+                Ok(instant) => instants.push((&**ledger, instant)),
+                Err(cause) => round.silent(ledger.id(), cause),
+            }
+        }
+        let mut snapshot = journal.snapshot().await?;
+        let all = ledgers.iter().map(|ledger| ledger.id());
+        let recounted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
+        for (ledger, mut instant) in instants {
+            let outside = self.outside.entry(instant.ledger).or_default();
+            outside.prove(&mut *snapshot, &mut instant, &mut inquiry).await?;
+            round.proven(instant.ledger, &instant.totals);
+            // what comes to its accounts by doors of its own cannot be added up
+            if recounted && !instant.own_world {
+                let receipts = (instant.highest, outside.without_receipt());
+                let rows = accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry);
+                round.accounts(instant.ledger, rows.await);
+            }
+        }
+        for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_some()) {
+            let (id, holds) = (ledger.id(), holds.contains(&ledger.id()));
+            let books = books(&mut *snapshot, id, holds, &mut inquiry).await?;
+            round.proven(id, &books);
+            if recounted {
+                let rows = accounts::enlisted(&mut *snapshot, id, holds, &mut inquiry).await?;
+                round.accounts(id, Ok(rows));
+            }
+        }
+        let assets = round.assets;
+        let begun = journal.now();
+        self.lines.walk(journal, snapshot, &mut inquiry).await?;
+        let paced = journal.now().saturating_sub(begun);
+        self.round = self.round.saturating_add(1);
+        let breaks: Vec<Break> = std::mem::take(&mut self.breaks).into_values().collect();
+        Ok(Report {
+            at: journal.now(),
+            round: self.round,
+            ok: breaks.is_empty(),
+            ledgers: self.proven.values().cloned().collect(),
+            assets,
+            breaks,
+            accepted: Vec::new(),
+            waiting: self.outside.values().map(OperationMatcher::waiting).sum(),
+            recounted,
+            paced,
+        })
+    }
+}
+
+/// What a round proves, ledger by ledger.
+struct Round<'a> {
+    now: Millis,
+    proven: &'a mut BTreeMap<LedgerId, LedgerProof>,
+    assets: Vec<AssetLine>,
+}
+
+impl Round<'_> {
+    fn of(&mut self, ledger: LedgerId) -> &mut LedgerProof {
+        let (proven_at, silent, accounts, unlisted) = (None, None, None, None);
+        let none = LedgerProof { ledger, proven_at, silent, accounts, unlisted };
+        self.proven.entry(ledger).or_insert(none)
+    }
+
+    fn silent(&mut self, ledger: LedgerId, cause: Cause) {
+        self.of(ledger).silent = Some(cause);
+    }
+
+    fn proven(&mut self, ledger: LedgerId, totals: &[(AssetId, Totals)]) {
+        let now = self.now;
+        let proof = self.of(ledger);
+        (proof.proven_at, proof.silent) = (Some(now), None);
+        let line = |(asset, totals)| AssetLine { asset, ledger, totals };
+        self.assets.extend(totals.iter().copied().map(line));
+    }
+
+    /// Its accounts were looked at; where it did not list them they are at the next count.
+    fn accounts(&mut self, ledger: LedgerId, rows: Result<u64, Cause>) {
+        let now = self.now;
+        let proof = self.of(ledger);
+        match rows {
+            Ok(rows) => {
+                proof.accounts = Some(AccountsProof { at: now, rows });
+                proof.unlisted = None;
+            }
+            Err(cause) => {
+                tracing::warn!(ledger = ledger.name(), %cause, "its accounts could not be proven");
+                proof.unlisted = Some(cause);
+            }
+        }
+    }
+}
+
+/// A ledger in the journal's database: its books and its operations are of the same instant.
+async fn books(
+    snapshot: &mut dyn Snapshot,
+    ledger: LedgerId,
+    holds: bool,
+    inquiry: &mut Inquiry<'_>,
+) -> Result<Vec<(AssetId, Totals)>, Cause> {
+    let books: BTreeMap<_, _> = snapshot.books(ledger).await?.into_iter().collect();
+    let sums: BTreeMap<_, _> =
+        inquiry.running.sums(snapshot, ledger, EVERY).await?.into_iter().collect();
+    for asset in books.keys().chain(sums.keys()) {
+        let totals = books.get(asset).copied().unwrap_or_default();
+        let sums = sums.get(asset).copied().unwrap_or_default();
+        inquiry.add(reconcile::books(ledger, holds, *asset, &totals, &sums));
+    }
+    Ok(books.into_iter().collect())
+}

@@ -1,0 +1,168 @@
+//! The two tasks that look after the whole: the proof of conservation, and the horizon.
+
+use crate::Engine;
+use crate::reconciliation::Report;
+use kernel::answer::Cause;
+use kernel::ids::{Day, Id, Millis};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::clock::TICKS;
+use kernel::ports::meter::Seen;
+use kernel::unit::{Put, Unit, Wrote};
+use std::sync::{Arc, PoisonError};
+
+/// After a round the checker rests for so many times as long as it took, so that it never takes
+/// more than a twentieth of a core (`ledgers.md` §3).
+const REST: u64 = 19;
+/// The horizon stays an hour behind the journal's time (`ledgers.md` §2).
+const BEHIND: Millis = 3_600_000;
+/// How often it is raised.
+const RAISE: Millis = 60_000;
+
+impl Engine {
+    pub(crate) async fn run_checker(self: Arc<Self>) {
+        loop {
+            let begun = self.parts.clock.ticks();
+            // counting all rows, once a day, is no measure of what the next round takes; and new
+            // transfers are looked at as fast as they come, or rounds would come ever more rarely
+            let (rare, paced) = match self.check_now().await {
+                Ok(report) => (report.ok && report.recounted, report.paced),
+                Err(cause) => {
+                    tracing::warn!(%cause, "conservation could not be checked");
+                    (false, 0)
+                }
+            };
+            let paced = begun.saturating_add(paced.saturating_mul(TICKS));
+            let now = self.parts.clock.ticks();
+            let begun = if rare || paced > now { now } else { paced };
+            self.rest(begun, self.parts.settings.conservation_interval_ms).await;
+        }
+    }
+
+    /// Rests as long as a round that began then demands, and at least for this long.
+    async fn rest(&self, begun: u64, least: Millis) {
+        let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
+        let rest = took.saturating_mul(REST);
+        self.parts.clock.sleep(if rest > least { rest } else { least }).await;
+    }
+
+    /// One round of the conservation check. A break halts the service before this returns.
+    ///
+    /// # Errors
+    /// The cause for which a part did not answer; nothing is known then.
+    pub async fn check_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
+        let mut checker = self.checker.lock().await;
+        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let mut report = checker.round(journal, ledgers, &self.plan.flows).await?;
+        report.excuse(&self.accepted());
+        if !report.ok {
+            // the operator of the HALT is told what the rows say
+            checker.invalidate();
+        }
+        self.store_proven(&mut checker, report.ok).await;
+        drop(checker);
+        let report = Arc::new(report);
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+        self.measure(&report);
+        if !report.ok {
+            let breaks: Vec<_> = report
+                .breaks
+                .iter()
+                .take(20)
+                .map(|b| format!("{} ({}): {}", b.key, b.amount, b.what))
+                .collect();
+            let facts = format!("conservation is broken: {}", breaks.join("; "));
+            // under the HALT that was raised for the same breaks there is nothing new to say; a break
+            // that came since a resume's proof began must keep it from lifting
+            if self.raises_for(&report) || self.halted().is_none() {
+                self.halt("CONSERVATION", Subject::Service, facts.into()).await;
+            } else {
+                let (kind, severity) = ("CONSERVATION", Severity::Critical);
+                let (subject, facts) = (Subject::Service, facts.into());
+                self.case(Case { kind, severity, subject, facts });
+            }
+        }
+        Ok(report)
+    }
+
+    /// Notes the breaks of a report; true where this process has not halted for all of them yet.
+    fn raises_for(&self, report: &Report) -> bool {
+        let mut halted_for = self.halted_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = halted_for.len();
+        halted_for.extend(report.breaks.iter().map(|b| (b.key.clone(), b.amount)));
+        halted_for.len() > before
+    }
+
+    /// The next round counts every operation row again, as one does each day.
+    pub async fn invalidate(&self) {
+        self.checker.lock().await.invalidate();
+    }
+
+    /// The last round of the conservation check.
+    pub fn report(&self) -> Option<Arc<Report>> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn measure(&self, report: &Report) {
+        for asset in self.assets().iter() {
+            let of = report.assets.iter().filter(|line| line.asset == asset.id);
+            let (mut drift, mut in_flight) = (0_i128, 0_i128);
+            for line in of {
+                let t = line.totals;
+                drift = drift
+                    .saturating_add(t.users)
+                    .saturating_add(t.frozen)
+                    .saturating_add(t.clearing)
+                    .saturating_add(t.world);
+                in_flight = in_flight.saturating_add(t.clearing).saturating_add(t.frozen);
+            }
+            self.parts.meter.see(Seen::Round { asset: asset.id, drift, in_flight });
+        }
+        self.parts.meter.see(Seen::Halted(self.halted().is_some()));
+    }
+
+    pub(crate) async fn run_horizon(self: Arc<Self>) {
+        let mut begun = self.parts.clock.ticks();
+        loop {
+            self.rest(begun, RAISE).await;
+            begun = self.parts.clock.ticks();
+            if self.halted().is_none()
+                && let Err(cause) = self.raise_horizon().await
+            {
+                tracing::warn!(%cause, "the horizon could not be raised");
+            }
+        }
+    }
+
+    /// Stored in the journal before any ledger is told: a unit that would open a transfer at or
+    /// below it is lost.
+    async fn raise_horizon(self: &Arc<Self>) -> Result<(), Cause> {
+        let journal = &self.parts.journal;
+        let id = Id::floor(journal.now().saturating_sub(BEHIND));
+        // a day that is over takes nothing any more; yesterday's may, of a ledger that was asked before
+        // midnight
+        let yesterday = Day(Day::of(journal.now()).0.saturating_sub(1));
+        let unit = Unit::puts(vec![Put::Horizon(id), Put::ForgetDays(yesterday)]);
+        let Some(Wrote::Written(_)) = journal.write(vec![unit]).await.pop() else {
+            return Err(Cause::of("NOT_WRITTEN"));
+        };
+        let open: Arc<[Id]> = journal.open_below(id).await?.into();
+        // What ended before that list has all of its operations in this round. What ends after it
+        // is on the list. So nothing is forgotten that was not proven.
+        let proof = self.check_now().await?;
+        if let Some(cause) = proof.silent() {
+            return Err(cause.clone());
+        }
+        if !proof.ok {
+            return Err(Cause::of("BROKEN"));
+        }
+        let mut told = Ok(());
+        for ledger in &self.parts.ledgers {
+            let Some(known) = self.controls.known(ledger.id()) else { continue };
+            let reply = ledger.horizon(known, id, open.clone()).await;
+            let said = self.said(ledger.id(), known, reply);
+            // one that does not answer keeps no other from forgetting
+            told = told.and(said);
+        }
+        told
+    }
+}

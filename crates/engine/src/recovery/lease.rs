@@ -1,0 +1,145 @@
+//! This worker's lease, where others share the journal, and what it tells them of HALT.
+//!
+//! A lease only saves work: every write is a compare-and-swap. But a worker that cannot renew it
+//! cannot read the flags either, so it makes no call before it did.
+
+use crate::Engine;
+use crate::pipeline::select::{First, race};
+use kernel::ids::Millis;
+use kernel::ports::clock::TICKS;
+use kernel::ports::journal::ServiceStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+/// How often the journal is asked who still moves money under HALT.
+const ASK: Millis = 50;
+
+/// What is known of the lease, and which HALT was obeyed, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// It runs out where it is not renewed: others share the journal.
+    ends: bool,
+    /// The last HALT that this worker has read of.
+    last_halt: AtomicU64,
+    /// The last one since which nothing goes on here.
+    obeyed: AtomicU64,
+    /// The last one of which the journal knows that.
+    reported: AtomicU64,
+    bell: Notify,
+}
+
+impl Lease {
+    pub(crate) fn new(ends: bool) -> Self {
+        let none = AtomicU64::default;
+        Self { ends, last_halt: none(), obeyed: none(), reported: none(), bell: Notify::new() }
+    }
+
+    /// Others share the journal.
+    pub(crate) const fn ends(&self) -> bool {
+        self.ends
+    }
+
+    /// Takes note of the HALT that stands, where one does. The controls follow it already.
+    pub(crate) fn hear(&self, status: &ServiceStatus) {
+        let number = status.halts;
+        if status.halted.is_some() && self.last_halt.fetch_max(number, Ordering::SeqCst) < number {
+            self.bell.notify_one();
+        }
+    }
+
+    /// The HALT to tell of; `None` before the first one.
+    fn stopped(&self) -> Option<u64> {
+        Some(self.obeyed.load(Ordering::SeqCst)).filter(|number| *number > 0)
+    }
+}
+
+impl Engine {
+    /// The lease that was asked for at this tick was granted.
+    pub(crate) fn leased(&self, asked: u64) {
+        let length = self.parts.settings.lease_ms.saturating_mul(TICKS);
+        self.controls.leased(asked.saturating_add(length));
+    }
+
+    /// Renews it three times before it can run out.
+    pub(crate) async fn run_lease(self: Arc<Self>) {
+        let every = self.parts.settings.lease_ms / 3;
+        let mut wait = every;
+        loop {
+            match race(self.obeys(), self.parts.clock.sleep(wait)).await {
+                First::Left(()) | First::Right(()) => {}
+            }
+            let asked = self.parts.clock.ticks();
+            let (worker, length) = (self.parts.worker, self.parts.settings.lease_ms);
+            let stopped = self.lease.stopped();
+            match self.parts.journal.renew_lease(worker, length, stopped).await {
+                Ok(lease) => {
+                    if lease.lost || self.controls.stale() {
+                        tracing::warn!(
+                            "the lease had run out: others may have gone on with what was held here"
+                        );
+                        // a HALT that did not wait for this worker is read before its next call
+                        self.catch_up().await;
+                    }
+                    self.lease.reported.fetch_max(stopped.unwrap_or(0), Ordering::SeqCst);
+                    self.leased(asked);
+                    wait = every;
+                }
+                Err(cause) => {
+                    tracing::error!(%cause, "the lease could not be renewed");
+                    let soon = self.parts.settings.scan_interval_ms;
+                    wait = if soon < every { soon } else { every };
+                    self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+                }
+            }
+        }
+    }
+
+    /// Reads the flags, until the journal answers.
+    async fn catch_up(self: &Arc<Self>) {
+        while let Err(cause) = self.refresh().await {
+            tracing::error!(%cause, "the flags cannot be read");
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+    }
+
+    /// Waits until there is a HALT that the journal does not know to be obeyed here, and everything has
+    /// ended that had begun before it.
+    async fn obeys(&self) {
+        loop {
+            let rung = self.lease.bell.notified();
+            let last_halt = self.lease.last_halt.load(Ordering::SeqCst);
+            if last_halt > self.lease.reported.load(Ordering::SeqCst) {
+                // a worker takes a ticket before it asks the controls, which allow nothing now
+                self.calls.quiet(self.calls.mark()).await;
+                self.lease.obeyed.fetch_max(last_halt, Ordering::SeqCst);
+                return;
+            }
+            rung.await;
+        }
+    }
+
+    /// Waits until no other worker moves money under the HALT that stands: each said so, or lost its
+    /// lease.
+    pub(crate) async fn others_obey(&self) {
+        loop {
+            match self.parts.journal.workers_not_halted(self.parts.worker).await {
+                Ok(moving) if moving.is_empty() => return,
+                Ok(_) => {}
+                Err(cause) => tracing::warn!(%cause, "who obeys the HALT cannot be read"),
+            }
+            self.parts.clock.sleep(ASK).await;
+        }
+    }
+
+    /// A clean stop: no call is begun any more, and others may go on with what is left at once.
+    pub(crate) async fn leave(&self) {
+        if !self.lease.ends {
+            return;
+        }
+        self.controls.retire();
+        if let Err(cause) = self.parts.journal.end_lease(self.parts.worker).await {
+            tracing::warn!(%cause, "the lease could not be given back; it runs out");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
+
+use crate::Engine;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::clock::TICKS;
+use kernel::ports::journal::Due;
+use kernel::record::Record;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// After its owner died so often while it ran alone, a person is asked and it goes on at the
+/// longest backoff (`design.md` §4).
+const DEATHS: u8 = 3;
+
+/// After work of others was found the journal is asked again so soon, and then at longer and longer
+/// intervals, in milliseconds.
+const SOON: Millis = 5;
+/// How often the open transfers are counted where others share the journal, in nanoseconds.
+const COUNT: u64 = 10_000_000_000;
+
+/// What the journal had for this worker.
+enum Found {
+    /// As much as was asked for.
+    More,
+    Some,
+    Nothing,
+}
+
+/// The next interval, at most so long.
+const fn longer(wait: Millis, most: Millis) -> Millis {
+    let twice = wait.saturating_mul(2);
+    if twice < most { twice } else { most }
+}
+
+impl Engine {
+    pub(crate) async fn run_scanner(self: Arc<Self>) {
+        let every = self.parts.settings.scan_interval_ms;
+        let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
+        loop {
+            match self.scan().await {
+                Found::More => continue,
+                // where others put work there is more to come
+                Found::Some if self.lease.ends() => wait = SOON,
+                Found::Some | Found::Nothing => wait = longer(wait, every),
+            }
+            let now = self.parts.clock.ticks();
+            if looked.is_none_or(|looked| now.saturating_sub(looked) >= every * TICKS) {
+                looked = Some(now);
+                if let Err(cause) = self.look_around(&mut counted).await {
+                    tracing::error!(%cause, "the flags cannot be read");
+                }
+            }
+            self.parts.clock.sleep(wait).await;
+        }
+    }
+
+    /// Asks the journal once for what is due.
+    async fn scan(self: &Arc<Self>) -> Found {
+        let (workers, ring) = (self.parts.settings.workers, self.parts.settings.ring);
+        if !workers || self.controls.retired() {
+            return Found::Nothing;
+        }
+        match self.parts.journal.due(self.parts.worker, ring).await {
+            Ok(found) => {
+                let items = found.len();
+                self.bring(found).await;
+                match items {
+                    0 => Found::Nothing,
+                    some if some < ring => Found::Some,
+                    _ => Found::More,
+                }
+            }
+            Err(cause) => {
+                tracing::error!(%cause, "the scanner cannot read the journal");
+                Found::Nothing
+            }
+        }
+    }
+
+    /// Follows the flags, and what others did.
+    async fn look_around(self: &Arc<Self>, counted: &mut u64) -> Result<(), Cause> {
+        let status = self.refresh().await?;
+        self.waiters.sweep();
+        self.queues();
+        if !self.lease.ends() {
+            return Ok(());
+        }
+        self.give_back(&status).await;
+        self.review_superseded().await?;
+        let now = self.parts.clock.ticks();
+        if now.saturating_sub(*counted) >= COUNT {
+            // others open and end transfers too
+            let counts = self.parts.journal.counts().await?;
+            *counted = self.parts.clock.ticks();
+            let open = counts.iter().map(|count| count.transfers).sum();
+            self.open.store(open, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    async fn bring(self: &Arc<Self>, found: Vec<Due>) {
+        let mut records = Vec::with_capacity(found.len());
+        for due in found {
+            match due {
+                Due::Transfer(mut record) => {
+                    record.head.due_at = None;
+                    records.push(record);
+                }
+                Due::Orphan(record) => records.push(self.orphan(record)),
+                // no flow of this release sends
+                Due::Attempt(attempt) => {
+                    tracing::error!(attempt = ?attempt.id, "an attempt and nobody to look at it");
+                }
+            }
+        }
+        // what is here already may be older: another worker, or a person, may have moved the row
+        self.reassign(records).await;
+    }
+
+    /// Its owner died holding it: it runs alone.
+    fn orphan(self: &Arc<Self>, mut record: Record) -> Record {
+        record.head.alone = true;
+        record.head.due_at = None;
+        if record.head.deaths >= DEATHS {
+            let cap = self.parts.settings.backoff.cap;
+            record.head.due_at = Some(self.parts.journal.now().saturating_add(cap));
+            self.case(Case {
+                kind: "POISON",
+                severity: Severity::Critical,
+                subject: Subject::Transfer(record.id),
+                facts: format!("{} owners died while it ran alone", record.head.deaths).into(),
+            });
+        }
+        record
+    }
+}

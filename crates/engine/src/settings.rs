@@ -1,0 +1,128 @@
+//! What the engine can be told: timeouts, thresholds of cases, limits of users, and the defaults of each.
+
+use crate::pipeline::plan::FuseMode;
+use kernel::ids::{LedgerId, Millis};
+use kernel::retry::Backoff;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The engine's settings; defaults are those of `spec/storage.md`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long a caller waits for the end, from the durable opening.
+    pub sync_timeout_ms: Millis,
+    /// How long a caller waits for the durable opening.
+    pub open_timeout_ms: Millis,
+    /// How many transfers wait at intake, and at each station.
+    pub ring: usize,
+    /// How often the journal is asked for what is due.
+    pub scan_interval_ms: Millis,
+    /// The waits between attempts.
+    pub backoff: Backoff,
+    /// The most items of one batch.
+    pub batch_max: usize,
+    /// Calls at an enlisted ledger are part of the unit that leads to them.
+    pub fuse: bool,
+    /// Above so many open transfers nothing is taken in.
+    pub max_open: u64,
+    /// How often conservation is proven.
+    pub conservation_interval_ms: Millis,
+    /// Ledgers that cannot give back what they withdrew.
+    pub irreversible: Vec<LedgerId>,
+    /// When a person is asked.
+    pub alerts: Alerts,
+    /// What one user may move.
+    pub limits: Limits,
+    /// Verdicts and the resume from HALT take effect when another person approves.
+    pub four_eyes: bool,
+    /// Every issuer of tokens that there was, the oldest first and the present one among them: a
+    /// client's key counts once for a subject, whichever of them signed for it. Empty: each by itself.
+    pub issuers: Vec<Arc<str>>,
+    /// For so long a proposal may be approved, by the journal's time.
+    pub approval_ms: Millis,
+    /// The most of an asset that one operator deposits by hand on one UTC day without a second person, by
+    /// its symbol, as a decimal in its unit.
+    pub deposit_limits: BTreeMap<String, String>,
+    /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
+    /// and the caller that waits is told what those made of them.
+    pub workers: bool,
+    /// How long this worker's lease outlives its last renewal, where others share the journal.
+    pub lease_ms: Millis,
+}
+
+/// When a case opens; defaults are those of `spec/storage.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alerts {
+    /// `STUCK` after so many unknown answers.
+    pub after_retries: u32,
+    /// `STUCK` after so many seconds without an end.
+    pub after_seconds: u64,
+    /// `TARGET_PENDING` after so many seconds in a state that calls the target.
+    pub target_pending_seconds: u64,
+    /// `COMPENSATION` after so many unknown answers to a refund.
+    pub compensation_failures: u32,
+    /// `LEDGER_SILENT` after so many seconds without a word of a ledger.
+    pub silent_seconds: u64,
+}
+
+impl Default for Alerts {
+    fn default() -> Self {
+        Self {
+            after_retries: 10,
+            after_seconds: 300,
+            target_pending_seconds: 60,
+            compensation_failures: 3,
+            silent_seconds: 60,
+        }
+    }
+}
+
+/// What one user may move on one day in UTC, by the journal's time; 0 or nothing is no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The most transfers of one day.
+    pub transfers_per_day: u64,
+    /// The most of an asset on one day, by its symbol, as a decimal in its unit. An asset's own
+    /// limit holds beside it.
+    pub daily_amount: BTreeMap<String, String>,
+    /// `ABNORMAL_FREQUENCY` above so many creates of one user in a minute.
+    pub warn_per_minute: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { transfers_per_day: 0, daily_amount: BTreeMap::new(), warn_per_minute: 60 }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sync_timeout_ms: 500,
+            open_timeout_ms: 5_000,
+            ring: 10_000,
+            scan_interval_ms: 1_000,
+            backoff: Backoff { base: 100, cap: 30_000 },
+            batch_max: 1_024,
+            fuse: true,
+            max_open: 1_000_000,
+            conservation_interval_ms: 10_000,
+            irreversible: Vec::new(),
+            alerts: Alerts::default(),
+            limits: Limits::default(),
+            four_eyes: true,
+            issuers: Vec::new(),
+            approval_ms: 24 * 3_600_000,
+            deposit_limits: BTreeMap::new(),
+            workers: true,
+            lease_ms: 60_000,
+        }
+    }
+}
+
+impl Settings {
+    /// How far a unit may go where nothing stands.
+    pub(crate) const fn fuse_mode(&self) -> FuseMode {
+        if self.fuse { FuseMode::Fused } else { FuseMode::Plain }
+    }
+}

@@ -1,0 +1,250 @@
+//! HALT by hand, and its end: two persons, a proof from the beginning, named exceptions.
+//!
+//! Wrong builds that were run, each of which turns one of these red: a halt that answers at once, or
+//! says at once what is quiet; a claim under HALT (neither the reach nor the guard looks); a proposer
+//! who approves, also under another issuer; a resume without a proof; a proof that accepts a key with
+//! any amount; accepted breaks that are forgotten; a ledger that is never looked at again.
+
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, spot_at};
+use engine::Refused;
+use engine::operators::{ActionResult, AdminAction, Objection};
+use kernel::code::Code;
+use kernel::flow::life::Leg;
+use kernel::ids::Id;
+use kernel::operation::Key;
+use kernel::operators::{Accepted, ApprovalStatus};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+fn resume(accept: &[(&str, i128)]) -> AdminAction {
+    let one = |(key, amount): &(&str, i128)| Accepted { key: (*key).into(), amount: *amount };
+    AdminAction::Resume { accept: accept.iter().map(one).collect() }
+}
+
+fn approval(done: Result<engine::operators::PerformedAction, Objection>) -> Id {
+    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
+        panic!("nothing is proposed")
+    };
+    approval
+}
+
+/// Proposed by ada, approved by bob.
+async fn resumed(
+    service: &TestService,
+    key: &str,
+    action: AdminAction,
+) -> Result<ActionResult, Objection> {
+    let id = approval(service.does("ada", key, action).await);
+    service.does("bob", key, AdminAction::Approve(id)).await.map(|done| done.outcome)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
+    for fuse in [true, false] {
+        let mut service = TestService::tuned(fuse, NEVER, |s| s.open_timeout_ms = 3_000).await;
+        let held = Arc::new(Semaphore::new(0));
+        service.faulty_spot.mood(Mood::Late(held.clone()));
+        let late = service.opened(FUNDING, 1, 500).await;
+        service.reaches(late, "TARGET_PENDING").await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        let key = Key { id: late, leg: Leg::Deposit };
+        let on_wire = vec![(SPOT, key)];
+        let wanted = |quiet| ActionResult::Halted {
+            halt: Some(1),
+            on_wire: on_wire.clone(),
+            calls: 1,
+            quiet,
+        };
+        assert_eq!(halted.outcome, wanted(false), "fuse={fuse}");
+        assert_eq!(service.standing().await.halted.as_deref(), Some("a test"));
+        let refused = service.create(FUNDING, 2, 5).await;
+        assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{refused:?}");
+        held.add_permits(9);
+        service.faulty_spot.mood(Mood::Fair);
+        service.ended(&[late]).await;
+        assert_eq!(
+            service.states(&[late]).await.get(&late),
+            Some(&"COMMITTED"),
+            "an answer counts"
+        );
+        let again = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        assert_eq!((again.replayed, again.outcome), (true, wanted(true)));
+        service.restart().await;
+        assert_eq!(service.engine().halted().as_deref(), Some("a test"));
+        assert_eq!(service.gauges.get("halted"), Some(1));
+        assert_eq!(
+            resumed(&service, "2", resume(&[])).await,
+            Ok(ActionResult::Resumed { accepted: vec![] })
+        );
+        assert_eq!(service.gauges.get("halted"), Some(0));
+        service.work(1).await;
+        service.adds_up().await;
+    }
+}
+
+/// What stands before a claim stays there; what stands in a call is not called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_claimed_or_called_until_two_persons_resume() {
+    let service = TestService::open(true, NEVER).await;
+    service.work(1).await;
+    let held = Arc::new(Semaphore::new(0));
+    service.faulty_spot.mood(Mood::Late(held.clone()));
+    // the withdraw at Spot is on the wire: its answer must not claim the deposit
+    let out = service.opened(SPOT, 1, 10).await;
+    service.reaches(out, "SOURCE_PENDING").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    service.faulty_spot.mood(Mood::Fair);
+    let halt = service.does("ada", "1", AdminAction::Halt);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        held.add_permits(9);
+    };
+    let (halted, ()) = tokio::join!(halt, release);
+    assert!(matches!(halted.unwrap().outcome, ActionResult::Halted { quiet: true, calls: 1, .. }));
+    service.reaches(out, "SOURCE_DONE").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    service.reaches(out, "SOURCE_DONE").await;
+
+    let id = approval(service.does("ada", "2", resume(&[])).await);
+    assert_eq!(
+        service.does("ada", "3", AdminAction::Approve(id)).await,
+        Err(Objection::SamePerson)
+    );
+    // one subject is one person, whatever issuer wrote it, and however it is spelt
+    let alike = [
+        "another issuer|ada",
+        "portage|ada\u{200b}",
+        "portage|Ada",
+        "former|ａｄａ",
+        "portage|ada ",
+    ];
+    for (n, caller) in alike.into_iter().enumerate() {
+        let (key, reason) = (n.to_string().into(), "a test".into());
+        let other = engine::operators::Actor { caller: caller.into(), key, reason };
+        let same = service.engine().execute(other, AdminAction::Approve(id)).await;
+        assert_eq!(same, Err(Objection::SamePerson), "{caller:?}");
+    }
+    service.reaches(out, "SOURCE_DONE").await;
+    let none = service.does("bob", "0", AdminAction::Approve(Id(1))).await;
+    assert_eq!(none, Err(Objection::NotFound("approval")));
+    assert!(service.does("bob", "1", AdminAction::Approve(id)).await.is_ok());
+    service.ended(&[out]).await;
+    let twice = service.does("eve", "1", AdminAction::Approve(id)).await;
+    assert_eq!(twice, Err(Objection::Decided(ApprovalStatus::Approved)));
+    let gone = service.does("ada", "4", resume(&[])).await.unwrap_err();
+    assert!(matches!(gone, Objection::NotPossible(_)), "{gone:?}");
+    service.adds_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_resume_leaves_the_halt() {
+    let service = TestService::open(true, NEVER).await;
+    service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    let id = approval(service.does("ada", "2", resume(&[])).await);
+    assert_eq!(
+        service.does("ada", "3", AdminAction::Reject(id)).await.unwrap().outcome,
+        ActionResult::Refused
+    );
+    let late = service.does("bob", "1", AdminAction::Approve(id)).await;
+    assert_eq!(late, Err(Objection::Decided(ApprovalStatus::Rejected)));
+    assert!(service.engine().halted().is_some());
+}
+
+/// MON-003. A break is accepted by key and amount; any other halts again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_named_breaks_are_accepted_and_any_other_halts_again() {
+    let mut service = TestService::open(true, NEVER).await;
+    service.work(1).await;
+    let steal = |units: u32| {
+        format!(
+            "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) - {units}) \
+             WHERE user_id = 3 AND asset_id = 3"
+        )
+    };
+    service.tool().execute_batch(&steal(7)).unwrap();
+    let report = service.engine().check_now().await.unwrap();
+    let [broken] = report.breaks.as_slice() else { panic!("{report:?}") };
+    assert_eq!((&*broken.key, broken.amount), ("FUNDING/3/total", -7));
+    service.shows(&[("CONSERVATION", "service".to_owned(), true)]).await;
+    let named = |refused: Result<ActionResult, Objection>| match refused {
+        Err(Objection::Breaks(breaks)) => breaks.iter().map(|b| b.key.clone()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    // the proof for a resume counts every account, too
+    let both = ["FUNDING/3/account/3", "FUNDING/3/total"];
+    assert_eq!(named(resumed(&service, "1", resume(&[])).await), both);
+    let one = resume(&[("FUNDING/3/total", -7)]);
+    assert_eq!(named(resumed(&service, "one", one).await), ["FUNDING/3/account/3"]);
+    for wrong in [("FUNDING/3/total", -8), ("FUNDING/3/world", -7)] {
+        let key = format!("{wrong:?}");
+        let refused = resumed(&service, &key, resume(&[wrong])).await;
+        assert!(matches!(&refused, Err(Objection::NotPossible(_))), "{wrong:?}: {refused:?}");
+    }
+    assert!(service.engine().halted().is_some());
+    let right = both.map(|key| (key, -7));
+    assert!(resumed(&service, "2", resume(&right)).await.is_ok());
+    service.shows(&[("CONSERVATION", "service".to_owned(), false)]).await;
+    service.restart().await;
+    service.work(1).await;
+    let report = service.engine().check_now().await.unwrap();
+    assert!(report.ok && report.breaks.is_empty(), "{report:?}");
+    let shown = report.accepted.iter().any(|b| *b.key == *"FUNDING/3/total" && b.amount == -7);
+    assert!(shown, "{report:?}");
+    assert_eq!(service.engine().halted(), None);
+
+    service.tool().execute_batch(&steal(1)).unwrap();
+    let report = service.engine().check_now().await.unwrap();
+    assert_eq!(report.breaks.first().map(|b| b.amount), Some(-8), "the amount is another");
+    assert!(service.engine().halted().is_some());
+    let both = [
+        ("CONSERVATION", "service".to_owned(), false),
+        ("CONSERVATION", "service".to_owned(), true),
+    ];
+    service.shows(&both).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_four_eyes_off_one_person_resumes_over_the_same_proof() {
+    let service = TestService::tuned(true, NEVER, |settings| settings.four_eyes = false).await;
+    service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    service
+        .tool()
+        .execute_batch(
+            "UPDATE balances_tb SET available = printf('%039d', CAST(available AS INTEGER) + 1) \
+             WHERE user_id = 3 AND asset_id = 3",
+        )
+        .unwrap();
+    let refused = service.does("ada", "2", resume(&[])).await;
+    assert!(matches!(refused, Err(Objection::Breaks(_))), "{refused:?}");
+    assert!(service.engine().halted().is_some());
+    let both = [("FUNDING/3/account/3", 1), ("FUNDING/3/total", 1)];
+    let done = service.does("ada", "3", resume(&both)).await.unwrap();
+    assert!(matches!(done.outcome, ActionResult::Resumed { .. }));
+    service.work(1).await;
+}
+
+/// Another ledger halts; the right one is adopted when persons resume, and only then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_is_looked_at_again_when_persons_resume() {
+    let service = TestService::open(true, NEVER).await;
+    service.work(1).await;
+    let mine = service.faulty_spot.spot();
+    let stranger = tempfile::tempdir().unwrap();
+    service.faulty_spot.lead(Some(spot_at(stranger.path()).await));
+    service.create(FUNDING, 1, 5).await.ok();
+    service.halted().await;
+    let case = |open| ("WRONG_LEDGER", "ledger/SPOT".to_owned(), open);
+    service.shows(&[case(true)]).await;
+    service.faulty_spot.lead(Some(mine));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(service.engine().halted().is_some(), "no operator resumed");
+    assert!(resumed(&service, "1", resume(&[])).await.is_ok());
+    service.shows(&[case(false)]).await;
+    service.work(1).await;
+    let report = service.engine().check_now().await.unwrap();
+    assert!(report.ok, "{report:?}");
+    assert_eq!(service.engine().halted(), None);
+}

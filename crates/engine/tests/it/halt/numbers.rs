@@ -1,0 +1,192 @@
+//! Every halt has a number: a resume is of the halt that stood when it was proposed and when its proof
+//! began, whichever process each of them met, and of none that was raised later.
+//!
+//! Wrong builds that were run, each of which turns one of these red: a resume's unit without the guard
+//! of the halt's number; a halt that raises no number where one stands; proposals that stay open when a
+//! halt is raised or lifted; a proposal without an end; a verdict that names a state and not the stay in
+//! it; a repeated HALT that is called quiet without a look at the journal.
+
+use crate::fixture::faulty_ledger::{Mood, ReplyLatch};
+use crate::fixture::test_service::{FUNDING, NEVER, TestService};
+use engine::Engine;
+use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
+use kernel::ids::Id;
+use kernel::ports::journal::Journal as _;
+use kernel::unit::{Event, Guard, Hold, Put, Then, Unit, Wrote};
+use std::sync::Arc;
+
+const RESUME: AdminAction = AdminAction::Resume { accept: Vec::new() };
+
+fn proposed(done: Result<PerformedAction, Objection>) -> Id {
+    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
+        panic!("nothing is proposed")
+    };
+    approval
+}
+
+/// A person does something at another engine than the house's own.
+async fn does(
+    engine: &Arc<Engine>,
+    who: &str,
+    key: &str,
+    action: AdminAction,
+) -> Result<PerformedAction, Objection> {
+    let (caller, reason) = (format!("portage|{who}").into(), format!("{who} {key}").into());
+    engine.execute(Actor { caller, key: key.into(), reason }, action).await
+}
+
+fn refused(done: &Result<PerformedAction, Objection>) -> bool {
+    matches!(done, Err(Objection::Decided(_) | Objection::NotPossible(_)))
+}
+
+/// One person alone would lift a later HALT with an old, second proposal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_proposal_lifts_no_later_halt() {
+    let service = TestService::open(true, NEVER).await;
+    service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    let first = proposed(service.does("ada", "2", RESUME).await);
+    let second = proposed(service.does("ada", "3", RESUME).await);
+    service.does("bob", "1", AdminAction::Approve(first)).await.unwrap();
+    service.work(1).await;
+    service.does("eve", "1", AdminAction::Halt).await.unwrap();
+    let late = service.does("bob", "2", AdminAction::Approve(second)).await;
+    assert!(refused(&late), "{late:?}");
+    assert!(service.standing().await.halted.is_some(), "it stands");
+    assert!(service.engine().halted().is_some(), "it stands");
+}
+
+/// A halt that is raised where one stands is one of its own, with its reason.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_that_is_raised_after_a_proposal_does_not_fall_with_it() {
+    let service = TestService::open(true, NEVER).await;
+    does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
+    let proposal = proposed(service.does("ada", "2", RESUME).await);
+    does(service.engine(), "eve", "1", AdminAction::Halt).await.unwrap();
+    assert_eq!(service.standing().await.halts, 2, "each has a number");
+    let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
+    assert!(refused(&late), "{late:?}");
+    assert!(service.standing().await.halted.is_some(), "it stands");
+    let fresh = proposed(service.does("ada", "3", RESUME).await);
+    service.does("bob", "2", AdminAction::Approve(fresh)).await.unwrap();
+    service.work(1).await;
+}
+
+/// The proof runs at another process than the one that answered the HALT, and ends after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proof_that_began_before_a_halt_does_not_lift_it() {
+    let service = TestService::open(true, NEVER).await;
+    let rival = service.rival().await;
+    does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
+    let proposal = proposed(does(&rival, "ada", "2", RESUME).await);
+    let stile = ReplyLatch::shut();
+    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
+    let approving = does(&rival, "bob", "1", AdminAction::Approve(proposal));
+    let halting = async {
+        stile.one().await;
+        let halted = does(service.engine(), "eve", "1", AdminAction::Halt).await.unwrap();
+        assert!(matches!(halted.outcome, ActionResult::Halted { quiet: true, .. }), "{halted:?}");
+        service.faulty_spot.mood(Mood::Fair);
+        stile.lets(100);
+    };
+    let (late, ()) = tokio::join!(approving, halting);
+    assert!(refused(&late), "{late:?}");
+    assert!(service.standing().await.halted.is_some(), "it was answered, and stands");
+}
+
+/// What was answered once is not what is true now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_halt_is_not_quiet_once_money_moves_again() {
+    let service = TestService::open(true, NEVER).await;
+    let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    assert!(matches!(halted.outcome, ActionResult::Halted { quiet: true, .. }), "{halted:?}");
+    let proposal = proposed(service.does("ada", "2", RESUME).await);
+    service.does("bob", "1", AdminAction::Approve(proposal)).await.unwrap();
+    let again = service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    assert!(matches!(again.outcome, ActionResult::Halted { quiet: false, .. }), "{again:?}");
+    assert!(again.replayed && service.engine().halted().is_none());
+}
+
+/// The engine that is asked again has not read of the HALT yet, and calls meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_that_is_repeated_elsewhere_waits_for_that_engine_too() {
+    let mut service = TestService::tuned(false, NEVER, |s| s.open_timeout_ms = 300).await;
+    service.settings.scan_interval_ms = NEVER;
+    let rival = service.rival().await;
+    let held = Arc::new(tokio::sync::Semaphore::new(0));
+    service.faulty_spot.mood(Mood::Late(held.clone()));
+    let late = crate::fixture::test_service::create(&rival, FUNDING, 1, 5).await.unwrap().record.id;
+    service.reaches(late, "TARGET_PENDING").await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
+    let again = does(&rival, "ada", "1", AdminAction::Halt).await.unwrap();
+    assert!(matches!(again.outcome, ActionResult::Halted { quiet: false, .. }), "{again:?}");
+    assert!(rival.halted().is_some(), "it stands there too");
+    held.add_permits(100);
+}
+
+/// By the journal's time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proposal_lapses() {
+    let service = TestService::open(true, NEVER).await;
+    service.does("ada", "1", AdminAction::Halt).await.unwrap();
+    let hour = 3_600_000;
+    let proposal = proposed(service.does("ada", "2", RESUME).await);
+    service.clock.forward(24 * hour + 1);
+    let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
+    assert!(refused(&late), "{late:?}");
+    assert!(service.standing().await.halted.is_some(), "it stands");
+    let fresh = proposed(service.does("ada", "3", RESUME).await);
+    service.clock.forward(23 * hour);
+    service.does("bob", "2", AdminAction::Approve(fresh)).await.unwrap();
+}
+
+/// A transfer that left the state and came back waits for another answer than the one that was proposed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verdict_is_of_one_stay_in_a_state() {
+    let service = TestService::open(false, NEVER).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let id = service.opened(FUNDING, 1, 5).await;
+    service.reaches(id, "TARGET_PENDING").await;
+    let evidence = serde_json::json!({});
+    let resolve = AdminAction::Resolve { id, verdict: Verdict::Rejected, evidence };
+    let proposal = proposed(service.does("ada", "1", resolve).await);
+    // as a flow whose table leads back would have it
+    for state in ["SOURCE_DONE", "TARGET_PENDING"] {
+        moved(&service, id, state).await;
+    }
+    let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
+    assert!(
+        refused(&late)
+            || matches!(&late, Ok(done) if matches!(done.outcome, ActionResult::Superseded { .. })),
+        "{late:?}"
+    );
+    service.faulty_spot.mood(Mood::Fair);
+    service.ended(&[id]).await;
+    assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMMITTED"), "no fence was called");
+}
+
+/// Moves a transfer to a state, whatever holds it.
+async fn moved(service: &TestService, id: Id, to: &str) {
+    for _ in 0..1_000 {
+        let record = service.stand(&[id]).await.pop().expect("the transfer");
+        let flows = service.engine().flows();
+        let table = flows.table(record.flow);
+        let to =
+            (0..=u8::MAX).find(|s| table.states.get(usize::from(*s)).is_some_and(|s| s.name == to));
+        let (from, to) = (record.head.state, to.expect("a state"));
+        let mut head = record.head;
+        head.state = to;
+        head.version += 1;
+        head.due_at = None;
+        let event = Event { id, from: Some(from), to, what: "TEST", caller: None, detail: None };
+        let guard = Guard::Transfer { id, state: from, version: record.head.version };
+        let put = Put::Head { id, head, error: None, hold: Hold::Mine };
+        let then = Then { puts: vec![put], events: vec![event], ..Then::default() };
+        let wrote = service.store().write(vec![Unit { guards: vec![guard], then }]).await;
+        if matches!(wrote.first(), Some(Wrote::Written(_))) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    panic!("it moves on and on");
+}

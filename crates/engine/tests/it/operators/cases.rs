@@ -1,0 +1,192 @@
+//! Cases: one per episode, opened by what the journal says, closed by the fact that ends it.
+//!
+//! Wrong builds that were run, each of which turns one of these red: the age of TARGET_PENDING taken
+//! from the last write; retries of the target counted as failures of the compensation; a case opened
+//! again after a restart; no `RETRY` event; cases never closed; the silence of a ledger, or a hasty
+//! user, never noticed; a contradiction that pauses nothing.
+
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService};
+use engine::Refused;
+use engine::operators::AdminAction;
+use kernel::code::Code;
+use kernel::ids::{Id, UserId};
+use kernel::money::Amount;
+use kernel::operation::{Key, Op};
+use kernel::operators::Scope;
+use kernel::ports::ledger::{AccountStatus, Ledger as _, StatusChange};
+use kernel::record::Account;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn of(id: Id) -> String {
+    format!("transfer/{id}")
+}
+
+/// The details of a history's `RETRY` events.
+async fn retries(service: &TestService, id: Id) -> Vec<String> {
+    let told = service.told(id).await.into_iter();
+    told.filter(|(what, ..)| what == "RETRY").filter_map(|(.., detail)| detail).collect()
+}
+
+/// So many rounds of the watch, at least.
+async fn rounds() {
+    tokio::time::sleep(Duration::from_millis(200)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_retries_are_one_case_over_restarts_until_the_end() {
+    let mut service = TestService::tuned(true, NEVER, |s| s.alerts.after_retries = 10).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let id = service.opened(FUNDING, 1, 500).await;
+    service.shows(&[("STUCK", of(id), true)]).await;
+    assert!(service.stand(&[id]).await.iter().all(|record| record.head.retries >= 10));
+    service.restart().await;
+    rounds().await;
+    service.shows(&[("STUCK", of(id), true)]).await;
+    service.shows_gauge("STUCK/WARNING", 1).await;
+    service.shows_gauge("CONSERVATION/CRITICAL", 0).await;
+    // between two rounds it may be in a hand
+    service.shows_gauge("internal/SPOT", 1).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.ended(&[id]).await;
+    service.shows(&[("STUCK", of(id), false)]).await;
+    rounds().await;
+    assert_eq!(retries(&service, id).await, ["STUCK opened", "STUCK closed"]);
+    service.shows_gauge("STUCK/WARNING", 0).await;
+    service.shows_gauge("internal/SPOT", 0).await;
+}
+
+/// MON-001. The clock of the case is the event that led to the call: each retry writes the row.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn target_pending_is_critical_after_a_minute_in_it() {
+    let mut service = TestService::open(false, NEVER).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let id = service.opened(FUNDING, 1, 500).await;
+    service.reaches(id, "TARGET_PENDING").await;
+    service.clock.forward(40_000);
+    service.restart().await;
+    service.clock.forward(15_000);
+    rounds().await;
+    assert_eq!(service.episodes(), []);
+    service.clock.forward(6_000);
+    service.shows(&[("TARGET_PENDING", of(id), true)]).await;
+    assert_eq!(service.cases().first().map(|(severity, ..)| &**severity), Some("CRITICAL"));
+    service.clock.forward(240_000);
+    let both = |open| [("TARGET_PENDING", of(id), open), ("STUCK", of(id), open)];
+    service.shows(&both(true)).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.ended(&[id]).await;
+    service.shows(&both(false)).await;
+    service.engine().check_now().await.unwrap();
+    assert_eq!(service.engine().halted(), None);
+}
+
+/// MON-002, by the failures of the refund alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_failed_compensations_are_critical() {
+    for fuse in [true, false] {
+        let service =
+            TestService::tuned(fuse, NEVER, |s| s.alerts.compensation_failures = 25).await;
+        let first = service.opened(FUNDING, 1, 10).await;
+        service.ended(&[first]).await;
+        service.faulty_spot.mood(Mood::LoseRequests);
+        let id = service.opened(FUNDING, 1, 500).await;
+        while service.stand(&[id]).await.iter().any(|record| record.head.retries < 25) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
+        disabled(&service, 1).await;
+        service.faulty_spot.mood(Mood::Fair);
+        service.reaches(id, "COMPENSATING").await;
+        rounds().await;
+        let now = service.stand(&[id]).await;
+        let failed = now.first().map_or(0, |record| record.head.retries);
+        assert!(failed < 25, "fuse={fuse}: it is early enough: {failed}");
+        assert_eq!(service.episodes(), [], "fuse={fuse}: {failed}");
+        service.shows(&[("COMPENSATION", of(id), true)]).await;
+        service.unhinder();
+        service.ended(&[id]).await;
+        service.shows(&[("COMPENSATION", of(id), false)]).await;
+        assert_eq!(service.states(&[id]).await.get(&id), Some(&"ROLLED_BACK"));
+    }
+}
+
+/// The user's account at Spot is disabled.
+async fn disabled(service: &TestService, user: u64) {
+    let change = StatusChange {
+        user: UserId(user),
+        status: AccountStatus::Disabled,
+        reason: "a test".into(),
+        caller: "a test".into(),
+        key: "disabled".into(),
+    };
+    assert_eq!(service.engine().set_status(SPOT, change).await, Ok(true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_ledger_is_a_case_until_it_answers() {
+    let service = TestService::open(true, NEVER).await;
+    service.faulty_spot.mood(Mood::Silent);
+    rounds().await;
+    service.clock.forward(50_000);
+    rounds().await;
+    assert_eq!(service.episodes(), []);
+    service.clock.forward(11_000);
+    service.shows(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), true)]).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.clock.forward(5_000);
+    service.shows(&[("LEDGER_SILENT", "ledger/SPOT".to_owned(), false)]).await;
+}
+
+/// MON-004.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hasty_user_is_a_case_until_a_calm_minute() {
+    let service = TestService::tuned(true, NEVER, |s| s.limits.warn_per_minute = 5).await;
+    for n in 0..6 {
+        service.opened(FUNDING, 1, 10 + n).await;
+    }
+    for n in 0..5 {
+        service.opened(FUNDING, 2, 10 + n).await;
+    }
+    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
+    service.clock.forward(45_000);
+    rounds().await;
+    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), true)]).await;
+    service.clock.forward(80_000);
+    service.shows(&[("ABNORMAL_FREQUENCY", "user/1".to_owned(), false)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contradiction_is_a_case_until_the_pause_ends() {
+    let service = TestService::open(true, NEVER).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let id = service.opened(FUNDING, 1, 500).await;
+    service.reaches(id, "TARGET_PENDING").await;
+    let spot = service.faulty_spot.spot();
+    let op = Op {
+        key: Key { id, leg: kernel::flow::life::Leg::Deposit },
+        account: Account::User(UserId(1)),
+        other: None,
+        asset: COIN,
+        amount: Amount(499),
+    };
+    spot.execute(spot.known(), Arc::from([op])).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.shows(&[("CONTRADICTION", of(id), true)]).await;
+    let paused = service.standing().await.paused;
+    let [pause] = paused.as_slice() else { panic!("{paused:?}") };
+    assert_eq!(pause.scope, Scope::Flow(service.engine().flows().named("internal").unwrap()));
+    rounds().await;
+    service.shows(&[("CONTRADICTION", of(id), true)]).await;
+    // lifted, the case is closed; and where the flow meets it again, that is another episode
+    service.faulty_spot.mood(Mood::LoseRequests);
+    service.does("ada", "1", AdminAction::Unpause(pause.number)).await.unwrap();
+    service.shows(&[("CONTRADICTION", of(id), false)]).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.shows(&[("CONTRADICTION", of(id), false), ("CONTRADICTION", of(id), true)]).await;
+    let wanted = ["CONTRADICTION opened", "CONTRADICTION closed", "CONTRADICTION opened"];
+    assert_eq!(retries(&service, id).await, wanted);
+    let refused = service.create(SPOT, 2, 1).await;
+    assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");
+}

@@ -1,0 +1,285 @@
+//! A process that dies in the middle of an action: before and after each of its writes. Nothing is half
+//! done, and the same key comes to the same result.
+//!
+//! Wrong builds that were run, each of which turns one of these red: the action's row in a unit of its
+//! own after its effect; `act` without the look at the key.
+
+use crate::fixture::crash_points::Side;
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
+use engine::operators::{ActionResult, AdminAction, AssetChange, NewAsset, Verdict};
+use kernel::ids::{Id, UserId};
+use kernel::money::{Amount, AssetStatus};
+use kernel::operators::{ApprovalStatus, Scope};
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{AccountStatus, Ledger as _, Reply, Whose};
+use kernel::retry::Backoff;
+use serde_json::json;
+use std::time::Duration;
+
+/// Every kind of action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Retry,
+    Ask,
+    PauseTransfer,
+    ResumeTransfer,
+    Resolve,
+    Halt,
+    Resume,
+    Pause,
+    Unpause,
+    Status,
+    AddAsset,
+    ChangeAsset,
+    /// Of a verdict that needs a fence.
+    ApproveFence,
+    /// Of a verdict that the ledger's stored answer bears out.
+    ApproveDone,
+    /// Of the resume from HALT.
+    ApproveResume,
+    Reject,
+    Assign,
+    Comment,
+}
+
+/// What an action is about.
+struct Prepared {
+    transfer: Id,
+    approval: Option<Id>,
+    action: AdminAction,
+}
+
+async fn service() -> TestService {
+    TestService::tuned(true, NEVER, |s| {
+        s.backoff = Backoff { base: 600_000, cap: 600_000 };
+        s.alerts.after_retries = 1;
+    })
+    .await
+}
+
+async fn stuck(service: &TestService, mood: Mood) -> Id {
+    service.faulty_spot.mood(mood);
+    let id = service.opened(FUNDING, 1, 500).await;
+    while service.stand(&[id]).await.iter().any(|record| record.head.retries == 0) {
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    service.faulty_spot.mood(Mood::Fair);
+    id
+}
+
+async fn proposed(service: &TestService, action: AdminAction) -> Id {
+    let done = service.does("ada", "proposal", action).await;
+    let Ok(ActionResult::Proposed { approval }) = done.map(|done| done.outcome) else {
+        panic!("nothing is proposed")
+    };
+    approval
+}
+
+async fn paused(service: &TestService, action: AdminAction) -> u64 {
+    let done = service.does("ada", "pause", action).await.expect("an answer");
+    let ActionResult::Paused(Some(number)) = done.outcome else { panic!("{done:?}") };
+    number
+}
+
+fn says(id: Id, verdict: Verdict) -> AdminAction {
+    AdminAction::Resolve { id, verdict, evidence: json!({}) }
+}
+
+fn usdt() -> AssetChange {
+    let status = Some(AssetStatus::Suspended);
+    AssetChange { symbol: "USDT".to_owned(), status, ..AssetChange::default() }
+}
+
+/// A service in which the action can be done.
+async fn prepared(service: &TestService, kind: Kind) -> Prepared {
+    let answered = matches!(kind, Kind::Ask | Kind::ApproveDone);
+    let id = stuck(service, if answered { Mood::LoseReplies } else { Mood::LoseRequests }).await;
+    let mut approval = None;
+    let action = match kind {
+        Kind::Retry => AdminAction::Retry(id),
+        Kind::Ask => AdminAction::Ask(id),
+        Kind::PauseTransfer => AdminAction::PauseTransfer(id),
+        Kind::ResumeTransfer => {
+            paused(service, AdminAction::PauseTransfer(id)).await;
+            AdminAction::ResumeTransfer(id)
+        }
+        Kind::Resolve => says(id, Verdict::Rejected),
+        Kind::Halt => AdminAction::Halt,
+        Kind::Resume => {
+            service.does("ada", "halt", AdminAction::Halt).await.expect("an answer");
+            AdminAction::Resume { accept: Vec::new() }
+        }
+        Kind::Pause => AdminAction::Pause(Scope::Ledger(SPOT)),
+        Kind::Unpause => {
+            AdminAction::Unpause(paused(service, AdminAction::Pause(Scope::Ledger(SPOT))).await)
+        }
+        Kind::Status => {
+            AdminAction::Status { ledger: FUNDING, user: UserId(2), status: AccountStatus::Frozen }
+        }
+        Kind::AddAsset => AdminAction::AddAsset(NewAsset {
+            id: None,
+            symbol: "GOLD".to_owned(),
+            precision: 3,
+            transferable: true,
+            min: Amount(1),
+            max: None,
+            daily: None,
+        }),
+        Kind::ChangeAsset => AdminAction::ChangeAsset(usdt()),
+        Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
+            let verdict = if kind == Kind::ApproveDone { Verdict::Done } else { Verdict::Rejected };
+            let made = proposed(service, says(id, verdict)).await;
+            approval = Some(made);
+            if kind == Kind::Reject {
+                AdminAction::Reject(made)
+            } else {
+                AdminAction::Approve(made)
+            }
+        }
+        Kind::ApproveResume => {
+            service.does("ada", "halt", AdminAction::Halt).await.expect("an answer");
+            let made = proposed(service, AdminAction::Resume { accept: Vec::new() }).await;
+            approval = Some(made);
+            AdminAction::Approve(made)
+        }
+        Kind::Assign | Kind::Comment => {
+            service.shows(&[("STUCK", format!("transfer/{id}"), true)]).await;
+            if kind == Kind::Assign {
+                AdminAction::Assign { case: 1, to: "portage|eve".into() }
+            } else {
+                AdminAction::Comment { case: 1, text: "look at it".into() }
+            }
+        }
+    };
+    Prepared { transfer: id, approval, action }
+}
+
+fn count(service: &TestService, sql: &str) -> i64 {
+    service.tool().query_row(sql, [], |row| row.get(0)).expect("a number")
+}
+
+/// The rows of the audit under bob's key.
+fn past_action(service: &TestService) -> i64 {
+    count(service, "SELECT count(*) FROM operator_actions WHERE caller = 'portage|bob'")
+}
+
+/// Whether what the action is for stands in the journal, or at the ledger.
+async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
+    let standing = service.standing().await;
+    match kind {
+        // the line in its history is all that stays of them
+        Kind::Retry | Kind::Ask => {
+            service.told(subject.transfer).await.iter().any(|(what, ..)| what == "OPERATOR")
+        }
+        Kind::PauseTransfer | Kind::Pause => !standing.paused.is_empty(),
+        Kind::ResumeTransfer | Kind::Unpause => standing.paused.is_empty(),
+        Kind::Resolve | Kind::Resume => count(service, "SELECT count(*) FROM approvals") == 1,
+        Kind::Halt => standing.halted.is_some(),
+        Kind::ApproveResume => standing.halted.is_none(),
+        Kind::Status => {
+            let funding = service.store().funding();
+            let Reply::Answered(_, all) = funding.accounts(Whose::User(UserId(2))).await else {
+                panic!("no accounts")
+            };
+            all.iter().any(|holding| holding.status == AccountStatus::Frozen)
+        }
+        Kind::AddAsset => standing.assets.iter().any(|asset| asset.symbol == "GOLD"),
+        Kind::ChangeAsset => {
+            standing.assets.iter().any(|asset| asset.status == AssetStatus::Suspended)
+        }
+        Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
+            let id = subject.approval.expect("an approval");
+            let approval =
+                service.store().approval(id).await.expect("an answer").expect("an approval");
+            approval.stand != ApprovalStatus::Pending
+        }
+        Kind::Assign | Kind::Comment => count(service, "SELECT count(*) FROM case_notes") == 1,
+    }
+}
+
+/// Dies there, lives again, and does it again under the same key, twice.
+async fn crash(kind: Kind, side: Side, write: usize) {
+    let what = format!("{kind:?}, {side:?} write {write}");
+    let mut service = service().await;
+    let subject = prepared(&service, kind).await;
+    assert!(!effect(&service, kind, &subject).await, "{what}: not yet");
+    service.crash_point.set(side, write);
+    tokio::select! {
+        done = service.does("bob", "k", subject.action.clone()) => panic!("{what}: it lived: {done:?}"),
+        () = service.crash_point.fell() => {}
+    }
+    service.restart().await;
+    let written = past_action(&service) == 1;
+    let stands = effect(&service, kind, &subject).await;
+    // the ledger is told of a status first, and remembers the key by itself
+    assert!(stands == written || (stands && kind == Kind::Status), "{what}: {stands}, {written}");
+    let done = service.does("bob", "k", subject.action.clone()).await;
+    let done = done.unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
+    assert_eq!(done.replayed, written, "{what}");
+    assert!(effect(&service, kind, &subject).await, "{what}: done now");
+    let again = service.does("bob", "k", subject.action.clone()).await.expect("an answer");
+    assert_eq!((again.replayed, again.at), (true, done.at), "{what}");
+    assert_eq!(again.outcome, done.outcome, "{what}");
+    assert_eq!(past_action(&service), 1, "{what}: one row");
+    if matches!(kind, Kind::Retry | Kind::Ask | Kind::ApproveFence | Kind::ApproveDone) {
+        service.ended(&[subject.transfer]).await;
+        let wanted = if kind == Kind::ApproveFence { "ROLLED_BACK" } else { "COMMITTED" };
+        let states = service.states(&[subject.transfer]).await;
+        assert_eq!(states.get(&subject.transfer), Some(&wanted), "{what}");
+    }
+    let report = service.engine().check_now().await.expect("an answer");
+    assert!(report.ok, "{what}: {report:?}");
+    tokio::time::timeout(Duration::from_secs(20), service.stop()).await.expect("it stops");
+}
+
+async fn both_sides(kinds: &[Kind]) {
+    for kind in kinds {
+        for side in [Side::Before, Side::After] {
+            crash(*kind, side, 1).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_to_one_transfer() {
+    both_sides(&[
+        Kind::Retry,
+        Kind::Ask,
+        Kind::PauseTransfer,
+        Kind::ResumeTransfer,
+        Kind::Assign,
+        Kind::Comment,
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_to_the_service() {
+    both_sides(&[
+        Kind::Halt,
+        Kind::Pause,
+        Kind::Unpause,
+        Kind::Status,
+        Kind::AddAsset,
+        Kind::ChangeAsset,
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_two_persons_do() {
+    both_sides(&[
+        Kind::Resolve,
+        Kind::Resume,
+        Kind::Reject,
+        Kind::ApproveResume,
+        Kind::ApproveDone,
+        Kind::ApproveFence,
+    ])
+    .await;
+    // the fence's intent was the first; now it stands, and its answer is not written, or not heard
+    for side in [Side::Before, Side::After] {
+        crash(Kind::ApproveFence, side, 2).await;
+    }
+}

@@ -1,0 +1,101 @@
+//! Deposits above what one operator may book on a day, through the engine: proposed, and booked by the
+//! approval of another person.
+//!
+//! The rules themselves are held by the journals' suite (`sim::suite::journal::deposits`).
+
+use crate::fixture::test_service::{COIN, NEVER, TestService};
+use engine::operators::{ActionResult, AdminAction, Objection};
+use kernel::code::Code;
+use kernel::ids::{Id, UserId};
+use kernel::money::Amount;
+use kernel::operators::ApprovalStatus;
+use kernel::ports::ledger::{Direction, External, Moved};
+
+fn deposit(who: &str, reference: &str, amount: u128) -> External {
+    External {
+        direction: Direction::In,
+        reference: reference.into(),
+        user: UserId(1),
+        asset: COIN,
+        amount: Amount(amount),
+        reason: "a test".into(),
+        caller: format!("portage|{who}").into(),
+    }
+}
+
+/// A service where one operator may deposit 50 units of the coin on a day.
+async fn bounded() -> TestService {
+    let bound = |s: &mut engine::Settings| {
+        s.deposit_limits.insert("USDT".to_owned(), "50".to_owned());
+    };
+    TestService::tuned(true, NEVER, bound).await
+}
+
+async fn booked(service: &TestService, movement: &External) -> Moved {
+    let world = service.store().funding();
+    service.engine().book(&*world, movement.clone()).await.expect("an answer")
+}
+
+async fn proposed(service: &TestService, movement: &External) -> Id {
+    let moved = booked(service, movement).await;
+    assert_eq!(moved, Moved::Refused(Code::SecondPersonRequired));
+    service.engine().propose_deposit(movement).await.expect("a proposal")
+}
+
+async fn approve(
+    service: &TestService,
+    who: &str,
+    key: &str,
+    id: Id,
+) -> Result<ActionResult, Objection> {
+    service.does(who, key, AdminAction::Approve(id)).await.map(|done| done.outcome)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposit_above_the_bound_takes_two_persons() {
+    let mut service = bounded().await;
+    let unit = service.engine().asset("USDT").expect("the coin").amount("1").unwrap().0;
+    assert!(matches!(booked(&service, &deposit("ada", "1", 50 * unit)).await, Moved::Done { .. }));
+    let over = deposit("ada", "2", unit);
+    let id = proposed(&service, &over).await;
+    assert_eq!(proposed(&service, &over).await, id, "the same one while it waits");
+    for who in ["ada", "Ada", "\u{ff41}da", "ada\u{200b}"] {
+        assert_eq!(approve(&service, who, "k", id).await, Err(Objection::SamePerson), "{who}");
+    }
+    service.does("eve", "h", AdminAction::Halt).await.unwrap();
+    assert_eq!(approve(&service, "bob", "0", id).await, Err(Objection::Code(Code::Halted)));
+    service.restart().await;
+    let resume =
+        service.does("ada", "r", AdminAction::Resume { accept: Vec::new() }).await.unwrap();
+    let ActionResult::Proposed { approval } = resume.outcome else { panic!("{resume:?}") };
+    assert!(approve(&service, "bob", "r", approval).await.is_ok());
+    let done = Ok(ActionResult::Deposited { reference: "2".into() });
+    assert_eq!(approve(&service, "bob", "1", id).await, done);
+    assert_eq!(approve(&service, "bob", "1", id).await, done, "the same key again");
+    let again = approve(&service, "bob", "2", id).await;
+    assert_eq!(again, Err(Objection::Decided(ApprovalStatus::Approved)));
+    let moved = booked(&service, &over).await;
+    assert!(matches!(moved, Moved::Done { replayed: true, .. }), "{moved:?}");
+    let report = service.engine().check_now().await.unwrap();
+    assert!(report.ok, "{:?}", report.breaks);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_proposal_is_proposed_anew_and_a_booked_one_is_superseded() {
+    let service = bounded().await;
+    let unit = service.engine().asset("USDT").expect("the coin").amount("1").unwrap().0;
+    let over = deposit("ada", "1", 51 * unit);
+    let first = proposed(&service, &over).await;
+    service.does("bob", "n", AdminAction::Reject(first)).await.unwrap();
+    let refused = approve(&service, "bob", "1", first).await;
+    assert_eq!(refused, Err(Objection::Decided(ApprovalStatus::Rejected)));
+    let second = proposed(&service, &over).await;
+    assert_ne!(first, second);
+    // another body under the same reference is a proposal of its own: the one that is approved first books
+    let other = proposed(&service, &deposit("ada", "1", 52 * unit)).await;
+    assert!(approve(&service, "bob", "2", second).await.is_ok());
+    let late = approve(&service, "bob", "3", other).await;
+    assert_eq!(late, Ok(ActionResult::Superseded { state: "BOOKED".into() }));
+    let decided = approve(&service, "bob", "4", other).await;
+    assert_eq!(decided, Err(Objection::Decided(ApprovalStatus::Superseded)));
+}

@@ -1,0 +1,10 @@
+//! What operators do: actions, verdicts, cases, pauses and limits.
+
+mod actions;
+mod cases;
+mod crashes;
+mod deposits;
+mod limits;
+mod pauses;
+mod verdict_races;
+mod verdicts;

@@ -1,0 +1,5 @@
+//! The proofs: the audit chain and conservation.
+
+mod audit;
+mod conservation;
+mod load;

@@ -1,0 +1,104 @@
+//! One open transfer against a million others: the core forgets those, never that one.
+
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, books};
+use kernel::flow::life::Leg;
+use kernel::ids::{AssetId, Id, UserId};
+use kernel::money::Amount;
+use kernel::operation::{Key, Known, Op};
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::{Ledger, Reply};
+use kernel::record::Account;
+use ledgers::spot::Spot;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many others there are between two raises of the horizon.
+const OTHERS: u64 = 100_000;
+/// How often.
+const TIMES: u64 = 10;
+/// So many requests at once.
+const BATCH: u64 = 4_000;
+const HOUR: u64 = 3_600_000;
+
+/// Deposits of transfers that began and ended long ago.
+async fn others(spot: &Arc<Spot>, at: u64) {
+    for batch in 0..OTHERS / BATCH {
+        let op = |n: u64| Op {
+            key: Key { id: Id::new(at, u128::from(batch * BATCH + n) + 1), leg: Leg::Deposit },
+            account: Account::User(UserId(n % 50 + 1)),
+            other: None,
+            asset: AssetId(4),
+            amount: Amount(1),
+        };
+        let heard = spot.execute(spot.known(), (0..BATCH).map(op).collect()).await;
+        assert!(matches!(heard, Reply::Answered(..)), "{heard:?}");
+    }
+}
+
+async fn kept(spot: &Spot) -> u64 {
+    let Reply::Answered(_, operations) = spot.operations(0, usize::MAX).await else {
+        panic!("none")
+    };
+    u64::try_from(operations.len()).expect("so many")
+}
+
+/// Turns red where `raise_horizon` names no open ids (they end BELOW_HORIZON for ever), and where
+/// no process is told (the core keeps all).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_open_transfer_against_a_million_others() {
+    let service = TestService::open(true, NEVER).await;
+    // the others are no transfers of the journal, which conservation would ask for
+    service.faulty_spot.hide(AssetId(4));
+    service.work(1).await;
+    let spot = service.faulty_spot.spot();
+    // two wait for a request that never arrives, one for a reply
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let mut open = vec![service.opened(FUNDING, 1, 7).await, service.opened(SPOT, 2, 5).await];
+    service.faulty_spot.mood(Mood::LoseReplies);
+    let before = books(&spot).await.0;
+    open.push(service.opened(FUNDING, 3, 9).await);
+    while spot.known().highest == before {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    service.faulty_spot.mood(Mood::Bars(open.iter().copied().collect::<BTreeSet<_>>()));
+    for _ in 0..TIMES {
+        others(&spot, service.clock.now()).await;
+        assert!(kept(&spot).await >= OTHERS);
+        service.clock.forward(2 * HOUR);
+        for _ in 0..1_000 {
+            if kept(&spot).await < 100 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(kept(&spot).await < 100, "the core keeps {}", kept(&spot).await);
+        // the transfers of now go on
+        service.ended(&[service.opened(FUNDING, 4, 3).await]).await;
+    }
+    assert!(spot.known().highest > TIMES * OTHERS);
+    assert!(service.states(&open).await.values().all(|state| state.ends_with("PENDING")));
+    service.faulty_spot.mood(Mood::Fair);
+    service.ended(&open).await;
+    assert!(service.states(&open).await.values().all(|state| *state == "COMMITTED"));
+    // each leg once: a repeat is answered with what was stored, and a forgotten one not at all
+    let Reply::Answered(_, holdings) =
+        spot.accounts(kernel::ports::ledger::Whose::User(UserId(3))).await
+    else {
+        panic!("no accounts")
+    };
+    let coins = holdings.iter().find(|holding| holding.asset == AssetId(3)).expect("coins");
+    assert_eq!(coins.available, Amount(100 - 30 + 9));
+    assert_eq!(service.engine().halted(), None);
+    let forgotten = Op {
+        key: Key { id: Id::new(service.clock.now() - 2 * HOUR, 1), leg: Leg::Deposit },
+        account: Account::User(UserId(1)),
+        other: None,
+        asset: AssetId(4),
+        amount: Amount(1),
+    };
+    let known: Known = spot.known();
+    let heard = spot.execute(known, [forgotten].into()).await;
+    assert!(format!("{heard:?}").contains("BELOW_HORIZON"), "{heard:?}");
+}

@@ -1,0 +1,27 @@
+//! What can be proven of a table by looking at it. What cannot: that a rule means what it says; for
+//! that, read the diagram.
+
+mod act_rules;
+mod exclude;
+mod money;
+mod reach;
+
+use crate::flow::life::Life;
+use crate::flow::table::Table;
+
+/// The faults of a flow's table; none: it holds.
+pub fn check<L: Life>() -> Vec<String> {
+    faults(&Table::of::<L>())
+}
+
+/// The faults of a table, each beginning with the state or the act that it is about.
+pub fn faults(t: &Table) -> Vec<String> {
+    let mut bad = reach::inside(t);
+    if bad.is_empty() {
+        // the others follow the edges, so these must lead somewhere
+        for rule in [reach::names, reach::ways, act_rules::faults, money::faults, exclude::faults] {
+            bad.extend(rule(t));
+        }
+    }
+    bad
+}

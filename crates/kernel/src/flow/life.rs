@@ -1,0 +1,283 @@
+//! A flow is an enum of states and one exhaustive `match`.
+
+use crate::record::{Facts, Record};
+use std::fmt::Debug;
+
+/// States, acts and rules are words: all their values, a stored number, the source's spelling.
+pub trait Word: Copy + Eq + Debug + 'static {
+    /// Every value; the place in this list is the value's index, which is never stored.
+    const ALL: &'static [Self];
+    /// The source's own spelling.
+    fn name(self) -> &'static str;
+    /// The stored number. Never reused, never ordered on.
+    fn code(self) -> i16;
+}
+
+/// Declares an enum of words: `words!(pub State { Init = 0 "INIT", … })`.
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis $name:ident { $($value:ident = $code:literal $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each value is explained by its spelling and the table")]
+        $vis enum $name { $($value),* }
+        impl $crate::flow::life::Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$value),*];
+            fn name(self) -> &'static str { match self { $(Self::$value => $text),* } }
+            fn code(self) -> i16 { match self { $(Self::$value => $code),* } }
+        }
+    };
+}
+
+/// No value: the rules of a flow that decides nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Never {}
+
+impl Word for Never {
+    const ALL: &'static [Self] = &[];
+    fn name(self) -> &'static str {
+        match self {}
+    }
+    fn code(self) -> i16 {
+        match self {}
+    }
+}
+
+/// What happens in a state. Each kind of step spells every answer that it can get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<S, A, R = Never> {
+    /// Write the intent before the call that it allows.
+    Claim {
+        /// The state that calls.
+        to: S,
+    },
+    /// A pure rule over the record and gathered facts; *not yet* stays without a trace.
+    Decide {
+        /// The rule that is asked.
+        rule: R,
+        /// Where yes leads.
+        yes: S,
+        /// Where no leads.
+        no: S,
+    },
+    /// A keyed leg at a ledger, or a question.
+    Call {
+        /// The act that is made.
+        act: A,
+        /// The effect exists.
+        done: S,
+        /// The effect never will.
+        rejected: S,
+        /// The outcome is not known.
+        unknown: S,
+    },
+    /// A once-act on a chain, answered for each member of its attempt.
+    Send {
+        /// The act that is made.
+        act: A,
+        /// The effect exists and is final.
+        done: S,
+        /// The effect never will.
+        rejected: S,
+        /// This attempt can never land.
+        dead: S,
+        /// The outcome is not known.
+        unknown: S,
+    },
+    /// A leg that cannot be refused: a refund at a ledger.
+    Push {
+        /// The act that is made.
+        act: A,
+        /// The effect exists.
+        done: S,
+        /// The outcome is not known.
+        unknown: S,
+    },
+    /// Final, for ever.
+    End,
+}
+
+/// Where the money is while a transfer stands in a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Still, or again, at its source.
+    AtSource,
+    /// Has left the source and has not reached the target.
+    InFlight,
+    /// At its target.
+    AtTarget,
+    /// Kept as fees.
+    Fees,
+    /// Held for a person.
+    Quarantine,
+}
+
+/// How an act may be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// The other side knows our key: the same call again is harmless.
+    Repeatable,
+    /// Needs a stored intent; a second one is a second effect.
+    Once,
+    /// Only asks.
+    Question,
+}
+
+/// One effect on one ledger or chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Leg {
+    /// Takes from the source: holds it, or debits at once.
+    Withdraw,
+    /// Gives to the target.
+    Deposit,
+    /// Turns a hold into a debit.
+    Settle,
+    /// Gives back to the source.
+    Refund,
+    /// Both sides at once inside one system.
+    Move,
+    /// Takes money aside for a person.
+    Quarantine,
+    /// Costs us something and moves none of the transfer's money.
+    Cost,
+}
+
+impl Leg {
+    /// Every leg.
+    pub const ALL: &'static [Self] = &[
+        Self::Withdraw,
+        Self::Deposit,
+        Self::Settle,
+        Self::Refund,
+        Self::Move,
+        Self::Quarantine,
+        Self::Cost,
+    ];
+
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Withdraw => "WITHDRAW",
+            Self::Deposit => "DEPOSIT",
+            Self::Settle => "SETTLE",
+            Self::Refund => "REFUND",
+            Self::Move => "MOVE",
+            Self::Quarantine => "QUARANTINE",
+            Self::Cost => "COST",
+        }
+    }
+
+    /// The leg of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|leg| leg.name() == text)
+    }
+
+    /// Only these can be refused, so only these can be fenced.
+    pub const fn refusable(self) -> bool {
+        matches!(self, Self::Withdraw | Self::Deposit)
+    }
+
+    /// Giving, giving back and setting aside: at most one of them may ever have an effect.
+    pub const fn never_with(self, other: Self) -> bool {
+        const fn group(leg: Leg) -> u8 {
+            match leg {
+                Leg::Deposit | Leg::Move => 1,
+                Leg::Refund => 2,
+                Leg::Quarantine => 3,
+                Leg::Withdraw | Leg::Settle | Leg::Cost => 0,
+            }
+        }
+        group(self) != 0 && group(other) != 0 && group(self) != group(other)
+    }
+
+    /// Which (from, to) places `done` of this leg may lead between.
+    pub const fn moves(self) -> &'static [(Place, Place)] {
+        use Place::{AtSource, AtTarget, InFlight, Quarantine};
+        match self {
+            Self::Withdraw => &[(AtSource, InFlight)],
+            Self::Deposit => &[(InFlight, AtTarget)],
+            Self::Refund => &[(InFlight, AtSource)],
+            Self::Move => &[(AtSource, AtTarget)],
+            Self::Quarantine => &[(Quarantine, Quarantine)],
+            Self::Settle | Self::Cost => {
+                &[(AtSource, AtSource), (InFlight, InFlight), (AtTarget, AtTarget)]
+            }
+        }
+    }
+}
+
+/// The end of the transfer at which an act is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Where the money comes from.
+    Source,
+    /// Where the money goes.
+    Target,
+}
+
+/// What is known of an act besides its name.
+#[derive(Debug, Clone, Copy)]
+pub struct Meta<A: 'static> {
+    /// How it may be repeated.
+    pub manner: Manner,
+    /// Its effect; a question has none.
+    pub leg: Option<Leg>,
+    /// Where it is made.
+    pub side: Side,
+    /// A question asks after this act; its `done` is the second phase of that act's leg.
+    pub about: Option<A>,
+    /// `done` of this act takes back the effect of these.
+    pub undoes: &'static [A],
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// Go the one way.
+    Yes,
+    /// Go the other.
+    No,
+    /// Stay; come back later. No edge, no event.
+    NotYet,
+}
+
+/// Which answer an edge of the table stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Via {
+    /// The intent was written.
+    Claim,
+    /// The rule said yes.
+    Yes,
+    /// The rule said no.
+    No,
+    /// [`crate::answer::Answer::Done`].
+    Done,
+    /// [`crate::answer::Answer::Rejected`].
+    Rejected,
+    /// [`crate::answer::Answer::Dead`].
+    Dead,
+    /// [`crate::answer::Answer::Unknown`].
+    Unknown,
+}
+
+/// A flow: its states are the implementor.
+pub trait Life: Word {
+    /// What is done at other systems.
+    type Act: Word;
+    /// What is decided by ourselves.
+    type Rule: Word;
+    /// The flow's stored name.
+    const FLOW: &'static str;
+    /// Where a transfer begins.
+    const START: Self;
+    /// The whole life of a transfer.
+    fn step(self) -> Step<Self, Self::Act, Self::Rule>;
+    /// Where the money is.
+    fn money(self) -> Place;
+    /// What an act is.
+    fn act(act: Self::Act) -> Meta<Self::Act>;
+    /// What a rule says of a record, given the facts.
+    fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
+    /// The event that leaving this state by that edge writes into the history.
+    fn event(self, via: Via) -> &'static str;
+}

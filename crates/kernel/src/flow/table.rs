@@ -1,0 +1,219 @@
+//! A flow's table with its types rubbed out: what engine, checks and diagrams run on.
+
+use crate::flow::life::{Leg, Life, Manner, Meta, Place, Ruling, Side, Step, Via, Word};
+use crate::ids::FlowId;
+use crate::record::{Facts, Record};
+
+/// A state's index in its table; never stored.
+pub type S = u8;
+/// An act's index in its table; never stored.
+pub type A = u8;
+/// A rule's index in its table; never stored.
+pub type R = u8;
+
+/// One state.
+#[derive(Debug, Clone)]
+pub struct StateRow {
+    /// The source's spelling.
+    pub name: &'static str,
+    /// The stored number.
+    pub code: i16,
+    /// Where the money is.
+    pub money: Place,
+    /// What happens here.
+    pub step: Step<S, A, R>,
+}
+
+/// One act.
+#[derive(Debug, Clone)]
+pub struct ActRow {
+    /// Its name, a metric label.
+    pub name: &'static str,
+    /// How it may be repeated.
+    pub manner: Manner,
+    /// Its effect.
+    pub leg: Option<Leg>,
+    /// Where it is made.
+    pub side: Side,
+    /// The act that a question asks after.
+    pub about: Option<A>,
+    /// The acts that it takes back.
+    pub undoes: Vec<A>,
+}
+
+/// One flow, erased.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The flow's stored name.
+    pub flow: &'static str,
+    /// Where a transfer begins.
+    pub start: S,
+    /// Every state, by index.
+    pub states: Vec<StateRow>,
+    /// Every act, by index.
+    pub acts: Vec<ActRow>,
+    /// The names of the rules, by index.
+    pub rules: Vec<&'static str>,
+    /// What a rule says.
+    pub rule: fn(R, &Record, &Facts) -> Ruling,
+    /// The history's word for an edge.
+    pub event: fn(S, Via) -> &'static str,
+}
+
+/// The place of a word in its list.
+fn index<W: Word>(word: W) -> u8 {
+    let at = W::ALL.iter().position(|w| *w == word).unwrap_or(W::ALL.len());
+    u8::try_from(at).unwrap_or(u8::MAX)
+}
+
+/// The same step with indexes for words.
+fn erased<S: Word, A: Word, R: Word>(step: Step<S, A, R>) -> Step<u8, u8, u8> {
+    match step {
+        Step::Claim { to } => Step::Claim { to: index(to) },
+        Step::Decide { rule, yes, no } => {
+            Step::Decide { rule: index(rule), yes: index(yes), no: index(no) }
+        }
+        Step::Call { act, done, rejected, unknown } => Step::Call {
+            act: index(act),
+            done: index(done),
+            rejected: index(rejected),
+            unknown: index(unknown),
+        },
+        Step::Send { act, done, rejected, dead, unknown } => Step::Send {
+            act: index(act),
+            done: index(done),
+            rejected: index(rejected),
+            dead: index(dead),
+            unknown: index(unknown),
+        },
+        Step::Push { act, done, unknown } => {
+            Step::Push { act: index(act), done: index(done), unknown: index(unknown) }
+        }
+        Step::End => Step::End,
+    }
+}
+
+fn act_row<L: Life>(act: L::Act) -> ActRow {
+    let Meta { manner, leg, side, about, undoes } = L::act(act);
+    ActRow {
+        name: act.name(),
+        manner,
+        leg,
+        side,
+        about: about.map(index),
+        undoes: undoes.iter().map(|a| index(*a)).collect(),
+    }
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "an index of a table comes from that table, checked when it is made"
+)]
+impl Table {
+    /// The table of a flow. Each flow is erased once, at start.
+    pub fn of<L: Life>() -> Self {
+        let state = |s: &L| StateRow {
+            name: s.name(),
+            code: s.code(),
+            money: s.money(),
+            step: erased(s.step()),
+        };
+        Self {
+            flow: L::FLOW,
+            start: index(L::START),
+            states: L::ALL.iter().map(state).collect(),
+            acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
+            rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),
+            rule: |r, record, facts| match L::Rule::ALL.get(usize::from(r)) {
+                Some(rule) => L::rule(*rule, record, facts),
+                None => Ruling::NotYet,
+            },
+            event: |s, via| L::ALL.get(usize::from(s)).map_or("", |state| state.event(via)),
+        }
+    }
+
+    /// Every state's index.
+    pub fn all(&self) -> impl Iterator<Item = S> + use<> {
+        0..u8::try_from(self.states.len()).unwrap_or(u8::MAX)
+    }
+
+    /// A state's row.
+    pub fn state(&self, s: S) -> &StateRow {
+        &self.states[usize::from(s)]
+    }
+
+    /// What happens in a state.
+    pub fn step(&self, s: S) -> Step<S, A, R> {
+        self.state(s).step
+    }
+
+    /// An act's row.
+    pub fn act(&self, a: A) -> &ActRow {
+        &self.acts[usize::from(a)]
+    }
+
+    /// The state of that name.
+    pub fn named(&self, name: &str) -> Option<S> {
+        self.all().find(|s| self.state(*s).name == name)
+    }
+
+    /// The state of that stored number.
+    pub fn coded(&self, code: i16) -> Option<S> {
+        self.all().find(|s| self.state(*s).code == code)
+    }
+
+    /// The act that a state makes.
+    pub fn makes(&self, s: S) -> Option<A> {
+        match self.step(s) {
+            Step::Call { act, .. } | Step::Send { act, .. } | Step::Push { act, .. } => Some(act),
+            Step::Claim { .. } | Step::Decide { .. } | Step::End => None,
+        }
+    }
+
+    /// True where a state makes a once-act.
+    pub fn sends(&self, s: S) -> bool {
+        matches!(self.step(s), Step::Send { .. })
+    }
+
+    /// True where nothing happens any more.
+    pub fn ends(&self, s: S) -> bool {
+        matches!(self.step(s), Step::End)
+    }
+
+    /// The ways out of a state.
+    pub fn edges(&self, s: S) -> Vec<(Via, S)> {
+        match self.step(s) {
+            Step::Claim { to } => vec![(Via::Claim, to)],
+            Step::Decide { yes, no, .. } => vec![(Via::Yes, yes), (Via::No, no)],
+            Step::Call { done, rejected, unknown, .. } => {
+                vec![(Via::Done, done), (Via::Rejected, rejected), (Via::Unknown, unknown)]
+            }
+            Step::Send { done, rejected, dead, unknown, .. } => vec![
+                (Via::Done, done),
+                (Via::Rejected, rejected),
+                (Via::Dead, dead),
+                (Via::Unknown, unknown),
+            ],
+            Step::Push { done, unknown, .. } => vec![(Via::Done, done), (Via::Unknown, unknown)],
+            Step::End => vec![],
+        }
+    }
+}
+
+/// Every flow that this binary knows; [`FlowId`] is the place in it.
+#[derive(Debug, Clone, Default)]
+pub struct Flows(pub Vec<Table>);
+
+impl Flows {
+    /// A flow's table.
+    #[expect(clippy::indexing_slicing, reason = "a FlowId is made by `named` alone")]
+    pub fn table(&self, flow: FlowId) -> &Table {
+        &self.0[usize::from(flow.0)]
+    }
+
+    /// The flow of that stored name.
+    pub fn named(&self, name: &str) -> Option<FlowId> {
+        let at = self.0.iter().position(|t| t.flow == name)?;
+        u8::try_from(at).ok().map(FlowId)
+    }
+}

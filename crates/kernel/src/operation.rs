@@ -1,0 +1,72 @@
+//! An effect at a ledger by its name, what the ledger stores of it, and which ledger that is.
+
+use crate::answer::Evidence;
+use crate::flow::life::Leg;
+use crate::ids::{AssetId, Id};
+use crate::money::Amount;
+use crate::record::Account;
+
+/// Who a ledger is: drawn once, in its first record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(pub u128);
+
+/// Which start of it this is: drawn and logged at each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(pub u128);
+
+/// What one side knows of a ledger. Every request names it, every reply carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The number that the ledger drew once.
+    pub identity: Identity,
+    /// The number that the ledger drew at its last start.
+    pub incarnation: Incarnation,
+    /// Up to which operation.
+    pub highest: u64,
+}
+
+/// The name of one effect at one ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The transfer.
+    pub id: Id,
+    /// Which of its effects.
+    pub leg: Leg,
+}
+
+/// An operation at a ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Op {
+    /// Its name; the ledger answers a repeat with what it stored.
+    pub key: Key,
+    /// The account that the leg touches.
+    pub account: Account,
+    /// The other account of a [`Leg::Move`]; `None` for every other leg.
+    pub other: Option<Account>,
+    /// The asset that moves.
+    pub asset: AssetId,
+    /// How much, in base units.
+    pub amount: Amount,
+}
+
+/// What a ledger stored under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredOutcome {
+    /// The effect exists.
+    Done,
+    /// It was refused, for ever.
+    Rejected(Evidence),
+    /// It was fenced: it never happened and never will.
+    Fenced,
+}
+
+/// An operation as a ledger lists it, or as the journal keeps it as a receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The ledger's number of it.
+    pub seq: u64,
+    /// What was asked. A fence knows only the key: its amount is zero.
+    pub op: Op,
+    /// What became of it.
+    pub outcome: StoredOutcome,
+}

@@ -1,0 +1,383 @@
+//! What people are asked, decide and do: cases, pauses, actions, approvals, daily limits
+//! (`design.md` §5).
+
+use crate::audit::{Entry, action_entry};
+use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a case is about. At most one case of a kind is open about a subject: that is an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// The service as a whole.
+    Service,
+    /// A transfer.
+    Transfer(Id),
+    /// A user.
+    User(UserId),
+    /// A ledger.
+    Ledger(LedgerId),
+}
+
+impl Subject {
+    /// The transfer, where it is about one.
+    pub const fn transfer(self) -> Option<Id> {
+        match self {
+            Self::Transfer(id) => Some(id),
+            Self::Service | Self::User(_) | Self::Ledger(_) => None,
+        }
+    }
+
+    /// The subject of that stored spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once('/') {
+            None if text == "service" => Some(Self::Service),
+            Some(("transfer", id)) => id.parse().ok().map(Self::Transfer),
+            Some(("user", id)) => id.parse().ok().map(UserId).map(Self::User),
+            Some(("ledger", name)) => LedgerId::parse(name).map(Self::Ledger),
+            Some(_) | None => None,
+        }
+    }
+}
+
+/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service => f.write_str("service"),
+            Self::Transfer(id) => write!(f, "transfer/{id}"),
+            Self::User(user) => write!(f, "user/{user}"),
+            Self::Ledger(ledger) => write!(f, "ledger/{}", ledger.name()),
+        }
+    }
+}
+
+/// How much a case matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Look at it today.
+    Warning,
+    /// Look at it now.
+    Critical,
+}
+
+impl Severity {
+    /// The stored spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+        }
+    }
+}
+
+/// An open question about a transfer or a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// A listed word, e.g. `CONSERVATION`, `CONTRADICTION`, `WRONG_LEDGER`.
+    pub kind: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub subject: Subject,
+    /// What is known, as a sentence or JSON.
+    pub facts: Arc<str>,
+}
+
+/// A case that is open, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCase {
+    /// The journal's number of it.
+    pub number: u64,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub subject: Subject,
+    /// What was known when it was opened.
+    pub facts: Arc<str>,
+    /// When the case was opened, by the journal's time.
+    pub opened_at: Millis,
+}
+
+/// What was added to a case by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// This person looks after it.
+    Assigned(Arc<str>),
+    /// The words of an operator about the case.
+    Comment(Arc<str>),
+}
+
+/// What a person may stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// A flow takes no further step.
+    Flow(FlowId),
+    /// A ledger is not called.
+    Ledger(LedgerId),
+    /// A chain is not called.
+    Chain(ChainId),
+    /// No transfer of the asset takes a further step.
+    Asset(AssetId),
+    /// No transfer from or to this account takes a further step.
+    Account(UserId, LedgerId),
+    /// This transfer takes no further step.
+    Transfer(Id),
+}
+
+impl Scope {
+    /// The stored and wire spelling of its kind.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Flow(_) => "flow",
+            Self::Ledger(_) => "ledger",
+            Self::Chain(_) => "chain",
+            Self::Asset(_) => "asset",
+            Self::Account(..) => "account",
+            Self::Transfer(_) => "transfer",
+        }
+    }
+}
+
+/// Something that is stopped until a person lifts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paused {
+    /// The journal's number of it.
+    pub number: u64,
+    /// What is paused.
+    pub scope: Scope,
+    /// The reason that was given, for the audit.
+    pub reason: Arc<str>,
+    /// Who stopped it: a principal, or `engine`.
+    pub caller: Arc<str>,
+    /// When the pause was written.
+    pub at: Millis,
+}
+
+/// A break of conservation that two persons accepted: it is shown and subtracted, any other halts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The break's key.
+    pub key: Arc<str>,
+    /// Its amount, in base units.
+    pub amount: i128,
+}
+
+/// Something that a person did, once for each (principal, key).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// The person's idempotency key.
+    pub key: Arc<str>,
+    /// A listed word: `RETRY`, `HALT`, `RESOLVE`, …
+    pub kind: &'static str,
+    /// What it was done to: a transfer's id, `ledger/SPOT`, an asset's symbol, …
+    pub subject: Arc<str>,
+    /// What was asked, as canonical JSON: the same key with another kind, subject or value is a
+    /// conflict.
+    pub value: Arc<str>,
+    /// The reason that was given, for the audit.
+    pub reason: Arc<str>,
+    /// What was answered, as JSON: a repeat gets the same.
+    pub result: Arc<str>,
+}
+
+impl Action {
+    /// It as an entry of the operators' chain, which is the history of [`crate::audit::OPERATORS`].
+    pub fn entry(&self, seq: u32, at: Millis) -> Entry {
+        let Self { caller, key, kind, subject, value, reason, result } = self;
+        action_entry(seq, at, kind, caller, &[subject, value, reason, key, result])
+    }
+}
+
+/// An action as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastAction {
+    /// The journal's number of it.
+    pub number: u64,
+    /// When it was written, by the journal's time.
+    pub at: Millis,
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// The person's idempotency key.
+    pub key: Arc<str>,
+    /// The listed word.
+    pub kind: Arc<str>,
+    /// What it was done to.
+    pub subject: Arc<str>,
+    /// What was asked, as JSON.
+    pub value: Arc<str>,
+    /// The reason that was given, for the audit.
+    pub reason: Arc<str>,
+    /// What was answered, as JSON.
+    pub result: Arc<str>,
+}
+
+impl PastAction {
+    /// It as the entry of the operators' chain that [`Action::entry`] made of it.
+    pub fn entry(&self, seq: u32) -> Entry {
+        let Self { number: _, at, caller, key, kind, subject, value, reason, result } = self;
+        action_entry(seq, *at, kind, caller, &[subject, value, reason, key, result])
+    }
+}
+
+/// Something that takes effect when another person approves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Drawn by the worker that writes the proposal.
+    pub id: Id,
+    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`.
+    pub kind: &'static str,
+    /// What it is about.
+    pub subject: Arc<str>,
+    /// What exactly, as JSON.
+    pub value: Arc<str>,
+    /// The reason that was given, for the audit.
+    pub reason: Arc<str>,
+    /// Who: `issuer|sub`.
+    pub caller: Arc<str>,
+    /// For so long it may be decided, from its writing on, by the journal's time.
+    pub lasts: Millis,
+}
+
+/// What lets money move again after a HALT: a halt and a resume supersede every pending proposal of it.
+pub const RESUME: &str = "RESUME";
+
+/// External money that its proposer alone may not book.
+pub const DEPOSIT: &str = "DEPOSIT";
+
+/// How an approval stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ApprovalStatus {
+    /// It waits for a decision.
+    Pending,
+    /// Another person approved, and it took effect.
+    Approved,
+    /// Another person, or the proposer, refused it.
+    Rejected,
+    /// What it was about is no longer so: a later halt, a resume, a transfer that moved on.
+    Superseded,
+    /// It was not decided in time. Never stored: a pending row whose time has passed.
+    Lapsed,
+}
+
+impl ApprovalStatus {
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Approved => "APPROVED",
+            Self::Rejected => "REJECTED",
+            Self::Superseded => "SUPERSEDED",
+            Self::Lapsed => "LAPSED",
+        }
+    }
+
+    /// Every status, in the order of its life.
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Superseded, Self::Lapsed];
+
+    /// How it stands by that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.name() == text)
+    }
+
+    /// The status at a moment of what is stored like this: a proposal that was not decided in time has lapsed.
+    #[must_use]
+    pub const fn at(self, now: Millis, expires_at: Millis) -> Self {
+        match self {
+            Self::Pending if expires_at <= now => Self::Lapsed,
+            Self::Pending => Self::Pending,
+            stand @ (Self::Approved | Self::Rejected | Self::Superseded | Self::Lapsed) => stand,
+        }
+    }
+}
+
+/// A proposal as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Its id.
+    pub id: Id,
+    /// The listed word.
+    pub kind: Arc<str>,
+    /// What it is about.
+    pub subject: Arc<str>,
+    /// What is proposed exactly, as JSON.
+    pub value: Arc<str>,
+    /// The reason that was given, for the audit.
+    pub reason: Arc<str>,
+    /// Who proposed it.
+    pub caller: Arc<str>,
+    /// When it was written, by the journal's time.
+    pub at: Millis,
+    /// Until when it may be decided, by the journal's time.
+    pub expires_at: Millis,
+    /// Whether it waits, or how it was decided.
+    pub stand: ApprovalStatus,
+    /// Who decided, and when; [`JOURNAL`] where a halt or a resume superseded it.
+    pub decided: Option<(Arc<str>, Millis)>,
+}
+
+/// Who decided a proposal that a halt or a resume superseded.
+pub const JOURNAL: &str = "journal";
+
+/// A HALT as it was raised: each has a number of its own, also one that was raised where one stood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// Its number; the next one's is higher by one.
+    pub number: u64,
+    /// Why it was raised.
+    pub reason: Arc<str>,
+    /// When it was written, by the journal's time.
+    pub at: Millis,
+    /// When persons resumed; `None`: it stands.
+    pub resumed_at: Option<Millis>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Entry, Id, LedgerId, Subject, UserId};
+
+    #[test]
+    fn a_subject_reads_what_it_writes() {
+        let all = [
+            Subject::Service,
+            Subject::Transfer(Id(77)),
+            Subject::User(UserId(4001)),
+            Subject::Ledger(LedgerId::MARGIN),
+        ];
+        for subject in all {
+            assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
+        }
+        for text in ["", "services", "transfer/x", "user/-1", "ledger/MOON", "flow/internal"] {
+            assert_eq!(Subject::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_an_action_is_in_its_entry() {
+        let action = Action {
+            caller: "ops|1".into(),
+            key: "k".into(),
+            kind: "HALT",
+            subject: "service".into(),
+            value: r#"{"to":"x"}"#.into(),
+            reason: "why".into(),
+            result: "{}".into(),
+        };
+        let detail = r#"["service","{\"to\":\"x\"}","why","k","{}"]"#;
+        let should = Entry {
+            seq: 3,
+            at: 5,
+            from: None,
+            to: 0,
+            event: "HALT".to_owned(),
+            caller: Some("ops|1".to_owned()),
+            detail: Some(detail.to_owned()),
+        };
+        assert_eq!(action.entry(3, 5), should);
+    }
+}

@@ -1,0 +1,21 @@
+//! The pure rules of conservation, over what was read at one instant of each side. They say nothing
+//! of when to read: `engine::reconciliation` does, and in that order they raise no false alarm.
+
+mod account;
+mod ledger;
+mod transfer;
+
+pub use account::account;
+pub use ledger::{books, counted};
+pub use transfer::{Laws, Matched, same, unclaimed};
+
+/// Money that is not where the evidence says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Break {
+    /// What it is about, the same in each round: `FUNDING/3/clearing`, `<transfer>/SPOT/DEPOSIT`.
+    pub key: String,
+    /// What is there less what should be, in base units.
+    pub amount: i128,
+    /// The sentence for a person.
+    pub what: String,
+}

@@ -1,0 +1,22 @@
+//! Waiting for a few things at once.
+
+use kernel::ports::Fut;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// What all of them come to, in their order. For a few: each waking looks at all.
+pub async fn concurrent<T>(mut all: Vec<Fut<'_, T>>) -> Vec<T> {
+    let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (slot, one) in done.iter_mut().zip(&mut all) {
+            if slot.is_none()
+                && let Poll::Ready(value) = one.as_mut().poll(context)
+            {
+                *slot = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}

@@ -1,0 +1,96 @@
+//! Reading what decides nothing about a transfer: totals, balances, a changed status, a horizon.
+
+use super::asset_codes::AssetCodes;
+use super::classify::{HttpReply, Named, about, asked, bad, told};
+use super::json::Json;
+use super::wire;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::operation::Known;
+use kernel::ports::ledger::{AccountStatus, Holding, Reply, StatusChange, Totals, Whose};
+
+pub(crate) fn hello(reply: HttpReply<'_>) -> Reply<()> {
+    told(reply, wire::ONE, |_| Ok(()))
+}
+
+/// The horizon was taken.
+pub(crate) fn horizon(known: Known, reply: HttpReply<'_>) -> Reply<()> {
+    asked(known, reply, wire::ONE, |named| if named.status == 200 { Ok(()) } else { Err(bad()) })
+}
+
+/// Whether an account's status was set. Where the answer says whose, it is this account's.
+pub(crate) fn status(known: Known, change: &StatusChange, reply: HttpReply<'_>) -> Reply<bool> {
+    asked(known, reply, wire::ONE, |named: &Named| {
+        about(named, "user_id", &Json::Whole(change.user.0))?;
+        about(named, "key", &Json::Text(change.key.to_string()))?;
+        let wanted = change.status;
+        match (named.status, named.body.text("status"), named.body.text("error")) {
+            (200, Some(status), None) if status == wanted.name() => Ok(true),
+            (404, None, Some("ACCOUNT_NOT_FOUND")) => Ok(false),
+            _ => Err(bad()),
+        }
+    })
+}
+
+/// The books of the assets that we know: all of one instant, which is the answer's `highest`.
+pub(crate) fn totals(
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Reply<Vec<(AssetId, Totals)>> {
+    told(reply, wire::MANY, |named| {
+        let mut totals: Vec<(AssetId, Totals)> = Vec::new();
+        for row in named.body.list("totals").ok_or_else(bad)? {
+            let symbol = row.text("asset").ok_or_else(bad)?;
+            let sum = |field| row.text(field).and_then(wire::sum).ok_or_else(bad);
+            let of = Totals {
+                users: sum("users")?,
+                frozen: sum("frozen")?,
+                clearing: sum("clearing")?,
+                world: sum("world")?,
+            };
+            if row.whole("seq") != Some(named.known.highest) {
+                return Err(Cause::because("BAD_REPLY", "totals of more than one instant"));
+            }
+            // an asset that we do not know has none of our operations
+            let Some(asset) = asset_codes.asset(symbol) else { continue };
+            if totals.iter().any(|(other, _)| *other == asset) {
+                return Err(bad());
+            }
+            totals.push((asset, of));
+        }
+        Ok(totals)
+    })
+}
+
+/// Balances: a bare list, since the contract says so. Who answered is not said in it.
+pub(crate) fn holdings(
+    whose: Whose,
+    asset_codes: &AssetCodes,
+    reply: HttpReply<'_>,
+) -> Result<Vec<Holding>, Cause> {
+    if reply.body.len() > wire::MANY {
+        return Err(Cause::of("BODY_TOO_LARGE"));
+    }
+    if reply.status != 200 {
+        return Err(Cause::because("HTTP_STATUS", format!("status {}", reply.status)));
+    }
+    let Some(Json::List(rows)) = Json::read(reply.body) else { return Err(bad()) };
+    let mut holdings = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let user = match whose {
+            Whose::User(user) => user,
+            Whose::After(after, _) => {
+                let user = row.whole("user_id").filter(|user| *user > after);
+                UserId(user.ok_or_else(bad)?)
+            }
+        };
+        let symbol = row.text("asset").ok_or_else(bad)?;
+        let amount = |field| row.text(field).and_then(wire::amount).ok_or_else(bad);
+        let (available, frozen): (Amount, Amount) = (amount("available")?, amount("frozen")?);
+        let status = row.text("status").and_then(AccountStatus::parse).ok_or_else(bad)?;
+        let Some(asset) = asset_codes.asset(symbol) else { continue };
+        holdings.push(Holding { user, asset, available, frozen, status });
+    }
+    Ok(holdings)
+}

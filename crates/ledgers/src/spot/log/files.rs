@@ -1,0 +1,39 @@
+//! The files of a core. Each is named after the number of the batch that comes first in it, or next
+//! after it.
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FileName {
+    /// A piece of the log that begins with this batch.
+    Segment(u64),
+    /// The books before this batch.
+    Snapshot(u64),
+    /// A snapshot that was not finished.
+    Unfinished(u64),
+}
+
+impl FileName {
+    /// What a file of that name is; `None` for a file that is not ours.
+    pub(crate) fn parse(file: &str) -> Option<Self> {
+        let (number, ending) = file.strip_prefix("spot-")?.split_once('.')?;
+        let kind: fn(u64) -> Self = match ending {
+            "log" => Self::Segment,
+            "snap" => Self::Snapshot,
+            "snap.new" => Self::Unfinished,
+            _ => return None,
+        };
+        let name = kind(number.parse().ok()?);
+        // Only the one spelling: `spot-1.log` is not ours.
+        (name.to_string() == file).then_some(name)
+    }
+}
+
+impl std::fmt::Display for FileName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Segment(first) => write!(f, "spot-{first:016}.log"),
+            Self::Snapshot(next) => write!(f, "spot-{next:016}.snap"),
+            Self::Unfinished(next) => write!(f, "spot-{next:016}.snap.new"),
+        }
+    }
+}

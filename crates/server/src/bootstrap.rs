@@ -1,0 +1,460 @@
+//! Opens the parts of the service by its settings: the journal with its Funding ledger, the Spot core
+//! beside it, and the remote ledgers. The commands `serve`, `work`, `check` and `backup` begin here.
+
+use crate::auth::key;
+use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
+use crate::cli::exit::{self, Exit, Fault};
+use crate::config::{Config, LedgerForm, Ledgers};
+use crate::file_modes;
+use crate::metrics::Metrics;
+use crate::open_store::{self, Store, StoreContext};
+use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
+use crate::webhooks::{self, Webhooks};
+use engine::audit::Sealer;
+use engine::{Engine, Parts};
+use kernel::answer::Cause;
+use kernel::audit::seal::SealKey;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, LedgerId, WorkerId};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::ledger::Ledger;
+use kernel::ports::meter::{Meter, NoMeter};
+use kernel::unit::{Put, Unit};
+use ledgers::disk::Folder;
+use ledgers::remote::{AssetCodes, Remote, SimpleRemote};
+use ledgers::spot::{Spot, TornTail};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::sqlite::{Embedded, Options};
+
+/// The Spot core's folder inside the data folder.
+pub(crate) const SPOT: &str = "spot";
+/// What a second process that shares a journal may do instead.
+const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
+    serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
+/// The owner's note: pid and address of the process that holds the folder.
+pub(crate) const OWNER: &str = "owner";
+
+/// The parts of the service, opened and not yet started.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Service {
+    /// The journal, with everything else that its store keeps.
+    pub store: Arc<dyn Store>,
+    /// The trading accounts, where they are in this process.
+    pub spot: Option<Arc<Spot>>,
+    /// Every ledger.
+    pub ledgers: Vec<Arc<dyn Ledger>>,
+    /// What remote ledgers call the assets.
+    pub symbols: AssetCodes,
+    /// Every flow.
+    pub flows: Arc<Flows>,
+    /// The machine's clock.
+    pub clock: Arc<dyn Clock>,
+    /// The machine's randomness.
+    pub rng: Arc<dyn Rng>,
+    worker: WorkerId,
+    journal: JournalStore,
+    dir: PathBuf,
+}
+
+/// The store of the service: as the port, and as what a backup copies.
+struct OpenStore {
+    store: Arc<dyn Store>,
+    journal: JournalStore,
+}
+
+/// What exists before any store is open: flows, clock, randomness, and the name of this worker.
+struct ProcessContext {
+    flows: Arc<Flows>,
+    clock: Arc<dyn Clock>,
+    rng: Arc<dyn Rng>,
+    worker: WorkerId,
+}
+
+impl ProcessContext {
+    fn new() -> Self {
+        let rng: Arc<dyn Rng> = Arc::new(SystemRng::default());
+        let worker = WorkerId(rng.next());
+        let clock = Arc::new(SystemClock::default());
+        Self { flows: Arc::new(flows::registry()), clock, rng, worker }
+    }
+}
+
+impl Service {
+    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; 69: PostgreSQL does not answer; 78: it keeps no promise of ours; 65: its
+    /// tables are not this release's.
+    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+        let dir = &config.data.dir;
+        if !config.database.is_set() {
+            return Self::open(dir, &config.ledgers, meter, fatal).await;
+        }
+        if dir.join(store::sqlite::FILE).is_file() {
+            let what = format!(
+                "{}: there is a store in this folder, and database.url names another: money would \
+                 seem to be gone. Unset database.url, or name another data.dir",
+                dir.display()
+            );
+            return Err(Fault::new(Exit::Config, what));
+        }
+        if dir.join(MANIFEST).is_file() {
+            // the database beside it would not be halted
+            let what = format!(
+                "{}: this is a backup: `portage restore` makes a data folder of it",
+                dir.display()
+            );
+            return Err(Fault::new(Exit::Config, what));
+        }
+        create_folder(dir)?;
+        let context = ProcessContext::new();
+        let store_context = StoreContext {
+            flows: Arc::clone(&context.flows),
+            clock: Arc::clone(&context.clock),
+            meter,
+            worker: context.worker,
+            fatal: exit::elsewhere(),
+        };
+        let store = open_store::postgres(config, store_context).await?;
+        let journal = JournalStore::Database(Arc::clone(&store));
+        let opened = OpenStore { store, journal };
+        Self::open_ledgers(context, opened, dir, &config.ledgers, fatal).await
+    }
+
+    /// Opens the folder, or makes a new one. It is locked until the process ends.
+    ///
+    /// # Errors
+    /// 73: it cannot be made; 74: the disk fails; 75: another process holds it; 65: what is in it
+    /// cannot be trusted, or is newer than this program; 78: a remote ledger cannot be reached by
+    /// its settings.
+    pub async fn open(
+        dir: &Path,
+        settings: &Ledgers,
+        meter: Arc<dyn Meter>,
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
+        create_folder(dir)?;
+        let context = ProcessContext::new();
+        let options = Options {
+            dir: dir.to_owned(),
+            flows: Arc::clone(&context.flows),
+            clock: Arc::clone(&context.clock),
+            meter,
+            fatal: Arc::clone(&fatal),
+            max_bytes: None,
+        };
+        let store = Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))?;
+        let journal = JournalStore::Folder(Arc::clone(&store));
+        let opened = OpenStore { store, journal };
+        Self::open_ledgers(context, opened, dir, settings, fatal).await
+    }
+
+    /// The ledgers beside an open store.
+    async fn open_ledgers(
+        context: ProcessContext,
+        OpenStore { store, journal }: OpenStore,
+        dir: &Path,
+        settings: &Ledgers,
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
+        let ProcessContext { flows, clock, rng, worker } = context;
+        let status = store.service_status().await.map_err(|cause| {
+            Fault::new(Exit::Io, format!("{}: the journal does not answer: {cause}", dir.display()))
+        })?;
+        let mut ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding()];
+        let mut own = None;
+        if settings.has_own_spot() {
+            let acknowledged = status.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
+            let assets = status.assets.iter().map(|asset| asset.id).collect();
+            let (spot, torn) = spot(dir, assets, acknowledged, &*rng, fatal).await?;
+            if let Some(torn) = torn {
+                report(&*store, &torn).await;
+            }
+            ledgers.push(spot.clone());
+            own = Some(spot);
+        }
+        let assets = status.assets.iter().map(|asset| (asset.id, asset.symbol.clone()));
+        let symbols = AssetCodes::of(assets);
+        ledgers.extend(remote(settings, &symbols)?);
+        let dir = dir.to_owned();
+        let spot = own;
+        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, journal, dir })
+    }
+
+    /// Starts the engine in it.
+    ///
+    /// # Errors
+    /// 74: the journal does not answer; 78: a daily amount is none of its asset.
+    pub async fn start(
+        &self,
+        config: &Config,
+        meter: Arc<dyn Meter>,
+        tasks: &Tasks,
+    ) -> Result<Arc<Engine>, Fault> {
+        let parts = Parts {
+            flows: Arc::clone(&self.flows),
+            journal: self.store.clone(),
+            ledgers: self.ledgers.clone(),
+            world: self.store.funding(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            spawn: Arc::new(tasks.clone()),
+            meter,
+            settings: config.engine_settings(),
+            worker: self.worker,
+            cores: self.cores(),
+            retire: exit::fatal(Exit::TempFail),
+        };
+        let failed = |cause: Cause| {
+            let config = matches!(cause.class, "BAD_LIMIT" | "OWNED");
+            let hint = if cause.class == "OWNED" { ALONE } else { "" };
+            let exit = if config { Exit::Config } else { Exit::Io };
+            Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
+        };
+        Engine::start(parts).await.map_err(failed)
+    }
+
+    /// The name under which this process leases transfers.
+    pub const fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
+    /// The cores in this process that another one could open over the same journal. In a folder its
+    /// lock says whose they are.
+    fn cores(&self) -> Vec<LedgerId> {
+        let shared = matches!(self.journal, JournalStore::Database(_)) && self.spot.is_some();
+        shared.then_some(LedgerId::SPOT).into_iter().collect()
+    }
+
+    /// Leaves the store as one file, where it is in the folder.
+    ///
+    /// # Errors
+    /// The disk's; the next start does it then.
+    pub async fn rest(&self) -> io::Result<()> {
+        match &self.journal {
+            JournalStore::Folder(store) => store.rest().await,
+            JournalStore::Database(_) => Ok(()),
+        }
+    }
+
+    /// What seals the audit in it, with the configured key or the one in the folder.
+    ///
+    /// # Errors
+    /// The key cannot be used; 74: the journal does not answer.
+    pub async fn sealer(&self, config: &Config) -> Result<Arc<Sealer>, Fault> {
+        let key = match config.audit.mac_secret.reveal() {
+            "" => {
+                let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
+                if made {
+                    self.report_lost_key().await?;
+                }
+                key
+            }
+            secret => secret.as_bytes().to_vec(),
+        };
+        let (audit, journal) = (self.store.clone(), self.store.clone());
+        let clock = Arc::clone(&self.clock);
+        let key = SealKey::new(&key);
+        Ok(Arc::new(Sealer::new(audit, journal, clock, key, config.audit.seal_interval_ms)))
+    }
+
+    /// What posts webhooks; none where no address is set. Opened before the engine can open a case.
+    ///
+    /// # Errors
+    /// 78: the machine's roots of trust cannot be read; 74: the journal does not answer.
+    pub async fn webhooks(
+        &self,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Option<Arc<Webhooks>>, Fault> {
+        if config.alerts.webhook_url.is_empty() {
+            return Ok(None);
+        }
+        let context = webhooks::WebhookContext {
+            outbox: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            metrics: Arc::clone(metrics),
+        };
+        let failed = |cause: Cause| {
+            let exit = if cause.class == "UNFIT" { Exit::Config } else { Exit::Io };
+            Fault::new(exit, format!("alerts.webhook_url: {cause}"))
+        };
+        Ok(Some(Arc::new(Webhooks::open(&config.alerts, context).await.map_err(failed)?)))
+    }
+
+    /// What a backup is made of.
+    pub fn source(&self) -> Source {
+        let (journal, spot) = (self.journal.clone(), self.spot.clone());
+        Source { journal, spot, dir: self.dir.clone(), clock: Arc::clone(&self.clock) }
+    }
+
+    /// Where the server's backups go.
+    pub fn backups(&self, config: &Config) -> Arc<BackupService> {
+        let into = config.backup.dir.clone().unwrap_or_else(|| self.dir.join("backups"));
+        // a client that reads the path has another working directory
+        let into = std::path::absolute(&into).unwrap_or(into);
+        Arc::new(BackupService::new(self.source(), into))
+    }
+
+    /// Logs an error where the journal has seals of a key that is gone.
+    async fn report_lost_key(&self) -> Result<(), Fault> {
+        let failed = |cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}"));
+        let mut trail = self.store.trail().await.map_err(failed)?;
+        if !trail.newest(None, 1).await.map_err(failed)?.is_empty() {
+            tracing::error!(
+                "the key of the audit's seals is gone, and a new one was made: `portage audit \
+                 verify` will call every older seal forged"
+            );
+        }
+        Ok(())
+    }
+
+    /// Leaves a note for operators and for `portage check`: which process holds the folder.
+    pub fn write_owner_note(&self, url: &str) {
+        let note = format!("{} {url}\n", std::process::id());
+        if let Err(fault) = file_modes::write(&self.dir.join(OWNER), &note) {
+            tracing::warn!(%fault, "the owner's note cannot be written");
+        }
+    }
+}
+
+/// Opens the journal alone, of a folder that is there: to read it.
+///
+/// # Errors
+/// As [`Service::open`].
+pub fn journal(dir: &Path) -> Result<Arc<Embedded>, Fault> {
+    let options = Options {
+        dir: dir.to_owned(),
+        flows: Arc::new(flows::registry()),
+        clock: Arc::new(SystemClock::default()),
+        meter: Arc::new(NoMeter),
+        fatal: Arc::new(|_| ()),
+        max_bytes: None,
+    };
+    Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))
+}
+
+/// Creates the data folder, which only its owner may read: it holds balances.
+pub(crate) fn create_folder(dir: &Path) -> Result<(), Fault> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SPOT));
+    made.map_err(|fault| {
+        Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
+    })?;
+    file_modes::narrow(dir);
+    Ok(())
+}
+
+/// The remote ledgers of the settings. Nothing is sent yet.
+fn remote(settings: &Ledgers, symbols: &AssetCodes) -> Result<Vec<Arc<dyn Ledger>>, Fault> {
+    let mut ledgers: Vec<Arc<dyn Ledger>> = Vec::new();
+    for (id, ledger) in settings.remote() {
+        let unfit = |why: ledgers::remote::Unfit| {
+            let name = id.name().to_lowercase();
+            Fault::new(Exit::Config, format!("ledgers.{name}: {why}"))
+        };
+        let reached = ledger.reached();
+        let open = reached.url.starts_with("http://") && !reached.url.starts_with("http://127.");
+        if open && !ledger.token.is_empty() {
+            tracing::warn!(ledger = id.name(), "its token crosses the network in the clear");
+        }
+        ledgers.push(match ledger.form {
+            LedgerForm::Full => {
+                Arc::new(Remote::new(id, &reached, symbols.clone()).map_err(unfit)?)
+            }
+            LedgerForm::Simple => {
+                Arc::new(SimpleRemote::new(id, &reached, symbols.clone()).map_err(unfit)?)
+            }
+        });
+    }
+    Ok(ledgers)
+}
+
+/// Opens the Spot core of a data folder. `acknowledged`: the highest operation that the journal knows.
+pub(crate) async fn spot(
+    dir: &Path,
+    assets: Vec<AssetId>,
+    acknowledged: u64,
+    rng: &dyn Rng,
+    fatal: Fatal,
+) -> Result<(Arc<Spot>, Option<TornTail>), Fault> {
+    let folder = dir.join(SPOT);
+    let failed = |fault| spot_fault(&folder, &fault);
+    let disk = Folder::open(&folder).map_err(failed)?;
+    Spot::open(Arc::new(disk), rng, assets, acknowledged, fatal).await.map_err(failed)
+}
+
+/// A batch that was cut off in the middle was never acknowledged: dropped, and told.
+async fn report(store: &dyn Store, torn: &TornTail) {
+    let facts = format!("the Spot log ended in the middle of a batch, which was dropped: {torn:?}");
+    tracing::warn!("{facts}");
+    let case = Case {
+        kind: "TORN_TAIL",
+        severity: Severity::Warning,
+        subject: Subject::Service,
+        facts: facts.into(),
+    };
+    let wrote = store.write(vec![Unit::puts(vec![Put::Case(case)])]).await;
+    tracing::debug!(?wrote, "the torn tail's case");
+}
+
+/// The process that holds a data folder, as its note says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The process.
+    pub pid: String,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl Owner {
+    /// False where that process is certainly gone; the note of one that was killed stays.
+    pub fn lives(&self) -> bool {
+        let all = Path::new("/proc");
+        !all.join("self").exists() || all.join(&self.pid).exists()
+    }
+}
+
+/// The owner's note.
+pub fn owner(dir: &Path) -> Option<Owner> {
+    let note = fs::read_to_string(dir.join(OWNER)).ok()?;
+    let (pid, url) = note.trim().split_once(' ')?;
+    Some(Owner { pid: pid.to_owned(), url: url.to_owned() })
+}
+
+fn locked(dir: &Path) -> Fault {
+    let who = match owner(dir) {
+        Some(Owner { pid, url }) => format!("process {pid}, which serves {url}"),
+        None => "another process".to_owned(),
+    };
+    Fault::new(Exit::TempFail, format!("{}: held by {who}", dir.display()))
+}
+
+fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fault {
+    use store::sqlite::OpenError;
+    let exit = match fault {
+        OpenError::Locked(_) => return locked(dir),
+        OpenError::Damaged(_) | OpenError::Newer(_) | OpenError::Unreleased(_) => Exit::Data,
+        OpenError::Io(_) => Exit::Io,
+    };
+    Fault::new(exit, format!("{}: {fault}", dir.display()))
+}
+
+fn spot_fault(dir: &Path, fault: &ledgers::OpenError) -> Fault {
+    use ledgers::OpenError;
+    let exit = match fault {
+        OpenError::Locked => return locked(dir.parent().unwrap_or(dir)),
+        OpenError::Damaged { .. } | OpenError::Acknowledged { .. } | OpenError::Newer { .. } => {
+            Exit::Data
+        }
+        OpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
+        OpenError::Io(_) => Exit::Io,
+    };
+    Fault::new(exit, format!("{}: {fault}", dir.display()))
+}

@@ -1,0 +1,251 @@
+//! What an operator looks up.
+
+use super::{OpsTarget, escaped, fields, rows};
+use crate::auth::Scope;
+use crate::cli::exit::Fault;
+use crate::cli::{Global, output};
+use serde_json::Value;
+
+/// A page of a list.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct PageArgs {
+    /// Where it begins: the `next` of the page before.
+    #[arg(long)]
+    cursor: Option<String>,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// Questions for a person, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops cases --status all")]
+pub(in crate::cli) struct CasesArgs {
+    /// `open`, `closed` or `all`.
+    #[arg(long, default_value = "open")]
+    status: String,
+    /// Only about this: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+    #[arg(long)]
+    subject: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// One of them, by its id.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  portage ops case 1\n  portage ops show 1")]
+pub(in crate::cli) struct IdArgs {
+    /// Its id; of a transfer also its number.
+    id: String,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// Find transfers of every user, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops find --state OPEN --min-age 60")]
+pub(in crate::cli) struct FindArgs {
+    /// A state of the flow, `OPEN` or `ENDED`.
+    #[arg(long)]
+    state: Option<String>,
+    /// This user's.
+    #[arg(long)]
+    user: Option<u64>,
+    /// Of this asset.
+    #[arg(long)]
+    asset: Option<String>,
+    /// Opened at least so many seconds ago.
+    #[arg(long)]
+    min_age: Option<u64>,
+    /// With at least so many unclear answers.
+    #[arg(long)]
+    min_attempts: Option<u32>,
+    /// With this last error.
+    #[arg(long)]
+    error_class: Option<String>,
+    /// An account type, or a time of RFC 3339.
+    #[arg(long)]
+    from: Option<String>,
+    /// An account type, or a time of RFC 3339.
+    #[arg(long)]
+    to: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// What waits for another person, and what was decided.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops approvals --status PENDING")]
+pub(in crate::cli) struct ApprovalsArgs {
+    /// `PENDING`, `APPROVED`, `REJECTED`, `SUPERSEDED` or `LAPSED`.
+    #[arg(long)]
+    status: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Every HALT that was raised, with its number and reason, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops halts")]
+pub(in crate::cli) struct HaltsArgs {
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// What people did, newest first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops actions --subject service")]
+pub(in crate::cli) struct ActionsArgs {
+    /// Only of this subject: a transfer's id, `service`, `account/4001/SPOT`.
+    #[arg(long)]
+    subject: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// All of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops pauses\n  portage ops assets\n  portage ops stats"
+)]
+pub(in crate::cli) struct ListArgs {
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+async fn print_found(
+    global: &Global,
+    target: &OpsTarget,
+    path: &str,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<(), Fault> {
+    let found = target.client(global, Scope::OpsRead)?.get(path).await?;
+    if target.json { output::print_json(&found) } else { output::print(&text(&found)) }
+}
+
+fn query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| {
+        value.as_ref().map(|value| format!("{name}={}", escaped(value)))
+    });
+    let given: Vec<String> = given.collect();
+    if given.is_empty() { path.to_owned() } else { format!("{path}?{}", given.join("&")) }
+}
+
+/// One page, and where the next one begins.
+async fn page<const N: usize>(
+    global: &Global,
+    page: &PageArgs,
+    path: &str,
+    mut parameters: Vec<(&str, Option<String>)>,
+    (list, titles): (&str, [&str; N]),
+) -> Result<(), Fault> {
+    parameters.push(("cursor", page.cursor.clone()));
+    print_found(global, &page.target, &query(path, &parameters), |found| {
+        let more = found["next"].as_str().map(|next| format!("\nmore: --cursor {next}"));
+        rows(&found[list], titles) + more.as_deref().unwrap_or_default()
+    })
+    .await
+}
+
+pub(super) async fn cases(global: &Global, args: &CasesArgs) -> Result<(), Fault> {
+    let titles = ["id", "severity", "kind", "subject", "status", "opened_at", "assigned", "facts"];
+    let wanted = vec![("status", Some(args.status.clone())), ("subject", args.subject.clone())];
+    page(global, &args.page, "/cases", wanted, ("cases", titles)).await
+}
+
+pub(super) async fn one(global: &Global, args: &IdArgs, kind: &str) -> Result<(), Fault> {
+    let path = format!("{kind}/{}", escaped(&args.id));
+    print_found(global, &args.target, &path, |found| {
+        let mut plain = found.clone();
+        let mut tables = String::new();
+        let lists: [(&str, &[&str; 5]); 3] = [
+            ("history", &["at", "event", "from", "to", "detail"]),
+            ("legs", &["ledger", "leg", "result", "seq", "code"]),
+            ("notes", &["at", "by", "assigned", "comment", ""]),
+        ];
+        for (name, titles) in lists {
+            let list = plain.as_object_mut().and_then(|fields| fields.remove(name));
+            if let Some(list) = list.filter(|list| list.as_array().is_some_and(|l| !l.is_empty())) {
+                tables.push_str(&format!("\n\n{name}\n{}", rows(&list, *titles)));
+            }
+        }
+        fields(&plain) + &tables
+    })
+    .await
+}
+
+pub(super) async fn find(global: &Global, args: &FindArgs) -> Result<(), Fault> {
+    let wanted = vec![
+        ("state", args.state.clone()),
+        ("user", args.user.map(|user| user.to_string())),
+        ("asset", args.asset.clone()),
+        ("min_age", args.min_age.map(|age| age.to_string())),
+        ("min_attempts", args.min_attempts.map(|n| n.to_string())),
+        ("error_class", args.error_class.clone()),
+        ("from", args.from.clone()),
+        ("to", args.to.clone()),
+    ];
+    let titles = [
+        ">transfer_id",
+        "req_id",
+        ">user_id",
+        "from",
+        "to",
+        "asset",
+        ">amount",
+        "state",
+        ">retry_count",
+        "error_class",
+        "created_at",
+    ];
+    page(global, &args.page, "/transfers", wanted, ("transfers", titles)).await
+}
+
+pub(super) async fn approvals(global: &Global, args: &ApprovalsArgs) -> Result<(), Fault> {
+    let titles =
+        ["id", "kind", "subject", "value", "by", "status", "expires_at", "decided_by", "reason"];
+    let wanted = vec![("status", args.status.clone())];
+    page(global, &args.page, "/ops/approvals", wanted, ("approvals", titles)).await
+}
+
+pub(super) async fn halts(global: &Global, args: &HaltsArgs) -> Result<(), Fault> {
+    let titles = [">number", "at", "lifted_at", "reason"];
+    page(global, &args.page, "/ops/halts", Vec::new(), ("halts", titles)).await
+}
+
+pub(super) async fn pauses(global: &Global, args: &ListArgs) -> Result<(), Fault> {
+    let titles = ["id", "kind", "name", "by", "at", "reason"];
+    print_found(global, &args.target, "/ops/pauses", |found| rows(&found["pauses"], titles)).await
+}
+
+pub(super) async fn assets(global: &Global, args: &ListArgs) -> Result<(), Fault> {
+    let titles = [
+        ">asset_id",
+        "symbol",
+        ">precision",
+        "status",
+        "internal_transfer_enabled",
+        ">min_transfer_amount",
+        ">max_transfer_amount",
+        ">daily_amount",
+    ];
+    print_found(global, &args.target, "/ops/assets", |found| rows(&found["assets"], titles)).await
+}
+
+pub(super) async fn actions(global: &Global, args: &ActionsArgs) -> Result<(), Fault> {
+    let titles = ["id", "at", "by", "kind", "subject", "value", "reason"];
+    let wanted = vec![("subject", args.subject.clone())];
+    page(global, &args.page, "/ops/audit", wanted, ("actions", titles)).await
+}
+
+pub(super) async fn stats(global: &Global, args: &ListArgs) -> Result<(), Fault> {
+    print_found(global, &args.target, "/stats", |found| {
+        let states = rows(&found["states"], ["flow", "state", ">transfers", ">oldest_seconds"]);
+        let flows = rows(
+            &found["flows"],
+            ["flow", ">open", ">ended", ">refund_ratio", ">quarantine_ratio"],
+        );
+        let dwell = rows(&found["dwell"], ["flow", "state", ">transfers", ">mean_ms", ">max_ms"]);
+        format!("{states}\n\n{flows}\n\n{dwell}")
+    })
+    .await
+}

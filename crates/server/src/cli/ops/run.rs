@@ -1,0 +1,385 @@
+//! What an operator does. Each command is one action in the audit, with its reason.
+
+use super::{OpsTarget, escaped, fields, usage};
+use crate::auth::Scope;
+use crate::cli::exit::Fault;
+use crate::cli::{Global, output};
+use client::Method;
+use serde_json::{Value, json};
+
+/// Why, and under which key.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ActionArgs {
+    /// Why, for the audit.
+    #[arg(long)]
+    reason: String,
+    /// The same action under the same key is done once; one is made where none is given.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// One transfer.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops retry 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the ledger is back\"\n  portage ops ask 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops hold 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage ops release 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
+)]
+pub(in crate::cli) struct TransferActionArgs {
+    /// The transfer.
+    id: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Propose an answer to a transfer's open call; another person approves, and the ledger must bear
+/// it out.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops resolve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --answer rejected --evidence \"ticket=4711\" --reason \"never arrived\""
+)]
+pub(in crate::cli) struct ResolveArgs {
+    /// The transfer.
+    id: String,
+    /// `done`, `rejected` or `dead`.
+    #[arg(long)]
+    answer: String,
+    /// What bears it out, as `name=text`; may be given many times.
+    #[arg(long, value_name = "NAME=TEXT")]
+    evidence: Vec<String>,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Another person's decision.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops approve 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --as second --reason \"seen in the statement\"\n  portage ops reject 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --as second --reason \"wait for the ledger\""
+)]
+pub(in crate::cli) struct DecideArgs {
+    /// The approval.
+    id: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Stop all money, until two persons resume.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops halt --reason \"numbers do not add up\"")]
+pub(in crate::cli) struct HaltArgs {
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Propose that money moves again; another person approves.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops resume --accept \"FUNDING/3/clearing=-1500000\" --reason \"explained in ticket 4711\""
+)]
+pub(in crate::cli) struct ResumeArgs {
+    /// A break of conservation that is accepted, as `key=amount` from `portage check`.
+    #[arg(long, value_name = "KEY=AMOUNT")]
+    accept: Vec<String>,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Hold a flow, a ledger, an asset or an account where it stands.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage ops pause ledger SPOT --reason \"maintenance\"\n  portage ops pause account 4001/SPOT --reason \"ticket 4711\""
+)]
+pub(in crate::cli) struct PauseArgs {
+    /// `flow`, `ledger`, `asset` or `account`.
+    kind: String,
+    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+    name: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Lift a pause.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops unpause 3 --reason \"maintenance is over\"")]
+pub(in crate::cli) struct UnpauseArgs {
+    /// The pause.
+    id: u64,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Freeze, disable or free an account.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops account 4001 SPOT FROZEN --reason \"court order 12\""
+)]
+pub(in crate::cli) struct AccountStatusArgs {
+    /// Whose.
+    user: u64,
+    /// The account type.
+    account: String,
+    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
+    status: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Add an asset.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops add-asset EURC --precision 6 --min 0.01 --reason \"listed on Monday\""
+)]
+pub(in crate::cli) struct AddAssetArgs {
+    /// 1 to 16 upper-case letters and digits.
+    symbol: String,
+    /// Its decimals; they never change.
+    #[arg(long)]
+    precision: u8,
+    /// The least of one transfer, in its unit.
+    #[arg(long)]
+    min: Option<String>,
+    /// The most of one transfer.
+    #[arg(long)]
+    max: Option<String>,
+    /// The most of one user on one day in UTC.
+    #[arg(long)]
+    daily: Option<String>,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Suspend, delist or limit an asset.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops set-asset USDT --status SUSPENDED --reason \"the issuer stopped\""
+)]
+pub(in crate::cli) struct SetAssetArgs {
+    /// The asset.
+    symbol: String,
+    /// `ACTIVE`, `SUSPENDED` or `DELISTED`.
+    #[arg(long)]
+    status: Option<String>,
+    /// Whether users may move it between their accounts.
+    #[arg(long)]
+    transferable: Option<bool>,
+    /// The least of one transfer, in its unit.
+    #[arg(long)]
+    min: Option<String>,
+    /// The most of one transfer; `none` lifts it.
+    #[arg(long)]
+    max: Option<String>,
+    /// The most of one user on one day in UTC; `none` lifts it.
+    #[arg(long)]
+    daily: Option<String>,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Say who looks after a case.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops assign 12 --to ops-7")]
+pub(in crate::cli) struct AssignArgs {
+    /// The case.
+    id: u64,
+    /// Who looks after it.
+    #[arg(long)]
+    to: String,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// Add words to a case.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage ops comment 12 \"restarted at 14:00\"")]
+pub(in crate::cli) struct CommentArgs {
+    /// The case.
+    id: u64,
+    /// The words.
+    text: String,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// One action under its key: asked, and what it came to.
+async fn run_action(
+    global: &Global,
+    action: &ActionArgs,
+    scope: Scope,
+    what: (Method, &str),
+    body: Option<Value>,
+) -> Result<(), Fault> {
+    let key = action.key.clone().unwrap_or_else(client::fresh_cid);
+    let result = send_action(global, (&action.target, &key), scope, what, body).await;
+    result.map_err(|fault| repeatable(fault, &key))
+}
+
+/// An unknown outcome is cleared up by the same again, which takes the key of this time.
+fn repeatable(fault: Fault, key: &str) -> Fault {
+    if !fault.unknown {
+        return fault;
+    }
+    let sentence =
+        format!("{}; repeat it with --key {key}: it is never done twice", fault.sentence);
+    Fault { sentence, ..fault }
+}
+
+/// One action, asked, and what it came to.
+async fn send_action(
+    global: &Global,
+    (target, key): (&OpsTarget, &str),
+    scope: Scope,
+    (method, path): (Method, &str),
+    body: Option<Value>,
+) -> Result<(), Fault> {
+    let client = target.client(global, scope)?;
+    let result = loop {
+        let result = client.run(method.clone(), path, body.as_ref(), key).await?;
+        let of = |name: &str| result.answer.get(name).and_then(Value::as_u64).unwrap_or(0);
+        if result.answer.get("outcome").and_then(Value::as_str) != Some("PROVING") {
+            break result;
+        }
+        // the same again under the same key waits for the proof that is being made
+        output::eprint(&format!("proving: {} of {} transfers", of("proven"), of("transfers")));
+    };
+    if target.json {
+        return output::print_json(&result);
+    }
+    let again =
+        if result.replayed { "\n(done before under this key; nothing was done now)" } else { "" };
+    output::print(&(fields(&result.answer) + again))
+}
+
+/// Sets a field of an object.
+fn set(body: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+async fn post(
+    global: &Global,
+    action: &ActionArgs,
+    path: &str,
+    mut body: Value,
+) -> Result<(), Fault> {
+    set(&mut body, "reason", json!(action.reason));
+    run_action(global, action, Scope::OpsAct, (Method::POST, path), Some(body)).await
+}
+
+pub(super) async fn transfer_action(
+    global: &Global,
+    args: &TransferActionArgs,
+    action: &str,
+) -> Result<(), Fault> {
+    let path = format!("/ops/transfers/{}/{action}", escaped(&args.id));
+    post(global, &args.action, &path, json!({})).await
+}
+
+pub(super) async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), Fault> {
+    let mut evidence = serde_json::Map::new();
+    for pair in &args.evidence {
+        let (name, text) = pair.split_once('=').ok_or_else(|| usage("--evidence is NAME=TEXT"))?;
+        evidence.insert(name.to_owned(), json!(text));
+    }
+    let path = format!("/ops/transfers/{}/resolve", escaped(&args.id));
+    post(global, &args.action, &path, json!({ "answer": args.answer, "evidence": evidence })).await
+}
+
+pub(super) async fn decide(
+    global: &Global,
+    args: &DecideArgs,
+    decision: &str,
+) -> Result<(), Fault> {
+    let path = format!("/ops/approvals/{}/{decision}", escaped(&args.id));
+    let body = Some(json!({ "reason": args.action.reason }));
+    run_action(global, &args.action, Scope::OpsApprove, (Method::POST, &path), body).await
+}
+
+pub(super) async fn halt(global: &Global, args: &HaltArgs) -> Result<(), Fault> {
+    post(global, &args.action, "/ops/halt", json!({})).await
+}
+
+pub(super) async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
+    let one = |pair: &String| {
+        let (key, amount) = pair.rsplit_once('=').ok_or_else(|| usage("--accept is KEY=AMOUNT"))?;
+        Ok(json!({ "key": key, "amount": amount }))
+    };
+    let accept = args.accept.iter().map(one).collect::<Result<Vec<_>, Fault>>()?;
+    post(global, &args.action, "/ops/resume", json!({ "accept": accept })).await
+}
+
+pub(super) async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
+    post(global, &args.action, "/ops/pauses", json!({ "kind": args.kind, "name": args.name })).await
+}
+
+pub(super) async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
+    let path = format!("/ops/pauses/{}?reason={}", args.id, escaped(&args.action.reason));
+    run_action(global, &args.action, Scope::OpsAct, (Method::DELETE, &path), None).await
+}
+
+pub(super) async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {
+    let path = format!("/ops/accounts/{}/{}/status", args.user, escaped(&args.account));
+    post(global, &args.action, &path, json!({ "status": args.status })).await
+}
+
+pub(super) async fn add_asset(global: &Global, args: &AddAssetArgs) -> Result<(), Fault> {
+    let body = json!({
+        "symbol": args.symbol,
+        "precision": args.precision,
+        "min_transfer_amount": args.min,
+        "max_transfer_amount": args.max,
+        "daily_amount": args.daily,
+    });
+    post(global, &args.action, "/ops/assets", body).await
+}
+
+pub(super) async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<(), Fault> {
+    let mut body = json!({});
+    let limit = |text: &String| if text == "none" { Value::Null } else { json!(text) };
+    let changes = [
+        ("status", args.status.as_ref().map(|text| json!(text))),
+        ("internal_transfer_enabled", args.transferable.map(Value::from)),
+        ("min_transfer_amount", args.min.as_ref().map(|text| json!(text))),
+        ("max_transfer_amount", args.max.as_ref().map(limit)),
+        ("daily_amount", args.daily.as_ref().map(limit)),
+    ];
+    for (name, value) in changes {
+        if let Some(value) = value {
+            set(&mut body, name, value);
+        }
+    }
+    let path = format!("/ops/assets/{}", escaped(&args.symbol));
+    set(&mut body, "reason", json!(args.action.reason));
+    run_action(global, &args.action, Scope::OpsAct, (Method::PATCH, &path), Some(body)).await
+}
+
+pub(super) async fn assign(global: &Global, args: &AssignArgs) -> Result<(), Fault> {
+    let path = format!("/cases/{}/assign", args.id);
+    let body = Some(json!({ "to": args.to }));
+    let key = client::fresh_cid();
+    send_action(global, (&args.target, &key), Scope::OpsAct, (Method::POST, &path), body).await
+}
+
+pub(super) async fn comment(global: &Global, args: &CommentArgs) -> Result<(), Fault> {
+    let path = format!("/cases/{}/comment", args.id);
+    let body = Some(json!({ "text": args.text }));
+    let key = client::fresh_cid();
+    send_action(global, (&args.target, &key), Scope::OpsAct, (Method::POST, &path), body).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, repeatable};
+    use client::Error;
+
+    /// Turns red where an action whose outcome is unknown keeps the key to itself.
+    #[test]
+    fn what_is_unknown_can_be_repeated_under_its_key() {
+        let unknown = repeatable(Error::Unknown("it broke off".to_owned()).into(), "k-1");
+        assert!(unknown.sentence.contains("it broke off; repeat it with --key k-1"), "{unknown}");
+        let unsent = repeatable(Error::Unreachable("refused".to_owned()).into(), "k-1");
+        assert!(unsent.sentence.starts_with("nothing was sent"), "{unsent}");
+        assert!(!unsent.sentence.contains("k-1"), "{unsent}");
+        let _: Fault = unsent;
+    }
+}

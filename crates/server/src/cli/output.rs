@@ -1,0 +1,133 @@
+//! What is printed: tables for people, JSON for programs.
+
+use super::exit::{Exit, Fault};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use serde::Serialize;
+use std::io::Write;
+
+/// Prints to stdout. A reader that went away is an error too: a demo without a reader must not
+/// leave its server behind, nor claim that all of it held.
+///
+/// # Errors
+/// stdout cannot be written.
+pub(super) fn print(text: &str) -> Result<(), Fault> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// Prints to stderr, as far as that works.
+pub(super) fn eprint(text: &str) {
+    let _closed = writeln!(std::io::stderr(), "portage: {text}");
+}
+
+/// Prints a value as JSON.
+///
+/// # Errors
+/// stdout cannot be written.
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Fault> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|fault| Fault::new(Exit::Software, fault.to_string()))?;
+    print(&text)
+}
+
+/// One rule, below the titles.
+const RULED: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// No column is cut below this: an id, a time and a code stay whole.
+const WHOLE: usize = 26;
+
+/// A table that fits the terminal that it is printed to, as far as that goes; what goes elsewhere is
+/// whole. Columns whose title begins with `>` stand on the right.
+pub(super) fn table<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -> String {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    fitted(titles, rows, terminal.map(|(width, _)| usize::from(width.0)))
+}
+
+/// The widest columns are cut until the lines are no longer than this.
+fn fitted<const N: usize>(
+    titles: [&str; N],
+    mut rows: Vec<[String; N]>,
+    most: Option<usize>,
+) -> String {
+    loop {
+        let text = laid(titles, rows.clone());
+        let wide = largest(text.lines().map(|line| line.trim_end().chars().count()));
+        let Some(over) = most.map(|most| wide.saturating_sub(most)).filter(|over| *over > 0) else {
+            return text;
+        };
+        let width = |n: usize| {
+            largest(rows.iter().filter_map(|row| row.get(n)).map(|cell| cell.chars().count()))
+        };
+        let column = (0..N).fold(0, |widest, n| if width(n) > width(widest) { n } else { widest });
+        let has = width(column);
+        let keeps = if has < WHOLE + over { WHOLE } else { has - over };
+        if keeps >= has {
+            return text;
+        }
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            if cell.chars().count() > keeps {
+                *cell = cell.chars().take(keeps.saturating_sub(1)).chain(['…']).collect();
+            }
+        }
+    }
+}
+
+fn largest(all: impl Iterator<Item = usize>) -> usize {
+    all.fold(0, |most, one| if one > most { one } else { most })
+}
+
+fn laid<const N: usize>(titles: [&str; N], rows: Vec<[String; N]>) -> String {
+    let right = titles.map(|title| title.starts_with('>'));
+    let mut table = Table::new();
+    table.load_style(RULED);
+    table.set_header(titles.map(|title| title.trim_start_matches('>')));
+    for row in rows {
+        let aligned = row.into_iter().zip(right).map(|(text, right)| {
+            let side = if right { CellAlignment::Right } else { CellAlignment::Left };
+            Cell::new(text).set_alignment(side)
+        });
+        table.add_row(aligned);
+    }
+    table.to_string()
+}
+
+/// `name: value` lines, the values under each other.
+pub(super) fn pairs(pairs: &[(&str, &str)]) -> String {
+    let widest = pairs
+        .iter()
+        .map(|(name, _)| name.len())
+        .fold(0, |most, len| if len > most { len } else { most });
+    let line = |(name, value): &(&str, &str)| format!("{name:widest$}  {value}");
+    pairs.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    /// Turns red where a long fact makes every line longer than the terminal.
+    #[test]
+    fn a_long_fact_is_cut_and_an_id_is_not() {
+        let id = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V";
+        let facts = "the ledger answered something else than before: ".repeat(9);
+        let row = || vec![[id.to_owned(), facts.clone(), "x\u{e9}".repeat(30)]];
+        let whole = fitted(["id", "facts", "why"], row(), None);
+        assert!(whole.contains(facts.trim_end()), "{whole}");
+        for most in [100, 120, 300] {
+            let text = fitted(["id", "facts", "why"], row(), Some(most));
+            let wide = text.lines().map(|line| line.trim_end().chars().count()).max();
+            assert!(
+                wide <= Some(most) && text.contains('…') && text.contains(id),
+                "{most}: {text}"
+            );
+        }
+        let narrow = fitted(["id", "facts", "why"], row(), Some(20));
+        assert!(narrow.contains(id), "what is cut below that says nothing: {narrow}");
+        assert_eq!(
+            fitted(["id"], vec![[id.to_owned()]], Some(80)),
+            fitted(["id"], vec![[id.to_owned()]], None)
+        );
+    }
+}

@@ -1,0 +1,294 @@
+//! One action of an operator: asked of the engine, and what it came to.
+
+use crate::auth::Caller;
+use crate::http::middleware::body;
+use crate::http::middleware::error::Refusal;
+use crate::http::transfers::create;
+use crate::http::{App, format, unknown};
+use axum::Json;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::operators::{
+    ActionResult, Actor, AdminAction, Objection, PerformedAction, StoredAnswer,
+};
+use kernel::code::Code;
+use kernel::ids::{Id, LedgerId};
+use kernel::operation::Key;
+use kernel::operators::{Accepted, ApprovalStatus};
+use kernel::reconcile::Break;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Why something is done.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonBody {
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "ticket 4711: the ledger is back")]
+    pub reason: String,
+}
+
+/// What an action came to. Which fields are there depends on `outcome`.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct Done {
+    /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
+    /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
+    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, or the deposit's `ref` was
+    /// booked meanwhile; nothing was done),
+    /// `REFUSED`, `STATUS_SET`, `ASSET_SET` or `NOTED`.
+    #[schema(example = "PROPOSED")]
+    pub outcome: &'static str,
+    /// When, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub at: String,
+    /// `PROPOSED`: what another person approves or rejects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    /// `PAUSED`: what is lifted later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_id: Option<u64>,
+    /// `ASKED`: the ledger that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<&'static str>,
+    /// `ASKED`: the leg that was asked after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leg: Option<&'static str>,
+    /// `ASKED`, `RESOLVED`: what the ledger holds: `DONE`, `REJECTED`, `FENCED`, `NOTHING` (which is
+    /// no evidence) or `UNKNOWN`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<&'static str>,
+    /// With `said`: the ledger's number, its code, or why it is unclear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// `RESOLVED`: the answer as the ledger bore it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<&'static str>,
+    /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_wire: Option<Vec<OnWire>>,
+    /// `HALTED`: so many calls there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<usize>,
+    /// `HALTED`: a HALT stands, and all of them, and every write begun before it, have ended since, in
+    /// every process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<bool>,
+    /// `HALTED`: the number of the last halt that stands now, which a resume is of. Missing where
+    /// persons resumed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 7)]
+    pub halt: Option<u64>,
+    /// `DEPOSITED`: the `ref` under which the deposit is booked.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[schema(example = "bank-2024-12-23-7")]
+    pub reference: Option<String>,
+    /// `PROVING`: the number of the transfer that the proof has come to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven: Option<u64>,
+    /// `PROVING`: the number of the last transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
+    /// `RESUMED`: the breaks of conservation that were accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Vec<AcceptedBreak>>,
+}
+
+/// A call that was on its way when money was stopped.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OnWire {
+    /// The ledger.
+    #[schema(example = "SPOT")]
+    pub ledger: &'static str,
+    /// The transfer.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub req_id: String,
+    /// What it asks for.
+    #[schema(example = "DEPOSIT")]
+    pub leg: &'static str,
+}
+
+/// A break of conservation that persons accept.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptedBreak {
+    /// Its key, as `/ops/conservation` names it.
+    #[schema(example = "FUNDING/3/clearing")]
+    pub key: String,
+    /// By how much, in base units, as `/ops/conservation` says it.
+    #[schema(example = "-1500000")]
+    pub amount: String,
+}
+
+/// Does it, and says what it came to.
+///
+/// # Errors
+/// The reason or the key is unfit, or the engine objects.
+pub(in crate::http) async fn run_action(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    reason: &str,
+    action: AdminAction,
+) -> Result<Response, Refusal> {
+    let performed = execute(app, caller, headers, reason, action).await?;
+    let waits =
+        matches!(performed.outcome, ActionResult::Proposed { .. } | ActionResult::Proving { .. });
+    let status = if waits { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let replayed = performed.replayed;
+    Ok(create::mark_replayed((status, Json(to_response(performed))).into_response(), replayed))
+}
+
+/// Does it.
+///
+/// # Errors
+/// The reason or the key is unfit, or the engine objects.
+pub(in crate::http) async fn execute(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    reason: &str,
+    action: AdminAction,
+) -> Result<PerformedAction, Refusal> {
+    super::reason(reason)?;
+    execute_once(app, caller, &idempotency_key(app, headers)?, reason, action).await
+}
+
+/// The key under which it is done once: the caller's, or one of our own.
+///
+/// # Errors
+/// The caller's is unfit.
+pub(super) fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<String, Refusal> {
+    let own = || Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
+    Ok(body::key(headers, None)?.unwrap_or_else(own))
+}
+
+/// Does it under that key.
+pub(super) async fn execute_once(
+    app: &App,
+    caller: &Caller,
+    key: &str,
+    reason: &str,
+    action: AdminAction,
+) -> Result<PerformedAction, Refusal> {
+    let caller = Arc::clone(&caller.principal);
+    let actor = Actor { caller, key: key.into(), reason: reason.into() };
+    app.engine.execute(actor, action).await.map_err(refusal)
+}
+
+/// An objection as it is answered.
+pub(in super::super) fn refusal(objection: Objection) -> Refusal {
+    match objection {
+        Objection::Mismatch(fields) => {
+            Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields)
+        }
+        Objection::NotFound("account") => Refusal::of(Code::AccountNotFound),
+        Objection::NotFound("asset") => Refusal::because(Code::NotFound, "There is no such asset"),
+        Objection::NotFound(what) => {
+            Refusal::because(Code::NotFound, format!("There is no such {what}"))
+        }
+        Objection::Invalid(sentence) => Refusal::bad(sentence),
+        Objection::NotPossible(sentence) => Refusal::because(Code::NotPossible, sentence),
+        Objection::SamePerson => Refusal::because(
+            Code::Forbidden,
+            "The person who proposed cannot approve: it takes the eyes of another person",
+        ),
+        Objection::Decided(stand) => {
+            let why = match stand {
+                ApprovalStatus::Pending | ApprovalStatus::Approved | ApprovalStatus::Rejected => {
+                    "It was decided before"
+                }
+                ApprovalStatus::Superseded => "What it was about is no longer so: propose it anew",
+                ApprovalStatus::Lapsed => "No decision came in time: propose it anew",
+            };
+            let sentence = format!("{why}. It is {}", stand.name());
+            Refusal::because(Code::AlreadyDecided, sentence).with("status", stand.name())
+        }
+        Objection::Breaks(breaks) => {
+            let rows: Vec<_> = breaks.iter().map(row).collect();
+            Refusal::of(Code::BreaksNotAccepted).with("breaks", rows)
+        }
+        Objection::Code(code) => Refusal::of(code),
+        Objection::Unknown(cause) => {
+            unknown("an operator's action", &cause);
+            Refusal::unknown(
+                "The outcome is not known yet. Repeat it with the same `Idempotency-Key`",
+            )
+        }
+    }
+}
+
+fn row(found: &Break) -> serde_json::Value {
+    json!({ "key": found.key, "amount": found.amount.to_string(), "what": found.what })
+}
+
+/// What an action came to, as it is told.
+pub(super) fn to_response(performed: PerformedAction) -> Done {
+    let at = format::time(performed.at);
+    let done = |outcome| Done { outcome, at: at.clone(), ..Done::default() };
+    match performed.outcome {
+        ActionResult::Retried => done("RETRIED"),
+        ActionResult::Asked { ledger, leg, said } => {
+            let (word, detail) = ledger_answer(said);
+            let (ledger, leg) = (Some(ledger.name()), Some(leg.name()));
+            Done { ledger, leg, said: Some(word), detail, ..done("ASKED") }
+        }
+        ActionResult::Paused(pause_id) => Done { pause_id, ..done("PAUSED") },
+        ActionResult::Unpaused => done("UNPAUSED"),
+        ActionResult::Halted { halt, on_wire, calls, quiet } => Done {
+            halt,
+            on_wire: Some(on_wire.into_iter().map(outstanding_call).collect()),
+            calls: Some(calls),
+            quiet: Some(quiet),
+            ..done("HALTED")
+        },
+        ActionResult::Proposed { approval } => {
+            Done { approval_id: Some(approval.to_string()), ..done("PROPOSED") }
+        }
+        ActionResult::Resumed { accepted } => {
+            let accepted = Some(accepted.iter().map(accepted_row).collect());
+            Done { accepted, ..done("RESUMED") }
+        }
+        ActionResult::Deposited { reference } => {
+            Done { reference: Some(reference.to_string()), ..done("DEPOSITED") }
+        }
+        ActionResult::Resolved { verdict, said, state } => {
+            let (word, detail) = ledger_answer(said);
+            let (answer, state) = (Some(verdict.name()), Some(state.to_string()));
+            Done { answer, said: Some(word), detail, state, ..done("RESOLVED") }
+        }
+        ActionResult::Superseded { state } => {
+            Done { state: Some(state.to_string()), ..done("SUPERSEDED") }
+        }
+        ActionResult::Refused => done("REFUSED"),
+        ActionResult::StatusSet => done("STATUS_SET"),
+        ActionResult::Asset(_) => done("ASSET_SET"),
+        ActionResult::Proving { at, of } => {
+            Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
+        }
+        ActionResult::Noted => done("NOTED"),
+    }
+}
+
+fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
+    match said {
+        StoredAnswer::Done(seq) => ("DONE", Some(seq.to_string())),
+        StoredAnswer::Rejected(evidence) => ("REJECTED", Some(evidence.code.to_string())),
+        StoredAnswer::Fenced => ("FENCED", None),
+        StoredAnswer::Nothing => ("NOTHING", None),
+        StoredAnswer::Unknown(why) => ("UNKNOWN", Some(why.to_string())),
+    }
+}
+
+fn outstanding_call((ledger, key): (LedgerId, Key)) -> OnWire {
+    OnWire { ledger: ledger.name(), req_id: key.id.to_string(), leg: key.leg.name() }
+}
+
+/// An accepted break as it is shown.
+pub(super) fn accepted_row(accepted: &Accepted) -> AcceptedBreak {
+    AcceptedBreak { key: accepted.key.to_string(), amount: accepted.amount.to_string() }
+}

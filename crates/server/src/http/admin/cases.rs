@@ -1,0 +1,277 @@
+//! Questions for people: the list, one with its notes, and what is added to it.
+
+use super::admin_response::{self, Done};
+use super::{cursor, limit};
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::middleware::query::QueryParams;
+use crate::http::{App, format, silent};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::operators::AdminAction;
+use kernel::code::Code;
+use kernel::operators::{Note, Subject};
+use kernel::ports::admin_queries::{CaseRow, NoteRow};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which cases are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct CasesQuery {
+    /// `open`, `closed` or `all`; `open` where nothing is said.
+    #[param(pattern = "^(open|closed|all)$", default = "open")]
+    status: Option<String>,
+    /// Only about this: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+    subject: Option<String>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+}
+
+/// A page of cases, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Cases {
+    /// The rows.
+    pub cases: Vec<Case>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// A question for a person: one for each episode.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Case {
+    /// Names it.
+    #[schema(example = 12)]
+    pub id: u64,
+    /// What kind of question; each has a page in the runbook.
+    #[schema(example = "TARGET_PENDING")]
+    pub kind: String,
+    /// `WARNING` or `CRITICAL`.
+    #[schema(example = "CRITICAL")]
+    pub severity: &'static str,
+    /// `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`.
+    #[schema(example = "transfer/01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub subject: String,
+    /// What was known when it was opened.
+    #[schema(example = "TARGET_PENDING for 61 s: TIMEOUT")]
+    pub facts: String,
+    /// `OPEN` or `CLOSED`.
+    #[schema(example = "OPEN")]
+    pub status: &'static str,
+    /// Since when, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub opened_at: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+    /// The fact that closed it.
+    pub closed_by: Option<String>,
+    /// Who looks after it.
+    pub assigned: Option<String>,
+}
+
+/// A case with its notes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CaseStory {
+    /// The case.
+    #[serde(flatten)]
+    pub case: Case,
+    /// Oldest first.
+    pub notes: Vec<CaseNote>,
+}
+
+/// What was added to a case.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CaseNote {
+    /// When, RFC 3339.
+    #[schema(example = "2026-11-21T09:25:00.000Z")]
+    pub at: String,
+    /// Who wrote it.
+    #[schema(example = "portage|ops-7")]
+    pub by: String,
+    /// The one who looks after it from then on.
+    pub assigned: Option<String>,
+    /// Words.
+    pub comment: Option<String>,
+}
+
+/// What an operator adds to a case.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Assign {
+    /// Who looks after it: 1 to 128 characters.
+    #[schema(min_length = 1, max_length = 128, example = "ops-7")]
+    pub to: String,
+    /// Why, for the audit; `assigned` where nothing is said.
+    #[serde(default)]
+    #[schema(example = "on call tonight")]
+    pub reason: Option<String>,
+}
+
+/// Words about a case.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comment {
+    /// 1 to 2000 characters.
+    #[schema(
+        min_length = 1,
+        max_length = 2000,
+        example = "The ledger's operators restart it at 14:00."
+    )]
+    pub text: String,
+}
+
+/// Cases, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/cases", tag = "ops", params(CasesQuery),
+    operation_id = "list_cases", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Cases, description = "A page"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn list(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    QueryParams(query): QueryParams<CasesQuery>,
+) -> Result<Json<Cases>, Refusal> {
+    let open = match query.status.as_deref() {
+        None | Some("open" | "OPEN") => Some(true),
+        Some("closed" | "CLOSED") => Some(false),
+        Some("all" | "ALL") => None,
+        Some(_) => return Err(Refusal::bad("`status`: `open`, `closed` or `all`")),
+    };
+    let unfit =
+        || Refusal::bad("`subject`: `service`, `transfer/<id>`, `user/4001` or `ledger/SPOT`");
+    let subject = query.subject.as_deref().map(|text| Subject::parse(text).ok_or_else(unfit));
+    let (before, limit) = (cursor(query.cursor.as_deref())?, limit(query.limit)?);
+    let found = app.admin_queries.cases(open, subject.transpose()?, before, limit).await;
+    let found = found.map_err(silent("cases"))?;
+    let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
+    Ok(Json(Cases { cases: found.iter().map(shown).collect(), next }))
+}
+
+/// A case as it is shown.
+fn shown(case: &CaseRow) -> Case {
+    Case {
+        id: case.number,
+        kind: case.kind.to_string(),
+        severity: case.severity.name(),
+        subject: case.subject.to_string(),
+        facts: case.facts.to_string(),
+        status: if case.closed.is_some() { "CLOSED" } else { "OPEN" },
+        opened_at: format::time(case.opened_at),
+        closed_at: case.closed.as_ref().map(|(_, at)| format::time(*at)),
+        closed_by: case.closed.as_ref().map(|(fact, _)| fact.to_string()),
+        assigned: case.assigned.as_ref().map(ToString::to_string),
+    }
+}
+
+/// A case with its notes.
+#[utoipa::path(
+    get, path = "/api/v1/cases/{id}", tag = "ops",
+    operation_id = "get_case", security(("token" = ["ops:read"])),
+    params(("id" = u64, Path, description = "The case")),
+    responses(
+        (status = 200, body = CaseStory, description = "The case"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+    )
+)]
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    PathParams(number): PathParams<u64>,
+) -> Result<Json<CaseStory>, Refusal> {
+    let found = app.admin_queries.case(number).await.map_err(silent("case"))?;
+    let (case, notes) = found.ok_or(Code::NotFound)?;
+    let notes = notes.into_iter().map(noted).collect();
+    Ok(Json(CaseStory { case: shown(&case), notes }))
+}
+
+fn noted(row: NoteRow) -> CaseNote {
+    let (assigned, comment) = match row.note {
+        Note::Assigned(to) => (Some(to.to_string()), None),
+        Note::Comment(text) => (None, Some(text.to_string())),
+    };
+    CaseNote { at: format::time(row.at), by: row.caller.to_string(), assigned, comment }
+}
+
+/// Says who looks after a case.
+#[utoipa::path(
+    post, path = "/api/v1/cases/{id}/assign", tag = "ops", request_body = Assign,
+    operation_id = "assign_case", security(("token" = ["ops:act"])),
+    params(
+        ("id" = u64, Path, description = "The case"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is noted"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn assign(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(case): PathParams<u64>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: Assign = body.read()?;
+    words("to", &form.to, 128)?;
+    let action = AdminAction::Assign { case, to: form.to.as_str().into() };
+    admin_response::run_action(
+        &app,
+        &caller,
+        &headers,
+        form.reason.as_deref().unwrap_or("assigned"),
+        action,
+    )
+    .await
+}
+
+/// Adds words to a case.
+#[utoipa::path(
+    post, path = "/api/v1/cases/{id}/comment", tag = "ops", request_body = Comment,
+    operation_id = "comment_case", security(("token" = ["ops:act"])),
+    params(
+        ("id" = u64, Path, description = "The case"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is noted"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such case: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn comment(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(case): PathParams<u64>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: Comment = body.read()?;
+    words("text", &form.text, 2000)?;
+    let action = AdminAction::Comment { case, text: form.text.as_str().into() };
+    admin_response::run_action(&app, &caller, &headers, "commented", action).await
+}
+
+/// Words that people can read later; a line may end.
+fn words(name: &str, text: &str, most: usize) -> Result<(), Refusal> {
+    let fits = (1..=most).contains(&text.chars().count())
+        && !text.trim().is_empty()
+        && !text.chars().any(|c| c.is_control() && c != '\n');
+    let refuse = || Refusal::bad(format!("field `{name}`: 1 to {most} characters, no controls"));
+    fits.then_some(()).ok_or_else(refuse)
+}

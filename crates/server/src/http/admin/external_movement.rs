@@ -1,0 +1,178 @@
+//! External money in and out of Funding accounts, as operators book it.
+
+use super::admin_response;
+use crate::auth::Caller;
+use crate::http::middleware::body::{self, Body};
+use crate::http::middleware::caller::{RequireOpsAct, user};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::transfers::validate::AccountNames;
+use crate::http::{App, format, name_errors, unknown};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use kernel::code::Code;
+use kernel::ports::ledger::{Direction, External, Moved};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// External money in or out of a Funding account.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Movement {
+    /// Whose account.
+    #[schema(example = 4001)]
+    pub user_id: u64,
+    /// The asset's symbol.
+    #[schema(example = "USDT")]
+    pub asset: String,
+    /// A plain positive decimal in the asset's unit.
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    pub amount: String,
+    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind: the key.
+    #[serde(rename = "ref")]
+    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-7")]
+    pub reference: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "wire received")]
+    pub reason: String,
+}
+
+/// What was booked.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Booked {
+    /// The ledger's number of it.
+    pub operation_id: u64,
+    /// Whose account.
+    pub user_id: u64,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit.
+    pub amount: String,
+    /// What the account had available right after it.
+    pub available: String,
+    /// RFC 3339.
+    pub created_at: String,
+}
+
+/// Books money that came from outside; creates the account with its first.
+#[utoipa::path(
+    post, path = "/api/v1/ops/deposits", tag = "ops", request_body = Movement,
+    operation_id = "book_deposit", security(("token" = ["ops:act"])),
+    responses(
+        (status = 201, body = Booked, description = "It is booked"),
+        (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`. Nothing was booked and another person has to approve: `SECOND_PERSON_REQUIRED`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `ACCOUNT_DISABLED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
+    )
+)]
+pub(crate) async fn deposit(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    body: Body,
+) -> Result<Response, Refusal> {
+    book(&app, &caller, &body, Direction::In).await
+}
+
+/// Books money that went outside.
+#[utoipa::path(
+    post, path = "/api/v1/ops/withdrawals", tag = "ops", request_body = Movement,
+    operation_id = "book_withdrawal", security(("token" = ["ops:act"])),
+    responses(
+        (status = 201, body = Booked, description = "It is booked"),
+        (status = 200, body = Booked, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 404, body = Problem, description = "The user has no Funding account: `ACCOUNT_NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_DISABLED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
+    )
+)]
+pub(crate) async fn withdraw(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    body: Body,
+) -> Result<Response, Refusal> {
+    book(&app, &caller, &body, Direction::Out).await
+}
+
+async fn book(
+    app: &App,
+    caller: &Caller,
+    body: &Body,
+    direction: Direction,
+) -> Result<Response, Refusal> {
+    let form: Movement = body.read()?;
+    let user = user(form.user_id)?;
+    body::visible("ref", &form.reference, 128)?;
+    super::reason(&form.reason)?;
+    let asset = app.engine.asset(&form.asset);
+    let asset =
+        asset.ok_or_else(|| name_errors::refusal(app, AccountNames::Plain, Code::InvalidAsset))?;
+    let amount = asset.amount(&form.amount)?;
+    let movement = External {
+        direction,
+        reference: form.reference.as_str().into(),
+        user,
+        asset: asset.id,
+        amount,
+        reason: form.reason.as_str().into(),
+        caller: Arc::clone(&caller.principal),
+    };
+    match app.engine.book(&*app.world, movement.clone()).await {
+        Ok(Moved::Done { operation, available, at, replayed }) => {
+            let booked = Booked {
+                operation_id: operation,
+                user_id: user.0,
+                asset: asset.symbol,
+                amount: amount.decimal(asset.precision),
+                available: available.decimal(asset.precision),
+                created_at: format::time(at),
+            };
+            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
+            Ok((status, Json(booked)).into_response())
+        }
+        // by the store, in its own transaction, whatever this process knows of a HALT
+        Ok(Moved::Refused(Code::Halted)) => Err(Refusal::because(
+            Code::Halted,
+            "HALT: no money moves until persons resume. Nothing is booked under this ref",
+        )),
+        Ok(Moved::Refused(Code::SecondPersonRequired)) => Err(proposed(app, &movement).await),
+        Ok(Moved::Refused(code)) => Err(code.into()),
+        Ok(Moved::Conflict(fields)) => {
+            Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))
+        }
+        // the store says so before it writes anything
+        Err(cause) if cause.class == "DISK_FULL" => {
+            Err(Refusal::because(Code::Overloaded, "The disk is full; nothing was booked"))
+        }
+        Err(cause) => {
+            unknown("external movement", &cause);
+            Err(Refusal::unknown(
+                "It is not known yet whether it was booked. Repeat it with the same ref",
+            ))
+        }
+    }
+}
+
+/// A deposit that its caller alone may not book, as the proposal that it becomes.
+async fn proposed(app: &App, movement: &External) -> Refusal {
+    match app.engine.propose_deposit(movement).await {
+        Ok(approval) => {
+            let approval = approval.to_string();
+            let sentence = format!(
+                "Above what one person may deposit of this asset on a day; nothing is booked. Another \
+                 person books it by approving {approval}"
+            );
+            Refusal::because(Code::SecondPersonRequired, sentence).with("approval_id", approval)
+        }
+        Err(objection) => admin_response::refusal(objection),
+    }
+}

@@ -1,0 +1,311 @@
+//! Every transfer, for operators: found by what they have in common, and looked at one by one.
+
+use super::{cursor, limit};
+use crate::http::middleware::caller::{RequireOpsRead, user};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::middleware::query::QueryParams;
+use crate::http::transfers::list;
+use crate::http::transfers::response::{self, Transfer};
+use crate::http::{App, format, silent};
+use axum::Json;
+use axum::extract::State;
+use kernel::audit::hex;
+use kernel::code::Code;
+use kernel::flow::life::Side;
+use kernel::flow::table::Table;
+use kernel::ids::{Id, LedgerId, Serial};
+use kernel::operation::{Operation, StoredOutcome};
+use kernel::ports::admin_queries::Search;
+use kernel::ports::journal::Linked;
+use kernel::record::Record;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which transfers are wanted; what is not said does not matter.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(in crate::http) struct SearchQuery {
+    /// Of this flow: `internal`.
+    flow: Option<String>,
+    /// In this state, or `OPEN`, or `ENDED`.
+    state: Option<String>,
+    /// This user's.
+    user: Option<u64>,
+    /// Of this asset.
+    asset: Option<String>,
+    /// Opened at least so many seconds ago.
+    min_age: Option<u64>,
+    /// With at least so many unclear answers.
+    min_attempts: Option<u32>,
+    /// With this last error: the code of a refusal or of an unclear answer.
+    error_class: Option<String>,
+    /// An account type: money that comes from there. A time (RFC 3339): opened at or after it.
+    from: Option<String>,
+    /// An account type: money that goes there. A time (RFC 3339): opened before it.
+    to: Option<String>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// From 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+}
+
+/// A page of transfers, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Found {
+    /// The rows.
+    pub transfers: Vec<FoundTransfer>,
+    /// There may be more: ask with `cursor` set to this.
+    pub next: Option<String>,
+}
+
+/// A transfer as an operator sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FoundTransfer {
+    /// As its user sees it, in its exact state.
+    #[serde(flatten)]
+    pub transfer: Transfer,
+    /// The flow.
+    #[schema(example = "internal")]
+    pub flow: &'static str,
+    /// Whose.
+    #[schema(example = 4001)]
+    pub user_id: u64,
+    /// Who made it: `issuer|sub`.
+    #[schema(example = "portage|4001")]
+    pub principal: String,
+    /// The last refusal, or the cause of the last unclear answer.
+    pub error_class: Option<String>,
+    /// More about it.
+    pub error_message: Option<String>,
+    /// Unclear answers so far.
+    #[schema(example = 3)]
+    pub retry_count: u32,
+    /// When it is tried again; none while a worker carries it.
+    pub due_at: Option<String>,
+}
+
+/// A transfer with everything that is known of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Dossier {
+    /// The transfer.
+    #[serde(flatten)]
+    pub found: FoundTransfer,
+    /// Oldest first, each entry with its place in the hash chain.
+    pub history: Vec<Evidence>,
+    /// What each ledger answered, as far as it is stored.
+    pub legs: Vec<LegRow>,
+    /// Calls that may be on their way: claimed, and not answered.
+    pub intents: Vec<Intent>,
+}
+
+/// One step of a history with its evidence.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Evidence {
+    /// From 0.
+    pub seq: u32,
+    /// RFC 3339.
+    pub at: String,
+    /// The state before; none where it begins.
+    pub from: Option<&'static str>,
+    /// The state after.
+    pub to: &'static str,
+    /// The word for it.
+    pub event: String,
+    /// Who caused it, where a person did.
+    pub caller: Option<String>,
+    /// Evidence, cause or reason.
+    pub detail: Option<String>,
+    /// The hash of the entry before, in hexadecimal.
+    pub prev_hash: String,
+    /// The hash of this one.
+    pub hash: String,
+}
+
+/// What a ledger answered.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LegRow {
+    /// The ledger.
+    #[schema(example = "SPOT")]
+    pub ledger: &'static str,
+    /// What was asked.
+    #[schema(example = "DEPOSIT")]
+    pub leg: &'static str,
+    /// `DONE`, `REJECTED` or `FENCED`.
+    #[schema(example = "DONE")]
+    pub result: &'static str,
+    /// Why it was refused.
+    pub code: Option<String>,
+    /// The ledger's number of it.
+    #[schema(example = 17)]
+    pub seq: u64,
+    /// In the asset's unit.
+    pub amount: String,
+    /// Whose account.
+    pub account: String,
+}
+
+/// A call that was claimed and not answered.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Intent {
+    /// The ledger.
+    pub ledger: &'static str,
+    /// What is asked.
+    pub leg: &'static str,
+}
+
+/// Transfers of every user, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/transfers", tag = "ops", params(SearchQuery),
+    operation_id = "find_transfers", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Found, description = "A page"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`; no such asset: `INVALID_ASSET`"),
+    )
+)]
+pub(in crate::http) async fn find(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    QueryParams(query): QueryParams<SearchQuery>,
+) -> Result<Json<Found>, Refusal> {
+    let search = search(&app, query)?;
+    let limit = search.limit;
+    let records = app.admin_queries.transfers(search).await.map_err(silent("transfers"))?;
+    let last = records.last().filter(|_| records.len() == limit);
+    let next = last.and_then(|last| last.serial).map(|serial| serial.to_string());
+    Ok(Json(Found { transfers: records.iter().map(|r| found(&app, r)).collect(), next }))
+}
+
+fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
+    let flows = app.engine.flows();
+    let mut search = Search { limit: limit(query.limit)?, ..Search::default() };
+    if let Some(name) = &query.flow {
+        let unfit = || Refusal::bad("`flow`: `internal`");
+        search.flow = Some(flows.named(name).ok_or_else(unfit)?);
+    }
+    match query.state.as_deref() {
+        None => {}
+        Some("OPEN") => search.open = Some(true),
+        Some("ENDED") => search.open = Some(false),
+        Some(name) => {
+            let flow = search.flow.unwrap_or(app.internal);
+            let unfit = || Refusal::bad("`state`: a state of the flow, `OPEN` or `ENDED`");
+            (search.flow, search.state) =
+                (Some(flow), Some(flows.table(flow).named(name).ok_or_else(unfit)?));
+        }
+    }
+    search.user = query.user.map(user).transpose()?;
+    if let Some(symbol) = &query.asset {
+        search.asset = Some(app.engine.asset(symbol).ok_or(Code::InvalidAsset)?.id);
+    }
+    (search.source, search.since) = list::end("from", query.from.as_deref())?;
+    (search.target, search.until) = list::end("to", query.to.as_deref())?;
+    if let Some(seconds) = query.min_age {
+        let now = app.engine.journal().now();
+        let until = now.saturating_sub(seconds.saturating_mul(1000)).saturating_add(1);
+        let earlier = search.until.filter(|before| *before < until);
+        search.until = earlier.or(Some(until));
+    }
+    search.min_attempts = query.min_attempts;
+    search.error_class = query.error_class.map(Into::into);
+    search.before = cursor(query.cursor.as_deref())?.map(Serial);
+    Ok(search)
+}
+
+fn found(app: &App, record: &Record) -> FoundTransfer {
+    FoundTransfer {
+        transfer: response::exact(app, record),
+        flow: app.engine.flows().table(record.flow).flow,
+        user_id: record.terms.user.0,
+        principal: record.terms.principal.to_string(),
+        error_class: record.error.as_ref().map(|error| error.code.to_string()),
+        error_message: record
+            .error
+            .as_ref()
+            .and_then(|error| error.doc.as_deref().map(str::to_owned)),
+        retry_count: record.head.retries,
+        due_at: record.head.due_at.map(format::time),
+    }
+}
+
+/// A transfer with everything that is known of it.
+#[utoipa::path(
+    get, path = "/api/v1/transfers/{id}", tag = "ops",
+    operation_id = "get_any_transfer", security(("token" = ["ops:read"])),
+    params(("id" = String, Path, description = "Its id in either spelling, or its number")),
+    responses(
+        (status = 200, body = Dossier, description = "Everything"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+    )
+)]
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    PathParams(text): PathParams<String>,
+) -> Result<Json<Dossier>, Refusal> {
+    let id = named(&app, &text).await?.ok_or(Code::NotFound)?;
+    let read = app.engine.transfer(id).await.map_err(silent("transfer"))?;
+    let (record, history) = read.ok_or(Code::NotFound)?;
+    let legs = app.admin_queries.legs(id).await.map_err(silent("legs"))?;
+    let table = app.engine.flows().table(record.flow);
+    let name = |code| table.coded(code).map_or("", |state| table.state(state).name);
+    let entry = |linked: Linked| Evidence {
+        seq: linked.entry.seq,
+        at: format::time(linked.entry.at),
+        from: linked.entry.from.map(name),
+        to: name(linked.entry.to),
+        event: linked.entry.event,
+        caller: linked.entry.caller,
+        detail: linked.entry.detail,
+        prev_hash: hex(&linked.prev),
+        hash: hex(&linked.hash),
+    };
+    let (_, precision) = format::asset(&app.engine.assets(), record.terms.asset);
+    let intent = intent(table, &record);
+    Ok(Json(Dossier {
+        found: found(&app, &record),
+        history: history.into_iter().map(entry).collect(),
+        legs: legs.iter().map(|(ledger, operation)| leg(*ledger, operation, precision)).collect(),
+        intents: intent.into_iter().collect(),
+    }))
+}
+
+/// An id in either spelling, or the id behind a number.
+async fn named(app: &App, text: &str) -> Result<Option<Id>, Refusal> {
+    if let Some(id) = format::id(text) {
+        return Ok(Some(id));
+    }
+    let Ok(serial) = text.parse() else { return Ok(None) };
+    let found = app.admin_queries.numbered(Serial(serial)).await.map_err(silent("transfer"))?;
+    Ok(found.map(|record| record.id))
+}
+
+/// The call that the record's state makes: it may be on its way at this moment.
+fn intent(table: &Table, record: &Record) -> Option<Intent> {
+    let act = table.act(table.makes(record.head.state)?);
+    let party = match act.side {
+        Side::Source => &record.terms.source,
+        Side::Target => &record.terms.target,
+    };
+    Some(Intent { ledger: format::account(party), leg: act.leg?.name() })
+}
+
+fn leg(ledger: LedgerId, operation: &Operation, precision: u8) -> LegRow {
+    let (result, code) = match &operation.outcome {
+        StoredOutcome::Done => ("DONE", None),
+        StoredOutcome::Rejected(evidence) => ("REJECTED", Some(evidence.code.to_string())),
+        StoredOutcome::Fenced => ("FENCED", None),
+    };
+    LegRow {
+        ledger: ledger.name(),
+        leg: operation.op.key.leg.name(),
+        result,
+        code,
+        seq: operation.seq,
+        amount: operation.op.amount.decimal(precision),
+        account: operation.op.account.to_string(),
+    }
+}

@@ -1,0 +1,297 @@
+//! What an operator does with one transfer, or with many.
+
+use super::admin_response::{self, Done, ReasonBody};
+use crate::auth::Caller;
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::RequireOpsAct;
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::{App, format};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::operators::{AdminAction, Verdict};
+use kernel::code::Code;
+use kernel::ids::Id;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The most transfers of one request.
+const MANY: usize = 100;
+
+/// What a person says that the open call of a transfer came to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// `done`: the ledger's own stored DONE must bear it out. `rejected`: a fence must, or the
+    /// stored refusal. `dead`: only on chains.
+    #[schema(pattern = "^(done|rejected|dead)$", example = "rejected")]
+    pub answer: String,
+    /// What bears it out, for the one who approves and for the audit: an object of at most 4 KiB.
+    #[schema(example = json!({"ticket": "4711", "seen": "not in the ledger's statement"}))]
+    pub evidence: Value,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "the ledger was restored without it")]
+    pub reason: String,
+}
+
+/// Many transfers and one reason.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferActions {
+    /// Their ids, 1 to 100.
+    #[schema(min_items = 1, max_items = 100, example = json!(["01JFVQ2X8Z0Y1M3N4P5R6S7T8V"]))]
+    pub ids: Vec<String>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "the ledger is back")]
+    pub reason: String,
+}
+
+/// What became of each.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TransferActionResults {
+    /// In the order of the request.
+    pub results: Vec<TransferActionResult>,
+}
+
+/// What became of one.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TransferActionResult {
+    /// As it was asked.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub id: String,
+    /// What it came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<Done>,
+    /// Why it was not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// The same as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Makes the transfer's next attempt due now, wherever it waits.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/retry", tag = "ops", request_body = ReasonBody,
+    operation_id = "retry_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 503, body = Problem, description = "`HALTED`: no call with an effect is begun"),
+    )
+)]
+pub(in crate::http) async fn retry(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run_transfer_action((&app, &caller), (&id, AdminAction::Retry), &headers, &body).await
+}
+
+/// Asks the ledger of the transfer's open call what it stored. Works under HALT; where an answer is
+/// stored, the transfer takes it.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/ask", tag = "ops", request_body = ReasonBody,
+    operation_id = "ask_for_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn ask(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run_transfer_action((&app, &caller), (&id, AdminAction::Ask), &headers, &body).await
+}
+
+/// Holds the transfer where it stands.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/pause", tag = "ops", request_body = ReasonBody,
+    operation_id = "pause_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn pause(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run_transfer_action((&app, &caller), (&id, AdminAction::PauseTransfer), &headers, &body).await
+}
+
+/// Lets the transfer go on: every pause of it is lifted.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/resume", tag = "ops", request_body = ReasonBody,
+    operation_id = "resume_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "What it came to"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+    )
+)]
+pub(in crate::http) async fn resume(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    run_transfer_action((&app, &caller), (&id, AdminAction::ResumeTransfer), &headers, &body).await
+}
+
+async fn run_transfer_action(
+    (app, caller): (&App, &Caller),
+    (id, action): (&str, fn(Id) -> AdminAction),
+    headers: &HeaderMap,
+    body: &Body,
+) -> Result<Response, Refusal> {
+    let id = format::id(id).ok_or(Code::NotFound)?;
+    let why: ReasonBody = body.read()?;
+    admin_response::run_action(app, caller, headers, &why.reason, action(id)).await
+}
+
+/// The same for many transfers: independent of each other, each with its own result.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{action}", tag = "ops", request_body = TransferActions,
+    operation_id = "steer_transfers", security(("token" = ["ops:act"])),
+    params(
+        ("action" = String, Path, description = "`retry`, `ask`, `pause` or `resume`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = TransferActionResults, description = "What became of each"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such action: `NOT_FOUND`"),
+    )
+)]
+pub(in crate::http) async fn run_transfer_actions(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(action): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<TransferActionResults>, Refusal> {
+    let build = action_of(&action).ok_or(Code::NotFound)?;
+    let TransferActions { ids, reason } = body.read()?;
+    super::reason(&reason)?;
+    if !(1..=MANY).contains(&ids.len()) {
+        return Err(Refusal::bad(format!("field `ids`: from 1 to {MANY}")));
+    }
+    let key = admin_response::idempotency_key(&app, &headers)?;
+    let mut results = Vec::with_capacity(ids.len());
+    for id in ids {
+        let performed = match format::id(&id) {
+            // one key of the request, one of each item
+            Some(found) => {
+                admin_response::execute_once(
+                    &app,
+                    &caller,
+                    &format!("{key}/{found}"),
+                    &reason,
+                    build(found),
+                )
+                .await
+            }
+            None => Err(Refusal::of(Code::NotFound)),
+        };
+        results.push(match performed {
+            Ok(performed) => TransferActionResult {
+                id,
+                done: Some(admin_response::to_response(performed)),
+                code: None,
+                error: None,
+            },
+            Err(refusal) => TransferActionResult {
+                id,
+                done: None,
+                code: Some(refusal.code.name()),
+                error: Some(refusal.sentence),
+            },
+        });
+    }
+    Ok(Json(TransferActionResults { results }))
+}
+
+fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
+    match action {
+        "retry" => Some(AdminAction::Retry),
+        "ask" => Some(AdminAction::Ask),
+        "pause" => Some(AdminAction::PauseTransfer),
+        "resume" => Some(AdminAction::ResumeTransfer),
+        _ => None,
+    }
+}
+
+/// Proposes an answer to the transfer's open call. It takes effect when another person approves,
+/// and then only as far as the ledger bears it out.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/resolve", tag = "ops", request_body = Resolve,
+    operation_id = "resolve_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It took effect: with `ops.four_eyes` off"),
+        (status = 202, body = Done, description = "Another person has to approve"),
+        (status = 400, body = Problem, description = "No such answer to this call: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "`NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
+        (status = 503, body = Problem, description = "`HALTED`: no fence is called"),
+    )
+)]
+pub(in crate::http) async fn resolve(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let id = format::id(&id).ok_or(Code::NotFound)?;
+    let form: Resolve = body.read()?;
+    let unfit = || Refusal::bad("field `answer`: `done`, `rejected` or `dead`");
+    let verdict = Verdict::parse(&form.answer).ok_or_else(unfit)?;
+    let evidence = form.evidence;
+    if !evidence.is_object() || evidence.to_string().len() > 4096 {
+        return Err(Refusal::bad("field `evidence`: an object of at most 4 KiB"));
+    }
+    let action = AdminAction::Resolve { id, verdict, evidence };
+    admin_response::run_action(&app, &caller, &headers, &form.reason, action).await
+}

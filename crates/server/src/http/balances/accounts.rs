@@ -1,0 +1,230 @@
+//! Operators: the list of accounts, and their status.
+
+use crate::http::admin::admin_response;
+use crate::http::fan_out::fan_out;
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead, user};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::middleware::query::{QueryParams, limit};
+use crate::http::transfers::create;
+use crate::http::transfers::validate::AccountNames;
+use crate::http::{App, format, name_errors};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use engine::operators::AdminAction;
+use kernel::code::Code;
+use kernel::ids::{LedgerId, UserId};
+use kernel::money::Asset;
+use kernel::ports::ledger::{AccountStatus, Holding, Whose};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which accounts are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AccountsQuery {
+    /// Only this user's.
+    user: Option<u64>,
+    /// Without `user`: those above this user, from `next` of the page before.
+    #[serde(default)]
+    after: u64,
+    /// Without `user`: about so many rows of each ledger, at most 1000.
+    #[param(minimum = 10, maximum = 1000, default = 100)]
+    limit: Option<usize>,
+}
+
+/// A page of accounts, by user.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Accounts {
+    /// One row for each user, account type and asset.
+    pub accounts: Vec<AccountRow>,
+    /// There are more: ask with `after` set to this.
+    pub next: Option<u64>,
+    /// Ledgers that did not answer: nothing of them is in this page.
+    #[schema(example = json!([]))]
+    pub silent: Vec<Silent>,
+}
+
+/// A ledger that did not answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Silent {
+    /// The account type.
+    pub account: &'static str,
+    /// `TIMEOUT`, `UNREACHABLE`, `WRONG_LEDGER`, …; `NOT_OFFERED` of one that shows no accounts (the
+    /// simple form).
+    #[schema(example = "UNREACHABLE")]
+    pub why: &'static str,
+}
+
+/// One asset of one account, in the asset's unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountRow {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: &'static str,
+    /// The asset's symbol.
+    pub asset: String,
+    /// What may be used.
+    pub available: String,
+    /// What is held.
+    pub frozen: String,
+    /// `ACTIVE`, `FROZEN` or `DISABLED`.
+    #[schema(example = "ACTIVE")]
+    pub status: &'static str,
+}
+
+/// Accounts at every ledger that answers; the others are named.
+#[utoipa::path(
+    get, path = "/api/v1/ops/accounts", tag = "ops", params(AccountsQuery),
+    operation_id = "list_accounts", security(("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = Accounts, description = "A page of accounts"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    QueryParams(query): QueryParams<AccountsQuery>,
+) -> Result<Json<Accounts>, Refusal> {
+    let limit = limit(query.limit, 100, 10..=1000)?;
+    let whose = match query.user {
+        Some(id) => Whose::User(user(id)?),
+        None => Whose::After(query.after, limit),
+    };
+    let (mut pages, mut silent) = (Vec::new(), Vec::new());
+    for (ledger, said) in fan_out(&app, |ledger| ledger.accounts(whose)).await {
+        match said {
+            Ok(page) => pages.push((ledger, page)),
+            Err(cause) => silent.push(Silent { account: ledger.name(), why: cause.class }),
+        }
+    }
+    let full = pages.iter().filter(|(_, page)| query.user.is_none() && page.len() >= limit);
+    // the last user of a full page may have more rows: the next page begins with it
+    let next = full.filter_map(|(_, page)| cut(page)).min();
+    let assets = app.engine.assets();
+    let mut accounts: Vec<AccountRow> = Vec::new();
+    for (ledger, page) in pages {
+        let page = page.into_iter().filter(|row| next.is_none_or(|next| row.user.0 <= next));
+        accounts.extend(page.map(|holding| row(ledger, &holding, &assets)));
+    }
+    accounts.sort_by_key(|row| row.user_id);
+    Ok(Json(Accounts { accounts, next, silent }))
+}
+
+/// The last user of a full page whose rows are certainly all there; where the page has but one
+/// user, that one.
+fn cut(page: &[Holding]) -> Option<u64> {
+    let last = page.last()?.user.0;
+    let before = page.iter().rev().map(|row| row.user.0).find(|user| *user != last);
+    before.or(Some(last))
+}
+
+fn row(ledger: LedgerId, holding: &Holding, assets: &[Asset]) -> AccountRow {
+    let (asset, precision) = format::asset(assets, holding.asset);
+    AccountRow {
+        user_id: holding.user.0,
+        account: ledger.name(),
+        asset,
+        available: holding.available.decimal(precision),
+        frozen: holding.frozen.decimal(precision),
+        status: holding.status.name(),
+    }
+}
+
+/// What an account becomes.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetStatus {
+    /// `ACTIVE`, `FROZEN` (receives, does not pay) or `DISABLED`.
+    #[schema(pattern = "^(ACTIVE|FROZEN|DISABLED)$", example = "FROZEN")]
+    pub status: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "court order 12")]
+    pub reason: String,
+}
+
+/// What an account became.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StatusSet {
+    /// Whose.
+    pub user_id: u64,
+    /// The account type.
+    pub account: &'static str,
+    /// The status now.
+    #[schema(example = "FROZEN")]
+    pub status: &'static str,
+}
+
+/// Freezes, disables or frees an account. It works from its commit; a repeat is harmless.
+#[utoipa::path(
+    post, path = "/api/v1/ops/accounts/{user}/{type}/status", tag = "ops", request_body = SetStatus,
+    operation_id = "set_account_status", security(("token" = ["ops:act"])),
+    params(
+        ("user" = u64, Path, description = "The user's id", example = 4001),
+        ("type" = String, Path, description = "The account type", example = "SPOT"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Your name of this change"),
+    ),
+    responses(
+        (status = 200, body = StatusSet, description = "It is set"),
+        (status = 400, body = Problem, description = "Nothing was set: `BAD_REQUEST`, \
+            `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`"),
+        (status = 404, body = Problem, description = "No such account: `ACCOUNT_NOT_FOUND`, `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The key belongs to another change: `DUPLICATE_REQUEST`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat it: `SYSTEM_ERROR`"),
+    )
+)]
+pub(crate) async fn set_status(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams((user_id, account)): PathParams<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: SetStatus = body.read()?;
+    let id = user_id.parse().map_err(|_| Refusal::of(Code::AccountNotFound))?;
+    let UserId(_) = user(id)?;
+    let status = AccountStatus::parse(&form.status)
+        .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
+    let ledger = LedgerId::parse(&account)
+        .ok_or_else(|| name_errors::refusal(&app, AccountNames::Plain, Code::InvalidAccountType))?;
+    if app.engine.ledger(ledger).is_none() {
+        return Err(name_errors::refusal(&app, AccountNames::Plain, Code::UnsupportedAccountType));
+    }
+    let action = AdminAction::Status { ledger, user: UserId(id), status };
+    let did = admin_response::execute(&app, &caller, &headers, &form.reason, action).await?;
+    let (account, status) = (ledger.name(), status.name());
+    let set = Json(StatusSet { user_id: id, account, status });
+    Ok(create::mark_replayed(set.into_response(), did.replayed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+    use kernel::ids::{AssetId, UserId};
+    use kernel::money::Amount;
+    use kernel::ports::ledger::{AccountStatus, Holding};
+
+    #[test]
+    fn a_full_page_ends_before_its_last_user() {
+        let page = |users: &[u64]| -> Vec<Holding> {
+            let row = |user: &u64| Holding {
+                user: UserId(*user),
+                asset: AssetId(1),
+                available: Amount(0),
+                frozen: Amount(0),
+                status: AccountStatus::Active,
+            };
+            users.iter().map(row).collect()
+        };
+        assert_eq!(cut(&page(&[1, 1, 2, 3, 3])), Some(2));
+        assert_eq!(cut(&page(&[7, 7])), Some(7));
+        assert_eq!(cut(&page(&[])), None);
+    }
+}

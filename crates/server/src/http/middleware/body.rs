@@ -1,0 +1,276 @@
+//! Bodies: JSON, small, and exactly of their form.
+
+use super::error::Refusal;
+use crate::http::listener::connection_timeouts::ConnectionTimeouts;
+use crate::json;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use kernel::code::Code;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// The largest body.
+pub const MOST: usize = 16 * 1024;
+/// The largest body of a batch.
+const MOST_OF_BATCH: usize = 1024 * 1024;
+/// The most characters of a client's key.
+pub const KEY: usize = 64;
+/// How long a body may take to arrive where the connection does not say.
+const WAIT: Duration = Duration::from_secs(5);
+/// A sentence that repeats what was sent must not grow with it.
+const SENTENCE: usize = 240;
+
+/// A JSON body, not read yet.
+#[derive(Debug, Clone)]
+pub struct Body(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        if !is_json(request.headers()) {
+            return Err(Refusal::of(Code::UnsupportedMediaType));
+        }
+        let wait =
+            request.extensions().get().map_or(WAIT, |timeouts: &ConnectionTimeouts| timeouts.body);
+        let read = tokio::time::timeout(wait, Bytes::from_request(request, state)).await;
+        match read {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(
+                _,
+            )))) => Err(Refusal::of(Code::PayloadTooLarge)),
+            Ok(Err(_)) => Err(Refusal::bad("The body broke off")),
+            Err(_) => Err(Refusal::bad("The body did not arrive in time")),
+        }
+    }
+}
+
+/// A JSON body that may be as large as a batch, not read yet.
+#[derive(Debug, Clone)]
+pub struct Large(pub Body);
+
+impl<S: Send + Sync> FromRequest<S> for Large {
+    type Rejection = Refusal;
+
+    async fn from_request(mut request: Request, state: &S) -> Result<Self, Refusal> {
+        DefaultBodyLimit::max(MOST_OF_BATCH).apply(&mut request);
+        let read = Body::from_request(request, state).await;
+        read.map(Self).map_err(|refusal| {
+            if refusal.code == Code::PayloadTooLarge {
+                return Refusal::because(refusal.code, "The body is above 1 MiB");
+            }
+            refusal
+        })
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut all = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(kind), None) = (all.next(), all.next()) else { return false };
+    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// A sentence that repeats what was sent, cut.
+fn short(sentence: &str) -> String {
+    sentence.chars().take(SENTENCE).collect()
+}
+
+impl Body {
+    /// The body as a form whose type refuses unknown fields.
+    ///
+    /// # Errors
+    /// 400 with the field that does not fit.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        // serde would take a list for a struct, field by field
+        if !self.0.trim_ascii_start().starts_with(b"{") {
+            return Err(Refusal::bad("The body must be a JSON object"));
+        }
+        let form = serde_json::from_slice(&self.0).map_err(|_| self.fault::<T>())?;
+        // a form sees its own names, not those of what it keeps by name
+        json::plain(&self.0).map_err(|fault| Refusal::bad(short(&fault.to_string())))?;
+        Ok(form)
+    }
+
+    /// The same again, slowly, to name the field.
+    fn fault<T: DeserializeOwned>(&self) -> Refusal {
+        let mut reader = serde_json::Deserializer::from_slice(&self.0);
+        let read: Result<T, _> = serde_path_to_error::deserialize(&mut reader);
+        let sentence = match read {
+            Ok(_) => "The body goes on after its end".to_owned(),
+            Err(fault) => {
+                let (path, inner) = (fault.path().to_string(), fault.inner().to_string());
+                let named = path != "." && !inner.contains(&format!("`{path}`"));
+                if named { format!("field `{path}`: {inner}") } else { inner }
+            }
+        };
+        Refusal::bad(short(&sentence))
+    }
+
+    /// The number under a name, wherever the body can be read at all: for the check that comes
+    /// before the form's.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        let body: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&self.0).ok()?;
+        body.get(name)?.as_u64()
+    }
+
+    /// As [`Body::number`], of every item of a list.
+    pub fn numbers(&self, list: &str, name: &str) -> Vec<Option<u64>> {
+        let body: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(&self.0).unwrap_or_default();
+        let items = body.get(list).and_then(|items| items.as_array());
+        let number = |item: &serde_json::Value| item.get(name).and_then(serde_json::Value::as_u64);
+        items.into_iter().flatten().map(number).collect()
+    }
+}
+
+/// For routes without query parameters: one that is ignored changes what the caller meant.
+///
+/// # Errors
+/// 400.
+pub fn no_parameters(query: Option<&str>) -> Result<(), Refusal> {
+    match query {
+        None | Some("") => Ok(()),
+        Some(_) => Err(Refusal::bad("this route takes no query parameters")),
+    }
+}
+
+/// A client's own key: 1 to 64 visible ASCII characters.
+///
+/// # Errors
+/// 400.
+pub fn visible(name: &str, text: &str, most: usize) -> Result<(), Refusal> {
+    if (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(Refusal::bad(format!("field `{name}`: 1 to {most} visible ASCII characters")))
+}
+
+/// The key of a create: the header and the field are two spellings of one.
+///
+/// # Errors
+/// 400: unfit, given twice, or both given and different.
+pub fn key(headers: &HeaderMap, field: Option<&str>) -> Result<Option<String>, Refusal> {
+    const NAME: &str = "idempotency-key";
+    let mut all = headers.get_all(NAME).iter();
+    let header = match (all.next(), all.next()) {
+        (None, _) => None,
+        (Some(value), None) => {
+            let text = value.to_str().map_err(|_| unfit_header())?;
+            visible("Idempotency-Key", text, KEY).map_err(|_| unfit_header())?;
+            Some(text)
+        }
+        (Some(_), Some(_)) => return Err(unfit_header()),
+    };
+    if let Some(text) = field {
+        visible("cid", text, KEY)?;
+    }
+    match (header, field) {
+        (Some(header), Some(field)) if header != field => Err(Refusal::bad(
+            "`Idempotency-Key` and `cid` are two spellings of one key; they differ",
+        )),
+        (Some(key), _) | (None, Some(key)) => Ok(Some(key.to_owned())),
+        (None, None) => Ok(None),
+    }
+}
+
+fn unfit_header() -> Refusal {
+    Refusal::bad("header `Idempotency-Key`: once, with 1 to 64 visible ASCII characters")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, Bytes, key};
+    use axum::http::HeaderMap;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Form {
+        amount: String,
+        user_id: Option<u64>,
+    }
+
+    fn read(text: &str) -> Result<Form, String> {
+        let body = Body(Bytes::copy_from_slice(text.as_bytes()));
+        body.read::<Form>().map_err(|refusal| refusal.sentence)
+    }
+
+    #[test]
+    fn a_form_is_read_exactly() {
+        let form = read(" {\"amount\":\"1\",\"user_id\":null} ").unwrap();
+        assert_eq!((form.amount.as_str(), form.user_id), ("1", None));
+        let deep = format!("{{\"amount\":{}1{}}}", "[".repeat(5000), "]".repeat(5000));
+        let bad = [
+            ("{\"amount\":1}", "field `amount`: invalid type: integer `1`, expected a string"),
+            ("{\"amount\":1e2}", "amount"),
+            ("{\"amount\":null}", "amount"),
+            ("{\"amount\":\"1\",\"amount\":\"2\"}", "duplicate field `amount`"),
+            ("{\"amount\":\"1\",\"state\":\"COMMITTED\"}", "unknown field `state`"),
+            ("{\"user_id\":5}", "missing field `amount`"),
+            ("{\"amount\":\"1\",\"user_id\":\"5\"}", "user_id"),
+            ("{\"amount\":\"1\",\"user_id\":5.0}", "user_id"),
+            ("{\"amount\":\"1\",\"user_id\":-5}", "user_id"),
+            ("{\"amount\":\"1\",\"user_id\":18446744073709551616}", "user_id"),
+            ("{\"amount\":NaN}", "amount"),
+            ("{\"amount\":\"\\ud800\"}", "amount"),
+            ("{\"amount\":\"1\"} x", "after its end"),
+            ("[\"1\",5]", "object"),
+            ("\"text\"", "object"),
+            ("", "object"),
+            ("{", "EOF"),
+            (&deep, "amount"),
+        ];
+        for (text, says) in bad {
+            let sentence = read(text).unwrap_err();
+            assert!(sentence.contains(says), "{text:.60}: {sentence}");
+            assert!(sentence.len() <= 300);
+        }
+        assert!(Body(Bytes::from_static(b"{\"amount\":\"\xff\"}")).read::<Form>().is_err());
+    }
+
+    /// Turns red where what a form keeps by name is held to nothing.
+    #[test]
+    fn what_a_form_keeps_by_name_is_plain_too() {
+        #[derive(Debug, Deserialize)]
+        struct Loose {
+            kept: serde_json::Value,
+        }
+        let read = |text: &str| {
+            let body = Body(Bytes::copy_from_slice(text.as_bytes()));
+            body.read::<Loose>().map(|form| form.kept).map_err(|refusal| refusal.sentence)
+        };
+        assert_eq!(read(r#"{"kept":{"a":[1]}}"#).unwrap()["a"][0], 1);
+        assert!(read(r#"{"kept":{"a":1,"a":2}}"#).unwrap_err().contains("duplicate field `a`"));
+        assert!(read(r#"{"kept":[{"a":1,"b":{"c":1,"c":1}}]}"#).is_err());
+        let deep = format!("{{\"kept\":{}{}}}", "[".repeat(16), "]".repeat(16));
+        assert!(read(&deep).unwrap_err().contains("nested deeper than 16"));
+        assert!(read(&deep.replacen('[', "", 1).replacen(']', "", 1)).is_ok());
+    }
+
+    #[test]
+    fn one_key_in_two_spellings() {
+        let with = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("Idempotency-Key", value.parse().unwrap());
+            }
+            headers
+        };
+        let one = Some("a".to_owned());
+        assert_eq!(key(&with(&[]), None).unwrap(), None);
+        assert_eq!(key(&with(&["a"]), None).unwrap(), one);
+        assert_eq!(key(&with(&[]), Some("a")).unwrap(), one);
+        assert_eq!(key(&with(&["a"]), Some("a")).unwrap(), one);
+        assert!(key(&with(&["a"]), Some("b")).is_err());
+        assert!(key(&with(&["a", "a"]), None).is_err());
+        for unfit in ["", "a b", "é", "\u{7f}", &"x".repeat(65)] {
+            assert!(key(&with(&[]), Some(unfit)).is_err(), "{unfit:?}");
+        }
+        assert!(key(&with(&["a b"]), None).is_err());
+    }
+}

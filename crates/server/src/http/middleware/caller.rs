@@ -1,0 +1,141 @@
+//! Who calls, and whether the route's scope is theirs: steps 1 and 2 of the order of checks.
+
+use super::error::Refusal;
+use crate::auth::verify::Denied;
+use crate::auth::{Caller, Scope};
+use crate::http::App;
+use crate::telemetry;
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use kernel::code::Code;
+use kernel::ids::UserId;
+use std::sync::Arc;
+
+/// What a caller reads where no token can be checked: theirs may be good.
+const STALE: &str = "Tokens cannot be checked: the keys were not read again for too long; nothing was \
+                     begun, try again later";
+
+/// The caller of a request with a good token.
+///
+/// # Errors
+/// 401: no token, two, or one that proves nothing. 503: the keys are too old to say.
+async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
+    let refuse = |why: &str| {
+        tracing::warn!(target: "security", why, "token refused");
+        Refusal::of(Code::Unauthorized)
+    };
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let (Some(header), None) = (all.next(), all.next()) else {
+        return Err(refuse("not exactly one Authorization header"));
+    };
+    let text = header.to_str().map_err(|_| refuse("not ASCII"))?;
+    let (scheme, token) = text.split_once(' ').ok_or_else(|| refuse("not two words"))?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(refuse("another scheme"));
+    }
+    app.verifier.check(token).await.map_err(|denied| match denied {
+        Denied::Because(why) => refuse(why),
+        Denied::Stale => {
+            tracing::error!(target: "security", why = %denied, "token not looked at");
+            Refusal::because(Code::Overloaded, STALE)
+        }
+    })
+}
+
+async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
+    let caller = caller(app, headers).await?;
+    telemetry::asked_by(&caller.principal);
+    if caller.may(scope) {
+        return Ok(caller);
+    }
+    tracing::warn!(target: "security", scope = scope.name(), "scope missing");
+    let sentence = format!("This route needs the scope `{}`", scope.name());
+    Err(Refusal::because(Code::Forbidden, sentence))
+}
+
+macro_rules! callers {
+    ($($(#[$doc:meta])* $name:ident = $scope:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(pub Arc<Caller>);
+        impl FromRequestParts<Arc<App>> for $name {
+            type Rejection = Refusal;
+            async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+                allowed(app, &parts.headers, Scope::$scope).await.map(Self)
+            }
+        }
+    )*};
+}
+
+callers! {
+    /// May create transfers.
+    RequireTransfersCreate = TransfersCreate,
+    /// May read its own transfers and balances.
+    RequireTransfersRead = TransfersRead,
+    /// May read as an operator.
+    RequireOpsRead = OpsRead,
+    /// May act as an operator.
+    RequireOpsAct = OpsAct,
+    /// May do everything.
+    RequireAdmin = Admin,
+    /// May consent to another operator's action.
+    RequireOpsApprove = OpsApprove,
+}
+
+/// May read the machine's own pages.
+#[derive(Debug)]
+pub struct RequirePageAccess;
+
+impl FromRequestParts<Arc<App>> for RequirePageAccess {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
+        if app.open_pages {
+            return Ok(Self);
+        }
+        allowed(app, &parts.headers, Scope::OpsRead).await.map(|_| Self)
+    }
+}
+
+/// The user that a caller acts for: itself, or with `transfers:any` the one in the body.
+///
+/// # Errors
+/// 403: another user, or a token of no user. 400: a service that names no user.
+pub fn acts_for(caller: &Caller, body: Option<u64>) -> Result<UserId, Refusal> {
+    if caller.may(Scope::TransfersAny) {
+        let id = body.ok_or_else(|| {
+            Refusal::bad("field `user_id`: required with the scope `transfers:any`")
+        })?;
+        return user(id);
+    }
+    let own = own(caller)?;
+    match body {
+        Some(id) if id != own.0 => {
+            tracing::warn!(target: "security", user_id = id, "another user's money");
+            Err(Refusal::because(Code::Forbidden, "`user_id` is not the token's own"))
+        }
+        _ => Ok(own),
+    }
+}
+
+/// The caller's own user.
+///
+/// # Errors
+/// 403: the token is no user's.
+pub fn own(caller: &Caller) -> Result<UserId, Refusal> {
+    let none = || Refusal::because(Code::Forbidden, "This token is not a user's");
+    caller.user.ok_or_else(none)
+}
+
+/// A user's id as it may stand in a body or a path.
+///
+/// # Errors
+/// 400: zero, or above 2^63 - 1.
+pub fn user(id: u64) -> Result<UserId, Refusal> {
+    if id > 0 && i64::try_from(id).is_ok() {
+        return Ok(UserId(id));
+    }
+    Err(Refusal::bad("field `user_id`: a whole number from 1 to 2^63 - 1"))
+}

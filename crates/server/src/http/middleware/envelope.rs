@@ -1,0 +1,77 @@
+//! Around every request: its id, the body of a refusal, the measurement.
+
+use super::error::{Refusal, retry_after};
+use crate::http::App;
+use crate::telemetry;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use kernel::ids::Id;
+use std::sync::Arc;
+use tracing::Instrument;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// A body of which only pieces have a length: what two servers in a row take for its end may differ,
+/// and the rest is then the next request. Nothing that is sent here needs it.
+fn in_pieces() -> Response {
+    let mut response =
+        Refusal::bad("The body must come whole, with its length in `Content-Length`")
+            .into_response();
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Answers a request and completes its response.
+pub(crate) async fn envelope(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let start = app.clock.ticks();
+    let id = Id::new(app.clock.now(), u128::from(app.rng.next())).to_string();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = request.method().clone();
+    let shown = request.headers().contains_key(AUTHORIZATION);
+    let pieces = request.headers().contains_key(TRANSFER_ENCODING);
+    let span = telemetry::request(&id);
+    let answered = async { if pieces { in_pieces() } else { next.run(request).await } };
+    let mut response = answered.instrument(span.clone()).await;
+    let _here = span.enter();
+    if let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+        tracing::debug!(target: "access", code = %refusal.code, "refused: {}", refusal.sentence);
+        *response.body_mut() = Body::from(refusal.body(&id));
+        let headers = response.headers_mut();
+        headers.remove(CONTENT_LENGTH);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = retry_after(refusal.code, app.clock.now()) {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+    }
+    let status = response.status();
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // a page brings its own; whatever else a browser is made to show does nothing
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(NOTHING));
+    if status == StatusCode::UNAUTHORIZED {
+        // RFC 6750 §3.1: no error where nothing was shown; never which one, that is for the log
+        let challenge = if shown { r#"Bearer error="invalid_token""# } else { "Bearer" };
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let nanos = app.clock.ticks().saturating_sub(start);
+    app.metrics.request(route, status.as_u16(), nanos);
+    tracing::debug!(target: "access", %method, route, status = status.as_u16(), nanos, "answered");
+    response
+}

@@ -1,0 +1,36 @@
+//! What stands behind a path's question mark, and how much of a list is wanted.
+
+use super::error::Refusal;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use std::ops::RangeInclusive;
+
+/// A route's parameters. One that does not fit is refused, and so is an unknown one: a
+/// parameter that is ignored does what the caller did not mean.
+#[derive(Debug)]
+pub struct QueryParams<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let read = Query::from_request_parts(parts, state).await;
+        // the library's own answer is plain text, which no client of ours reads
+        read.map(|Query(all)| Self(all)).map_err(|fault| Refusal::bad(fault.body_text()))
+    }
+}
+
+/// How many rows of a page are wanted; `usual` where nothing is said.
+///
+/// # Errors
+/// 400: outside of `range`.
+pub(crate) fn limit(
+    asked: Option<usize>,
+    usual: usize,
+    range: RangeInclusive<usize>,
+) -> Result<usize, Refusal> {
+    let limit = asked.unwrap_or(usual);
+    let refuse = || Refusal::bad(format!("`limit`: from {} to {}", range.start(), range.end()));
+    range.contains(&limit).then_some(limit).ok_or_else(refuse)
+}

@@ -1,0 +1,138 @@
+//! `limits.requests_per_second`: how fast one user's creates may come, in this process.
+
+use kernel::ids::UserId;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SECOND: u64 = 1_000_000_000;
+/// Below so many users nothing is swept.
+const FEW: usize = 1_024;
+
+/// Counts by the generic cell rate algorithm (ITU-T I.371): for each user only the time up to which
+/// its places are taken. A second's worth may come at once, then one for each share of a second.
+#[derive(Debug)]
+pub struct RateLimit {
+    /// Nanoseconds of one place; 0: no limit.
+    share: u64,
+    users: Mutex<Users>,
+}
+
+#[derive(Debug)]
+struct Users {
+    /// Nanoseconds of the process's clock, ahead of now only for those who came within a second.
+    taken: HashMap<UserId, u64>,
+    /// At so many the idle ones are forgotten.
+    sweep_at: usize,
+}
+
+impl RateLimit {
+    /// So many a second; 0 is no limit.
+    pub fn new(per_second: u32) -> Self {
+        let share = SECOND.checked_div(u64::from(per_second)).unwrap_or(0);
+        let users = Users { taken: HashMap::new(), sweep_at: FEW };
+        Self { share, users: Mutex::new(users) }
+    }
+
+    fn users(&self) -> MutexGuard<'_, Users> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place at `now`, in nanoseconds of the process's clock. False: there is none.
+    pub fn take(&self, user: UserId, now: u64) -> bool {
+        if self.share == 0 {
+            return true;
+        }
+        let mut users = self.users();
+        let taken = users.upto(user, now);
+        if !self.room(taken, now) {
+            return false;
+        }
+        // an idle user is worth as much as an unknown one: what stays are those of the last second
+        if users.taken.len() >= users.sweep_at {
+            users.taken.retain(|_, taken| *taken > now);
+            let twice = users.taken.len().saturating_mul(2);
+            users.sweep_at = if twice > FEW { twice } else { FEW };
+        }
+        users.taken.insert(user, taken.saturating_add(self.share));
+        true
+    }
+
+    /// Whether there is a place, without taking it.
+    pub fn would(&self, user: UserId, now: u64) -> bool {
+        self.share == 0 || self.room(self.users().upto(user, now), now)
+    }
+
+    /// Gives back a place that nothing was opened with.
+    pub fn give_back(&self, user: UserId) {
+        if let Some(taken) = self.users().taken.get_mut(&user) {
+            *taken = taken.saturating_sub(self.share);
+        }
+    }
+
+    fn room(&self, taken: u64, now: u64) -> bool {
+        taken.saturating_sub(now) <= SECOND.saturating_sub(self.share)
+    }
+}
+
+impl Users {
+    /// The time up to which the user's places are taken.
+    fn upto(&self, user: UserId, now: u64) -> u64 {
+        self.taken.get(&user).copied().filter(|taken| *taken > now).unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEW, RateLimit, SECOND, UserId};
+
+    const USER: UserId = UserId(4001);
+
+    fn taken(limit: &RateLimit, now: u64, times: usize) -> usize {
+        (0..times).filter(|_| limit.take(USER, now)).count()
+    }
+
+    #[test]
+    fn a_second_s_worth_and_then_one_for_each_share() {
+        let limit = RateLimit::new(5);
+        let start = 7 * SECOND;
+        assert_eq!(taken(&limit, start, 20), 5);
+        assert_eq!(taken(&limit, start + SECOND / 5 - 1, 3), 0);
+        assert_eq!(taken(&limit, start + SECOND / 5, 3), 1);
+        assert_eq!(taken(&limit, start + 3 * SECOND, 20), 5, "no more than a second's worth");
+        assert!(limit.take(UserId(1), start + 3 * SECOND), "each user has its own");
+    }
+
+    #[test]
+    fn what_is_given_back_may_be_taken_again() {
+        let limit = RateLimit::new(3);
+        assert_eq!(taken(&limit, 0, 9), 3);
+        assert!(!limit.would(USER, 0));
+        limit.give_back(USER);
+        assert!(limit.would(USER, 0) && limit.would(USER, 0), "looking takes nothing");
+        assert_eq!(taken(&limit, 0, 9), 1);
+    }
+
+    #[test]
+    fn none_and_one_and_uneven_rates() {
+        assert_eq!(taken(&RateLimit::new(0), 0, 5_000), 5_000);
+        let one = RateLimit::new(1);
+        assert_eq!(
+            (taken(&one, 0, 3), taken(&one, SECOND - 1, 3), taken(&one, SECOND, 3)),
+            (1, 0, 1)
+        );
+        for rate in [3, 7, 60, 999, u32::MAX] {
+            assert_eq!(taken(&RateLimit::new(rate), 0, 3), 3, "{rate}");
+        }
+        assert_eq!(taken(&RateLimit::new(7), 0, 50), 7);
+        assert_eq!(taken(&RateLimit::new(999), 0, 5_000), 999);
+    }
+
+    #[test]
+    fn those_who_went_away_are_forgotten() {
+        let limit = RateLimit::new(2);
+        for user in 0..20_000 {
+            assert!(limit.take(UserId(user), user * SECOND));
+        }
+        assert!(limit.users().taken.len() <= FEW, "{}", limit.users().taken.len());
+    }
+}

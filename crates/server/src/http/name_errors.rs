@@ -1,0 +1,61 @@
+//! Refusals of a name that say which names there are, and the names of what may be paused.
+
+use super::middleware::error::{Refusal, sentence};
+use super::transfers::validate::AccountNames;
+use super::{App, format};
+use kernel::code::Code;
+use kernel::operators::Scope;
+
+/// More than these are not listed: a refusal stays short.
+const MOST: usize = 50;
+
+/// A refusal, with the names that would have been taken where it is about a name.
+/// `spelt` is how the request spells account types.
+pub(crate) fn refusal(app: &App, spelt: AccountNames, code: Code) -> Refusal {
+    let there_are = if code == Code::InvalidAccountType {
+        spelt.all().map(|(_, name)| name.to_owned()).collect()
+    } else if code == Code::UnsupportedAccountType {
+        let here: Vec<_> = app.ledgers().map(|ledger| ledger.id()).collect();
+        let here = spelt.all().filter(|(ledger, _)| here.contains(ledger));
+        here.map(|(_, name)| name.to_owned()).collect()
+    } else if code == Code::InvalidAsset {
+        app.engine.assets().iter().map(|asset| asset.symbol.clone()).collect()
+    } else {
+        Vec::new()
+    };
+    Refusal::because(code, listed(sentence(code), &there_are))
+}
+
+/// How people spell something that may be paused: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+pub(crate) fn scope(app: &App, scope: Scope) -> String {
+    match scope {
+        Scope::Flow(flow) => app.engine.flows().table(flow).flow.to_owned(),
+        Scope::Ledger(ledger) => ledger.name().to_owned(),
+        Scope::Chain(chain) => chain.to_string(),
+        Scope::Asset(asset) => format::asset(&app.engine.assets(), asset).0,
+        Scope::Account(user, ledger) => format!("{user}/{}", ledger.name()),
+        Scope::Transfer(id) => id.to_string(),
+    }
+}
+
+fn listed(sentence: &str, names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    let more = if names.len() > MOST { ", …" } else { "" };
+    match shown.as_slice() {
+        [] => sentence.to_owned(),
+        shown => format!("{sentence}; there are {}{more}", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    #[test]
+    fn a_list_of_names_has_an_end() {
+        assert_eq!(listed("No", &[]), "No");
+        assert_eq!(listed("No", &["A".to_owned(), "B".to_owned()]), "No; there are A, B");
+        let many: Vec<String> = (0..60).map(|n| format!("A{n}")).collect();
+        assert!(listed("No", &many).ends_with("A48, A49, …"));
+    }
+}

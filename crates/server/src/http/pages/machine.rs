@@ -1,0 +1,156 @@
+//! Pages for machines: health, readiness, metrics, the API's own description.
+
+use super::openapi;
+use crate::http::fan_out::fan_out;
+use crate::http::middleware::caller::RequirePageAccess;
+use crate::http::middleware::error::Refusal;
+use crate::http::{App, silent};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+
+/// How the whole is, and each part by name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// `healthy`, `degraded` or `halted`.
+    #[schema(example = "healthy")]
+    pub status: &'static str,
+    /// The number of the halt that stands last in the journal, which a resume names; only while one
+    /// stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 3)]
+    pub halt: Option<u64>,
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`; by the part's name: `journal`, `keys`, `funding`, `spot`, …
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, &'static str>,
+}
+
+/// Whether the process is up.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Alive {
+    /// `ok`, or why not.
+    #[schema(example = "ok")]
+    pub status: &'static str,
+}
+
+/// The longest that the journal is waited for.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether the journal can be read, and whether this process can write to it; and the number of the halt
+/// that stands last in it.
+async fn journal(app: &App) -> (&'static str, Option<u64>) {
+    let read = timeout(TIMEOUT, app.engine.journal().service_status()).await;
+    let Ok(Ok(status)) = read else { return (UNAVAILABLE, None) };
+    let part = match app.engine.writes() {
+        _ if app.engine.full() => "full",
+        Err(_) => NOT_WRITING,
+        Ok(()) => CONNECTED,
+    };
+    (part, status.halted.map(|_| status.halts))
+}
+
+const CONNECTED: &str = "connected";
+const UNAVAILABLE: &str = "unavailable";
+/// The writers hear nothing of the database, or the lease has run out.
+const NOT_WRITING: &str = "not writing";
+
+const fn word(connected: bool) -> &'static str {
+    if connected { CONNECTED } else { UNAVAILABLE }
+}
+
+/// How the whole is.
+#[utoipa::path(
+    get, path = "/health", tag = "machine", operation_id = "read_health", security(()),
+    responses((status = 200, body = Health, description = "Healthy or degraded"), (status = 503, body = Health, description = "HALT stands"))
+)]
+pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
+    let mut parts = BTreeMap::new();
+    let (journal, halt) = journal(&app).await;
+    parts.insert("journal".to_owned(), journal);
+    if let Some(connected) = app.verifier.keys().connected() {
+        parts.insert("keys".to_owned(), word(connected));
+    }
+    for (ledger, said) in fan_out(&app, |ledger| ledger.hello()).await {
+        parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
+    }
+    let whole = parts.values().all(|part| *part == CONNECTED);
+    let (code, status) = match (app.engine.halted(), whole) {
+        (Some(_), _) => (StatusCode::SERVICE_UNAVAILABLE, "halted"),
+        (None, true) => (StatusCode::OK, "healthy"),
+        (None, false) => (StatusCode::OK, "degraded"),
+    };
+    (code, Json(Health { status, halt, parts })).into_response()
+}
+
+/// 200 while the process turns.
+#[utoipa::path(
+    get, path = "/livez", tag = "machine", operation_id = "read_liveness", security(()),
+    responses((status = 200, body = Alive, description = "It turns"))
+)]
+pub(super) async fn livez() -> Json<Alive> {
+    Json(Alive { status: "ok" })
+}
+
+/// 200 while reads can be served, also under HALT, and this process can write.
+#[utoipa::path(
+    get, path = "/readyz", tag = "machine", operation_id = "read_readiness", security(()),
+    responses(
+        (status = 200, body = Alive, description = "Reads can be served"),
+        (status = 503, body = Alive, description = "Draining, without a journal, with one that takes no writes of this process, or without keys that may check tokens"),
+    )
+)]
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Response {
+    let status = if app.leaving() {
+        "draining"
+    } else if app.verifier.keys().stale() {
+        "stale keys"
+    } else {
+        match journal(&app).await.0 {
+            NOT_WRITING => NOT_WRITING,
+            UNAVAILABLE => "no journal",
+            _ => return Json(Alive { status: "ok" }).into_response(),
+        }
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(Alive { status })).into_response()
+}
+
+/// Measurements for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "machine", operation_id = "read_metrics",
+    security((), ("token" = ["ops:read"])),
+    responses(
+        (status = 200, body = String, content_type = "application/openmetrics-text",
+            description = "OpenMetrics text", example = "portage_halted 0\n# EOF\n"),
+    )
+)]
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    _: RequirePageAccess,
+) -> Result<Response, Refusal> {
+    let journal = app.engine.journal();
+    let counts = journal.counts().await.map_err(silent("metrics"))?;
+    app.metrics.cases(&journal.open_cases().await.map_err(silent("metrics"))?);
+    app.metrics.counted(app.engine.flows(), &counts, journal.now());
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(CONTENT_TYPE, kind)], app.metrics.page()).into_response())
+}
+
+/// This description.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "machine", operation_id = "read_description",
+    security((), ("token" = ["ops:read"])),
+    responses((
+        status = 200, body = Object, description = "OpenAPI 3.1", example = json!({ "openapi": "3.1.0" }),
+    ))
+)]
+pub(super) async fn description(_: RequirePageAccess) -> Response {
+    ([(CONTENT_TYPE, "application/json")], openapi::page()).into_response()
+}

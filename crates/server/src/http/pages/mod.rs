@@ -1,0 +1,5 @@
+//! Pages: health and metrics for machines, the OpenAPI description, and the documentation for readers.
+
+pub mod docs;
+pub mod machine;
+pub mod openapi;

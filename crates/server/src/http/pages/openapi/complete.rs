@@ -1,0 +1,220 @@
+//! What every route of a kind answers, and an example for everything: what need not be repeated
+//! beside each route.
+
+use super::examples;
+use crate::http::middleware::error::{sentence, status};
+use kernel::code::Code;
+use serde_json::{Map, Value, json};
+
+/// Completes a description: closed forms, every status, a code and an example for each.
+pub(super) fn complete(api: &mut Value) {
+    let mut schemas = api.pointer_mut("/components/schemas").map(Value::take).unwrap_or_default();
+    flatten(&mut schemas);
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.values_mut().for_each(close);
+        codes(schemas);
+    }
+    let paths = api.get_mut("paths").and_then(Value::as_object_mut);
+    for methods in paths.into_iter().flat_map(Map::values_mut) {
+        for operation in methods.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            common(operation);
+            operation.get_mut("parameters").into_iter().for_each(unsigned);
+            described(operation, &schemas);
+        }
+    }
+    if let Some(place) = api.pointer_mut("/components/schemas") {
+        *place = schemas;
+    }
+}
+
+/// The form of every error, and the one where a transfer comes with it.
+const PROBLEM: &str = "#/components/schemas/Problem";
+
+/// Forms that are made of others become one, or one of several: only a whole form can be closed.
+fn flatten(schemas: &mut Value) {
+    let all = schemas.clone();
+    for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        if schema.get("allOf").is_none() {
+            continue;
+        }
+        let about = schema["description"].clone();
+        let mut wholes = wholes(&all, schema);
+        let mut whole = match wholes.len() {
+            1 => wholes.remove(0),
+            _ => json!({ "oneOf": wholes }),
+        };
+        if let Some(whole) = whole.as_object_mut() {
+            whole.insert("description".to_owned(), about);
+        }
+        *schema = whole;
+    }
+}
+
+/// Every form that a schema may come to, whole.
+fn wholes(all: &Value, schema: &Value) -> Vec<Value> {
+    let schema = resolved(all, schema);
+    if let Some(either) = schema["oneOf"].as_array() {
+        return either.iter().flat_map(|one| wholes(all, one)).collect();
+    }
+    let Some(parts) = schema["allOf"].as_array() else { return vec![schema.clone()] };
+    let empty = vec![json!({ "type": "object", "required": [], "properties": {} })];
+    parts.iter().fold(empty, |found, part| {
+        let part = wholes(all, part);
+        found.iter().flat_map(|whole| part.iter().map(|part| merged(whole, part))).collect()
+    })
+}
+
+fn merged(whole: &Value, part: &Value) -> Value {
+    let mut whole = whole.clone();
+    let required = part["required"].as_array().into_iter().flatten().cloned();
+    if let Some(all) = whole.get_mut("required").and_then(Value::as_array_mut) {
+        all.extend(required);
+    }
+    let properties = part["properties"].as_object().into_iter().flatten();
+    if let Some(all) = whole.get_mut("properties").and_then(Value::as_object_mut) {
+        all.extend(properties.map(|(name, field)| (name.clone(), field.clone())));
+    }
+    whole
+}
+
+/// The form that a schema names, or itself.
+pub(super) fn resolved<'a>(schemas: &'a Value, schema: &'a Value) -> &'a Value {
+    let name = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next());
+    name.map_or(schema, |name| &schemas[name])
+}
+
+/// No object has fields that are not listed.
+fn close(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut() {
+        if object.get("type").is_some_and(|kind| kind == "object")
+            && object.contains_key("properties")
+        {
+            object.entry("additionalProperties").or_insert(Value::Bool(false));
+        }
+        object.values_mut().for_each(close);
+    } else if let Some(all) = schema.as_array_mut() {
+        all.iter_mut().for_each(close);
+    }
+}
+
+/// A parameter that is never below zero goes up to twice the highest of its signed format.
+fn unsigned(schema: &mut Value) {
+    if let Some(object) = schema.as_object_mut() {
+        let wide = match object.get("format").and_then(Value::as_str) {
+            Some("int32") => Some("uint32"),
+            Some("int64") => Some("uint64"),
+            _ => None,
+        };
+        let least = object.get("minimum").and_then(Value::as_f64);
+        if let Some(wide) = wide.filter(|_| least.is_some_and(|least| least >= 0.0)) {
+            object.insert("format".to_owned(), wide.into());
+        }
+        object.values_mut().for_each(unsigned);
+    } else if let Some(all) = schema.as_array_mut() {
+        all.iter_mut().for_each(unsigned);
+    }
+}
+
+/// An error's code is one of the contract's; a transfer that failed carries its ledger's own word.
+fn codes(schemas: &mut Map<String, Value>) {
+    let all: Vec<Value> = Code::ALL.iter().map(|code| code.name().into()).collect();
+    let problem = schemas.get_mut("Problem");
+    let code = problem.and_then(|problem| problem.pointer_mut("/properties/code"));
+    if let Some(code) = code.and_then(Value::as_object_mut) {
+        code.insert("enum".to_owned(), Value::Array(all));
+    }
+}
+
+/// What every route answers that has a body, a place in its path, a token.
+fn common(operation: &mut Value) {
+    let has_body = operation["requestBody"].is_object();
+    let has_place = operation["parameters"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|one| one["in"] == "path"));
+    let guarded = operation["security"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|way| way.get("token").is_some()));
+    let kinds = [
+        (true, &["500"][..]),
+        (has_body, &["400", "413", "415"]),
+        (has_place, &["404"]),
+        (guarded, &["401", "403"]),
+    ];
+    let problem = json!({ "content": { "application/json": { "schema": { "$ref": PROBLEM } } } });
+    let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
+    let Some(responses) = responses else { return };
+    for status in kinds.into_iter().filter(|(has, _)| *has).flat_map(|(_, all)| all) {
+        responses.entry(*status).or_insert_with(|| problem.clone());
+    }
+    if guarded {
+        let about = "Tokens cannot be checked, nothing was begun: `OVERLOADED`";
+        let mut stale = problem;
+        if let Some(fields) = stale.as_object_mut() {
+            fields.insert("description".to_owned(), about.into());
+        }
+        responses.entry("503").or_insert(stale);
+    }
+}
+
+/// Each answer has a sentence and an example; an error one for every code that it may carry.
+fn described(operation: &mut Value, schemas: &Value) {
+    let forms = operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut);
+    let forms = forms.into_iter().flat_map(Map::values_mut);
+    for content in forms.filter_map(Value::as_object_mut) {
+        with_example(content, schemas);
+    }
+    let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
+    for (number, response) in responses.into_iter().flatten() {
+        let Some(response) = response.as_object_mut() else { continue };
+        let about = response.get("description").and_then(Value::as_str).unwrap_or_default();
+        let named = named(about);
+        let codes = if named.is_empty() { usual(number) } else { named };
+        if about.is_empty() {
+            let sentence = codes.first().map_or("Done", |code| sentence(*code));
+            response.insert("description".to_owned(), sentence.into());
+        }
+        let failed = !number.starts_with('2');
+        let contents = response.get_mut("content").and_then(Value::as_object_mut);
+        let contents = contents.into_iter().flat_map(Map::values_mut);
+        for content in contents.filter_map(Value::as_object_mut) {
+            let Some(schema) = content.get("schema").cloned() else { continue };
+            if failed && examples::is_problem(&schema, schemas) {
+                let all = codes.iter().map(|code| {
+                    let value = examples::problem(*code, &schema, schemas);
+                    (code.name().to_owned(), json!({ "value": value }))
+                });
+                content.insert("examples".to_owned(), Value::Object(all.collect()));
+            } else {
+                with_example(content, schemas);
+            }
+            if let (Some(example), "202") = (content.get_mut("example"), number.as_str()) {
+                examples::pending(example);
+            }
+        }
+    }
+}
+
+fn with_example(content: &mut Map<String, Value>, schemas: &Value) {
+    let given = content.contains_key("example") || content.contains_key("examples");
+    let example = content.get("schema").and_then(|schema| examples::of(schema, schemas));
+    if let (false, Some(example)) = (given, example) {
+        content.insert("example".to_owned(), example);
+    }
+}
+
+/// The codes that a sentence names.
+fn named(about: &str) -> Vec<Code> {
+    about.split('`').skip(1).step_by(2).filter_map(Code::parse).collect()
+}
+
+/// The codes of a status where the route names none.
+fn usual(number: &str) -> Vec<Code> {
+    let usual: &[Code] = match number {
+        "400" => &[Code::BadRequest],
+        "404" => &[Code::NotFound],
+        "503" => &[Code::Halted, Code::Overloaded],
+        _ => Code::ALL,
+    };
+    let of = |code: &&Code| status(**code).as_str() == number;
+    usual.iter().filter(of).copied().collect()
+}

@@ -1,0 +1,118 @@
+//! The API's description, made from the routes themselves.
+
+mod complete;
+pub(in crate::http) mod descriptions;
+mod examples;
+
+use super::{docs, machine};
+use crate::http::App;
+use crate::http::admin::{self, audit_proof, backup};
+use crate::http::balances::{accounts, user_balances};
+use crate::http::transfers::{batch, list, routes, v2};
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+#[derive(Debug, OpenApi)]
+#[openapi(
+    info(
+        title = "Portage",
+        description = "Moves money between ledgers that share no transaction, and never loses, \
+                       duplicates or strands any of it. Amounts are decimal strings in the asset's \
+                       unit; answers print them with all decimals that the asset has. Times are \
+                       RFC 3339 in UTC. Unknown fields are refused.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    security(("token" = [])),
+    modifiers(&Token),
+    tags(
+        (name = "transfers", description = "A user's transfers and balances"),
+        (name = "ops", description = "Operators"),
+        (name = "machine", description = "Health, metrics, this description"),
+    ),
+)]
+struct Description;
+
+/// The bearer token.
+#[derive(Debug)]
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        let http = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+        let components = api.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(http));
+    }
+}
+
+/// Every route beside its description: what is not here does not exist.
+pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(routes::create))
+        .routes(routes!(routes::get))
+        .routes(routes!(list::list, batch::create))
+        .routes(routes!(v2::create))
+        .routes(routes!(v2::get))
+        .routes(routes!(user_balances::balances))
+        .routes(routes!(admin::external_movement::deposit))
+        .routes(routes!(admin::external_movement::withdraw))
+        .routes(routes!(admin::conservation::conservation))
+        .routes(routes!(audit_proof::verify))
+        .routes(routes!(audit_proof::seals))
+        .routes(routes!(backup::create))
+        .routes(routes!(accounts::list))
+        .routes(routes!(accounts::set_status))
+        .routes(routes!(admin::search::find))
+        .routes(routes!(admin::search::get))
+        .routes(routes!(admin::stats::stats))
+        .routes(routes!(admin::cases::list))
+        .routes(routes!(admin::cases::get))
+        .routes(routes!(admin::cases::assign))
+        .routes(routes!(admin::cases::comment))
+        .routes(routes!(admin::transfer_actions::retry))
+        .routes(routes!(admin::transfer_actions::ask))
+        .routes(routes!(admin::transfer_actions::pause))
+        .routes(routes!(admin::transfer_actions::resume))
+        .routes(routes!(admin::transfer_actions::resolve))
+        .routes(routes!(admin::transfer_actions::run_transfer_actions))
+        .routes(routes!(admin::halts::list))
+        .routes(routes!(admin::halts::halt))
+        .routes(routes!(admin::halts::resume))
+        .routes(routes!(admin::pauses::list, admin::pauses::add))
+        .routes(routes!(admin::pauses::lift))
+        .routes(routes!(admin::approvals::list))
+        .routes(routes!(admin::approvals::approve))
+        .routes(routes!(admin::approvals::reject))
+        .routes(routes!(admin::assets::list, admin::assets::add))
+        .routes(routes!(admin::assets::change))
+        .routes(routes!(admin::past_actions::list))
+        .routes(routes!(machine::health))
+        .routes(routes!(machine::livez))
+        .routes(routes!(machine::readyz))
+        .routes(routes!(machine::metrics))
+        .routes(routes!(machine::description))
+        .routes(routes!(docs::api))
+        .routes(routes!(docs::codes))
+        .routes(routes!(docs::code))
+}
+
+/// The whole description.
+pub fn description() -> &'static Value {
+    static WHOLE: LazyLock<Value> = LazyLock::new(|| {
+        // made of plain texts and numbers, so it can be written
+        let mut api = serde_json::to_value(documented().into_openapi()).unwrap_or_default();
+        complete::complete(&mut api);
+        api
+    });
+    &WHOLE
+}
+
+/// The description as JSON.
+pub fn page() -> &'static str {
+    static PAGE: LazyLock<String> =
+        LazyLock::new(|| serde_json::to_string_pretty(description()).unwrap_or_default());
+    &PAGE
+}

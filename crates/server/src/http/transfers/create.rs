@@ -1,0 +1,121 @@
+//! Making a transfer, or finding out what became of it: what every spelling of a create shares.
+
+use super::validate::TransferRequest;
+use crate::http::middleware::error::Refusal;
+use crate::http::{App, name_errors, unknown};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use engine::{Accepted, Refused};
+use kernel::code::Code;
+use kernel::ports::meter::{Meter, Seen};
+use kernel::record::{Record, Terms};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Opens what is asked for; or tells what its key is bound to, before anything else is looked at.
+///
+/// # Errors
+/// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
+pub(super) async fn create(app: &App, ask: &TransferRequest) -> Result<Accepted, Refusal> {
+    let found = match ask.terms(app) {
+        Ok(terms) => create_within_limit(app, ask, terms).await,
+        Err(code) => Err(Refused::Code(code)),
+    };
+    match found {
+        Ok(accepted) => Ok(accepted),
+        Err(Refused::Code(code)) => match replay(app, ask).await? {
+            Some(accepted) => Ok(accepted),
+            None => Err(refusal(app, ask, code)),
+        },
+        Err(Refused::Mismatch(bound)) => Err(conflict(ask.mismatched(app, &bound))),
+        Err(Refused::Unknown(cause)) => {
+            unknown("create", &cause);
+            Err(outcome_unknown())
+        }
+    }
+}
+
+/// Step 7 of the order of checks, then the engine's turn. What opened nothing gives back its place.
+async fn create_within_limit(
+    app: &App,
+    ask: &TransferRequest,
+    terms: Terms,
+) -> Result<Accepted, Refused> {
+    if !app.rate_limit.take(ask.user, app.clock.ticks()) {
+        app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
+        return Err(Refused::Code(Code::RateLimitExceeded));
+    }
+    let found = app.engine.create(app.internal, terms).await;
+    let counts = match &found {
+        Ok(accepted) => !accepted.replayed,
+        // it may have been opened
+        Err(Refused::Unknown(_)) => true,
+        Err(Refused::Code(_) | Refused::Mismatch(_)) => false,
+    };
+    if !counts {
+        app.rate_limit.give_back(ask.user);
+    }
+    found
+}
+
+/// The transfer that the request's key is bound to, if it is.
+async fn replay(app: &App, ask: &TransferRequest) -> Result<Option<Accepted>, Refusal> {
+    let Some(bound) = bound(app, ask).await? else { return Ok(None) };
+    let flow = app.engine.flows().table(app.internal).flow;
+    let differs = ask.mismatched(app, &bound);
+    if !differs.is_empty() {
+        app.metrics.see(Seen::Conflict { flow });
+        return Err(conflict(differs));
+    }
+    app.metrics.see(Seen::Replay { flow });
+    app.engine.rejoin(bound).await.map(Some).map_err(|cause| {
+        unknown("replay", &cause);
+        outcome_unknown()
+    })
+}
+
+/// What the request's key is bound to.
+pub(super) async fn bound(app: &App, ask: &TransferRequest) -> Result<Option<Record>, Refusal> {
+    let Some(key) = &ask.key else { return Ok(None) };
+    let bound = app.engine.find_bound(app.internal, &ask.principal, key).await;
+    bound.map_err(|cause| {
+        unknown("replay", &cause);
+        outcome_unknown()
+    })
+}
+
+fn refusal(app: &App, ask: &TransferRequest, code: Code) -> Refusal {
+    if code != Code::Overloaded {
+        return name_errors::refusal(app, ask.names, code);
+    }
+    if app.engine.full() {
+        return Refusal::because(code, "The disk is full; nothing was begun, try again later");
+    }
+    let terms = ask.terms(app).ok();
+    let Some(scope) = app.engine.paused_for(app.internal, terms.as_ref()) else {
+        return Refusal::of(code);
+    };
+    let (kind, name) = (scope.kind(), name_errors::scope(app, scope));
+    let sentence = format!(
+        "The {kind} {name} is paused until a person lifts that; nothing was begun, try again later"
+    );
+    Refusal::because(code, sentence).with("paused", format!("{kind}/{name}"))
+}
+
+fn conflict(fields: Vec<String>) -> Refusal {
+    Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields)
+}
+
+fn outcome_unknown() -> Refusal {
+    Refusal::unknown(
+        "The outcome is not known yet. Repeat it with the same cid: it is never made twice",
+    )
+}
+
+/// Says of an answer that its transfer had been made before.
+pub(crate) fn mark_replayed(mut response: Response, replayed: bool) -> Response {
+    if replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}

@@ -1,0 +1,210 @@
+//! How a transfer is shown to those who may see it.
+
+use crate::auth::{Caller, Scope};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::{App, format};
+use axum::http::StatusCode;
+use engine::Accepted;
+use kernel::code::Code;
+use kernel::flow::table::Table;
+use kernel::ports::journal::Linked;
+use kernel::record::Record;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What became of a create.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Transfer {
+    /// The journal's number of the transfer.
+    pub transfer_id: u64,
+    /// The transfer's id.
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub req_id: String,
+    /// The account type that pays.
+    pub from: &'static str,
+    /// The account type that receives.
+    pub to: &'static str,
+    /// The asset's symbol.
+    pub asset: String,
+    /// In the asset's unit, always with all decimals that the asset has.
+    #[schema(example = "100.000000")]
+    pub amount: String,
+    /// `COMMITTED`, `PENDING` (not ended yet), `FAILED` or `ROLLED_BACK`.
+    #[schema(example = "COMMITTED")]
+    pub state: &'static str,
+    /// The same as a sentence.
+    pub message: String,
+    /// The client's key, where one was given.
+    pub cid: Option<String>,
+    /// The client's own reference, where one was given.
+    pub reference: Option<String>,
+    /// The client's own words.
+    pub metadata: BTreeMap<String, String>,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub updated_at: String,
+}
+
+/// A transfer that moved no money in the end: an error and the transfer in one.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FailedTransfer {
+    #[serde(flatten)]
+    problem: Problem,
+    #[serde(flatten)]
+    transfer: Transfer,
+}
+
+/// A create that is well-formed and does not end well.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "two bodies of one status, for the description")]
+pub(super) enum UnsuccessfulCreate {
+    Ended(Box<FailedTransfer>),
+    Refused(Box<Problem>),
+}
+
+/// A transfer with everything that happened to it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TransferStory {
+    /// As in the answer to the create, but `state` is the exact one: `INIT`, `SOURCE_PENDING`,
+    /// `SOURCE_DONE`, `TARGET_PENDING`, `COMMITTED`, `FAILED`, `COMPENSATING` or `ROLLED_BACK`.
+    #[serde(flatten)]
+    pub transfer: Transfer,
+    /// The last refusal, or the cause of the last unclear answer.
+    pub error: Option<String>,
+    /// Unclear answers so far.
+    #[schema(example = 0)]
+    pub retry_count: u32,
+    /// Oldest first.
+    pub history: Vec<HistoryEntry>,
+}
+
+/// One step of a history.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HistoryEntry {
+    /// From 0.
+    #[schema(example = 0)]
+    pub seq: u32,
+    /// RFC 3339.
+    pub at: String,
+    /// The state before; none where it begins.
+    #[schema(example = json!(null))]
+    pub from: Option<&'static str>,
+    /// The state after.
+    #[schema(example = "INIT")]
+    pub to: &'static str,
+    /// `CREATED`, `SOURCE_CALL`, `SOURCE_OK`, `SOURCE_FAIL`, `TARGET_CALL`, `TARGET_OK`,
+    /// `TARGET_FAIL`, `ROLLBACK_OK`, `RETRY` or `OPERATOR`.
+    #[schema(example = "CREATED")]
+    pub event: String,
+    /// Evidence, cause or reason.
+    pub detail: Option<String>,
+}
+
+/// What a create came to, by where its transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The money arrived.
+    Committed,
+    /// It goes on.
+    Pending,
+    /// It ended and moved nothing: FAILED or ROLLED_BACK.
+    Failed,
+}
+
+impl Outcome {
+    /// What a record came to, with the name of its end or `PENDING`.
+    pub(super) fn of(app: &App, record: &Record) -> (Self, &'static str) {
+        let table = app.engine.flows().table(record.flow);
+        let exact = table.state(record.head.state).name;
+        match (table.ends(record.head.state), exact) {
+            (false, _) => (Self::Pending, "PENDING"),
+            (true, "COMMITTED") => (Self::Committed, exact),
+            (true, _) => (Self::Failed, exact),
+        }
+    }
+
+    /// The contract's status.
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::Committed => StatusCode::OK,
+            Self::Pending => StatusCode::ACCEPTED,
+            Self::Failed => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+}
+
+/// The code under which a transfer failed: the one that the ledger refused with.
+pub(super) fn code(record: &Record) -> &str {
+    record.error.as_ref().map_or(Code::SystemError.name(), |error| &error.code)
+}
+
+/// An end without money moved, as a refusal that carries these fields.
+pub(super) fn failed(record: &Record, message: &str, fields: &impl Serialize) -> Refusal {
+    let code = code(record);
+    let known = Code::parse(code).unwrap_or(Code::SystemError);
+    let mut refusal = Refusal::because(known, message).with("code", code);
+    if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(fields) {
+        refusal.details.extend(fields);
+    }
+    refusal
+}
+
+/// A transfer as a create answers it.
+pub(super) fn create_response(app: &App, accepted: &Accepted) -> (Outcome, Transfer) {
+    let (outcome, state) = Outcome::of(app, &accepted.record);
+    (outcome, transfer_response(app, &accepted.record, state))
+}
+
+/// A transfer in its exact state.
+pub(crate) fn exact(app: &App, record: &Record) -> Transfer {
+    let table = app.engine.flows().table(record.flow);
+    transfer_response(app, record, table.state(record.head.state).name)
+}
+
+fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfer {
+    let terms = &record.terms;
+    let (asset, precision) = format::asset(&app.engine.assets(), terms.asset);
+    Transfer {
+        transfer_id: record.serial.map_or(0, |serial| serial.0),
+        req_id: record.id.to_string(),
+        from: format::account(&terms.source),
+        to: format::account(&terms.target),
+        asset,
+        amount: terms.amount.decimal(precision),
+        state,
+        message: message(app, record),
+        cid: terms.binding.as_ref().map(|binding| binding.key.to_string()),
+        reference: terms.reference.clone(),
+        metadata: terms.metadata.clone(),
+        created_at: format::time(record.created_at),
+        updated_at: format::time(record.updated_at),
+    }
+}
+
+/// Where a transfer stands, as a sentence.
+pub(super) fn message(app: &App, record: &Record) -> String {
+    let table = app.engine.flows().table(record.flow);
+    flows::words::message(table, record.head.state, record.error.as_ref())
+}
+
+/// A transfer belongs to its user; a service reads what it made itself, also under a former issuer.
+pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
+    let itself = || app.engine.key_scopes(&caller.principal).contains(&record.terms.principal);
+    caller.user == Some(record.terms.user) || (caller.may(Scope::TransfersAny) && itself())
+}
+
+pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
+    let entry = linked.entry;
+    let name = |code| table.coded(code).map_or("", |state| table.state(state).name);
+    HistoryEntry {
+        seq: entry.seq,
+        at: format::time(entry.at),
+        from: entry.from.map(name),
+        to: name(entry.to),
+        event: entry.event,
+        detail: entry.detail,
+    }
+}

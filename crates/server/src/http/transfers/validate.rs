@@ -1,0 +1,182 @@
+//! Steps 4 to 6 of the order of checks, in memory; and how a bound key's request differs.
+
+use super::request::CreateTransfer;
+use crate::http::{App, format};
+use kernel::code::Code;
+use kernel::ids::{LedgerId, UserId};
+use kernel::money::{Amount, Asset};
+use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use std::sync::Arc;
+
+/// How a request spells account types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountNames {
+    /// `FUNDING`, `SPOT`, `FUTURE`, `MARGIN`.
+    Plain,
+    /// The v2 source's: `funding`, `trading`; `future` and `margin` after their manner.
+    V2,
+}
+
+impl AccountNames {
+    const SPELT: [(LedgerId, &'static str); 4] = [
+        (LedgerId::FUNDING, "funding"),
+        (LedgerId::SPOT, "trading"),
+        (LedgerId::FUTURE, "future"),
+        (LedgerId::MARGIN, "margin"),
+    ];
+
+    /// Every account type that there is, with its name.
+    pub fn all(self) -> impl Iterator<Item = (LedgerId, &'static str)> {
+        Self::SPELT.into_iter().map(move |(ledger, v2)| match self {
+            Self::Plain => (ledger, ledger.name()),
+            Self::V2 => (ledger, v2),
+        })
+    }
+
+    /// The ledger of that name.
+    pub fn ledger(self, name: &str) -> Option<LedgerId> {
+        match self {
+            Self::Plain => LedgerId::parse(name),
+            Self::V2 => {
+                Self::SPELT.into_iter().find(|(_, v2)| *v2 == name).map(|(ledger, _)| ledger)
+            }
+        }
+    }
+
+    /// The name of one end of a transfer.
+    pub fn of(self, party: &Party) -> &'static str {
+        let v2 = Self::SPELT.into_iter().find(|(ledger, _)| format::is_at(party, *ledger));
+        match (self, v2) {
+            (Self::V2, Some((_, name))) => name,
+            (Self::V2, None) | (Self::Plain, _) => format::account(party),
+        }
+    }
+}
+
+/// What a well-formed request asks for.
+#[derive(Debug)]
+pub struct TransferRequest {
+    /// Who asks.
+    pub principal: Arc<str>,
+    /// For whom.
+    pub user: UserId,
+    /// The client's key.
+    pub key: Option<Arc<str>>,
+    /// How the body spells account types.
+    pub names: AccountNames,
+    /// The body.
+    pub body: CreateTransfer,
+}
+
+impl TransferRequest {
+    /// The terms that the request comes to.
+    ///
+    /// # Errors
+    /// `HALTED` or `OVERLOADED`, then the first of steps 4 (account type), 5 (asset), 6 (amount)
+    /// that fails.
+    pub fn terms(&self, app: &App) -> Result<Terms, Code> {
+        match app.engine.shut(app.internal) {
+            Some(code) => return Err(code),
+            None if app.draining() => return Err(Code::Overloaded),
+            None => {}
+        }
+        let body = &self.body;
+        let (source, target) = self.ends(app)?;
+        let asset = app.engine.asset(&body.asset).ok_or(Code::InvalidAsset)?;
+        let amount = validated_amount(&asset, &body.amount)?;
+        let party =
+            |ledger| Party { system: System::Ledger(ledger), account: Account::User(self.user) };
+        let mut terms = Terms {
+            principal: Arc::clone(&self.principal),
+            user: self.user,
+            binding: None,
+            source: party(source),
+            target: party(target),
+            asset: asset.id,
+            amount,
+            fee: Amount::ZERO,
+            deadline: None,
+            memo: None,
+            reference: body.reference().map(str::to_owned),
+            metadata: body.metadata(),
+            day: None,
+        };
+        terms.binding = self.key.clone().map(|key| Binding {
+            scope: Arc::clone(&self.principal),
+            key,
+            fingerprint: terms.fingerprint(),
+        });
+        Ok(terms)
+    }
+
+    /// The fields in which this request differs from the transfer that its key is bound to.
+    pub fn mismatched(&self, app: &App, bound: &Record) -> Vec<String> {
+        let (body, terms) = (&self.body, &bound.terms);
+        let at = |party, name: &str| {
+            self.names.ledger(name).is_some_and(|ledger| format::is_at(party, ledger))
+        };
+        let (symbol, precision) = format::asset(&app.engine.assets(), terms.asset);
+        let amount = plain(&terms.amount.decimal(precision));
+        let same = [
+            ("user_id", terms.user == self.user),
+            ("from", at(&terms.source, &body.from)),
+            ("to", at(&terms.target, &body.to)),
+            ("asset", symbol == body.asset),
+            ("amount", amount.is_some() && amount == plain(&body.amount)),
+            ("reference", terms.reference.as_deref() == body.reference()),
+            ("metadata", terms.metadata == body.metadata()),
+        ];
+        let differs = same.into_iter().filter(|(_, same)| !same);
+        differs.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Step 4: not the same, valid, configured.
+    fn ends(&self, app: &App) -> Result<(LedgerId, LedgerId), Code> {
+        let CreateTransfer { from, to, .. } = &self.body;
+        if from == to {
+            return Err(Code::SameAccount);
+        }
+        let valid = |name| self.names.ledger(name).ok_or(Code::InvalidAccountType);
+        let (source, target) = (valid(from)?, valid(to)?);
+        for ledger in [source, target] {
+            if app.engine.ledger(ledger).is_none() {
+                return Err(Code::UnsupportedAccountType);
+            }
+        }
+        Ok((source, target))
+    }
+}
+
+/// Steps 5 and 6.
+fn validated_amount(asset: &Asset, text: &str) -> Result<Amount, Code> {
+    asset.usable()?;
+    let amount = asset.amount(text)?;
+    asset.limits(amount)?;
+    Ok(amount)
+}
+
+/// A plain decimal without what does not count; `None` for anything else.
+fn plain(text: &str) -> Option<(String, String)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    (digits(whole) && digits(fraction)).then(|| (parts.0.to_owned(), parts.1.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn the_same_amount_in_another_spelling_is_the_same() {
+        for same in ["100", "100.0", "0100.000000", "100.00"] {
+            assert_eq!(plain(same), plain("100.000000"), "{same}");
+        }
+        for other in ["10", "100.01", "1000"] {
+            assert_ne!(plain(other), plain("100"), "{other}");
+        }
+        for none in ["1e2", "", ".", "1.", ".5", "-1", "١"] {
+            assert_eq!(plain(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `portage spot serve`: the other end of the remote ledger's contract (`spec/api.md`, "Remote
+//! ledger"), with a Spot core behind it.
+
+mod answer;
+mod routes;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{get, post};
+use kernel::code::Code;
+use kernel::ports::ledger::Ledger;
+use ledgers::remote::{AssetCodes, wire};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// A ledger that is served over HTTP.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct LedgerService {
+    ledger: Arc<dyn Ledger>,
+    symbols: AssetCodes,
+    /// Compared instead of the token itself: how long that takes says nothing of it.
+    token: [u8; 32],
+}
+
+impl LedgerService {
+    /// Serves this ledger to callers that have the token.
+    pub fn new(ledger: Arc<dyn Ledger>, symbols: AssetCodes, token: &str) -> Self {
+        Self { ledger, symbols, token: Sha256::digest(token.as_bytes()).into() }
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let mut all = headers.get_all(AUTHORIZATION).iter();
+        let (Some(header), None) = (all.next(), all.next()) else { return false };
+        let Some((scheme, token)) = header.to_str().ok().and_then(|text| text.split_once(' '))
+        else {
+            return false;
+        };
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        scheme.eq_ignore_ascii_case("bearer") && digest == self.token
+    }
+}
+
+/// Every route of the full form, and `/health` without a token.
+pub fn router(service: Arc<LedgerService>) -> Router {
+    let many = || DefaultBodyLimit::max(wire::MANY);
+    let guarded = Router::new()
+        .route("/hello", get(routes::hello))
+        .route("/operations", get(routes::list).post(routes::execute).layer(many()))
+        .route("/operations/{req_id}/{leg}", get(routes::query))
+        .route("/fences", post(routes::fence))
+        .route("/totals", get(routes::totals))
+        .route("/accounts", get(routes::accounts))
+        .route("/accounts/{user_id}", get(routes::account))
+        .route("/accounts/{user_id}/status", post(routes::status))
+        .route("/horizon", post(routes::horizon).layer(DefaultBodyLimit::max(wire::OPEN)))
+        .route_layer(axum::middleware::from_fn_with_state(Arc::clone(&service), guard));
+    guarded
+        .route("/health", get(routes::health))
+        .method_not_allowed_fallback(async || answer::refused(Code::MethodNotAllowed))
+        .fallback(async || answer::refused(Code::NotFound))
+        .layer(DefaultBodyLimit::max(crate::http::middleware::body::MOST))
+        .layer(tower_http::catch_panic::CatchPanicLayer::custom(answer::panicked))
+        .with_state(service)
+}
+
+/// Refuses every request without the token.
+async fn guard(
+    State(service): State<Arc<LedgerService>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if service.knows(request.headers()) {
+        return next.run(request).await;
+    }
+    tracing::warn!(target: "security", path = request.uri().path(), "token refused");
+    answer::refused(Code::Unauthorized)
+}

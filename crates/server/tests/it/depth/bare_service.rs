@@ -1,0 +1,201 @@
+//! A service with one user's money in it, and what is looked at before and after.
+
+use super::Wrong;
+use kernel::flow::life::Leg;
+use kernel::ids::{AssetId, Id, LedgerId, Serial, UserId};
+use kernel::money::Amount;
+use kernel::operation::{Key, Op};
+use kernel::ports::ledger::{
+    AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, Whose,
+};
+use kernel::record::Account;
+use server::bootstrap::Service;
+use server::config::{Config, Ledgers};
+use server::http::App;
+use server::http::middleware::rate_limit::RateLimit;
+use server::metrics::Metrics;
+use server::runtime::Tasks;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+
+pub(super) const KEY: &[u8] = b"the key of these tests: 32 bytes and more";
+pub(super) const USER: UserId = UserId(4001);
+pub(super) const OTHER: UserId = UserId(4002);
+pub(super) const USDT: AssetId = AssetId(3);
+pub(super) const UNIT: u128 = 1_000_000;
+
+/// The real store and the real Spot core, with an engine and a door that need not be called.
+pub(super) struct Bare {
+    pub service: Service,
+    pub app: Arc<App>,
+    pub router: axum::Router,
+    _dir: TempDir,
+}
+
+/// What a wrong thing would have changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen(Vec<(&'static str, String)>);
+
+impl Bare {
+    /// Both users have 100 at both ledgers; what a row needs besides is done.
+    pub(super) async fn open(wrong: Wrong) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let metrics = Arc::new(Metrics::default());
+        let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
+        let ledgers = Ledgers::default();
+        let service = Service::open(dir.path(), &ledgers, metrics.clone(), fatal.clone()).await;
+        let service = service.expect("a service");
+        let file = dir.path().join(store::sqlite::FILE);
+        rusqlite::Connection::open(file).expect("the store").execute_batch(ASSETS).expect("assets");
+        let tasks = Tasks::new(fatal);
+        tasks.ending();
+        let mut config = Config::default();
+        // what is done past the engine would be found out
+        config.conservation.interval_ms = 3_600_000;
+        if wrong == Wrong::Crowded {
+            config.engine.max_open = 0;
+        }
+        // one was made today, or more is asked for than is allowed
+        if wrong == Wrong::DayFull {
+            config.limits.transfers_per_day = 1;
+        }
+        if wrong == Wrong::AmountFull {
+            config.limits.daily_amount = [("USDT".to_owned(), "4.999999".to_owned())].into();
+        }
+        let engine = service.start(&config, metrics.clone(), &tasks).await.expect("an engine");
+        let app = Arc::new(App {
+            internal: engine.flows().named("internal").expect("the flow"),
+            engine,
+            world: service.store.funding(),
+            admin_queries: service.store.clone(),
+            verifier: server::auth::verify::Verifier::new(&config.auth, KEY, service.clock.clone()),
+            metrics,
+            clock: service.clock.clone(),
+            rng: service.rng.clone(),
+            rate_limit: RateLimit::new(0),
+            backups: service.backups(&config),
+            sealer: service.sealer(&config).await.expect("a sealer"),
+            open_pages: true,
+            leaving: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+        });
+        let router = server::http::router(app.clone());
+        let bare = Self { service, app, router, _dir: dir };
+        bare.fund().await;
+        bare.prepare(wrong).await;
+        bare
+    }
+
+    /// The Spot core.
+    pub(super) fn core(&self) -> Arc<dyn Ledger> {
+        self.service.spot.clone().expect("Spot is here")
+    }
+
+    async fn fund(&self) {
+        for user in [USER, OTHER] {
+            for asset in [USDT, AssetId(1)] {
+                let movement = External {
+                    direction: Direction::In,
+                    reference: format!("{user}-{asset}").into(),
+                    user,
+                    asset,
+                    amount: Amount(100 * UNIT),
+                    reason: "a test".into(),
+                    caller: "test".into(),
+                };
+                let moved = self.service.store.funding().external(movement).await;
+                assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+                let n = user.0 * 10 + u64::from(asset.0);
+                let op = Op { asset, ..op(n, Leg::Deposit, 100 * UNIT).of(user) };
+                assert_eq!(self.call(&*self.core(), op).await, "done");
+            }
+        }
+    }
+
+    /// Sets the status of the user's account at a ledger.
+    pub(super) async fn set(&self, ledger: &dyn Ledger, status: AccountStatus) {
+        let change = StatusChange {
+            user: USER,
+            status,
+            reason: "a test".into(),
+            caller: "test".into(),
+            key: status.name().into(),
+        };
+        let known = known(ledger).await;
+        let heard = ledger.status(known, change).await;
+        assert!(matches!(heard, Reply::Answered(_, true)), "{heard:?}");
+    }
+
+    /// Everything that must stay as it is.
+    pub(super) async fn seen(&self) -> Seen {
+        let mut seen = Vec::new();
+        let ledgers: [(&str, Arc<dyn Ledger>); 2] =
+            [("Funding", self.service.store.funding()), ("Spot", self.core())];
+        for (name, ledger) in ledgers {
+            for user in [USER, OTHER, UserId(4003), UserId(i64::MAX.unsigned_abs())] {
+                let Reply::Answered(_, mut held) = ledger.accounts(Whose::User(user)).await else {
+                    panic!("{name} says what user {user} has")
+                };
+                // a row sets a status on purpose
+                held.iter_mut().for_each(|held| held.status = AccountStatus::Active);
+                seen.push((name, format!("{held:?}")));
+            }
+            let Reply::Answered(_, totals) = ledger.totals().await else {
+                panic!("{name}'s totals")
+            };
+            seen.push((name, format!("{totals:?}")));
+        }
+        let mut snapshot = self.service.store.snapshot().await.expect("a snapshot");
+        let rows = snapshot.lines(Serial(0), 1_000).await.expect("lines").len();
+        seen.push(("transfers", rows.to_string()));
+        Seen(seen)
+    }
+
+    /// What is not as it was.
+    pub(super) async fn since(&self, before: Seen) -> Vec<String> {
+        let now = self.seen().await.0.into_iter();
+        let moved = now.zip(before.0).filter(|(now, before)| now != before);
+        moved.map(|(now, before)| format!("{now:?} was {before:?}")).collect()
+    }
+}
+
+/// Each refusal of steps 5 and 6 has an asset.
+const ASSETS: &str = "
+    UPDATE assets_tb SET status = 'SUSPENDED' WHERE symbol = 'ETH';
+    UPDATE assets_tb SET status = 'DELISTED' WHERE symbol = 'USDC';
+    UPDATE assets_tb SET internal_transfer_enabled = 0 WHERE symbol = 'USD';
+    UPDATE assets_tb SET min_transfer_amount = printf('%039d', 1000000),
+        max_transfer_amount = printf('%039d', 500000000) WHERE symbol = 'USDT';";
+
+/// The n-th transfer's leg, of USDT at the user.
+pub(super) fn op(n: u64, leg: Leg, amount: u128) -> Op {
+    Op {
+        key: Key { id: Id::new(1_700_000_000_000 + n, 7), leg },
+        account: Account::User(USER),
+        other: None,
+        asset: USDT,
+        amount: Amount(amount),
+    }
+}
+
+/// The same of another user.
+pub(super) trait Of {
+    fn of(self, user: UserId) -> Self;
+}
+
+impl Of for Op {
+    fn of(self, user: UserId) -> Self {
+        Self { account: Account::User(user), ..self }
+    }
+}
+
+pub(super) async fn known(ledger: &dyn Ledger) -> kernel::operation::Known {
+    match ledger.hello().await {
+        Reply::Answered(known, ()) => known,
+        silent @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => panic!("{silent:?}"),
+    }
+}
+
+pub(super) const FUNDING: LedgerId = LedgerId::FUNDING;
+pub(super) const SPOT: LedgerId = LedgerId::SPOT;

@@ -1,7 +1,0 @@
-//! Ledgers outside the journal's database, for the simulation, and what goes wrong on the way.
-
-mod faulty;
-mod plain;
-
-pub use faulty::{Faulty, Trouble};
-pub use plain::Plain;

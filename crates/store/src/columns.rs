@@ -1,0 +1,137 @@
+//! How values of ours stand in the columns of either database.
+
+use kernel::answer::Evidence;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
+use kernel::money::Amount;
+use kernel::operation::StoredOutcome;
+use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
+use kernel::ports::ledger::{AccountStatus, Direction};
+use kernel::record::Account;
+
+/// A moment that nothing reasonable is due after: a clock was wrong when it was written.
+pub(crate) const ABSURD: Millis = 3_600_000;
+
+/// A column holds what we never wrote: what it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WrongValue(pub(crate) &'static str);
+
+/// Integers of SQL are signed; ours stay below 2^63.
+pub(crate) fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn uint(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+pub(crate) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn read_id(text: &str) -> Result<Id, WrongValue> {
+    text.parse().map_err(|_| WrongValue("not a transfer's id"))
+}
+
+/// An amount, with zeros before it or without.
+pub(crate) fn read_amount(text: &str) -> Result<Amount, WrongValue> {
+    text.parse().map(Amount).map_err(|_| WrongValue("not an amount"))
+}
+
+pub(crate) fn read_signed(text: &str) -> Result<i128, WrongValue> {
+    text.parse().map_err(|_| WrongValue("not a sum"))
+}
+
+pub(crate) fn read_status(text: &str) -> Result<AccountStatus, WrongValue> {
+    AccountStatus::parse(text).ok_or(WrongValue("not an account's status"))
+}
+
+pub(crate) fn read_stand(text: &str) -> Result<ApprovalStatus, WrongValue> {
+    ApprovalStatus::parse(text).ok_or(WrongValue("not how an approval stands"))
+}
+
+pub(crate) fn read_about(text: &str) -> Result<Subject, WrongValue> {
+    Subject::parse(text).ok_or(WrongValue("not a subject"))
+}
+
+pub(crate) fn read_severity(text: &str) -> Result<Severity, WrongValue> {
+    let known = [Severity::Warning, Severity::Critical].into_iter().find(|s| s.name() == text);
+    known.ok_or(WrongValue("not a severity"))
+}
+
+/// A user's account is its number; what a system names itself begins with `@`.
+pub(crate) fn account(account: &Account) -> String {
+    match account {
+        Account::User(user) => user.to_string(),
+        Account::Named(name) => format!("@{name}"),
+    }
+}
+
+pub(crate) fn read_account(text: &str) -> Result<Account, WrongValue> {
+    match text.strip_prefix('@') {
+        Some(name) => Ok(Account::Named(name.into())),
+        None => {
+            let user = text.parse().map_err(|_| WrongValue("not an account"))?;
+            Ok(Account::User(UserId(user)))
+        }
+    }
+}
+
+/// Result and code of what a ledger stored.
+pub(crate) fn outcome(outcome: &StoredOutcome) -> (&'static str, Option<&str>) {
+    match outcome {
+        StoredOutcome::Done => ("DONE", None),
+        StoredOutcome::Rejected(why) => ("REJECTED", Some(&why.code)),
+        StoredOutcome::Fenced => ("FENCED", None),
+    }
+}
+
+pub(crate) fn read_outcome(
+    result: &str,
+    code: Option<String>,
+) -> Result<StoredOutcome, WrongValue> {
+    Ok(match result {
+        "DONE" => StoredOutcome::Done,
+        "REJECTED" => StoredOutcome::Rejected(Evidence::code(code.unwrap_or_default())),
+        "FENCED" => StoredOutcome::Fenced,
+        _ => return Err(WrongValue("not a result")),
+    })
+}
+
+/// Which way money went between an account and the world.
+pub(crate) const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::In => "IN",
+        Direction::Out => "OUT",
+    }
+}
+
+/// What a pause stops, as it stands beside the scope's kind.
+pub(crate) fn subject(flows: &Flows, scope: Scope) -> String {
+    match scope {
+        Scope::Flow(flow) => flows.table(flow).flow.to_owned(),
+        Scope::Ledger(ledger) => ledger.to_string(),
+        Scope::Chain(chain) => chain.to_string(),
+        Scope::Asset(asset) => asset.to_string(),
+        Scope::Account(user, ledger) => format!("{user}/{ledger}"),
+        Scope::Transfer(id) => id.to_string(),
+    }
+}
+
+/// The way back; `None` for a flow that this build does not know.
+pub(crate) fn scope(flows: &Flows, kind: &str, subject: &str) -> Result<Option<Scope>, WrongValue> {
+    let number = |text: &str| text.parse().ok();
+    let scope = match kind {
+        "flow" => return Ok(flows.named(subject).map(Scope::Flow)),
+        "ledger" => number(subject).map(|n| Scope::Ledger(LedgerId(n))),
+        "chain" => number(subject).map(|n| Scope::Chain(ChainId(n))),
+        "asset" => subject.parse().ok().map(|n| Scope::Asset(AssetId(n))),
+        "account" => subject.split_once('/').and_then(|(user, ledger)| {
+            let user = UserId(user.parse().ok()?);
+            Some(Scope::Account(user, LedgerId(number(ledger)?)))
+        }),
+        "transfer" => subject.parse().ok().map(Scope::Transfer),
+        _ => None,
+    };
+    scope.map(Some).ok_or(WrongValue("not a scope"))
+}

@@ -1,0 +1,117 @@
+//! Transfers by whatever is known of them, newest first.
+//!
+//! What an operator typed reaches SQL as a parameter only; the text is put together from words of
+//! this file.
+
+use crate::postgres::columns::{int, small};
+use crate::postgres::error::StoreError;
+use crate::postgres::read::read_pool::rows;
+use crate::postgres::read::transfers::{OPEN, ended, records};
+use crate::postgres::rows::COLUMNS;
+use crate::postgres::session::connect::Pooled;
+use crate::postgres::write::statement::{Params, borrowed};
+use kernel::flow::table::Flows;
+use kernel::ports::admin_queries::Search;
+use kernel::record::Record;
+use tokio_postgres::types::ToSql;
+
+/// Numbers and times rise together but for writes that were under way at once: so much in between.
+const BESIDE: i64 = 60_000;
+
+/// A question that is being put together.
+#[derive(Default)]
+struct Conditions {
+    clauses: Vec<String>,
+    values: Params,
+}
+
+impl Conditions {
+    /// A condition on a value, whose place in the clause is `$`.
+    fn and(&mut self, clause: &str, value: impl ToSql + Sync + Send + 'static) {
+        self.values.push(Box::new(value));
+        self.clauses.push(clause.replace('$', &format!("${}", self.values.len())));
+    }
+}
+
+pub(crate) async fn transfers(
+    db: &Pooled,
+    flows: &Flows,
+    search: &Search,
+) -> Result<Vec<Record>, StoreError> {
+    let conditions = conditions(flows, search);
+    // what narrows the most: the batches that are not ended, else an index or the row's number
+    let (from, order) = match search.open {
+        Some(true) => (OPEN, "b.batch DESC, "),
+        Some(false) | None => ("every_transfer t", ""),
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {from} WHERE {} ORDER BY {order}t.transfer_id DESC LIMIT {}",
+        conditions.clauses.join(" AND "),
+        super::at_most(search.limit),
+    );
+    records(flows, &rows(db, &sql, &borrowed(&conditions.values)).await?)
+}
+
+/// What the index of services leaves out, as its own condition says it.
+const FOR_OTHERS: &str =
+    "right(t.principal, 1 + length(t.user_id::text)) <> '|' || t.user_id::text";
+
+/// True where no transfer of the principal can be its own: then the index has all of them. One
+/// whose name ends like a user's may have made some for itself.
+fn makes_for_others(principal: &str) -> bool {
+    let name = principal.rsplit('|').next().unwrap_or(principal);
+    !name.bytes().all(|c| c.is_ascii_digit())
+}
+
+fn conditions(flows: &Flows, search: &Search) -> Conditions {
+    let mut conditions = Conditions::default();
+    conditions.and("t.transfer_id < $", super::below(search.before.map(|serial| serial.0)));
+    if let Some(since) = search.since.map(int) {
+        conditions
+            .and("t.transfer_id >= (SELECT portage_first_at($))", since.saturating_sub(BESIDE));
+        conditions.and("t.created_at >= $", since);
+    }
+    if let Some(until) = search.until.map(int) {
+        conditions
+            .and("t.transfer_id < (SELECT portage_first_at($))", until.saturating_add(BESIDE));
+        conditions.and("t.created_at < $", until);
+    }
+    if let Some(user) = search.user {
+        conditions.and("t.user_id = $", int(user.0));
+    }
+    if let Some(flow) = search.flow {
+        let table = flows.table(flow);
+        conditions.and("t.flow = $", table.flow);
+        if let Some(state) = search.state {
+            conditions.and("t.state = $", table.state(state).code);
+        }
+    }
+    match search.open {
+        Some(true) => conditions.clauses.push(format!("NOT ({})", ended(flows))),
+        Some(false) => conditions.clauses.push(format!("({})", ended(flows))),
+        None => {}
+    }
+    if let Some(principal) = &search.principal {
+        conditions.and("t.principal = $", principal.as_ref().to_owned());
+        if makes_for_others(principal) {
+            // true of every one of them; the planner knows by it that the index will do
+            conditions.clauses.push(FOR_OTHERS.to_owned());
+        }
+    }
+    if let Some(asset) = search.asset {
+        conditions.and("t.asset_id = $", small(asset.0));
+    }
+    if let Some(source) = search.source {
+        conditions.and("t.source_type = $", i16::from(source.0));
+    }
+    if let Some(target) = search.target {
+        conditions.and("t.target_type = $", i16::from(target.0));
+    }
+    if let Some(least) = search.min_attempts {
+        conditions.and("t.retry_count >= $", small(least));
+    }
+    if let Some(class) = &search.error_class {
+        conditions.and("t.error_class = $", class.as_ref().to_owned());
+    }
+    conditions
+}

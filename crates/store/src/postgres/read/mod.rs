@@ -1,0 +1,24 @@
+//! What the journal answers from, on connections that only questions use, and what the scanner
+//! leases.
+
+pub(crate) mod read_pool;
+
+pub(crate) mod attempts;
+pub(crate) mod funding;
+pub(crate) mod operators;
+pub(crate) mod service_state;
+pub(crate) mod transfers;
+
+pub(crate) mod due;
+pub(crate) mod worker_leases;
+
+mod account_sums;
+mod snapshot;
+pub(crate) mod sums;
+
+mod audit;
+pub(crate) mod audit_chain;
+
+mod admin;
+mod archive;
+pub(crate) mod wal_position;

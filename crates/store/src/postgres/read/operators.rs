@@ -1,0 +1,109 @@
+//! Cases, actions and approvals of operators, as the journal reads them.
+
+use super::read_pool::{one, rows};
+use crate::postgres::columns::{self, uint};
+use crate::postgres::error::StoreError;
+use crate::postgres::session::connect::Pooled;
+use kernel::ids::Id;
+use kernel::operators::{Approval, Halt, OpenCase, PastAction};
+use std::sync::Arc;
+use tokio_postgres::Row;
+
+pub(crate) fn words(row: &Row, column: usize) -> Result<Arc<str>, StoreError> {
+    Ok(row.try_get::<_, &str>(column)?.into())
+}
+
+/// Words, where there are any.
+pub(crate) fn maybe(row: &Row, column: usize) -> Result<Option<Arc<str>>, StoreError> {
+    Ok(row.try_get::<_, Option<&str>>(column)?.map(Into::into))
+}
+
+/// Every case that is open, the oldest first.
+pub(crate) async fn open_cases(db: &Pooled) -> Result<Vec<OpenCase>, StoreError> {
+    let sql = "SELECT case_id, kind, severity, subject, facts, opened_at FROM cases \
+               WHERE closed_at IS NULL ORDER BY case_id";
+    let read = |row: &Row| {
+        Ok(OpenCase {
+            number: uint(row.try_get(0)?),
+            kind: words(row, 1)?,
+            severity: columns::read_severity(row.try_get(2)?)?,
+            subject: columns::read_about(row.try_get(3)?)?,
+            facts: words(row, 4)?,
+            opened_at: uint(row.try_get(5)?),
+        })
+    };
+    rows(db, sql, &[]).await?.iter().map(read).collect()
+}
+
+/// The columns that [`action`] reads.
+pub(crate) const ACTION_COLUMNS: &str =
+    "action_id, at, caller, idempotency_key, action, subject, value, reason, result";
+
+pub(crate) fn action(row: &Row) -> Result<PastAction, StoreError> {
+    Ok(PastAction {
+        number: uint(row.try_get(0)?),
+        at: uint(row.try_get(1)?),
+        caller: words(row, 2)?,
+        key: words(row, 3)?,
+        kind: words(row, 4)?,
+        subject: words(row, 5)?,
+        value: words(row, 6)?,
+        reason: words(row, 7)?,
+        result: words(row, 8)?,
+    })
+}
+
+/// What (principal, key) did.
+pub(crate) async fn past_action(
+    db: &Pooled,
+    caller: &str,
+    key: &str,
+) -> Result<Option<PastAction>, StoreError> {
+    let sql = format!(
+        "SELECT {ACTION_COLUMNS} FROM operator_actions WHERE caller = $1 AND idempotency_key = $2"
+    );
+    one(db, &sql, &[&caller, &key]).await?.map(|row| action(&row)).transpose()
+}
+
+/// Every approval as [`proposal`] reads it, how it stands at the time `$1`; NULL: now.
+pub(crate) const APPROVAL: &str = "SELECT * FROM (SELECT approval_id, action, subject, value, \
+    reason, requested_by, requested_at, CASE WHEN status = 'PENDING' \
+      AND expires_at <= coalesce($1::bigint, portage_now()) THEN 'LAPSED' ELSE status END AS status, \
+    decided_by, decided_at, expires_at FROM approvals) a";
+
+pub(crate) fn proposal(row: &Row) -> Result<Approval, StoreError> {
+    let who = maybe(row, 8)?;
+    let when: Option<i64> = row.try_get(9)?;
+    Ok(Approval {
+        id: columns::id(row.try_get(0)?),
+        kind: words(row, 1)?,
+        subject: words(row, 2)?,
+        value: words(row, 3)?,
+        reason: words(row, 4)?,
+        caller: words(row, 5)?,
+        at: uint(row.try_get(6)?),
+        stand: columns::read_stand(row.try_get(7)?)?,
+        decided: who.zip(when.map(uint)),
+        expires_at: uint(row.try_get(10)?),
+    })
+}
+
+/// An approval as it stands now.
+pub(crate) async fn approval(
+    db: &Pooled,
+    id: Id,
+    now: Option<i64>,
+) -> Result<Option<Approval>, StoreError> {
+    let sql = format!("{APPROVAL} WHERE approval_id = $2");
+    one(db, &sql, &[&now, &columns::uuid(id)]).await?.map(|row| proposal(&row)).transpose()
+}
+
+/// Reads a halt from (halt, reason, at, lifted_at).
+pub(crate) fn halt(row: &Row) -> Result<Halt, StoreError> {
+    Ok(Halt {
+        number: uint(row.try_get(0)?),
+        reason: words(row, 1)?,
+        at: uint(row.try_get(2)?),
+        resumed_at: row.try_get::<_, Option<i64>>(3)?.map(uint),
+    })
+}

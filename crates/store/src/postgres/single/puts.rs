@@ -1,0 +1,153 @@
+//! What is rare in a unit, written one statement each.
+
+use super::SingleTransaction;
+use crate::postgres::columns::{self, int, small, uuid};
+use crate::postgres::error::StoreError;
+use crate::rules::Plan;
+use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
+use kernel::ids::{Day, LedgerId};
+use kernel::operation::Known;
+use kernel::unit::Put;
+use uuid::Uuid;
+
+/// So many rows are forgotten in one write: few enough that no write waits long for it.
+const AT_ONCE: i64 = 10_000;
+
+impl SingleTransaction<'_> {
+    /// Writes one put, unless the workspace does.
+    pub(crate) async fn put(&mut self, put: &Put) -> Result<(), StoreError> {
+        match put {
+            Put::Open(_)
+            | Put::Head { .. }
+            | Put::Receipt { .. }
+            | Put::Count(_)
+            | Put::Uncount(_) => {}
+            Put::Attempt(attempt) => self.attempt(attempt).await?,
+            Put::Form(id, form) => self.form(*id, form).await?,
+            Put::Resource { name, value } => self.set(&format!("resource/{name}"), value).await?,
+            Put::Raise { name, to } => {
+                if self.counter(name).await? < *to {
+                    self.set(&format!("counter/{name}"), &to.to_string()).await?;
+                }
+            }
+            Put::Adopt { ledger, known } => self.adopt(*ledger, known).await?,
+            Put::Own { ledger, worker, identity } => {
+                let ended = "UPDATE workers SET leased_until = 0 WHERE worker <> $2 \
+                             AND worker = (SELECT worker FROM ledger_owners WHERE ledger = $1)";
+                let sql = "INSERT INTO ledger_owners (ledger, epoch, worker, identity) \
+                           VALUES ($1, 1, $2, $3) ON CONFLICT (ledger) DO UPDATE SET \
+                           epoch = ledger_owners.epoch + 1, worker = excluded.worker, \
+                           identity = excluded.identity";
+                let (ledger, worker) = (i16::from(ledger.0), columns::worker(worker.0));
+                self.execute(ended, &[&ledger, &worker]).await?;
+                self.execute(sql, &[&ledger, &worker, &Uuid::from_u128(identity.0)]).await?;
+            }
+            Put::Horizon(id) => {
+                if self.workspace.flags.horizon.is_none_or(|horizon| horizon < *id) {
+                    self.set("horizon", &id.to_string()).await?;
+                }
+            }
+            Put::Case(case) => self.case(case).await?,
+            Put::Close { kind, subject, fact } => self.close_case(kind, *subject, fact).await?,
+            Put::Note { case, caller, note } => self.note(*case, caller, note).await?,
+            Put::Halt { reason } => self.halt(reason).await?,
+            Put::Resume { accepted } => self.resume(accepted).await?,
+            Put::Pause { scope, reason, caller } => self.pause(*scope, reason, caller).await?,
+            Put::Unpause(number) => {
+                self.execute("DELETE FROM pauses WHERE pause_id = $1", &[&int(*number)]).await?;
+            }
+            Put::Action(action) => self.action(action).await?,
+            Put::Propose(proposal) => self.propose(proposal).await?,
+            Put::Decide { id, stand, caller } => self.decision(*id, *stand, caller).await?,
+            Put::Asset(asset) => self.asset(asset).await?,
+            Put::ForgetDays(before) => self.forget_days(*before).await?,
+        }
+        Ok(())
+    }
+
+    /// What guards leave behind.
+    pub(crate) async fn mark(&self, plan: &Plan<'_>) -> Result<(), StoreError> {
+        for (consumer, event) in &plan.inbox {
+            let sql = "INSERT INTO inbox (consumer, event_id, at) VALUES ($1, $2, $3)";
+            self.execute(sql, &[consumer, &Uuid::from_u128(*event), &self.at()]).await?;
+        }
+        for (name, sum) in &plan.counters {
+            self.set(&format!("counter/{name}"), &sum.to_string()).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets a named value.
+    pub(crate) async fn set(&self, name: &str, value: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO service_state (name, value, version, at) VALUES ($1, $2, 1, $3) \
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value, \
+                   version = service_state.version + 1, at = excluded.at";
+        self.execute(sql, &[&name, &value, &self.at()]).await?;
+        Ok(())
+    }
+
+    async fn adopt(&self, ledger: LedgerId, known: &Known) -> Result<(), StoreError> {
+        let ledger = i16::from(ledger.0);
+        let incarnation = Uuid::from_u128(known.incarnation.0);
+        let sql = "UPDATE ledgers_tb SET current = false WHERE ledger = $1";
+        self.execute(sql, &[&ledger]).await?;
+        let sql = "INSERT INTO ledgers_tb \
+                     (ledger, incarnation, identity, highest, current, adopted_at) \
+                   VALUES ($1, $2, $3, greatest($4::bigint, \
+                     (SELECT max(highest) FROM ledgers_tb WHERE ledger = $1), \
+                     (SELECT max(highest) FROM ledger_lanes WHERE ledger = $1)), true, $5) \
+                   ON CONFLICT (ledger, incarnation) \
+                   DO UPDATE SET current = true, highest = excluded.highest";
+        let identity = Uuid::from_u128(known.identity.0);
+        let (highest, at) = (int(known.highest), self.at());
+        self.execute(sql, &[&ledger, &incarnation, &identity, &highest, &at]).await?;
+        Ok(())
+    }
+
+    async fn attempt(&self, attempt: &Attempt) -> Result<(), StoreError> {
+        let id = Uuid::from_u128(attempt.id.0);
+        let table = self.flows.table(attempt.flow);
+        let members: Vec<Uuid> = attempt.members.iter().map(|record| uuid(record.id)).collect();
+        let sql = "INSERT INTO attempts VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+                   ON CONFLICT (attempt_id) DO UPDATE SET version = excluded.version, \
+                   state = excluded.state, members = excluded.members, due_at = excluded.due_at";
+        let code = table.state(attempt.state).code;
+        let (chain, lock) = (i16::from(attempt.chain.0), int(attempt.lock));
+        let (version, due) = (small(attempt.version), attempt.due_at.map(int));
+        self.execute(
+            sql,
+            &[&id, &version, &chain, &table.flow, &code, &&*attempt.lane, &lock, &members, &due],
+        )
+        .await?;
+        let sql = "SELECT count(*) FROM attempt_forms WHERE attempt_id = $1";
+        let row = self.row(sql, &[&id]).await?.ok_or(StoreError::Damaged("no count"))?;
+        let stored = usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX);
+        for form in attempt.forms.iter().skip(stored) {
+            self.form(attempt.id, form).await?;
+        }
+        Ok(())
+    }
+
+    async fn form(&self, id: AttemptId, form: &Form) -> Result<(), StoreError> {
+        let purpose = match form.purpose {
+            Purpose::Pay => "PAY",
+            Purpose::Void => "VOID",
+        };
+        let sql = "INSERT INTO attempt_forms SELECT $1, (SELECT count(*) FROM attempt_forms \
+                   WHERE attempt_id = $1)::int, $2, $3, $4, $5, $6";
+        let (hash, bytes) = (form.hash.as_slice(), &*form.bytes);
+        let id = Uuid::from_u128(id.0);
+        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+            [&id, &purpose, &hash, &bytes, &form.repeatable, &int(form.expires)];
+        self.execute(sql, &row).await?;
+        Ok(())
+    }
+
+    async fn forget_days(&self, before: Day) -> Result<(), StoreError> {
+        let sql = "DELETE FROM limits_tb WHERE (day, user_id, asset_id) IN \
+                     (SELECT day, user_id, asset_id FROM limits_tb WHERE day < $1 \
+                      ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)";
+        self.execute(sql, &[&small(before.0), &AT_ONCE]).await?;
+        Ok(())
+    }
+}

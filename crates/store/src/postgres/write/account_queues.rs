@@ -1,0 +1,344 @@
+//! What waits to be written, by account: no two groups of this process name the same account, and
+//! what another transaction holds waits for its turn on a connection of its own.
+//!
+//! A key in another open transaction shows only where a row is inserted beside it, and there a
+//! whole batch waits. So a request for such a key waits in the key's own queue until it is free:
+//! asked for again and again, it holds up neither a group nor the rest of its account.
+
+use super::work::Item;
+use kernel::ids::{AssetId, Id, UserId};
+use kernel::operation::Op;
+use kernel::record;
+use kernel::unit::Guard;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// What an item stands in line for: its balance, or its transfer where it touches none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum QueueKey {
+    /// One asset of a user.
+    Balance(UserId, AssetId),
+    Transfer(Id),
+    /// A client's key that is in another open transaction, by its hash: two of the same
+    /// number only share a line.
+    ClientKey(u64),
+}
+
+/// The most items of one turn: as many numbers as one block has (`transfer_blocks`).
+pub(crate) const MOST: usize = 1_024;
+
+#[derive(Default)]
+pub(crate) struct AccountQueues {
+    state: Mutex<State>,
+    /// A lane may have something to do.
+    ready: Notify,
+    /// A connection that waits for others' rows may.
+    locked: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order in which they came.
+    ready: VecDeque<Item>,
+    /// Accounts in the hands of a lane's group.
+    in_flight: HashMap<QueueKey, InFlight>,
+    /// Accounts whose rows another transaction holds.
+    locked: BTreeMap<QueueKey, Vec<Item>>,
+    /// Those of them that a connection waits for: what comes meanwhile gathers.
+    busy: BTreeSet<QueueKey>,
+    /// Keys that another transaction holds, by their hashes.
+    keys: BTreeSet<u64>,
+    /// The last of them that was given out: turns go round.
+    last: Option<QueueKey>,
+    batches: u64,
+    /// No caller is left.
+    closed: bool,
+}
+
+/// An account in a group.
+struct InFlight {
+    group: u64,
+    later: Vec<Item>,
+}
+
+/// What one lane writes together.
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    pub(crate) accounts: Vec<QueueKey>,
+}
+
+impl AccountQueues {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Items that no writer has tried yet.
+    pub(crate) fn add(&self, items: impl IntoIterator<Item = Item>) {
+        let mut state = self.state();
+        for item in items {
+            state.enqueue(item);
+        }
+        let waits_for_lock = !state.locked.is_empty();
+        drop(state);
+        self.ready.notify_one();
+        if waits_for_lock {
+            self.locked.notify_waiters();
+        }
+    }
+
+    /// Items that met a row which another transaction holds.
+    pub(crate) fn locked(&self, items: Vec<Item>) {
+        if items.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        for item in items {
+            state.park(account(&item), item);
+        }
+        drop(state);
+        self.locked.notify_waiters();
+    }
+
+    /// An item that waited, alone, for what another transaction inserts.
+    pub(crate) fn stuck(&self, item: Item) {
+        let mut state = self.state();
+        state.keys.extend(key(&item));
+        let account = state.line(&item);
+        state.park(account, item);
+        drop(state);
+        self.locked.notify_waiters();
+    }
+
+    /// Everything that a lane may write now; `None`: it is closed.
+    pub(crate) async fn next_batch(&self) -> Option<Batch> {
+        loop {
+            let more = self.ready.notified();
+            {
+                let mut state = self.state();
+                let group = state.take_batch();
+                if !group.items.is_empty() {
+                    let rest = !state.ready.is_empty();
+                    let waits_for_lock = !state.locked.is_empty();
+                    drop(state);
+                    if waits_for_lock {
+                        self.locked.notify_waiters();
+                    }
+                    if rest {
+                        self.ready.notify_one();
+                    }
+                    return Some(group);
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            more.await;
+        }
+    }
+
+    /// The batch's items have their answers, or wait for another transaction.
+    pub(crate) fn written(&self, accounts: Vec<QueueKey>) {
+        let mut state = self.state();
+        for account in accounts.into_iter().rev() {
+            let Some(in_flight) = state.in_flight.remove(&account) else { continue };
+            if state.waits_for_lock(&account) {
+                in_flight.later.into_iter().for_each(|item| state.park(account, item));
+            } else {
+                // they are older than what is there
+                in_flight.later.into_iter().rev().for_each(|item| state.ready.push_front(item));
+            }
+        }
+        drop(state);
+        self.ready.notify_one();
+        self.locked.notify_waiters();
+    }
+
+    /// The next account whose rows others held, once there is one; `None`: it is closed.
+    pub(crate) async fn turn(&self) -> Option<(QueueKey, Vec<Item>)> {
+        loop {
+            // an item that is added from here on wakes this one
+            let more = self.locked.notified();
+            {
+                let mut state = self.state();
+                if let Some(found) = state.turn() {
+                    return Some(found);
+                }
+                if state.closed {
+                    return None;
+                }
+            }
+            more.await;
+        }
+    }
+
+    /// The account's turn is over; `free`: no other transaction holds it any more.
+    pub(crate) fn over(&self, account: QueueKey, free: bool) {
+        let mut state = self.state();
+        state.busy.remove(&account);
+        if let (QueueKey::ClientKey(key), true) = (account, free) {
+            state.keys.remove(&key);
+        }
+        drop(state);
+        self.locked.notify_waiters();
+    }
+
+    /// What waits is still served; nothing comes any more.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        // a permit for one lane, which passes it on
+        self.ready.notify_one();
+        self.ready.notify_waiters();
+        self.locked.notify_waiters();
+    }
+}
+
+impl State {
+    /// Where an item stands.
+    fn line(&self, item: &Item) -> QueueKey {
+        if self.keys.is_empty() {
+            return account(item);
+        }
+        let in_flight = key(item).filter(|key| self.keys.contains(key));
+        in_flight.map_or_else(|| account(item), QueueKey::ClientKey)
+    }
+
+    /// Others hold it, and its items wait for them.
+    fn waits_for_lock(&self, account: &QueueKey) -> bool {
+        matches!(account, QueueKey::ClientKey(_))
+            || self.busy.contains(account)
+            || self.locked.contains_key(account)
+    }
+
+    /// It waits for its account's turn, and the others of its call do not wait.
+    fn park(&mut self, account: QueueKey, item: Item) {
+        self.locked.entry(account).or_default().push(item.waits());
+    }
+
+    fn enqueue(&mut self, item: Item) {
+        let account = self.line(&item);
+        if self.waits_for_lock(&account) {
+            self.park(account, item);
+        } else if let Some(in_flight) = self.in_flight.get_mut(&account) {
+            in_flight.later.push(item);
+        } else {
+            self.ready.push_back(item);
+        }
+    }
+
+    fn take_batch(&mut self) -> Batch {
+        self.batches = self.batches.wrapping_add(1);
+        let group = self.batches;
+        let (mut items, mut accounts) = (Vec::new(), Vec::new());
+        while items.len() < MOST
+            && let Some(item) = self.ready.pop_front()
+        {
+            let account = self.line(&item);
+            if self.waits_for_lock(&account) {
+                self.park(account, item);
+                continue;
+            }
+            let in_flight = self.in_flight.entry(account).or_insert_with(|| {
+                accounts.push(account);
+                InFlight { group, later: Vec::new() }
+            });
+            if in_flight.group == group {
+                items.push(item);
+            } else {
+                in_flight.later.push(item);
+            }
+        }
+        Batch { items, accounts }
+    }
+
+    fn turn(&mut self) -> Option<(QueueKey, Vec<Item>)> {
+        let free = |account: &&QueueKey| !self.busy.contains(account);
+        let last = self.last;
+        let later =
+            self.locked.keys().filter(free).find(|account| last.is_none_or(|l| **account > l));
+        let account = *later.or_else(|| self.locked.keys().find(free))?;
+        let mut items = self.locked.remove(&account)?;
+        if items.len() > MOST {
+            self.locked.insert(account, items.split_off(MOST));
+        }
+        self.busy.insert(account);
+        self.last = Some(account);
+        Some((account, items))
+    }
+}
+
+/// The hash of the client's key that an item binds.
+fn key(item: &Item) -> Option<u64> {
+    item.key().map(|key| BuildHasherDefault::<DefaultHasher>::default().hash_one(key))
+}
+
+/// A balance comes first: it is what many transfers share. This is only where an item waits:
+/// whether what else it names is held is found out when it is written.
+fn account(item: &Item) -> QueueKey {
+    let (op, guards) = match item {
+        Item::Leg(op, _) => (Some(op), [].as_slice()),
+        Item::Unit(unit, _) => {
+            let fork = unit.then.fork.as_deref().map(|fork| &fork.op);
+            let op = fork.or_else(|| unit.then.ops.first().map(|(_, op)| op));
+            (op, unit.guards.as_slice())
+        }
+    };
+    if let Some(Op { account: record::Account::User(user), asset, .. }) = op {
+        return QueueKey::Balance(*user, *asset);
+    }
+    let named = guards.iter().find_map(|guard| {
+        if let Guard::Fresh(id) | Guard::Transfer { id, .. } = guard { Some(*id) } else { None }
+    });
+    QueueKey::Transfer(op.map(|op| op.key.id).or(named).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::write::work::{UnitReply, replies};
+    use kernel::ids::FlowId;
+    use kernel::unit::Unit;
+
+    fn items<const N: usize>(keys: [&str; N]) -> Vec<Item> {
+        let (replies, _answers) = replies(N);
+        let unit = |key: &str| {
+            let (scope, key) = ("test|1".into(), key.into());
+            Unit::guarded(vec![Guard::Unbound { flow: FlowId(0), scope, key }], Vec::new())
+        };
+        keys.map(unit)
+            .into_iter()
+            .map(Box::new)
+            .zip(replies)
+            .map(|(unit, reply)| Item::Unit(unit, UnitReply::Grouped(reply)))
+            .collect()
+    }
+
+    /// How many items a lane would get.
+    fn take_batch(queues: &AccountQueues) -> usize {
+        let Batch { items, accounts } = queues.state().take_batch();
+        queues.written(accounts);
+        items.len()
+    }
+
+    /// Turns red where a key that another transaction holds comes before a writer each time that it
+    /// is asked for (run: `over` that forgets it always), and where it never does again.
+    #[test]
+    fn a_locked_key_waits_in_its_own_queue_until_it_is_free() {
+        let queues = AccountQueues::default();
+        items(["held"]).into_iter().for_each(|item| queues.stuck(item));
+        for _ in 0..3 {
+            queues.add(items(["held", "free", "held"]));
+            assert_eq!(take_batch(&queues), 1);
+            let (line, _) = queues.state().turn().expect("its turn");
+            assert!(matches!(line, QueueKey::ClientKey(_)) && queues.state().turn().is_none());
+            queues.over(line, false);
+        }
+        queues.add(items(["held"]));
+        let (line, waiting) = queues.state().turn().expect("its turn");
+        assert_eq!(waiting.len(), 1);
+        queues.over(line, true);
+        queues.add(items(["held", "free"]));
+        assert_eq!(take_batch(&queues), 2);
+    }
+}

@@ -1,0 +1,170 @@
+//! How items become changes: the rules look at the workspace, and what they say is added to what is
+//! written.
+
+use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, Undecided, UsageRow};
+use crate::postgres::error::StoreError;
+use crate::rules::{self, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange, UsageKey};
+use kernel::answer::Answer;
+use kernel::flow::table::Flows;
+use kernel::ids::{FlowId, Id, LedgerId, Serial};
+use kernel::limits::DailyUsage;
+use kernel::operation::Op;
+use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
+
+impl BatchWorkspace {
+    /// Decides a unit, or says why nothing of it is written.
+    pub(crate) fn unit(&mut self, flows: &Flows, unit: &Unit) -> Result<Wrote, Undecided> {
+        if named(unit).any(|id| self.changes.touched.contains(&id)) {
+            return Err(Undecided::Again);
+        }
+        match rules::unit(self, flows, unit) {
+            Ok(plan) => self.apply_plan(flows, plan).map(Wrote::Written),
+            Err(Stopped::Answer(wrote)) => Ok(wrote),
+            Err(Stopped::Error(stop)) => Err(stop),
+        }
+    }
+
+    /// A leg by itself: the plain path.
+    pub(crate) fn leg(&mut self, op: &Op) -> Result<Answer, Undecided> {
+        let (answer, posting) = rules::leg(self, op)?;
+        self.post(posting);
+        Ok(answer)
+    }
+
+    /// Adds what a unit comes to, but for what is rare in it.
+    pub(crate) fn apply_plan(
+        &mut self,
+        flows: &Flows,
+        plan: Plan<'_>,
+    ) -> Result<Written, Undecided> {
+        for then in plan.thens() {
+            self.changes.outbox.extend(then.outbox.iter().cloned());
+            self.receipts(then);
+        }
+        self.post(plan.posting);
+        for (spend, spent) in plan.days {
+            self.spend(spend, spent);
+        }
+        let mut serial = None;
+        for touch in plan.changes {
+            serial = self.touch(flows, touch)?.or(serial);
+        }
+        Ok(Written { at: self.at, serial, fork: plan.fork })
+    }
+
+    pub(crate) fn post(&mut self, posting: Posting) {
+        let Posting { operations, balances, books } = posting;
+        for operation in operations {
+            self.numbers.seq = operation.seq.saturating_add(1);
+            let legs = self.legs.entry(operation.op.key.id).or_default();
+            legs.push((LedgerId::FUNDING, operation.clone()));
+            self.changes.operations.push((LedgerId::FUNDING, operation));
+        }
+        for (key, balance) in balances {
+            let change = match self.balances.get(&key) {
+                Some(BalanceRow::Owned(change)) => *change,
+                // nothing is posted to what was not read
+                Some(BalanceRow::Absent | BalanceRow::Locked) | None => {
+                    BalanceChange::read(Balance::empty(balance.status))
+                }
+            };
+            self.balances.insert(key, BalanceRow::Owned(BalanceChange { now: balance, ..change }));
+        }
+        for (book, asset, delta) in books {
+            let sum = self.changes.books.entry((book, asset)).or_default();
+            *sum = sum.saturating_add(delta);
+        }
+    }
+
+    fn spend(&mut self, spend: UsageKey, spent: DailyUsage) {
+        if let Some(UsageRow::Owned(_, now, _)) = self.usage.get_mut(&spend) {
+            *now = spent;
+        }
+    }
+
+    /// Adds what becomes of one transfer; gives back its number where it is opened.
+    fn touch(&mut self, flows: &Flows, touch: TransferChange) -> Result<Option<Serial>, Undecided> {
+        let (id, next) = (touch.id, self.numbers.serial);
+        let lane = Some(self.numbers.lane);
+        let stamp = Stamp { at: self.at, unit: self.numbers.unit, lane };
+        let row = touch.row(flows, stamp, next, &mut self.changes.entries);
+        let Some(row) = row.map_err(|_| StoreError::Damaged("a history that is no JSON"))? else {
+            return Ok(None);
+        };
+        self.changes.touched.insert(id);
+        match row {
+            Row::Changed(changed) => {
+                if let (true, Some((head, _))) = (changed.ends, changed.head) {
+                    self.ended(
+                        changed.was.flow,
+                        flows.table(changed.was.flow).state(head.state).code,
+                    );
+                }
+                self.changes.changed.push(changed);
+                Ok(None)
+            }
+            Row::Opened(opened) => {
+                self.numbers.serial = next.saturating_add(1);
+                let (record, table) = (&opened.record, flows.table(opened.record.flow));
+                if let Some(binding) = &record.terms.binding {
+                    let bound = (record.flow, binding.scope.clone(), binding.key.clone());
+                    self.changes.bound_keys.insert(bound);
+                }
+                if table.ends(record.head.state) {
+                    self.ended(record.flow, table.state(record.head.state).code);
+                }
+                self.changes.opened.push(opened);
+                Ok(Some(Serial(u64::try_from(next).unwrap_or(0))))
+            }
+        }
+    }
+
+    fn ended(&mut self, flow: FlowId, state: i16) {
+        let count = self.changes.ends.entry((flow, state)).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// The receipts of ledgers outside, each once.
+    fn receipts(&mut self, then: &Then) {
+        for put in &then.puts {
+            let Put::Receipt { ledger, operation } = put else { continue };
+            let highest = self.changes.highest.entry(*ledger).or_default();
+            if *highest < operation.seq {
+                *highest = operation.seq;
+            }
+            let legs = self.legs.entry(operation.op.key.id).or_default();
+            let known =
+                legs.iter().any(|(at, o)| at == ledger && o.op.key.leg == operation.op.key.leg);
+            if !known {
+                legs.push((*ledger, operation.clone()));
+                self.changes.operations.push((*ledger, operation.clone()));
+            }
+        }
+    }
+}
+
+/// Every transfer that a unit names.
+fn named(unit: &Unit) -> impl Iterator<Item = Id> {
+    let thens = unit.thens().flat_map(|then| {
+        let events = then.events.iter().map(|event| event.id);
+        let ops = then.ops.iter().map(|(_, op)| op.key.id);
+        then.puts.iter().filter_map(Put::transfer).chain(events).chain(ops)
+    });
+    let guards = unit.guards.iter().filter_map(|guard| match guard {
+        Guard::Fresh(id) | Guard::Transfer { id, .. } => Some(*id),
+        Guard::Unbound { .. }
+        | Guard::NotHalted
+        | Guard::Halt(_)
+        | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
+        | Guard::DayCount { .. }
+        | Guard::DayAmount { .. }
+        | Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::AtMost { .. }
+        | Guard::NoPastAction { .. }
+        | Guard::Pending(_) => None,
+    });
+    guards.chain(thens).chain(unit.then.fork.iter().map(|fork| fork.op.key.id))
+}

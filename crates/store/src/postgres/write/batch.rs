@@ -1,0 +1,162 @@
+//! One group of items as one transaction: read, decide, write.
+
+use super::balance_cache::BalanceKey;
+use super::connection::WriteConnection;
+use super::read_rows::{LockMode, TransactionLocks};
+use super::row_set::RowSet;
+use super::statement::Statements;
+use super::transfer_cache::CachedTransfer;
+use super::work::Item;
+use super::workspace::{BalanceChange, BalanceRow, Undecided};
+use super::writer::WriterContext;
+use crate::postgres::error::StoreError;
+use crate::rules::Balance;
+use kernel::answer::Answer;
+use kernel::ids::Id;
+use kernel::operation::Key;
+use kernel::unit::Wrote;
+use std::sync::Arc;
+
+/// What became of one item.
+#[derive(Debug)]
+pub(crate) enum ItemResult {
+    Wrote(Wrote),
+    Answer(Answer),
+    /// An item before it did something to the same rows: it comes in the next group.
+    Again,
+    /// Another transaction holds a row that it needs.
+    Locked,
+}
+
+/// How a group is tried.
+#[derive(Debug, Clone)]
+pub(crate) struct BatchMode {
+    /// What is opened is assumed to be new; writing it finds out.
+    pub(crate) assume: bool,
+    /// How it meets rows that another transaction holds.
+    pub(crate) wait: LockMode,
+    /// The one leg that the database refused when it was tried alone.
+    pub(crate) refused: Option<(Key, Arc<str>)>,
+    /// False: everything is tried and nothing kept.
+    pub(crate) keep: bool,
+}
+
+impl BatchMode {
+    /// As a group is tried first.
+    pub(crate) const FIRST: Self =
+        Self { assume: true, wait: LockMode::Skip, refused: None, keep: true };
+}
+
+/// What a group does not read, since this process wrote it last.
+struct Assumed {
+    transfers: Vec<(Id, CachedTransfer)>,
+    balances: Vec<(BalanceKey, Balance)>,
+}
+
+impl Assumed {
+    /// Takes it out of what is to be read.
+    fn take(writers: &WriterContext, row_set: &mut RowSet, mode: &BatchMode) -> Self {
+        if !mode.assume {
+            return Self { transfers: Vec::new(), balances: Vec::new() };
+        }
+        Self {
+            transfers: writers.transfer_cache.take(row_set),
+            balances: writers.balance_cache.take(row_set),
+        }
+    }
+}
+
+impl WriteConnection {
+    /// Tries the items in one transaction. The answers count: they are durable.
+    ///
+    /// # Errors
+    /// Nothing of the batch was written, or ([`StoreError::Cut`]) the outcome is unknown.
+    pub(crate) async fn run_batch(
+        &mut self,
+        writers: &WriterContext,
+        items: &[Item],
+        mode: &BatchMode,
+    ) -> Result<Vec<ItemResult>, StoreError> {
+        let mut row_set = RowSet::of(items.iter(), mode.assume);
+        let assumed = Assumed::take(writers, &mut row_set, mode);
+        let transfers: Vec<Id> = assumed.transfers.iter().map(|(id, _)| *id).collect();
+        let assumed_balances: Vec<BalanceKey> =
+            assumed.balances.iter().map(|(owner, _)| *owner).collect();
+        let try_batch = self.try_batch(writers, items, (&row_set, assumed), mode).await;
+        if try_batch.is_err() {
+            writers.transfer_cache.forget(transfers.iter().chain(&row_set.transfers));
+            writers.balance_cache.invalidate(&assumed_balances);
+        }
+        match try_batch {
+            Ok(results) => Ok(results),
+            Err(error @ StoreError::Cut(_)) => Err(error),
+            Err(error) => {
+                self.rollback().await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn try_batch(
+        &mut self,
+        WriterContext { flows, batches, transfer_cache, balance_cache, .. }: &WriterContext,
+        items: &[Item],
+        (row_set, Assumed { transfers, balances }): (&RowSet, Assumed),
+        mode: &BatchMode,
+    ) -> Result<Vec<ItemResult>, StoreError> {
+        let mut workspace =
+            self.read_rows(flows, row_set, (mode.wait, TransactionLocks::default())).await?;
+        let assumed = workspace.assume(transfers);
+        let open = |(owner, was)| (owner, BalanceRow::Owned(BalanceChange::assumed(was)));
+        workspace.balances.extend(balances.into_iter().map(open));
+        workspace.refused.clone_from(&mode.refused);
+        let mut results = Vec::with_capacity(items.len());
+        for item in items {
+            let decided = match item {
+                Item::Unit(unit, _) => workspace.unit(flows, unit).map(ItemResult::Wrote),
+                Item::Leg(op, _) => workspace.leg(op).map(ItemResult::Answer),
+            };
+            results.push(match decided {
+                Ok(answer) => answer,
+                Err(Undecided::Again) => ItemResult::Again,
+                Err(Undecided::Locked) => ItemResult::Locked,
+                Err(Undecided::Error(error)) => return Err(error),
+            });
+        }
+        workspace.check_assumed(assumed)?;
+        if workspace.untouched() {
+            if workspace.has_assumptions() {
+                // nothing is written that would check them
+                return Err(StoreError::AssumptionFailed);
+            }
+            let read = self.read();
+            self.rollback().await?;
+            self.confirm_read(read).await?;
+            // a unit that does nothing was told this time: the next one is not told an earlier one
+            self.written(workspace.at);
+            return Ok(results);
+        }
+        let (mut all, ended) = Statements::of(self, flows, &mut workspace, batches.worker());
+        all.sweep(if mode.keep { batches.over() } else { Vec::new() });
+        self.run(all, mode.keep).await?;
+        if mode.keep {
+            self.wrote(&workspace);
+            batches.count(ended);
+            balance_cache.keep(&workspace);
+            transfer_cache.keep(flows, &mut workspace);
+        } else {
+            self.rollback().await?;
+        }
+        Ok(results)
+    }
+
+    /// What was written is durable: the lane stands behind it.
+    pub(crate) fn wrote(&mut self, workspace: &super::workspace::BatchWorkspace) {
+        let (n, seq) = self.after(&workspace.numbers, !workspace.changes.entries.is_empty());
+        (self.n, self.at, self.seq) = (n, workspace.at, seq);
+        if !workspace.changes.entries.is_empty() {
+            self.noted(self.n, self.at);
+        }
+        self.written(workspace.at);
+    }
+}

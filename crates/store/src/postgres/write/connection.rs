@@ -1,0 +1,161 @@
+//! One connection that writes, and the lane whose number it holds.
+
+use super::workspace::WriteNumbers;
+use crate::postgres::columns::uint;
+use crate::postgres::error::StoreError;
+use crate::postgres::session::client::{Client, ConnectionError};
+use crate::postgres::session::connect::{Database, Purpose, connect};
+use crate::postgres::session::replication::{ReadMark, Replication};
+use crate::postgres::session::timeline::DatabaseTimeline;
+use crate::postgres::session::writer_health::WriterHealth;
+use crate::postgres::{OpenError, Time};
+use kernel::ids::Millis;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio_postgres::Statement;
+
+/// The advisory lock of lane n is this and n: held for as long as the session lives.
+const LANE: i32 = 0x506f_7274;
+
+pub(crate) struct WriteConnection {
+    pub(crate) client: Client,
+    pub(crate) lane: i32,
+    /// Its last row of `audit_units`.
+    pub(crate) n: u64,
+    /// When it wrote last.
+    pub(crate) at: Millis,
+    /// The highest number of an operation that it wrote.
+    pub(crate) seq: u64,
+    shared: Arc<ConnectionContext>,
+}
+
+/// What every lane of a process needs.
+pub(crate) struct ConnectionContext {
+    pub(crate) database: Database,
+    pub(crate) time: Time,
+    /// When this process wrote last.
+    pub(crate) written: AtomicU64,
+    /// The database that this process works on.
+    pub(crate) timeline: Arc<DatabaseTimeline>,
+    /// The standby that must have every COMMIT, where one must.
+    pub(crate) replication: Arc<Replication>,
+    /// Whether the writers hear anything.
+    pub(crate) health: Arc<WriterHealth>,
+}
+
+impl WriteConnection {
+    /// Connects, and takes the first lane that no session holds; `lock`: the longest wait for a
+    /// row.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn open(
+        shared: Arc<ConnectionContext>,
+        lock: Duration,
+    ) -> Result<Self, OpenError> {
+        let client = connect(&shared.database, Purpose::Writer, lock, &shared.replication).await?;
+        shared.timeline.check(&client).await.map_err(OpenError::Unreachable)?;
+        let mut lane = 0;
+        let sql = "SELECT pg_try_advisory_lock($1, $2)";
+        loop {
+            let row = client.query_one(sql, &[&LANE, &lane]).await.map_err(unreachable)?;
+            if row.try_get(0).map_err(ConnectionError::from).map_err(unreachable)? {
+                break;
+            }
+            lane += 1;
+        }
+        let sql = "INSERT INTO lanes VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING";
+        let statement = client.prepared(sql).await.map_err(unreachable)?;
+        client.alone(&statement, &[&lane]).await.map_err(|error| failed(&error))?;
+        let sql = "SELECT n, at, seq FROM lanes WHERE lane = $1";
+        let row = client.query_one(sql, &[&lane]).await.map_err(unreachable)?;
+        let number = |column| row.try_get(column).map(uint).map_err(|e| unreachable(e.into()));
+        let (n, at, seq) = (number(0)?, number(1)?, number(2)?);
+        Ok(Self { client, lane, n, at, seq, shared })
+    }
+
+    /// The time of a write that the database gave this one: it never goes back.
+    pub(crate) fn time(&self, database: Millis) -> Millis {
+        let now = match &self.shared.time {
+            Time::Database => database,
+            Time::Manual(clock) => clock.now(),
+        };
+        let last = self.shared.written.load(Ordering::Acquire);
+        [self.at, last].into_iter().fold(now, |now, last| if last > now { last } else { now })
+    }
+
+    /// Something was written at that time.
+    pub(crate) fn written(&self, at: Millis) {
+        self.shared.written.fetch_max(at, Ordering::AcqRel);
+    }
+
+    /// The database's durable log reaches so far.
+    pub(crate) fn reached(&self, lsn: u64) {
+        self.shared.timeline.reached(lsn);
+    }
+
+    /// This row of `audit_units` is durable.
+    pub(crate) fn noted(&self, n: u64, at: Millis) {
+        self.shared.timeline.wrote(self.lane, n, at);
+    }
+
+    /// When any lane wrote last.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) async fn latest(&self) -> Result<Millis, OpenError> {
+        let sql = "SELECT coalesce(max(at), 0) FROM lanes";
+        let row = self.client.query_one(sql, &[]).await.map_err(unreachable)?;
+        row.try_get(0).map(uint).map_err(|error| unreachable(error.into()))
+    }
+
+    pub(crate) fn numbers(&self) -> WriteNumbers {
+        WriteNumbers { lane: self.lane, unit: self.n.saturating_add(1), ..WriteNumbers::default() }
+    }
+
+    /// The statement, prepared once for the session.
+    pub(crate) async fn prepared(&self, sql: &str) -> Result<Statement, StoreError> {
+        Ok(self.client.prepared(sql).await?)
+    }
+
+    /// Ends a transaction of which nothing shall be kept.
+    pub(crate) async fn rollback(&self) -> Result<(), StoreError> {
+        Ok(self.client.batch("ROLLBACK").await?)
+    }
+
+    /// Takes note of what was read until now, for [`WriteConnection::confirm_read`].
+    pub(crate) fn read(&self) -> Option<ReadMark> {
+        self.shared.replication.read()
+    }
+
+    /// What was read then is answered from, and nothing was written: where a standby must have
+    /// every COMMIT, one of our own goes behind it.
+    pub(crate) async fn confirm_read(&self, read: Option<ReadMark>) -> Result<(), StoreError> {
+        let Some(read) = read.filter(|read| !self.shared.replication.covers(*read)) else {
+            return Ok(());
+        };
+        tracing::debug!(?read, "a COMMIT of our own goes behind what was read");
+        self.client.mark().await
+    }
+
+    /// What the database says of its standby, with what it says else.
+    pub(crate) fn requires(&self, standby: bool) {
+        self.shared.replication.required(standby);
+    }
+
+    /// What the lane's row is to say after a write with this many entries.
+    pub(crate) fn after(&self, numbers: &WriteNumbers, entries: bool) -> (u64, u64) {
+        let n = if entries { numbers.unit } else { self.n };
+        let last = numbers.seq.saturating_sub(1);
+        (n, if last > self.seq { last } else { self.seq })
+    }
+}
+
+fn unreachable(error: ConnectionError) -> OpenError {
+    failed(&error.into())
+}
+
+fn failed(error: &StoreError) -> OpenError {
+    OpenError::Unreachable(error.cause().to_string())
+}

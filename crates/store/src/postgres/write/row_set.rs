@@ -1,0 +1,142 @@
+//! Which rows a group of items names: what is read, and locked, before anything is decided.
+
+use super::work::{BatchablePut, Item};
+use crate::rules::{ALL_ASSETS, UsageKey};
+use kernel::ids::{AssetId, FlowId, Id, UserId};
+use kernel::limits::DailyCount;
+use kernel::operation::Op;
+use kernel::record::{Account, Record};
+use kernel::unit::{Guard, Put, Then, Unit};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A client's key: flow, scope, key.
+pub(crate) type ClientKey = (FlowId, Arc<str>, Arc<str>);
+
+/// Sorted, so that all writes wait for locks in one order.
+#[derive(Debug, Default)]
+pub(crate) struct RowSet {
+    /// Transfers that must be there, or may be.
+    pub(crate) transfers: BTreeSet<Id>,
+    /// Transfers that were not looked for: their ids are fresh.
+    pub(crate) fresh: BTreeSet<Id>,
+    /// Keys that were not looked for.
+    pub(crate) keys: BTreeSet<ClientKey>,
+    pub(crate) balances: BTreeSet<(UserId, AssetId)>,
+    /// Transfers whose operations matter.
+    pub(crate) legs: BTreeSet<Id>,
+    pub(crate) days: BTreeSet<UsageKey>,
+    /// The most transfers that are opened.
+    pub(crate) opens: u64,
+}
+
+/// What a unit opens.
+fn opened(unit: &Unit) -> Vec<&Record> {
+    unit.thens()
+        .flat_map(|then| &then.puts)
+        .filter_map(|put| if let Put::Open(record) = put { Some(record) } else { None })
+        .collect()
+}
+
+impl RowSet {
+    /// What these items name. `assume`: a transfer that is opened is taken for new, its key for
+    /// unbound; writing it finds out.
+    pub(crate) fn of<'i>(items: impl Iterator<Item = &'i Item>, assume: bool) -> Self {
+        let mut row_set = Self::default();
+        for item in items {
+            match item {
+                Item::Unit(unit, _) => row_set.unit(unit, assume),
+                Item::Leg(op, _) => row_set.op(op),
+            }
+        }
+        if assume {
+            let fresh = std::mem::take(&mut row_set.fresh);
+            row_set.transfers.retain(|id| !fresh.contains(id));
+            row_set.legs.retain(|id| !fresh.contains(id));
+            row_set.fresh = fresh;
+        } else {
+            row_set.transfers.append(&mut row_set.fresh);
+        }
+        row_set
+    }
+
+    /// What one unit names.
+    pub(crate) fn unit(&mut self, unit: &Unit, assume: bool) {
+        let opens = opened(unit);
+        for guard in &unit.guards {
+            match guard {
+                Guard::Fresh(id) if opens.iter().any(|record| record.id == *id) => {
+                    self.fresh.insert(*id);
+                }
+                Guard::Fresh(id) | Guard::Transfer { id, .. } => {
+                    self.transfers.insert(*id);
+                }
+                Guard::Unbound { flow, scope, key } => {
+                    let binds = |record: &&Record| {
+                        let of = record.terms.binding.as_ref();
+                        record.flow == *flow
+                            && of.is_some_and(|b| (&b.scope, &b.key) == (scope, key))
+                    };
+                    // writing what binds it finds out
+                    if !assume || !opens.iter().any(binds) {
+                        self.keys.insert((*flow, scope.clone(), key.clone()));
+                    }
+                }
+                Guard::DayCount { user, day, .. } => {
+                    self.days.insert((*day, *user, ALL_ASSETS));
+                }
+                Guard::DayAmount { count, .. } => self.count(count),
+                Guard::NotHalted
+                | Guard::Halt(_)
+                | Guard::Incarnation { .. }
+                | Guard::Owner { .. }
+                | Guard::Attempt { .. }
+                | Guard::Resource { .. }
+                | Guard::Inbox { .. }
+                | Guard::AtMost { .. }
+                | Guard::NoPastAction { .. }
+                | Guard::Pending(_) => {}
+            }
+        }
+        unit.thens().for_each(|then| self.then(then, assume));
+        if let Some(fork) = &unit.then.fork {
+            self.op(&fork.op);
+        }
+    }
+
+    fn then(&mut self, then: &Then, assume: bool) {
+        for put in then.puts.iter().filter_map(BatchablePut::of) {
+            match put {
+                BatchablePut::Open(record) => {
+                    self.opens = self.opens.saturating_add(1);
+                    self.fresh.insert(record.id);
+                    if let (Some(binding), false) = (&record.terms.binding, assume) {
+                        let bound = (record.flow, binding.scope.clone(), binding.key.clone());
+                        self.keys.insert(bound);
+                    }
+                }
+                BatchablePut::Head(id) => {
+                    self.transfers.insert(id);
+                }
+                BatchablePut::Receipt(operation) => {
+                    self.legs.insert(operation.op.key.id);
+                }
+                BatchablePut::Count(count) => self.count(count),
+            }
+        }
+        self.transfers.extend(then.events.iter().map(|event| event.id));
+        then.ops.iter().for_each(|(_, op)| self.op(op));
+    }
+
+    pub(crate) fn op(&mut self, op: &Op) {
+        self.legs.insert(op.key.id);
+        if let Account::User(user) = op.account {
+            self.balances.insert((user, op.asset));
+        }
+    }
+
+    fn count(&mut self, count: &DailyCount) {
+        self.days.insert((count.day, count.user, ALL_ASSETS));
+        self.days.insert((count.day, count.user, count.asset));
+    }
+}

@@ -1,0 +1,62 @@
+//! Running sums: what each write adds to `operations` and `externals`, added up in its lane's own
+//! rows and in its transaction, so that no reader needs all rows to know what they add up to.
+
+use super::statement::{Statements, params};
+use super::workspace::BatchChanges;
+use crate::postgres::columns::{self, int, small};
+use kernel::ids::{AssetId, LedgerId};
+use kernel::operation::{Operation, StoredOutcome};
+use std::collections::BTreeMap;
+
+const RUNNING: &str = include_str!("sql/running.sql");
+
+/// What is added up together: ledger, asset, leg (of a movement its direction) and result, as they
+/// are spelt in a row.
+type Place = (LedgerId, AssetId, &'static str, &'static str);
+
+/// How many rows, and what the DONE ones among them moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    amount: u128,
+}
+
+impl Sum {
+    /// One row more. What leaves 128 bits is beyond what anybody who reads the sums can take.
+    const fn add(&mut self, amount: u128) {
+        self.count = self.count.saturating_add(1);
+        self.amount = self.amount.saturating_add(amount);
+    }
+}
+
+/// What a write adds, row by row as it is inserted.
+fn sums(changes: &BatchChanges) -> BTreeMap<Place, Sum> {
+    let mut sums: BTreeMap<Place, Sum> = BTreeMap::new();
+    for (ledger, Operation { op, outcome, .. }) in &changes.operations {
+        let place = (*ledger, op.asset, op.key.leg.name(), columns::outcome(outcome).0);
+        let amount = if *outcome == StoredOutcome::Done { op.amount.0 } else { 0 };
+        sums.entry(place).or_default().add(amount);
+    }
+    for (direction, asset, amount) in &changes.externals {
+        let place = (LedgerId::FUNDING, *asset, columns::direction(*direction), "DONE");
+        sums.entry(place).or_default().add(amount.0);
+    }
+    sums
+}
+
+impl Statements {
+    /// Counts what the write inserts.
+    pub(crate) fn running(&mut self, changes: &BatchChanges, lane: i32) {
+        let sums = sums(changes);
+        if sums.is_empty() {
+            return;
+        }
+        let place = |of: fn(&Place) -> &'static str| sums.keys().map(of).collect::<Vec<_>>();
+        let ledger: Vec<_> = sums.keys().map(|(ledger, ..)| i16::from(ledger.0)).collect();
+        let asset: Vec<_> = sums.keys().map(|(_, asset, ..)| small(asset.0)).collect();
+        let (leg, result) = (place(|(_, _, leg, _)| *leg), place(|(.., result)| *result));
+        let count: Vec<_> = sums.values().map(|sum| int(sum.count)).collect();
+        let amount: Vec<_> = sums.values().map(|sum| sum.amount.to_string()).collect();
+        self.add(RUNNING, params![lane, ledger, asset, leg, result, count, amount]);
+    }
+}

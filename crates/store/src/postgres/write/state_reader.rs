@@ -1,0 +1,130 @@
+//! What the rules ask, answered from the workspace: everything was read before, under its locks.
+
+use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
+use crate::postgres::error::StoreError;
+use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
+use kernel::answer::Evidence;
+use kernel::attempt::AttemptId;
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::limits::DailyUsage;
+use kernel::operation::{Key, Known, Operation};
+use kernel::operators::ApprovalStatus;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// What was read of a row. Whatever the rules ask for is read before.
+fn read<K: Eq + Hash, V: Copy>(rows: &HashMap<K, V>, key: &K) -> Result<V, Undecided> {
+    rows.get(key)
+        .copied()
+        .ok_or(Undecided::Error(StoreError::Damaged("a row that was not asked for")))
+}
+
+impl StateReader for BatchWorkspace {
+    type Error = Undecided;
+
+    fn at(&self) -> Millis {
+        self.at
+    }
+
+    fn halted(&self) -> bool {
+        self.flags.halted
+    }
+
+    fn halts(&self) -> u64 {
+        self.flags.halts
+    }
+
+    fn horizon(&self) -> Option<Id> {
+        self.flags.horizon
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.seq
+    }
+
+    fn transfer(&mut self, id: Id) -> Result<Option<StoredTransfer>, Undecided> {
+        match read(&self.transfers, &id)? {
+            TransferRow::Owned(stored) => Ok(Some(stored)),
+            TransferRow::Absent => Ok(None),
+            TransferRow::Locked => Err(Undecided::Locked),
+        }
+    }
+
+    fn find_by_idempotency_key(
+        &mut self,
+        (flow, scope, key): (FlowId, &Arc<str>, &Arc<str>),
+    ) -> Result<bool, Undecided> {
+        let bound = (flow, scope.clone(), key.clone());
+        if self.changes.bound_keys.contains(&bound) {
+            return Err(Undecided::Again);
+        }
+        Ok(self.bound_keys.contains(&bound))
+    }
+
+    fn current(&mut self, ledger: LedgerId) -> Result<Option<Known>, Undecided> {
+        let stored = self.flags.ledgers.iter().find(|(other, _)| *other == ledger);
+        Ok(stored.map(|(_, known)| *known))
+    }
+
+    fn epoch(&mut self, ledger: LedgerId) -> Result<u64, Undecided> {
+        let stored = self.flags.epochs.iter().find(|(other, _)| *other == ledger);
+        Ok(stored.map_or(0, |(_, epoch)| *epoch))
+    }
+
+    fn legs(&mut self, id: Id) -> Result<&[(LedgerId, Operation)], Undecided> {
+        Ok(self.legs.get(&id).map_or(&[], Vec::as_slice))
+    }
+
+    fn knows(&mut self, asset: AssetId) -> Result<bool, Undecided> {
+        Ok(self.flags.assets.contains(&asset))
+    }
+
+    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Undecided> {
+        match read(&self.balances, &key)? {
+            BalanceRow::Owned(change) => Ok(Some(change.now)),
+            BalanceRow::Absent => Ok(None),
+            BalanceRow::Locked => Err(Undecided::Locked),
+        }
+    }
+
+    fn daily_usage(&mut self, spend: UsageKey) -> Result<DailyUsage, Undecided> {
+        match read(&self.usage, &spend)? {
+            UsageRow::Owned(_, now, _) => Ok(now),
+            UsageRow::Locked => Err(Undecided::Locked),
+        }
+    }
+
+    fn refused(&self, key: Key) -> Option<Evidence> {
+        let refused = self.refused.as_ref().filter(|(refused, _)| *refused == key);
+        refused.map(|(_, code)| Evidence::code(code.to_string()))
+    }
+
+    fn attempt(&mut self, id: AttemptId) -> Result<u32, Undecided> {
+        read(&self.rare.attempts, &id)
+    }
+
+    fn resource(&mut self, name: &Arc<str>) -> Result<u64, Undecided> {
+        read(&self.rare.resources, name)
+    }
+
+    fn counter(&mut self, name: &Arc<str>) -> Result<u128, Undecided> {
+        read(&self.rare.counters, name)
+    }
+
+    fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Undecided> {
+        read(&self.rare.seen, &event)
+    }
+
+    fn past_action(&mut self, (caller, key): (&Arc<str>, &Arc<str>)) -> Result<bool, Undecided> {
+        read(&self.rare.actions, &(caller.clone(), key.clone()))
+    }
+
+    fn approval_status(&mut self, id: Id) -> Result<Option<(ApprovalStatus, Millis)>, Undecided> {
+        read(&self.rare.approvals, &id)
+    }
+
+    fn superseded(&mut self, ledger: LedgerId, known: &Known) -> Result<bool, Undecided> {
+        read(&self.rare.superseded, &(ledger, known.incarnation))
+    }
+}

@@ -1,0 +1,249 @@
+//! What the lanes are asked to do, item by item: each may wait, or be run again, without the others
+//! of its call.
+
+use super::row_set::ClientKey;
+use crate::postgres::error::StoreError;
+use crate::rules::Request;
+use kernel::answer::{Answer, Cause};
+use kernel::audit::seal::Seal;
+use kernel::ids::{Id, Millis};
+use kernel::limits::DailyCount;
+use kernel::operation::{Key, Op, Operation};
+use kernel::ports::admin_queries::Tells;
+use kernel::ports::journal::Writing;
+use kernel::ports::ledger::{Moved, StatusChange, Stored};
+use kernel::record::Record;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
+
+/// A call whose answers come one by one.
+struct Call<T> {
+    slots: Mutex<Vec<Option<T>>>,
+    left: AtomicUsize,
+    sender: Mutex<Option<oneshot::Sender<Vec<Option<T>>>>>,
+}
+
+/// The place of one item's answer. Dropped without one: the outcome is unknown.
+pub(crate) struct ReplySlot<T> {
+    call: Arc<Call<T>>,
+    n: usize,
+}
+
+impl<T> ReplySlot<T> {
+    pub(crate) fn give(self, answer: T) {
+        let mut slots = self.call.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get_mut(self.n) {
+            *slot = Some(answer);
+        }
+    }
+}
+
+impl<T> Drop for ReplySlot<T> {
+    fn drop(&mut self) {
+        if self.call.left.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        let all =
+            std::mem::take(&mut *self.call.slots.lock().unwrap_or_else(PoisonError::into_inner));
+        let sender = self.call.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // the caller went away
+        let _gone = sender.map(|sender| sender.send(all));
+    }
+}
+
+/// As many replies as there are items, and where their answers arrive together.
+pub(crate) fn replies<T>(items: usize) -> (Vec<ReplySlot<T>>, oneshot::Receiver<Vec<Option<T>>>) {
+    let (sender, answers) = oneshot::channel();
+    let call = Arc::new(Call {
+        slots: Mutex::new((0..items).map(|_| None).collect()),
+        left: AtomicUsize::new(items),
+        sender: Mutex::new(Some(sender)),
+    });
+    ((0..items).map(|n| ReplySlot { call: call.clone(), n }).collect(), answers)
+}
+
+/// Where what became of a unit is told.
+pub(crate) enum UnitReply {
+    /// In its place among the others of its call.
+    Grouped(ReplySlot<Writing>),
+    /// By itself: the others of its call did not wait for it.
+    Alone(oneshot::Sender<Wrote>),
+}
+
+impl UnitReply {
+    pub(crate) fn give(self, wrote: Wrote) {
+        match self {
+            Self::Grouped(reply) => reply.give(Writing::Over(wrote)),
+            // the caller went away
+            Self::Alone(sender) => drop(sender.send(wrote)),
+        }
+    }
+
+    /// It waits for another transaction, for which the others of its call do not wait.
+    fn waits(self) -> Self {
+        let Self::Grouped(reply) = self else { return self };
+        let (sender, wrote) = oneshot::channel();
+        reply.give(Writing::Waits(Box::pin(async { wrote.await.unwrap_or_else(|_| closed()) })));
+        Self::Alone(sender)
+    }
+}
+
+/// No writer is left: the outcome is unknown.
+pub(crate) const fn closed() -> Wrote {
+    Wrote::Unknown(Cause::of("STORE_CLOSED"))
+}
+
+/// What many of are decided together.
+pub(crate) enum Item {
+    /// A unit of nothing but transfers, their operations, receipts and counts.
+    Unit(Box<Unit>, UnitReply),
+    /// A leg at Funding by itself.
+    Leg(Op, ReplySlot<Answer>),
+}
+
+impl Item {
+    /// The client's key that it binds.
+    pub(crate) fn key(&self) -> Option<ClientKey> {
+        let Self::Unit(unit, _) = self else { return None };
+        unit.guards.iter().find_map(|guard| {
+            let Guard::Unbound { flow, scope, key } = guard else { return None };
+            Some((*flow, scope.clone(), key.clone()))
+        })
+    }
+
+    /// It waits for another transaction.
+    pub(crate) fn waits(self) -> Self {
+        match self {
+            Self::Unit(unit, teller) => Self::Unit(unit, teller.waits()),
+            Self::Leg(..) => self,
+        }
+    }
+
+    /// The outcome is unknown; or there was no room, and nothing is written.
+    pub(crate) fn unknown(self, error: &StoreError) {
+        match self {
+            Self::Unit(_, reply) if matches!(error, StoreError::Full) => reply.give(Wrote::Full),
+            Self::Unit(_, reply) => reply.give(Wrote::Unknown(error.cause())),
+            Self::Leg(_, reply) => reply.give(Answer::Unknown(error.cause())),
+        }
+    }
+}
+
+/// What became of a try to deliver a webhook.
+#[derive(Debug)]
+pub(crate) struct DeliveryAttempt {
+    pub(crate) case: u64,
+    pub(crate) tells: Tells,
+    /// When it is tried next; `None`: it was delivered.
+    pub(crate) due_at: Option<Millis>,
+    pub(crate) error: Option<Arc<str>>,
+}
+
+/// A webhook that is taken up for a try.
+#[derive(Debug)]
+pub(crate) struct DeliveryClaim {
+    pub(crate) case: u64,
+    pub(crate) tells: Tells,
+    /// When it was due, so that one of several who saw it has it.
+    pub(crate) due_at: Option<Millis>,
+    /// No other process tries it before.
+    pub(crate) until: Millis,
+}
+
+/// Who asked, and waits for one answer.
+pub(crate) type AnswerSender<T> = oneshot::Sender<Result<T, Cause>>;
+
+/// What is a transaction of its own.
+pub(crate) enum SingleWrite {
+    /// A unit with something rare in it.
+    Unit(Box<Unit>, ReplySlot<Wrote>),
+    Fence(Key, AnswerSender<Stored>),
+    Status(StatusChange, AnswerSender<bool>),
+    External(Box<Request>, AnswerSender<Moved>),
+    /// A seal of the audit.
+    Seal(Seal, AnswerSender<()>),
+    /// A webhook is about to be tried.
+    ClaimDelivery(DeliveryClaim, AnswerSender<bool>),
+    /// What a try to deliver a webhook came to.
+    Delivered(DeliveryAttempt, AnswerSender<()>),
+    /// From now on webhooks are posted.
+    StartWebhooks(AnswerSender<()>),
+}
+
+/// Something by itself, and how often it was tried with this time.
+pub(crate) type QueuedWrite = (SingleWrite, u32);
+
+impl SingleWrite {
+    /// True where it needs rows of balances, which anybody may hold.
+    pub(crate) const fn locks_balances(&self) -> bool {
+        match self {
+            Self::Status(..) | Self::External(..) => true,
+            Self::Unit(..) | Self::Fence(..) | Self::Seal(..) => false,
+            Self::ClaimDelivery(..) | Self::Delivered(..) | Self::StartWebhooks(_) => false,
+        }
+    }
+}
+
+/// True for a unit that may be decided together with others.
+pub(crate) fn batchable(unit: &Unit) -> bool {
+    let guards = unit.guards.iter().all(|guard| match guard {
+        Guard::Fresh(_)
+        | Guard::Unbound { .. }
+        | Guard::Transfer { .. }
+        | Guard::NotHalted
+        | Guard::Halt(_)
+        | Guard::Incarnation { .. }
+        | Guard::Owner { .. }
+        | Guard::DayCount { .. }
+        | Guard::DayAmount { .. } => true,
+        Guard::Attempt { .. }
+        | Guard::Resource { .. }
+        | Guard::Inbox { .. }
+        | Guard::AtMost { .. }
+        | Guard::NoPastAction { .. }
+        | Guard::Pending(_) => false,
+    });
+    guards && unit.thens().flat_map(|then| &then.puts).all(|put| BatchablePut::of(put).is_some())
+}
+
+/// The puts of which units that are decided together are made.
+#[derive(Debug)]
+pub(crate) enum BatchablePut<'u> {
+    Open(&'u Record),
+    Head(Id),
+    Receipt(&'u Operation),
+    Count(&'u DailyCount),
+}
+
+impl<'u> BatchablePut<'u> {
+    /// `None` for what is rare: a transaction of its own.
+    pub(crate) const fn of(put: &'u Put) -> Option<Self> {
+        match put {
+            Put::Open(record) => Some(Self::Open(record)),
+            Put::Head { id, .. } => Some(Self::Head(*id)),
+            Put::Receipt { operation, .. } => Some(Self::Receipt(operation)),
+            Put::Count(count) | Put::Uncount(count) => Some(Self::Count(count)),
+            Put::Attempt(_)
+            | Put::Form(..)
+            | Put::Resource { .. }
+            | Put::Raise { .. }
+            | Put::Adopt { .. }
+            | Put::Own { .. }
+            | Put::Horizon(_)
+            | Put::Case(_)
+            | Put::Close { .. }
+            | Put::Note { .. }
+            | Put::Halt { .. }
+            | Put::Resume { .. }
+            | Put::Pause { .. }
+            | Put::Unpause(_)
+            | Put::Action(_)
+            | Put::Propose(_)
+            | Put::Decide { .. }
+            | Put::Asset(_)
+            | Put::ForgetDays(_) => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a batch of items is decided on: rows as they were read under their locks, and what the
+//! items before did to them. Deciding reads and writes nothing else.
+
+use super::balance_cache::BalanceKey;
+use super::row_set::ClientKey;
+use crate::postgres::error::StoreError;
+use crate::rules::{Balance, Changed, Opened, StoredTransfer, SystemBook, UsageKey};
+use kernel::attempt::AttemptId;
+use kernel::audit::Hash;
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
+use kernel::limits::DailyUsage;
+use kernel::money::Amount;
+use kernel::operation::{Incarnation, Key, Known, Operation};
+use kernel::operators::ApprovalStatus;
+use kernel::ports::ledger::Direction;
+use kernel::unit::Outgoing;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TransferRow {
+    Absent,
+    /// It is ours for this write.
+    Owned(StoredTransfer),
+    /// Another transaction holds it.
+    Locked,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BalanceRow {
+    /// There is no such account.
+    Absent,
+    /// It is ours for this write.
+    Owned(BalanceChange),
+    /// Another transaction holds it.
+    Locked,
+}
+
+/// A balance that is decided on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BalanceChange {
+    /// As it is stored, or assumed to be.
+    pub(crate) was: Balance,
+    /// As it is by now.
+    pub(crate) now: Balance,
+    /// False: it is only assumed, and no row is locked yet.
+    pub(crate) read: bool,
+}
+
+impl BalanceChange {
+    /// As its row was read.
+    pub(crate) const fn read(was: Balance) -> Self {
+        Self { was, now: was, read: true }
+    }
+
+    /// As this process wrote it last.
+    pub(crate) const fn assumed(was: Balance) -> Self {
+        Self { was, now: was, read: false }
+    }
+}
+
+/// What a user moved on a day.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum UsageRow {
+    /// As it is stored, and as it is by now; `true`: it has a row.
+    Owned(DailyUsage, DailyUsage, bool),
+    /// Another transaction holds it.
+    Locked,
+}
+
+/// The numbers that a write gives out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WriteNumbers {
+    pub(crate) lane: i32,
+    /// The next row of `audit_units` in the lane.
+    pub(crate) unit: u64,
+    /// The first transfer's, and the next one's.
+    pub(crate) batch: i64,
+    pub(crate) serial: i64,
+    /// The next Funding operation's.
+    pub(crate) seq: u64,
+}
+
+/// Flags and systems, as every later write sees them.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceFlags {
+    pub(crate) halted: bool,
+    /// The number of the last halt.
+    pub(crate) halts: u64,
+    pub(crate) horizon: Option<Id>,
+    pub(crate) ledgers: Vec<(LedgerId, Known)>,
+    /// How often the core of a ledger was taken over.
+    pub(crate) epochs: Vec<(LedgerId, u64)>,
+    pub(crate) assets: HashSet<AssetId>,
+}
+
+/// Why an item is not decided in this write.
+#[derive(Debug)]
+pub(crate) enum Undecided {
+    /// An earlier item of the write did something to the same rows: it comes right behind.
+    Again,
+    /// Another transaction holds a row that it needs.
+    Locked,
+    /// A row that we never wrote like this.
+    Error(StoreError),
+}
+
+impl From<StoreError> for Undecided {
+    fn from(error: StoreError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Undecided> for StoreError {
+    fn from(stop: Undecided) -> Self {
+        match stop {
+            Undecided::Again | Undecided::Locked => Self::Locked,
+            Undecided::Error(error) => error,
+        }
+    }
+}
+
+/// What only rare units ask for, read one by one.
+#[derive(Debug, Default)]
+pub(crate) struct RareRows {
+    pub(crate) attempts: HashMap<AttemptId, u32>,
+    pub(crate) resources: HashMap<Arc<str>, u64>,
+    pub(crate) counters: HashMap<Arc<str>, u128>,
+    pub(crate) seen: HashMap<(&'static str, u128), bool>,
+    pub(crate) actions: HashMap<(Arc<str>, Arc<str>), bool>,
+    pub(crate) approvals: HashMap<Id, Option<(ApprovalStatus, Millis)>>,
+    pub(crate) superseded: HashMap<(LedgerId, Incarnation), bool>,
+}
+
+/// What is written once everything is decided.
+#[derive(Debug, Default)]
+pub(crate) struct BatchChanges {
+    pub(crate) opened: Vec<Opened>,
+    pub(crate) changed: Vec<Changed>,
+    pub(crate) operations: Vec<(LedgerId, Operation)>,
+    /// External money; the rows are written already.
+    pub(crate) externals: Vec<(Direction, AssetId, Amount)>,
+    pub(crate) outbox: Vec<Outgoing>,
+    pub(crate) books: BTreeMap<(SystemBook, AssetId), i128>,
+    pub(crate) highest: BTreeMap<LedgerId, u64>,
+    pub(crate) ends: BTreeMap<(FlowId, i16), i64>,
+    /// Hashes of new entries, with their transfer's number (0 and below: entries of the audit
+    /// chains) and their place.
+    pub(crate) entries: Vec<(i64, u32, Hash)>,
+    /// Transfers, and keys, that an item of this write has had in hand.
+    pub(crate) touched: BTreeSet<Id>,
+    pub(crate) bound_keys: BTreeSet<ClientKey>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct BatchWorkspace {
+    pub(crate) at: Millis,
+    pub(crate) numbers: WriteNumbers,
+    pub(crate) flags: ServiceFlags,
+    pub(crate) transfers: HashMap<Id, TransferRow>,
+    pub(crate) balances: HashMap<BalanceKey, BalanceRow>,
+    pub(crate) usage: HashMap<UsageKey, UsageRow>,
+    pub(crate) legs: HashMap<Id, Vec<(LedgerId, Operation)>>,
+    /// Keys that are bound.
+    pub(crate) bound_keys: HashSet<ClientKey>,
+    /// The leg that the database refused when it was tried alone.
+    pub(crate) refused: Option<(Key, Arc<str>)>,
+    pub(crate) rare: RareRows,
+    pub(crate) changes: BatchChanges,
+}
+
+impl BatchWorkspace {
+    /// True where nothing is to be written.
+    pub(crate) fn untouched(&self) -> bool {
+        let changes = &self.changes;
+        let moved =
+            |usage: &UsageRow| matches!(usage, UsageRow::Owned(stored, now, _) if stored != now);
+        changes.opened.is_empty()
+            && changes.changed.is_empty()
+            && changes.operations.is_empty()
+            && changes.outbox.is_empty()
+            && changes.highest.is_empty()
+            && changes.entries.is_empty()
+            && !self.usage.values().any(moved)
+    }
+
+    /// True where a balance was decided on that was not read.
+    pub(crate) fn has_assumptions(&self) -> bool {
+        self.balances.values().any(|row| matches!(row, BalanceRow::Owned(change) if !change.read))
+    }
+}

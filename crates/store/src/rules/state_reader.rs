@@ -1,0 +1,124 @@
+//! What the rules ask of a store.
+
+use kernel::answer::Evidence;
+use kernel::attempt::AttemptId;
+use kernel::audit::Hash;
+use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::limits::DailyUsage;
+use kernel::money::Amount;
+use kernel::operation::{Key, Known, Operation};
+use kernel::operators::ApprovalStatus;
+use kernel::ports::ledger::AccountStatus;
+use std::sync::Arc;
+
+/// All transfers of a day are counted under this number, which no asset has.
+pub(crate) const ALL_ASSETS: AssetId = AssetId(0);
+
+/// A row of what users moved.
+pub(crate) type UsageKey = (Day, UserId, AssetId);
+
+/// Where a stored transfer stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredTransfer {
+    pub(crate) transfer: i64,
+    pub(crate) flow: FlowId,
+    pub(crate) code: i16,
+    pub(crate) version: u32,
+    pub(crate) batch: i64,
+    pub(crate) events: u32,
+    pub(crate) chain: Hash,
+    /// It has a row for the scanner.
+    pub(crate) due: bool,
+}
+
+/// One asset of one account.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Balance {
+    pub(crate) available: Amount,
+    pub(crate) frozen: Amount,
+    pub(crate) status: AccountStatus,
+    /// It has a row already.
+    pub(crate) stored: bool,
+    /// The row is to be written.
+    pub(crate) changed: bool,
+}
+
+impl Balance {
+    /// Of an account that holds nothing of the asset yet.
+    pub(crate) const fn empty(status: AccountStatus) -> Self {
+        let (available, frozen) = (Amount::ZERO, Amount::ZERO);
+        Self { available, frozen, status, stored: false, changed: false }
+    }
+}
+
+/// A book that no user owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SystemBook {
+    Clearing,
+    World,
+}
+
+impl SystemBook {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Clearing => "CLEARING",
+            Self::World => "WORLD",
+        }
+    }
+}
+
+/// What a store has read, seen over what earlier items of the same write did.
+pub(crate) trait StateReader {
+    /// Why it cannot say.
+    type Error;
+
+    /// The journal's time of this write.
+    fn at(&self) -> Millis;
+    /// No claim is written.
+    fn halted(&self) -> bool;
+    /// The number of the last halt; 0 before the first one.
+    fn halts(&self) -> u64;
+    /// Ids at or below it are not opened any more.
+    fn horizon(&self) -> Option<Id>;
+    /// The number of the next operation at Funding.
+    fn number(&self) -> u64;
+    /// Where a transfer stands; `None`: there is none.
+    fn transfer(&mut self, id: Id) -> Result<Option<StoredTransfer>, Self::Error>;
+    /// True where a client's key is bound.
+    fn find_by_idempotency_key(
+        &mut self,
+        key: (FlowId, &Arc<str>, &Arc<str>),
+    ) -> Result<bool, Self::Error>;
+    /// The incarnation of a ledger that is current.
+    fn current(&mut self, ledger: LedgerId) -> Result<Option<Known>, Self::Error>;
+    /// How often the core of a ledger was taken over.
+    fn epoch(&mut self, ledger: LedgerId) -> Result<u64, Self::Error>;
+    /// What every ledger stored for a transfer.
+    fn legs(&mut self, id: Id) -> Result<&[(LedgerId, Operation)], Self::Error>;
+    /// True for an asset of ours.
+    fn knows(&mut self, asset: AssetId) -> Result<bool, Self::Error>;
+    /// What an account holds; `None`: there is no such account. An asset that it does not hold yet
+    /// takes the account's status.
+    fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Self::Error>;
+    /// What a user moved on a day.
+    fn daily_usage(&mut self, spend: UsageKey) -> Result<DailyUsage, Self::Error>;
+    /// The database's own refusal of a leg that it was shown alone.
+    fn refused(&self, _: Key) -> Option<Evidence> {
+        None
+    }
+
+    /// The version of an attempt; 0 where it does not exist.
+    fn attempt(&mut self, id: AttemptId) -> Result<u32, Self::Error>;
+    /// The version of a resource; 0 where it does not exist.
+    fn resource(&mut self, name: &Arc<str>) -> Result<u64, Self::Error>;
+    /// A counter; 0 where it was never raised.
+    fn counter(&mut self, name: &Arc<str>) -> Result<u128, Self::Error>;
+    /// True for an event that its consumer had.
+    fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Self::Error>;
+    /// True where (principal, key) did something.
+    fn past_action(&mut self, key: (&Arc<str>, &Arc<str>)) -> Result<bool, Self::Error>;
+    /// How an approval is stored, and until when it may be decided; `None`: there is none.
+    fn approval_status(&mut self, id: Id) -> Result<Option<(ApprovalStatus, Millis)>, Self::Error>;
+    /// True where another incarnation followed this one.
+    fn superseded(&mut self, ledger: LedgerId, known: &Known) -> Result<bool, Self::Error>;
+}

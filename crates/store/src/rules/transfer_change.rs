@@ -1,0 +1,195 @@
+//! What one unit does to transfers, gathered so that each row is written once.
+
+use super::StoredTransfer;
+use kernel::answer::Evidence;
+use kernel::audit::{self, Entry, Hash};
+use kernel::flow::table::{Flows, S, Table};
+use kernel::ids::{Id, Millis};
+use kernel::record::{Head, Record};
+use kernel::unit::{Event, Hold};
+
+/// One transfer that a unit touches, or looked at.
+#[derive(Debug)]
+pub(crate) struct TransferChange {
+    pub(crate) id: Id,
+    pub(crate) stored: Option<StoredTransfer>,
+    opened: Option<Record>,
+    head: Option<(Head, Hold)>,
+    error: Option<Evidence>,
+    events: Vec<(Option<S>, S, Entry)>,
+}
+
+/// Every transfer that a unit touches; nearly always one.
+#[derive(Debug, Default)]
+pub(crate) struct TransferChanges(Vec<TransferChange>);
+
+impl IntoIterator for TransferChanges {
+    type Item = TransferChange;
+    type IntoIter = std::vec::IntoIter<TransferChange>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl TransferChanges {
+    pub(super) fn of(&self, id: Id) -> Option<&TransferChange> {
+        self.0.iter().find(|change| change.id == id)
+    }
+
+    /// One that was not looked at before.
+    pub(super) fn add(&mut self, id: Id, stored: Option<StoredTransfer>) {
+        let (opened, head, error) = (None, None, None);
+        self.0.push(TransferChange { id, stored, opened, head, error, events: Vec::new() });
+    }
+
+    fn at(&mut self, id: Id) -> Option<&mut TransferChange> {
+        self.0.iter_mut().find(|change| change.id == id)
+    }
+
+    /// Opens one that was looked at.
+    pub(super) fn open(&mut self, record: Record) {
+        if let Some(change) = self.at(record.id) {
+            change.opened = Some(record);
+        }
+    }
+
+    /// False: there is no such transfer.
+    pub(super) fn head(&mut self, id: Id, head: (Head, Hold), error: Option<&Evidence>) -> bool {
+        let there =
+            |change: &&mut TransferChange| change.stored.is_some() || change.opened.is_some();
+        let Some(change) = self.at(id).filter(there) else { return false };
+        change.head = Some(head);
+        change.error = error.cloned().or_else(|| change.error.take());
+        true
+    }
+
+    pub(super) fn event(&mut self, event: &Event, detail: Option<&str>) {
+        let Some(change) = self.at(event.id) else { return };
+        let entry = Entry {
+            seq: 0,
+            at: 0,
+            from: None,
+            to: 0,
+            event: event.what.to_owned(),
+            caller: event.caller.as_deref().map(str::to_owned),
+            detail: detail.map(str::to_owned),
+        };
+        change.events.push((event.from, event.to, entry));
+    }
+}
+
+/// A transfer that a write opens.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) record: Record,
+    pub(crate) hold: Hold,
+    pub(crate) transfer: i64,
+    pub(crate) added: AddedHistory,
+}
+
+/// A stored transfer that a write moves, or tells more of.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub(crate) id: Id,
+    pub(crate) was: StoredTransfer,
+    pub(crate) head: Option<(Head, Hold)>,
+    pub(crate) error: Option<Evidence>,
+    pub(crate) added: AddedHistory,
+    /// It ends with this write.
+    pub(crate) ends: bool,
+}
+
+/// The history that a write adds to one transfer.
+#[derive(Debug)]
+pub(crate) struct AddedHistory {
+    pub(crate) text: String,
+    pub(crate) events: u32,
+    pub(crate) chain: Hash,
+}
+
+/// What becomes of one transfer.
+#[derive(Debug)]
+pub(crate) enum Row {
+    Opened(Opened),
+    Changed(Changed),
+}
+
+/// When and where a write adds to histories.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    pub(crate) at: Millis,
+    /// The number of its row of `audit_units`.
+    pub(crate) unit: u64,
+    /// The lane of that row, where there are several.
+    pub(crate) lane: Option<i32>,
+}
+
+impl TransferChange {
+    /// The row of it that is written; `None` where the unit only looked. `next`: the number that it
+    /// gets where it is opened. The hashes of its new entries go to `entries`.
+    pub(crate) fn row(
+        self,
+        flows: &Flows,
+        stamp: Stamp,
+        next: i64,
+        entries: &mut Vec<(i64, u32, Hash)>,
+    ) -> serde_json::Result<Option<Row>> {
+        let Self { id, stored, opened, head, error, events } = self;
+        if let Some(mut record) = opened {
+            let hold = head.map_or(Hold::Mine, |(head, hold)| {
+                record.head = head;
+                hold
+            });
+            record.error = error.or(record.error);
+            let table = flows.table(record.flow);
+            let birth = audit::birth(record.id, table.flow, &record.terms);
+            let added = stamp.added((next, table), events, (0, birth), entries)?;
+            return Ok(Some(Row::Opened(Opened { record, hold, transfer: next, added })));
+        }
+        let Some(was) = stored else { return Ok(None) };
+        if head.is_none() && events.is_empty() {
+            return Ok(None);
+        }
+        let (table, before) = (flows.table(was.flow), (was.events, was.chain));
+        let added = stamp.added((was.transfer, table), events, before, entries)?;
+        let over = table.coded(was.code).is_some_and(|state| table.ends(state));
+        let ends = !over && head.is_some_and(|(head, _)| table.ends(head.state));
+        Ok(Some(Row::Changed(Changed { id, was, head, error, added, ends })))
+    }
+}
+
+impl Stamp {
+    /// Links a transfer's new entries to its chain.
+    fn added(
+        self,
+        (transfer, table): (i64, &Table),
+        events: Vec<(Option<S>, S, Entry)>,
+        (before, chain): (u32, Hash),
+        entries: &mut Vec<(i64, u32, Hash)>,
+    ) -> serde_json::Result<AddedHistory> {
+        let mut added = AddedHistory { text: String::new(), events: before, chain };
+        for (from, to, entry) in events {
+            let from = from.map(|s| table.state(s).code);
+            let to = table.state(to).code;
+            let entry = Entry { seq: added.events, at: self.at, from, to, ..entry };
+            added.chain = audit::link(added.chain, &entry);
+            added.events = added.events.saturating_add(1);
+            entries.push((transfer, entry.seq, added.chain));
+            if !added.text.is_empty() {
+                added.text.push(',');
+            }
+            let Entry { seq, at, from, to, event, caller, detail } = &entry;
+            let (hash, unit) = (audit::hex(&added.chain), self.unit);
+            added.text += &match self.lane {
+                None => {
+                    serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit))?
+                }
+                Some(lane) => serde_json::to_string(&(
+                    seq, at, from, to, event, caller, detail, hash, unit, lane,
+                ))?,
+            };
+        }
+        Ok(added)
+    }
+}

@@ -1,0 +1,134 @@
+//! What Funding does by itself: single legs, tombstones, an account's status, money from the world
+//! and back.
+
+use crate::audit_chain::AuditChain;
+use crate::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
+use crate::sqlite::columns::{self, int, uint};
+use crate::sqlite::write::batch::WriteBatch;
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, LedgerId, UserId};
+use kernel::money::Amount;
+use kernel::operation::{Key, Op};
+use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+impl WriteBatch<'_> {
+    /// One leg: the plain path.
+    pub(crate) fn leg(&mut self, op: &Op) -> rusqlite::Result<Answer> {
+        let (answer, posting) = rules::leg(self, op)?;
+        self.post(posting)?;
+        Ok(answer)
+    }
+
+    /// A tombstone, or what is stored already; the inner error: HALT keeps it from being written.
+    pub(crate) fn fence(&mut self, key: Key) -> rusqlite::Result<Result<Stored, Cause>> {
+        let (stored, posting) = match rules::fence(self, key) {
+            Ok(decided) => decided,
+            Err(Stopped::Answer(cause)) => return Ok(Err(cause)),
+            Err(Stopped::Error(error)) => return Err(error),
+        };
+        self.post(posting)?;
+        Ok(Ok(stored))
+    }
+
+    /// An account's status, once for each key; the inner error: the key belongs to another change.
+    pub(crate) fn status(
+        &mut self,
+        change: &StatusChange,
+    ) -> rusqlite::Result<Result<bool, Cause>> {
+        let subject = format!("FUNDING/{}", change.user);
+        let sql = "SELECT found, subject = ?2 AND value = ?3 FROM status_changes \
+                   WHERE idempotency_key = ?1";
+        let key = params![&*change.key, subject, change.status.name()];
+        let done: Option<(bool, bool)> = self
+            .db
+            .prepare_cached(sql)?
+            .query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        match done {
+            Some((found, true)) => return Ok(Ok(found)),
+            Some((_, false)) => return Ok(Err(Cause::of("CONTRADICTION"))),
+            None => {}
+        }
+        self.balances.forget(self.db)?;
+        let sql = "UPDATE balances_tb SET status = ?2, version = version + 1 \
+                   WHERE user_id = ?1 AND account_type = 'FUNDING'";
+        let row = params![int(change.user.0), change.status.name()];
+        let found = self.db.prepare_cached(sql)?.execute(row)? > 0;
+        let sql = "INSERT INTO status_changes \
+                     (subject, value, reason, caller, idempotency_key, found, at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            subject,
+            change.status.name(),
+            &*change.reason,
+            &*change.caller,
+            &*change.key,
+            found,
+            int(self.at),
+        ])?;
+        Ok(Ok(found))
+    }
+
+    /// Books one movement, once for each (direction, reference).
+    pub(crate) fn external(&mut self, request: &Request) -> rusqlite::Result<Moved> {
+        let movement = &request.movement;
+        if let Some(before) = booked(self.db, movement)? {
+            return Ok(before);
+        }
+        let booking = match rules::book(self, request) {
+            Ok(booking) => booking,
+            Err(Stopped::Answer(code)) => return Ok(Moved::Refused(code)),
+            Err(Stopped::Error(error)) => return Err(error),
+        };
+        let MovementPlan { operation, available, posting, counter } = booking;
+        self.post(posting)?;
+        self.state.seq = operation;
+        let sql = "INSERT INTO externals (operation_id, direction, reference, user_id, asset_id, \
+                   amount, available, reason, caller, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            int(operation),
+            columns::direction(movement.direction),
+            &*movement.reference,
+            int(movement.user.0),
+            movement.asset.0,
+            columns::amount(movement.amount),
+            columns::amount(available),
+            &*movement.reason,
+            &*movement.caller,
+            int(self.at),
+        ])?;
+        let direction = columns::direction(movement.direction);
+        let place = (LedgerId::FUNDING, movement.asset, direction, "DONE");
+        self.running.add(place, movement.amount)?;
+        self.append_to_chain(AuditChain::ExternalMovements)?;
+        if let Some((name, sum)) = counter {
+            self.set(&format!("counter/{name}"), &columns::amount(Amount(sum)))?;
+        }
+        if let Authority::Approved(approved) = &request.authority {
+            for put in approved.puts() {
+                self.put(&put)?;
+            }
+        }
+        Ok(Moved::Done { operation, available, at: self.at, replayed: false })
+    }
+}
+
+/// What became of this reference before.
+pub(crate) fn booked(db: &Connection, movement: &External) -> rusqlite::Result<Option<Moved>> {
+    let sql = "SELECT operation_id, user_id, asset_id, amount, available, at FROM externals \
+               WHERE direction = ? AND reference = ?";
+    let read = |row: &Row<'_>| {
+        Ok(BookedMovement {
+            operation: uint(row.get(0)?),
+            user: UserId(uint(row.get(1)?)),
+            asset: AssetId(row.get(2)?),
+            amount: columns::read_amount(3, row.get_ref(3)?.as_str()?)?,
+            available: columns::read_amount(4, row.get_ref(4)?.as_str()?)?,
+            at: uint(row.get(5)?),
+        })
+    };
+    let key = params![columns::direction(movement.direction), &*movement.reference];
+    let booked = db.prepare_cached(sql)?.query_row(key, read).optional()?;
+    Ok(booked.map(|booked| booked.answer(movement)))
+}

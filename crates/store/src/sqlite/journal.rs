@@ -1,0 +1,149 @@
+//! The journal port: what is written goes to the writer, what is asked to the readers.
+
+use super::read::{operators, snapshot, transfers};
+use super::write::daily_usage;
+use super::write::work::Work;
+use super::{Embedded, reader};
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operators::{Approval, OpenCase, PastAction};
+use kernel::ports::Fut;
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::record::Record;
+use kernel::unit::{Unit, Wrote};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use tokio::sync::oneshot;
+
+impl Journal for Embedded {
+    fn now(&self) -> Millis {
+        let (clock, written) = (self.clock.now(), self.written.load(Ordering::Acquire));
+        if clock > written { clock } else { written }
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let asked = units.len();
+            if asked == 0 {
+                return Vec::new();
+            }
+            let closed = || vec![Wrote::Unknown(Cause::of("STORE_CLOSED")); asked];
+            let (sender, answer) = oneshot::channel();
+            let wrote = Vec::with_capacity(asked);
+            if self.writer.send(Work::Units { units, wrote, sender }).await.is_err() {
+                return closed();
+            }
+            answer.await.unwrap_or_else(|_| closed())
+        })
+    }
+
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| transfers::get(db, flows, &ids))
+    }
+
+    fn find_by_idempotency_key(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        self.ask(move |db, flows| {
+            transfers::bound(db, flows, (flows.table(flow).flow, &scope, &key))
+        })
+    }
+
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        self.ask(move |db, flows| transfers::history(db, flows, id))
+    }
+
+    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        let (handed_out, now) = (self.handed_out.clone(), self.now());
+        self.ask(move |db, flows| {
+            handed_out.lock().unwrap_or_else(PoisonError::into_inner).take(db, flows, now, limit)
+        })
+    }
+
+    fn renew_lease(
+        &self,
+        worker: WorkerId,
+        _: Millis,
+        _: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        // the folder's lock is the lease
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+        Box::pin(std::future::ready(Ok(Lease { lost: false, ends: false })))
+    }
+
+    fn end_lease(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        *self.worker.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.ask(move |db, flows| transfers::open_below(db, flows, id))
+    }
+
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| transfers::open_of(db, flows, user))
+    }
+
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.ask(transfers::counts)
+    }
+
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.ask(move |db, flows| transfers::open_older_than(db, flows, opened, limit))
+    }
+
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.ask(|db, _| operators::open_cases(db))
+    }
+
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        self.ask(move |db, _| operators::past_action(db, &caller, &key))
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        let now = self.now();
+        self.ask(move |db, _| operators::approval(db, id, now))
+    }
+
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        self.ask(move |db, _| daily_usage::daily_usage(db, user, day, asset))
+    }
+
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        let worker = *self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ask(move |db, flows| {
+            let mut status = transfers::service_status(db, flows)?;
+            for owner in &mut status.owners {
+                owner.lives = Some(owner.worker) == worker;
+            }
+            Ok(status)
+        })
+    }
+
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        let (file, flows) = (self.file.clone(), self.flows.clone());
+        let begun =
+            self.readers.ask(move |_| snapshot::SnapshotTransaction::begin(reader(&file)?, flows));
+        Box::pin(async move {
+            let instant: Box<dyn Snapshot> = Box::new(begun.await?);
+            Ok(instant)
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! The embedded store: the journal and the Funding ledger in one folder, on SQLite, for one
+//! process.
+//!
+//! One writer thread (`write`) takes everything that waits as one transaction with one sync.
+//! Readers (`read`) have connections of their own and never wait for it; the searches and lists
+//! of operators (`admin`) have others again.
+
+mod admin;
+mod columns;
+mod failure;
+mod funding;
+mod journal;
+mod ledger_owners;
+mod read;
+mod rows;
+mod write;
+
+pub use admin::backup::{CopyPosition, DatabaseCopy};
+pub use funding::Funding;
+
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::WorkerId;
+use kernel::money::Asset;
+use kernel::operation::Identity;
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::meter::Meter;
+use read::due::HandedOut;
+use read::threads::ReaderThreads;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+use write::work::Work;
+use write::writer::{self, Writer};
+use write::writer_state::WriterState;
+
+/// The file that holds everything.
+pub const FILE: &str = "portage.db";
+/// The file whose lock says who owns the folder.
+pub const LOCK: &str = "portage.lock";
+/// The shape of the tables.
+const VERSION: i64 = 5;
+/// Marks the file as ours: "Port".
+const APPLICATION: i64 = 0x506f_7274;
+/// How many requests wait for the writer.
+const WAITING: usize = 4_096;
+/// How many questions are answered at once, and as many searches of operators.
+const READERS: usize = 2;
+
+/// What a store is opened with.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Options {
+    /// The folder; made where it is missing.
+    pub dir: PathBuf,
+    pub flows: Arc<Flows>,
+    /// The time; the store's own never goes back.
+    pub clock: Arc<dyn Clock>,
+    pub meter: Arc<dyn Meter>,
+    /// Ends the process: the store can no longer keep its word.
+    pub fatal: Arc<dyn Fn(String) + Send + Sync>,
+    /// The most bytes of the database; above them the store is full. `None`: as many as fit.
+    pub max_bytes: Option<u64>,
+}
+
+/// Why a folder cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process owns it.
+    Locked(PathBuf),
+    /// A newer release wrote it.
+    Newer(i64),
+    /// A build before the first release wrote it.
+    Unreleased(i64),
+    /// The file is not what this release wrote.
+    Damaged(String),
+    /// The folder cannot be used.
+    Io(std::io::Error),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Locked(dir) => write!(f, "another process owns {}", dir.display()),
+            Self::Newer(version) => write!(f, "a newer release wrote it (shape {version})"),
+            Self::Unreleased(version) => write!(
+                f,
+                "a build before the first release wrote it (shape {version}, this one keeps shape \
+                 {VERSION}), and nothing converts it: move the folder away and start with a new one"
+            ),
+            Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
+            Self::Io(error) => write!(f, "the folder cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Embedded {
+    file: PathBuf,
+    flows: Arc<Flows>,
+    clock: Arc<dyn Clock>,
+    writer: mpsc::Sender<Work>,
+    readers: ReaderThreads,
+    /// For operators' searches: what reads for transfers never waits behind one.
+    admin_readers: ReaderThreads,
+    /// The time of the last write.
+    written: Arc<AtomicU64>,
+    handed_out: Arc<Mutex<HandedOut>>,
+    /// The one process's worker, once it said that it lives.
+    worker: Mutex<Option<WorkerId>>,
+    funding: Arc<Funding>,
+    /// The folder is ours for as long as this is open.
+    _lock: Arc<File>,
+}
+
+impl Embedded {
+    /// Opens a folder: takes its lock, makes or checks the tables, finds what is open.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(options: Options) -> Result<Arc<Self>, OpenError> {
+        std::fs::create_dir_all(&options.dir).map_err(OpenError::Io)?;
+        let lock = Arc::new(lock(&options.dir)?);
+        let file = options.dir.join(FILE);
+        private(&file).map_err(OpenError::Io)?;
+        let db = Connection::open(&file)?;
+        writer::setup(&db)?;
+        if let Some(most) = options.max_bytes {
+            let page: i64 = db.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = i64::try_from(most).unwrap_or(i64::MAX) / page;
+            db.pragma_update(None, "max_page_count", pages)?;
+        }
+        create(&db)?;
+        let identity = identity(&db)?;
+        let state = WriterState::read(&db)?;
+        let handed_out = Arc::new(Mutex::new(HandedOut::open(&db, &options.flows)?));
+        let threads = || (0..READERS).map(|_| reader(&file)).collect::<Result<_, _>>();
+        let (readers, admin_readers) =
+            (ReaderThreads::new(threads()?), ReaderThreads::new(threads()?));
+        let (asks, asked) = mpsc::channel(WAITING);
+        let written = Arc::new(AtomicU64::new(state.at));
+        let Options { flows, clock, meter, fatal, .. } = options;
+        let writer = Writer {
+            db,
+            flows: flows.clone(),
+            clock: clock.clone(),
+            meter,
+            fatal,
+            state,
+            written: written.clone(),
+        };
+        // the folder stays ours until the last write is done
+        let held = lock.clone();
+        std::thread::spawn(move || {
+            writer.run(asked);
+            drop(held);
+        });
+        let funding =
+            Arc::new(Funding { writer: asks.clone(), readers: readers.clone(), identity });
+        let _lock = lock;
+        Ok(Arc::new(Self {
+            file,
+            flows,
+            clock,
+            writer: asks,
+            readers,
+            admin_readers,
+            written,
+            handed_out,
+            worker: Mutex::default(),
+            funding,
+            _lock,
+        }))
+    }
+
+    /// The Funding ledger, which is enlisted in this journal.
+    pub fn funding(&self) -> Arc<Funding> {
+        self.funding.clone()
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Fut<'_, Result<T, Cause>> {
+        let flows = self.flows.clone();
+        self.readers.ask(move |db| question(db, &flows))
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(dir.join(LOCK))
+        .map_err(OpenError::Io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked(dir.to_owned())),
+        Err(TryLockError::Error(error)) => Err(OpenError::Io(error)),
+    }
+}
+
+/// Makes the database's file where it is missing, read by this user alone whatever the process's
+/// umask is. SQLite gives its log and its index the mode of this file.
+fn private(file: &Path) -> std::io::Result<()> {
+    File::options().create(true).truncate(false).write(true).mode(0o600).open(file).map(drop)
+}
+
+/// A connection that only reads.
+fn reader(file: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(std::time::Duration::from_secs(5))?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// Makes the tables of a fresh store, or checks whose they are.
+fn create(db: &Connection) -> Result<(), OpenError> {
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version > VERSION {
+        return Err(OpenError::Newer(version));
+    }
+    if version == VERSION {
+        let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let ours = owner == APPLICATION;
+        return ours.then_some(()).ok_or_else(|| OpenError::Damaged("not our file".to_owned()));
+    }
+    if version != 0 {
+        return Err(OpenError::Unreleased(version));
+    }
+    let fresh = db.unchecked_transaction()?;
+    fresh.execute_batch(include_str!("schema.sql"))?;
+    for asset in Asset::fresh() {
+        fresh.execute(
+            "INSERT INTO assets_tb VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
+            params![
+                asset.id.0,
+                asset.symbol,
+                asset.precision,
+                asset.status.name(),
+                asset.transferable,
+                columns::amount(asset.min),
+            ],
+        )?;
+    }
+    fresh.execute(
+        "INSERT INTO service_state VALUES ('identity', lower(hex(randomblob(16))), 1, 0)",
+        [],
+    )?;
+    fresh.pragma_update(None, "application_id", APPLICATION)?;
+    fresh.pragma_update(None, "user_version", VERSION)?;
+    fresh.commit()?;
+    Ok(())
+}
+
+/// Who this store is: drawn once.
+fn identity(db: &Connection) -> Result<Identity, OpenError> {
+    let sql = "SELECT value FROM service_state WHERE name = 'identity'";
+    let text: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;
+    let number = text.and_then(|text| u128::from_str_radix(&text, 16).ok());
+    number.map(Identity).ok_or_else(|| OpenError::Damaged("no identity".to_owned()))
+}

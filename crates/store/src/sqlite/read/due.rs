@@ -1,0 +1,85 @@
+//! What the scanner is given: what is due, and what the folder's last owner died holding.
+
+use super::transfers;
+use crate::sqlite::columns::{ABSURD, int};
+use crate::sqlite::write::attempts;
+use kernel::flow::table::Flows;
+use kernel::ids::Millis;
+use kernel::ports::journal::Due;
+use rusqlite::{Connection, params};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+
+/// A row that this process keeps in its own heap is given out only when it is so much too late.
+const LATE: Millis = 5_000;
+
+/// What was given out already. There is one worker process, so nothing of this is stored.
+#[derive(Debug, Default)]
+pub(crate) struct HandedOut {
+    /// Transfers that were open when the folder was opened, the fewest deaths first.
+    orphans: VecDeque<i64>,
+    /// Transfers by number with the due time for which they were given out.
+    given: BTreeMap<i64, i64>,
+}
+
+impl HandedOut {
+    /// Finds what no worker holds, and drops the last owner's leases.
+    pub(crate) fn open(db: &Connection, flows: &Flows) -> rusqlite::Result<Self> {
+        db.execute("UPDATE due SET leased_by = NULL, leased_until = NULL", [])?;
+        let mut orphans = Vec::new();
+        transfers::each_open(db, flows, "t.due_at IS NULL", |record| {
+            let number = record.serial.map_or(0, |serial| int(serial.0));
+            orphans.push((record.head.deaths, number));
+            ControlFlow::Continue(())
+        })?;
+        orphans.sort_unstable();
+        let orphans = orphans.into_iter().map(|(_, number)| number).collect();
+        Ok(Self { orphans, given: BTreeMap::new() })
+    }
+
+    /// About `limit` of them.
+    pub(crate) fn take(
+        &mut self,
+        db: &Connection,
+        flows: &Flows,
+        now: Millis,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Due>> {
+        let mut found = Vec::new();
+        while found.len() < limit
+            && let Some(number) = self.orphans.pop_front()
+        {
+            if let Some(record) = transfers::by_number(db, flows, number)?
+                && !flows.table(record.flow).ends(record.head.state)
+            {
+                found.push(Due::Orphan(record));
+            }
+        }
+        let sql = "SELECT transfer_id, due_at FROM due WHERE due_at > ?3 \
+                     OR due_at <= CASE WHEN leased_by IS NULL THEN ?1 ELSE ?2 END";
+        let mut ask = db.prepare_cached(sql)?;
+        let bounds = params![int(now), int(now.saturating_sub(LATE)), int(now + ABSURD)];
+        let ripe: Vec<(i64, i64)> = ask
+            .query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        // a transfer that was given out and is no longer there, or is there for another time, moved
+        // on
+        let still: BTreeMap<i64, i64> = ripe.iter().copied().collect();
+        self.given.retain(|number, due| still.get(number) == Some(due));
+        for (number, due) in ripe {
+            if found.len() >= limit {
+                break;
+            }
+            if self.given.get(&number) == Some(&due) {
+                continue;
+            }
+            if let Some(record) = transfers::by_number(db, flows, number)? {
+                self.given.insert(number, due);
+                found.push(Due::Transfer(record));
+            }
+        }
+        let room = limit.saturating_sub(found.len());
+        found.extend(attempts::due(db, flows, now, room)?.into_iter().map(Due::Attempt));
+        Ok(found)
+    }
+}

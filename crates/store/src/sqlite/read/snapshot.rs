@@ -1,0 +1,156 @@
+//! One instant of the store: a read transaction on a connection and a thread of its own.
+
+use super::account_sums::Reading;
+use super::sums;
+use super::threads::ReaderThreads;
+use crate::sqlite::columns::{self, int, uint};
+use crate::sqlite::funding::operations::operation;
+use crate::sqlite::rows::party;
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, LedgerId, Serial};
+use kernel::operation::{Key, Operation};
+use kernel::ports::Fut;
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
+use kernel::ports::ledger::Totals;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::sync::Arc;
+
+/// The read transaction ends when the thread does, and the thread when this is dropped.
+pub(crate) struct SnapshotTransaction {
+    reader: ReaderThreads,
+    flows: Arc<Flows>,
+    /// The sums by account that are being read, and of which ledger.
+    reading: Option<(LedgerId, Reading)>,
+}
+
+impl SnapshotTransaction {
+    /// Begins at the moment of this call.
+    pub(crate) fn begin(db: Connection, flows: Arc<Flows>) -> rusqlite::Result<Self> {
+        begin(&db)?;
+        Ok(Self { reader: ReaderThreads::new(vec![db]), flows, reading: None })
+    }
+
+    /// For another question than the reading that is under way, which keeps the thread: it ends.
+    fn asks(&mut self) -> &ReaderThreads {
+        self.reading = None;
+        &self.reader
+    }
+}
+
+/// Begins a read transaction now: a deferred one begins with its first reading.
+pub(crate) fn begin(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch("BEGIN")?;
+    db.query_row("SELECT count(*) FROM ledgers_tb", [], |_| Ok(()))
+}
+
+impl Snapshot for SnapshotTransaction {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        if ledger != LedgerId::FUNDING {
+            return Box::pin(async { Err(Cause::of("NOT_ENLISTED")) });
+        }
+        self.asks().ask(sums::books)
+    }
+
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        self.asks().ask(move |db| sums::sums(db, ledger, upto))
+    }
+
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        self.asks().ask(sums::recount)
+    }
+
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        Box::pin(async move {
+            if self.reading.as_ref().is_some_and(|(of, _)| *of != ledger) {
+                self.reading = None;
+            }
+            let begin = || (ledger, Reading::begin(&self.reader, ledger, upto));
+            let (_, reading) = self.reading.get_or_insert_with(begin);
+            let page = reading.page(limit).await?;
+            if page.is_empty() {
+                self.reading = None;
+            }
+            Ok(page)
+        })
+    }
+
+    /// One writer gives the numbers in the order of its writes.
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        self.asks().ask(|db| {
+            let sql = "SELECT coalesce(max(transfer_id), 0) FROM transfers";
+            db.query_row(sql, [], |row| Ok(Serial(uint(row.get(0)?))))
+        })
+    }
+
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let flows = self.flows.clone();
+        self.asks().ask(move |db| {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let sql =
+                format!("SELECT {COLUMNS} FROM transfers WHERE transfer_id > ? ORDER BY 1 LIMIT ?");
+            let mut ask = db.prepare_cached(&sql)?;
+            let read = |row: &Row<'_>| line(&flows, row);
+            let lines = ask.query_map(params![int(after.0), limit], read)?;
+            lines.map(|line| completed(db, line?)).collect()
+        })
+    }
+
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        let flows = self.flows.clone();
+        self.asks().ask(move |db| {
+            let sql = format!("SELECT {COLUMNS} FROM transfers WHERE req_id = ?");
+            let mut ask = db.prepare_cached(&sql)?;
+            let mut lines = Vec::with_capacity(keys.len());
+            for key in keys {
+                let found = ask.query_row([key.id.to_string()], |row| line(&flows, row)).optional();
+                if let Some(line) = found? {
+                    lines.push(completed(db, line)?);
+                }
+            }
+            Ok(lines)
+        })
+    }
+}
+
+const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
+    target_type, target_account, asset_id, amount";
+
+fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
+    let flow = flows.named(row.get_ref(2)?.as_str()?);
+    let flow = flow.ok_or_else(|| columns::damaged(2, "not a flow of ours"))?;
+    let state = flows.table(flow).coded(row.get(3)?);
+    Ok(Line {
+        serial: Serial(uint(row.get(0)?)),
+        id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
+        flow,
+        state: state.ok_or_else(|| columns::damaged(3, "not a state of the flow"))?,
+        source: party(row, 4)?,
+        target: party(row, 6)?,
+        asset: AssetId(row.get(8)?),
+        amount: columns::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        operations: Vec::new(),
+    })
+}
+
+/// The line with its operations.
+fn completed(db: &Connection, mut line: Line) -> rusqlite::Result<Line> {
+    let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
+               FROM operations WHERE req_id = ?";
+    let mut ask = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| -> rusqlite::Result<(LedgerId, Operation)> {
+        Ok((LedgerId(row.get(8)?), operation(row)?))
+    };
+    line.operations =
+        ask.query_map([line.id.to_string()], read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(line)
+}

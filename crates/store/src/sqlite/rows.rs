@@ -1,0 +1,80 @@
+//! A transfer as a row, and back.
+
+use super::columns;
+use kernel::answer::Evidence;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, Day, Serial, UserId};
+use kernel::record::{Binding, Head, Party, Record, System, Terms};
+use rusqlite::Row;
+use std::sync::Arc;
+
+/// The columns of a record, in the order of [`record`].
+pub(crate) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id, scope, cid, \
+    fingerprint, asset_id, amount, fee, source_type, source_account, target_type, target_account, \
+    deadline, memo, reference, metadata, state, version, error_message, error_class, retry_count, \
+    rejections, alone, deaths, due_at, created_at, updated_at, limit_day";
+
+pub(crate) fn record(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Record> {
+    let flow = row.get_ref(2)?.as_str()?;
+    let flow = flows.named(flow).ok_or_else(|| columns::damaged(2, "not a flow of ours"))?;
+    let state = flows.table(flow).coded(row.get(19)?);
+    let head = Head {
+        state: state.ok_or_else(|| columns::damaged(19, "not a state of the flow"))?,
+        version: row.get(20)?,
+        retries: row.get(23)?,
+        rejections: row.get(24)?,
+        alone: row.get(25)?,
+        deaths: row.get(26)?,
+        due_at: row.get::<_, Option<i64>>(27)?.map(columns::uint),
+    };
+    let class: Option<String> = row.get(22)?;
+    let message: Option<String> = row.get(21)?;
+    Ok(Record {
+        id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
+        flow,
+        serial: Some(Serial(columns::uint(row.get(0)?))),
+        created_at: columns::uint(row.get(28)?),
+        updated_at: columns::uint(row.get(29)?),
+        head,
+        error: class.map(|code| Evidence { code: code.into(), doc: message.map(Into::into) }),
+        terms: Arc::new(terms(row)?),
+    })
+}
+
+fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
+    let scope: Option<String> = row.get(5)?;
+    let key: Option<String> = row.get(6)?;
+    let print: Option<Vec<u8>> = row.get(7)?;
+    let binding = match (scope, key, print) {
+        (Some(scope), Some(key), Some(print)) => Some(Binding {
+            scope: scope.into(),
+            key: key.into(),
+            fingerprint: print.try_into().map_err(|_| columns::damaged(7, "not a hash"))?,
+        }),
+        _ => None,
+    };
+    let metadata: Option<String> = row.get(18)?;
+    let metadata = metadata.map(|json| serde_json::from_str(&json)).transpose();
+    Ok(Terms {
+        principal: row.get_ref(3)?.as_str()?.into(),
+        user: UserId(columns::uint(row.get(4)?)),
+        binding,
+        source: party(row, 11)?,
+        target: party(row, 13)?,
+        asset: AssetId(row.get(8)?),
+        amount: columns::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
+        deadline: row.get::<_, Option<i64>>(15)?.map(columns::uint),
+        memo: row.get(16)?,
+        reference: row.get(17)?,
+        metadata: metadata.map_err(|_| columns::damaged(18, "not metadata"))?.unwrap_or_default(),
+        day: row.get::<_, Option<u32>>(30)?.map(Day),
+    })
+}
+
+/// Reads a party whose system stands at `column` and its account behind it.
+pub(crate) fn party(row: &Row<'_>, column: usize) -> rusqlite::Result<Party> {
+    let system = System::coded(row.get(column)?);
+    let account = columns::read_account(column + 1, row.get_ref(column + 1)?.as_str()?)?;
+    Ok(Party { system, account })
+}

@@ -1,0 +1,146 @@
+//! What the rules ask, read from SQLite at the moment that they ask it: what earlier units of the
+//! same write did stands there already, or is gathered in the group.
+
+use super::batch::WriteBatch;
+use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
+use crate::sqlite::funding::operations;
+use crate::sqlite::read::transfers;
+use crate::sqlite::{columns, ledger_owners};
+use kernel::attempt::AttemptId;
+use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::limits::DailyUsage;
+use kernel::operation::{Known, Operation};
+use kernel::operators::ApprovalStatus;
+use rusqlite::{OptionalExtension, Row, params};
+use std::sync::Arc;
+
+impl StateReader for WriteBatch<'_> {
+    type Error = rusqlite::Error;
+
+    fn at(&self) -> Millis {
+        self.at
+    }
+
+    fn halted(&self) -> bool {
+        self.state.halted
+    }
+
+    fn halts(&self) -> u64 {
+        self.state.halts
+    }
+
+    fn horizon(&self) -> Option<Id> {
+        self.state.horizon
+    }
+
+    fn number(&self) -> u64 {
+        self.state.seq.saturating_add(1)
+    }
+
+    fn transfer(&mut self, id: Id) -> rusqlite::Result<Option<StoredTransfer>> {
+        if self.state.opened.is_none_or(|highest| id > highest) {
+            return Ok(None);
+        }
+        let sql = "SELECT transfer_id, flow, state, version, batch, events, chain, due_at \
+                   FROM transfers WHERE req_id = ?";
+        let read = |row: &Row<'_>| {
+            let flow = self.flows.named(row.get_ref(1)?.as_str()?);
+            Ok(StoredTransfer {
+                transfer: row.get(0)?,
+                flow: flow.ok_or_else(|| columns::damaged(1, "not a flow of ours"))?,
+                code: row.get(2)?,
+                version: row.get(3)?,
+                batch: row.get(4)?,
+                events: row.get(5)?,
+                chain: row.get(6)?,
+                due: row.get::<_, Option<i64>>(7)?.is_some(),
+            })
+        };
+        self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()
+    }
+
+    fn find_by_idempotency_key(
+        &mut self,
+        (flow, scope, key): (FlowId, &Arc<str>, &Arc<str>),
+    ) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM keys WHERE flow = ? AND scope = ? AND cid = ?";
+        self.db.prepare_cached(sql)?.exists([self.flows.table(flow).flow, &**scope, &**key])
+    }
+
+    fn current(&mut self, ledger: LedgerId) -> rusqlite::Result<Option<Known>> {
+        transfers::current(self.db, ledger)
+    }
+
+    fn epoch(&mut self, ledger: LedgerId) -> rusqlite::Result<u64> {
+        Ok(self.value(&ledger_owners::name(ledger))?.map_or(0, |(_, version)| version))
+    }
+
+    fn legs(&mut self, id: Id) -> rusqlite::Result<&[(LedgerId, Operation)]> {
+        if self.legs.as_ref().is_none_or(|(of, _)| *of != id) {
+            let none = self.state.operated.is_none_or(|highest| id > highest);
+            let stored = if none { Vec::new() } else { operations::of(self.db, id)? };
+            self.legs = Some((id, stored));
+        }
+        Ok(self.legs.as_ref().map_or(&[], |(_, stored)| stored.as_slice()))
+    }
+
+    fn knows(&mut self, asset: AssetId) -> rusqlite::Result<bool> {
+        if self.assets.is_none() {
+            let mut ask = self.db.prepare_cached("SELECT asset_id FROM assets_tb")?;
+            let read = |row: &Row<'_>| row.get(0).map(AssetId);
+            self.assets = Some(ask.query_map([], read)?.collect::<rusqlite::Result<_>>()?);
+        }
+        Ok(self.assets.as_ref().is_some_and(|assets| assets.contains(&asset)))
+    }
+
+    fn balance(&mut self, (user, asset): (UserId, AssetId)) -> rusqlite::Result<Option<Balance>> {
+        self.balances.balance(self.db, user, asset)
+    }
+
+    fn daily_usage(&mut self, spend: UsageKey) -> rusqlite::Result<DailyUsage> {
+        self.days.daily_usage(self.db, spend)
+    }
+
+    fn attempt(&mut self, id: AttemptId) -> rusqlite::Result<u32> {
+        let sql = "SELECT version FROM attempts WHERE attempt_id = ?";
+        let name = super::attempts::name(id);
+        let found = self.db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional();
+        found.map(|version| version.unwrap_or(0))
+    }
+
+    fn resource(&mut self, name: &Arc<str>) -> rusqlite::Result<u64> {
+        Ok(self.value(&format!("resource/{name}"))?.map_or(0, |(_, version)| version))
+    }
+
+    fn counter(&mut self, name: &Arc<str>) -> rusqlite::Result<u128> {
+        let value = self.value(&format!("counter/{name}"))?;
+        value.map_or(Ok(0), |(value, _)| columns::read_amount(0, &value).map(|amount| amount.0))
+    }
+
+    fn seen(&mut self, (consumer, event): (&'static str, u128)) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM inbox WHERE consumer = ? AND event_id = ?";
+        self.db.prepare_cached(sql)?.exists(params![consumer, format!("{event:032x}")])
+    }
+
+    fn past_action(&mut self, (caller, key): (&Arc<str>, &Arc<str>)) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM operator_actions WHERE caller = ? AND idempotency_key = ?";
+        self.db.prepare_cached(sql)?.exists([&**caller, &**key])
+    }
+
+    fn approval_status(&mut self, id: Id) -> rusqlite::Result<Option<(ApprovalStatus, Millis)>> {
+        let sql = "SELECT status, expires_at FROM approvals WHERE approval_id = ?";
+        let read = |row: &Row<'_>| {
+            let stand = columns::read_stand(0, row.get_ref(0)?.as_str()?)?;
+            Ok((stand, columns::uint(row.get(1)?)))
+        };
+        self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()
+    }
+
+    fn superseded(&mut self, ledger: LedgerId, known: &Known) -> rusqlite::Result<bool> {
+        let sql = "SELECT current FROM ledgers_tb WHERE ledger = ? AND incarnation = ?";
+        let key = params![ledger.0, format!("{:032x}", known.incarnation.0)];
+        let current: Option<bool> =
+            self.db.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()?;
+        Ok(current == Some(false))
+    }
+}

@@ -1,0 +1,485 @@
+//! A ledger's law in memory: balances, stored answers, numbers. Pure; who may see it and when is
+//! its owner's business.
+
+use crate::suite::ledger::Profile;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::code::Code;
+use kernel::flow::life::Leg;
+use kernel::ids::{AssetId, Id, Millis, UserId};
+use kernel::money::{Amount, Asset};
+use kernel::operation::{Key, Op, Operation, StoredOutcome};
+use kernel::ports::journal::{AccountSums, Sums};
+use kernel::ports::ledger::{
+    AccountStatus, Direction, External, Holding, Moved, StatusChange, Stored, Totals, Whose,
+};
+use kernel::record::Account;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    available: u128,
+    frozen: u128,
+}
+
+/// The books of one ledger.
+#[derive(Debug, Clone)]
+pub struct Books {
+    profile: Profile,
+    assets: BTreeSet<AssetId>,
+    accounts: BTreeMap<UserId, AccountStatus>,
+    rows: BTreeMap<(UserId, AssetId), Row>,
+    clearing: BTreeMap<AssetId, i128>,
+    world: BTreeMap<AssetId, i128>,
+    stored: BTreeMap<Key, Operation>,
+    keys: BTreeMap<u64, Key>,
+    changes: BTreeMap<Arc<str>, bool>,
+    externals: BTreeMap<(bool, Arc<str>), (External, Moved)>,
+    horizon: Option<Id>,
+    open: BTreeSet<Id>,
+    highest: u64,
+}
+
+/// What an operation found before it was done, so that it can be taken back with its unit.
+#[derive(Debug)]
+pub struct Before {
+    key: Key,
+    user: UserId,
+    asset: AssetId,
+    account: Option<AccountStatus>,
+    row: Option<Row>,
+    clearing: Option<i128>,
+}
+
+fn bad() -> Cause {
+    Cause::of("BAD_OPERATION")
+}
+
+fn contradiction(key: Key, why: &str) -> Cause {
+    Cause::because("CONTRADICTION", format!("{} of {}: {why}", key.leg.name(), key.id))
+}
+
+impl Books {
+    /// Empty ones that know the assets of a fresh store.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            assets: Asset::fresh().iter().map(|asset| asset.id).collect(),
+            accounts: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            clearing: BTreeMap::new(),
+            world: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            externals: BTreeMap::new(),
+            horizon: None,
+            open: BTreeSet::new(),
+            highest: 0,
+        }
+    }
+
+    /// The highest number that was given.
+    pub const fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Decides one operation. What it returns beside the answer takes it back; nothing where
+    /// nothing was stored.
+    pub fn decide(&mut self, op: &Op) -> (Answer, Option<Before>) {
+        let user = match self.admit(op) {
+            Ok(user) => user,
+            Err(cause) => return (Answer::Unknown(cause), None),
+        };
+        if self.forgotten(op.key.id) {
+            return (Answer::Unknown(Cause::of("BELOW_HORIZON")), None);
+        }
+        if let Some(stored) = self.stored.get(&op.key) {
+            return (repeat(stored, op), None);
+        }
+        let (row, clearing) = (self.rows.get(&(user, op.asset)), self.clearing.get(&op.asset));
+        let before = Before {
+            key: op.key,
+            user,
+            asset: op.asset,
+            account: self.accounts.get(&user).copied(),
+            row: row.copied(),
+            clearing: clearing.copied(),
+        };
+        let outcome = match self.judge(op, user) {
+            Ok(()) => match self.post(op, user) {
+                Ok(()) => StoredOutcome::Done,
+                Err(cause) => return (Answer::Unknown(cause), None),
+            },
+            Err(Ok(code)) => StoredOutcome::Rejected(Evidence::code(code.name())),
+            Err(Err(cause)) => return (Answer::Unknown(cause), None),
+        };
+        let operation = Operation { seq: self.number(op.key), op: op.clone(), outcome };
+        let answer = repeat(&operation, op);
+        self.stored.insert(op.key, operation);
+        (answer, Some(before))
+    }
+
+    /// Takes an operation back; the last one first.
+    pub fn undo(&mut self, before: Before) {
+        let Before { key, user, asset, account, row, clearing } = before;
+        if let Some(operation) = self.stored.remove(&key) {
+            self.keys.remove(&operation.seq);
+            self.highest = operation.seq.saturating_sub(1);
+        }
+        replace(&mut self.accounts, user, account);
+        replace(&mut self.rows, (user, asset), row);
+        replace(&mut self.clearing, asset, clearing);
+    }
+
+    fn number(&mut self, key: Key) -> u64 {
+        self.highest += 1;
+        self.keys.insert(self.highest, key);
+        self.highest
+    }
+
+    /// Whether the operation means anything at a ledger like this.
+    fn admit(&self, op: &Op) -> Result<UserId, Cause> {
+        let leg = match op.key.leg {
+            Leg::Withdraw | Leg::Deposit | Leg::Refund => true,
+            Leg::Settle => self.profile.holds,
+            Leg::Move | Leg::Quarantine | Leg::Cost => false,
+        };
+        let Account::User(user) = op.account else { return Err(bad()) };
+        let fits = user.0 > 0
+            && op.amount.0 > 0
+            && op.amount.signed().is_some()
+            && op.other.is_none()
+            && self.assets.contains(&op.asset);
+        if leg && fits { Ok(user) } else { Err(bad()) }
+    }
+
+    fn forgotten(&self, id: Id) -> bool {
+        self.horizon.is_some_and(|horizon| id <= horizon) && !self.open.contains(&id)
+    }
+
+    /// What the leg looks at (`ledgers.md` §1): a refusal, or a hindrance.
+    fn judge(&self, op: &Op, user: UserId) -> Result<(), Result<Code, Cause>> {
+        let status = self.accounts.get(&user).copied();
+        let refused = |code: Option<Code>| code.map_or(Ok(()), |code| Err(Ok(code)));
+        match op.key.leg {
+            Leg::Withdraw => {
+                let Some(status) = status else { return Err(Ok(Code::SourceAccountNotFound)) };
+                refused(status.bars_withdraw())?;
+                let row = self.rows.get(&(user, op.asset)).copied().unwrap_or_default();
+                refused((row.available < op.amount.0).then_some(Code::InsufficientBalance))
+            }
+            Leg::Deposit => match status {
+                Some(status) => refused(status.bars_deposit()),
+                None if self.profile.creates_on_deposit => Ok(()),
+                None => Err(Ok(Code::TargetAccountNotFound)),
+            },
+            Leg::Settle => self.pushable(op, Leg::Refund).map_err(Err),
+            Leg::Refund => self.pushable(op, Leg::Settle).map_err(Err),
+            Leg::Move | Leg::Quarantine | Leg::Cost => Err(Err(bad())),
+        }
+    }
+
+    /// A settle or refund needs its own done withdraw, and not the other one.
+    fn pushable(&self, op: &Op, other: Leg) -> Result<(), Cause> {
+        let at = |leg| self.stored.get(&Key { id: op.key.id, leg });
+        let of = |o: &&Operation| {
+            let same = (&o.op.account, o.op.asset, o.op.amount);
+            o.outcome == StoredOutcome::Done && same == (&op.account, op.asset, op.amount)
+        };
+        if at(Leg::Withdraw).filter(of).is_none() {
+            return Err(contradiction(op.key, "no such withdraw"));
+        }
+        if at(other).is_some() {
+            return Err(contradiction(op.key, "the other one is done"));
+        }
+        Ok(())
+    }
+
+    /// Double entry.
+    fn post(&mut self, op: &Op, user: UserId) -> Result<(), Cause> {
+        let overflow = || Cause::of("OVERFLOW");
+        let amount = op.amount.0;
+        let signed = op.amount.signed().ok_or_else(overflow)?;
+        let mut row = self.rows.get(&(user, op.asset)).copied().unwrap_or_default();
+        let mut clearing = self.clearing.get(&op.asset).copied().unwrap_or_default();
+        let less = |a: u128| a.checked_sub(amount).ok_or_else(overflow);
+        let more = |a: u128| a.checked_add(amount).ok_or_else(overflow);
+        match (op.key.leg, self.profile.holds) {
+            (Leg::Withdraw, true) => {
+                (row.available, row.frozen) = (less(row.available)?, more(row.frozen)?);
+            }
+            (Leg::Withdraw, false) => {
+                row.available = less(row.available)?;
+                clearing = clearing.checked_add(signed).ok_or_else(overflow)?;
+            }
+            (Leg::Refund, true) => {
+                (row.available, row.frozen) = (more(row.available)?, less(row.frozen)?);
+            }
+            (Leg::Refund, false) | (Leg::Deposit, _) => {
+                row.available = more(row.available)?;
+                clearing = clearing.checked_sub(signed).ok_or_else(overflow)?;
+            }
+            (Leg::Settle, _) => {
+                row.frozen = less(row.frozen)?;
+                clearing = clearing.checked_add(signed).ok_or_else(overflow)?;
+            }
+            (Leg::Move | Leg::Quarantine | Leg::Cost, _) => return Err(bad()),
+        }
+        self.accounts.entry(user).or_insert(AccountStatus::Active);
+        self.rows.insert((user, op.asset), row);
+        self.clearing.insert(op.asset, clearing);
+        Ok(())
+    }
+
+    /// What is stored under a key.
+    ///
+    /// # Errors
+    /// It may have been forgotten.
+    pub fn query(&self, key: Key) -> Result<Stored, Cause> {
+        match self.stored.get(&key) {
+            _ if self.forgotten(key.id) => Err(Cause::of("BELOW_HORIZON")),
+            Some(operation) => Ok(Stored::Found(operation.clone())),
+            None => Ok(Stored::Nothing),
+        }
+    }
+
+    /// Writes a tombstone where nothing is stored and the leg can be refused.
+    ///
+    /// # Errors
+    /// It may have been forgotten.
+    pub fn fence(&mut self, key: Key) -> Result<Stored, Cause> {
+        let stored = self.query(key)?;
+        if stored != Stored::Nothing || !key.leg.refusable() {
+            return Ok(stored);
+        }
+        let (account, asset) = (Account::User(UserId(0)), AssetId(0));
+        let op = Op { key, account, other: None, asset, amount: Amount::ZERO };
+        let operation = Operation { seq: self.number(key), op, outcome: StoredOutcome::Fenced };
+        self.stored.insert(key, operation.clone());
+        Ok(Stored::Found(operation))
+    }
+
+    /// Forgets what is at or below `id` and not open. It only rises.
+    pub fn forget(&mut self, id: Id, open: &[Id]) {
+        if self.profile.enlisted || self.horizon.is_some_and(|horizon| horizon > id) {
+            return;
+        }
+        self.horizon = Some(id);
+        self.open = open.iter().copied().collect();
+        let gone = |key: &Key| key.id <= id && !self.open.contains(&key.id);
+        self.stored.retain(|key, _| !gone(key));
+        self.keys.retain(|_, key| !gone(key));
+    }
+
+    /// Sets a status once for each key. False: no such account.
+    pub fn set_status(&mut self, change: &StatusChange) -> bool {
+        if let Some(found) = self.changes.get(&change.key) {
+            return *found;
+        }
+        let Some(status) = self.accounts.get_mut(&change.user) else { return false };
+        *status = change.status;
+        self.changes.insert(change.key.clone(), true);
+        true
+    }
+
+    /// So many external movements are booked.
+    pub fn movements(&self) -> usize {
+        self.externals.len()
+    }
+
+    /// What the reference of a movement was booked for before.
+    pub fn booked(&self, movement: &External) -> Option<Moved> {
+        let key = (movement.direction == Direction::In, movement.reference.clone());
+        self.externals.get(&key).map(|(first, moved)| again(first, movement, moved))
+    }
+
+    /// Money from or to the world, once for each reference.
+    ///
+    /// # Errors
+    /// It would not fit.
+    pub fn external(&mut self, movement: &External, at: Millis) -> Result<Moved, Cause> {
+        let inward = movement.direction == Direction::In;
+        let key = (inward, movement.reference.clone());
+        if let Some(before) = self.booked(movement) {
+            return Ok(before);
+        }
+        let (user, asset, amount) = (movement.user, movement.asset, movement.amount);
+        let signed = amount.signed().filter(|n| *n > 0);
+        let Some(signed) = signed.filter(|_| user.0 > 0) else {
+            return Ok(Moved::Refused(Code::InvalidAmount));
+        };
+        if !self.assets.contains(&asset) {
+            return Ok(Moved::Refused(Code::InvalidAsset));
+        }
+        let row = self.rows.get(&(user, asset)).copied().unwrap_or_default();
+        let available = match self.accounts.get(&user) {
+            _ if inward => row.available.checked_add(amount.0).ok_or_else(bad)?,
+            None => return Ok(Moved::Refused(Code::AccountNotFound)),
+            Some(status) => match (status.bars_withdraw(), row.available.checked_sub(amount.0)) {
+                (Some(code), _) => return Ok(Moved::Refused(code)),
+                (None, None) => return Ok(Moved::Refused(Code::InsufficientBalance)),
+                (None, Some(rest)) => rest,
+            },
+        };
+        self.accounts.entry(user).or_insert(AccountStatus::Active);
+        self.rows.insert((user, asset), Row { available, ..row });
+        let world = self.world.entry(asset).or_default();
+        *world = if inward { *world - signed } else { *world + signed };
+        let operation = u64::try_from(self.externals.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let moved = Moved::Done { operation, available: Amount(available), at, replayed: false };
+        self.externals.insert(key, (movement.clone(), moved.clone()));
+        Ok(moved)
+    }
+
+    /// The books per asset, recomputed from the accounts.
+    pub fn totals(&self) -> Vec<(AssetId, Totals)> {
+        let mut totals: BTreeMap<AssetId, Totals> = BTreeMap::new();
+        for ((_, asset), row) in &self.rows {
+            let t = totals.entry(*asset).or_default();
+            t.users = t.users.saturating_add_unsigned(row.available);
+            t.frozen = t.frozen.saturating_add_unsigned(row.frozen);
+        }
+        for (asset, clearing) in &self.clearing {
+            totals.entry(*asset).or_default().clearing = *clearing;
+        }
+        for (asset, world) in &self.world {
+            totals.entry(*asset).or_default().world = *world;
+        }
+        totals.into_iter().collect()
+    }
+
+    /// Operations above `after`, by number.
+    pub fn operations(&self, after: u64, limit: usize) -> Vec<Operation> {
+        let above = self.keys.range(after.saturating_add(1)..).take(limit);
+        above.filter_map(|(_, key)| self.stored.get(key).cloned()).collect()
+    }
+
+    /// A transfer's operations.
+    pub fn of(&self, id: Id) -> impl Iterator<Item = &Operation> {
+        let key = |leg| Key { id, leg };
+        self.stored.range(key(Leg::Withdraw)..=key(Leg::Cost)).map(|(_, operation)| operation)
+    }
+
+    /// What the operations add up to, the external ones among them.
+    pub fn sums(&self, upto: u64) -> BTreeMap<AssetId, Sums> {
+        let mut sums = add_up(self.stored.values().filter(|o| o.seq <= upto));
+        for (asset, world) in &self.world {
+            sums.entry(*asset).or_default().external = -*world;
+        }
+        sums
+    }
+
+    /// What each account has, beside what its operations add up to, the external ones among them.
+    pub fn account_sums(&self, upto: u64) -> Vec<AccountSums> {
+        let mut all = by_account(self.stored.values().filter(|o| o.seq <= upto));
+        for ((user, asset), row) in &self.rows {
+            let of = place(&mut all, Account::User(*user), *asset);
+            (of.available, of.frozen) = (Amount(row.available), Amount(row.frozen));
+        }
+        for (movement, _) in self.externals.values() {
+            let of = place(&mut all, Account::User(movement.user), movement.asset);
+            let amount = movement.amount.signed().unwrap_or(i128::MAX);
+            of.sums.external += if movement.direction == Direction::In { amount } else { -amount };
+        }
+        all.into_values().collect()
+    }
+
+    /// Holdings by user and asset.
+    pub fn holdings(&self, whose: Whose) -> Vec<Holding> {
+        let holding = |((user, asset), row): (&(UserId, AssetId), &Row)| Holding {
+            user: *user,
+            asset: *asset,
+            available: Amount(row.available),
+            frozen: Amount(row.frozen),
+            status: self.accounts.get(user).copied().unwrap_or(AccountStatus::Active),
+        };
+        match whose {
+            Whose::User(id) => {
+                self.rows.iter().filter(|((user, _), _)| *user == id).map(holding).collect()
+            }
+            Whose::After(id, limit) => {
+                let above = self.rows.iter().filter(|((user, _), _)| user.0 > id);
+                above.take(limit).map(holding).collect()
+            }
+        }
+    }
+}
+
+type ByAccount = BTreeMap<(Account, AssetId), AccountSums>;
+
+fn place(all: &mut ByAccount, account: Account, asset: AssetId) -> &mut AccountSums {
+    let (available, frozen, sums) = (Amount::ZERO, Amount::ZERO, Sums::default());
+    let none = AccountSums { account: account.clone(), asset, available, frozen, sums };
+    all.entry((account, asset)).or_insert(none)
+}
+
+/// Sums by account and asset over the DONE ones of these operations.
+pub fn by_account<'a>(operations: impl Iterator<Item = &'a Operation>) -> ByAccount {
+    let mut all = ByAccount::new();
+    for operation in operations.filter(|operation| operation.outcome == StoredOutcome::Done) {
+        let of = place(&mut all, operation.op.account.clone(), operation.op.asset);
+        of.sums = kernel::reconcile::counted(of.sums, operation).unwrap_or(of.sums);
+    }
+    all
+}
+
+/// Sums per asset over operations.
+pub fn add_up<'a>(operations: impl Iterator<Item = &'a Operation>) -> BTreeMap<AssetId, Sums> {
+    let mut sums: BTreeMap<AssetId, Sums> = BTreeMap::new();
+    for operation in operations {
+        let s = sums.entry(operation.op.asset).or_default();
+        s.count += 1;
+        let n = operation.op.amount.signed().unwrap_or(i128::MAX);
+        match (&operation.outcome, operation.op.key.leg) {
+            (StoredOutcome::Done, Leg::Withdraw) => s.withdraw += n,
+            (StoredOutcome::Done, Leg::Deposit) => s.deposit += n,
+            (StoredOutcome::Done, Leg::Settle) => s.settle += n,
+            (StoredOutcome::Done, Leg::Refund) => s.refund += n,
+            (StoredOutcome::Done, Leg::Move | Leg::Quarantine | Leg::Cost)
+            | (StoredOutcome::Rejected(_) | StoredOutcome::Fenced, _) => {}
+        }
+    }
+    sums
+}
+
+/// The answer to an operation that is stored already.
+fn repeat(stored: &Operation, asked: &Op) -> Answer {
+    let receipt = Receipt::seq(stored.seq);
+    match &stored.outcome {
+        StoredOutcome::Fenced => Answer::Rejected(Evidence::code("FENCED"), receipt),
+        StoredOutcome::Done | StoredOutcome::Rejected(_) if stored.op != *asked => {
+            Answer::Unknown(contradiction(asked.key, "something else is stored"))
+        }
+        StoredOutcome::Done => Answer::Done(receipt),
+        StoredOutcome::Rejected(evidence) => Answer::Rejected(evidence.clone(), receipt),
+    }
+}
+
+/// The answer to an external movement whose reference was used.
+fn again(first: &External, asked: &External, moved: &Moved) -> Moved {
+    let mut differ = Vec::new();
+    for (field, same) in [
+        ("user_id", first.user == asked.user),
+        ("asset", first.asset == asked.asset),
+        ("amount", first.amount == asked.amount),
+    ] {
+        if !same {
+            differ.push(field);
+        }
+    }
+    match moved {
+        _ if !differ.is_empty() => Moved::Conflict(differ),
+        Moved::Done { operation, available, at, .. } => {
+            Moved::Done { operation: *operation, available: *available, at: *at, replayed: true }
+        }
+        Moved::Refused(_) | Moved::Conflict(_) => moved.clone(),
+    }
+}
+
+fn replace<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) {
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    };
+}

@@ -1,0 +1,310 @@
+//! One case, from an empty service to the oracles.
+
+use super::{RemoteLedger, Spot, TestTransfer, Trial};
+use crate::disk::SimDisk;
+use crate::event_log::LoggedEvent;
+use crate::journal::Place;
+use crate::service::{
+    Ended, Expected, Process, Restart, SimService, Truth, ask_until_ended, settle_down, simulated,
+};
+use crate::suite::journal::{Opened, Site};
+use crate::world::{Sim, Stop};
+use crate::wrong;
+use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
+use kernel::limits::DailyUsage;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
+use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who plays.
+const USER: UserId = UserId(4001);
+/// With what.
+const COIN: AssetId = AssetId(3);
+/// More processes than any disturbance needs.
+const LIVES: usize = 20;
+
+/// What the case took, so that each part of it may be disturbed.
+#[derive(Debug)]
+pub(crate) struct Disturbed {
+    pub writes: u64,
+    pub calls: Vec<(LedgerId, u64)>,
+    pub disk: u64,
+    /// What happened to the case's transfer, with numbers counted from where the case begins.
+    pub log: Vec<LoggedEvent>,
+}
+
+/// A case being played; its words begin every complaint, and repeat the run.
+struct Run<'a> {
+    service: SimService,
+    place: Place,
+    disk: Option<SimDisk>,
+    flow: FlowId,
+    line: String,
+    case: &'a TestTransfer,
+}
+
+/// Plays a case with these disturbances and holds its end against the oracles.
+pub(crate) fn play(
+    trial: &Trial,
+    case: &TestTransfer,
+    fuse: bool,
+    seed: u64,
+    spots: &[Spot],
+) -> Disturbed {
+    let line = format!("{} {} fuse={fuse} seed={seed} {spots:?}", trial.flow, case.name);
+    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+    let Some(flow) = flows.named(trial.flow) else { panic!("{line}: no such flow") };
+    let place = Place::new(flows.clone());
+    let RemoteLedger { restart, disk } = (trial.outside)(&sim);
+    let site = wrong_site(trial.wrong, simulated(&sim, &place));
+    let restart = wrong_restart(trial.wrong, restart);
+    let mut service = SimService::new(sim.clone(), flows, site, restart);
+    service.settings.fuse = fuse;
+    // as many as there are: one that is counted twice, or not given back, is refused
+    service.settings.limits.transfers_per_day = 2;
+    let mut stage = Run { service, place, disk, flow, line, case };
+    let process = stage.prepare();
+    let before = stage.count();
+    stage.listen();
+    stage.disturb(spots);
+    let (process, ended) = stage.perform(process);
+    let after = stage.count();
+    stage.judge(process, ended);
+    let log = stage.heard(&before);
+    let calls = before.calls.iter().zip(&after.calls);
+    Disturbed {
+        writes: after.writes - before.writes,
+        calls: calls.map(|((ledger, b), (_, a))| (*ledger, a - b)).collect(),
+        disk: after.disk - before.disk,
+        log,
+    }
+}
+
+/// The journal and its ledger, with the lie that is asked for.
+fn wrong_site(name: Option<&'static str>, mut site: Site) -> Site {
+    Box::new(move || {
+        let opening = site();
+        Box::pin(async move {
+            let Opened { journal, funding, world } = opening.await;
+            let (journal, funding) = (wrong::journal(name, journal), wrong::ledger(name, funding));
+            Opened { journal, funding, world: wrong::world(name, world) }
+        })
+    })
+}
+
+/// The outside ledger, with the lie that is asked for.
+fn wrong_restart(name: Option<&'static str>, restart: Restart) -> Restart {
+    Arc::new(move |acknowledged| {
+        let starting = restart(acknowledged);
+        Box::pin(async move { wrong::ledger(name, starting.await) })
+    })
+}
+
+impl Run<'_> {
+    /// The value, or a complaint that names the run.
+    #[track_caller]
+    fn well<T>(&self, what: &str, result: Result<T, impl std::fmt::Debug>) -> T {
+        match result {
+            Ok(value) => value,
+            Err(error) => panic!("{}: {what}: {error:?}", self.line),
+        }
+    }
+
+    fn terms(&self, key: &str, (from, to): (LedgerId, LedgerId), amount: u128) -> Terms {
+        let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
+        let binding = Binding { scope: "sim|1".into(), key: key.into(), fingerprint: [0; 32] };
+        Terms {
+            principal: "sim|1".into(),
+            user: USER,
+            binding: Some(binding),
+            source: party(from),
+            target: party(to),
+            asset: COIN,
+            amount: Amount(amount),
+            fee: Amount::ZERO,
+            deadline: None,
+            memo: None,
+            reference: None,
+            metadata: BTreeMap::new(),
+            day: None,
+        }
+    }
+
+    /// The user has what the case wants at both ends, and what is to be barred is.
+    fn prepare(&mut self) -> Process {
+        let started = self.service.start();
+        let process = self.well("the first start", started);
+        let (sim, world) = (&self.service.sim, process.opened.world.clone());
+        let moved = sim.block_on(async move { fund(&*world).await });
+        self.well("money from outside", moved.map_err(|stop| format!("{stop:?}")).flatten());
+        let terms = self.terms("before", (LedgerId::FUNDING, LedgerId::SPOT), TestTransfer::HAS);
+        let first = sim.block_on(ask_until_ended(process.clone(), sim.clone(), self.flow, terms));
+        self.well("the money at Spot", first.map_err(|stop| format!("{stop:?}")).flatten());
+        if let Some((ledger, status)) = self.case.barred {
+            let change = StatusChange {
+                user: USER,
+                status,
+                reason: "the case".into(),
+                caller: "sim|1".into(),
+                key: "the case".into(),
+            };
+            let engine = process.engine.clone();
+            let set = sim.block_on(async move { engine.set_status(ledger, change).await });
+            let set = self.well("a status", set.map_err(|stop| format!("{stop:?}")));
+            assert_eq!(set, Ok(true), "{}: a status", self.line);
+        }
+        process
+    }
+
+    fn count(&self) -> Disturbed {
+        let calls = [LedgerId::FUNDING, LedgerId::SPOT];
+        let of = |ledger| self.service.link(ledger).map_or(0, |link| link.calls());
+        Disturbed {
+            writes: self.place.faults.writes(),
+            calls: calls.map(|ledger| (ledger, of(ledger))).to_vec(),
+            disk: self.disk.as_ref().map_or(0, SimDisk::calls),
+            log: Vec::new(),
+        }
+    }
+
+    /// Everything from now on is kept.
+    fn listen(&self) {
+        self.place.event_log.begin();
+        for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+            self.service
+                .link(ledger)
+                .iter()
+                .for_each(|link| link.tell(self.place.event_log.clone()));
+        }
+    }
+
+    /// What happened to the case's transfer since. Nothing else moves then: what is about any
+    /// transfer is about it.
+    fn heard(&self, before: &Disturbed) -> Vec<LoggedEvent> {
+        let first = |ledger| before.calls.iter().find(|(at, _)| *at == ledger).map_or(0, |c| c.1);
+        let counted = |event| match event {
+            LoggedEvent::Write { subject, .. } if subject.is_empty() => None,
+            LoggedEvent::Write { n, subject, edges } => {
+                Some(LoggedEvent::Write { n: n - before.writes, subject, edges })
+            }
+            LoggedEvent::Call { ledger, n, keys } => {
+                Some(LoggedEvent::Call { ledger, n: n - first(ledger), keys })
+            }
+        };
+        self.place.event_log.read().into_iter().filter_map(counted).collect()
+    }
+
+    fn disturb(&self, spots: &[Spot]) {
+        let writes = self.place.faults.writes();
+        for spot in spots {
+            match *spot {
+                Spot::Write(n, fault) => self.place.faults.plan(writes + n, fault),
+                Spot::Call(ledger, n, trouble) => {
+                    let Some(link) = self.service.link(ledger) else { continue };
+                    link.plan(link.calls() + n, trouble);
+                }
+                Spot::Disk(n, fault) => {
+                    let Some(disk) = &self.disk else { continue };
+                    disk.plan(disk.calls() + n, fault);
+                }
+                Spot::Twice => {
+                    for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+                        self.service.link(ledger).iter().for_each(|link| link.twice(true));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client insists until the transfer ended, over as many processes as it takes.
+    fn perform(&mut self, mut process: Process) -> (Process, Ended) {
+        let TestTransfer { from, to, amount, .. } = *self.case;
+        let terms = self.terms("the case", (from, to), amount);
+        for _ in 0..LIVES {
+            let sim = self.service.sim.clone();
+            let insists = ask_until_ended(process.clone(), sim.clone(), self.flow, terms.clone());
+            let rests = async move {
+                let ended = insists.await;
+                settle_down(sim).await;
+                ended
+            };
+            match self.service.sim.block_on(rests) {
+                Ok(ended) => return (process, ended),
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: {stop:?}", self.line),
+            }
+            drop(process);
+            process = self.next_life();
+        }
+        panic!("{}: it dies for ever", self.line)
+    }
+
+    fn next_life(&mut self) -> Process {
+        for _ in 0..LIVES {
+            match self.service.start() {
+                Ok(process) => return process,
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
+            }
+        }
+        panic!("{}: it dies at every start", self.line)
+    }
+
+    /// What is wrong with the count of the user's day: the transfer before, and the case's where
+    /// its money moved for good.
+    fn counted(&self, journal: Arc<dyn Journal>, record: &Record) -> Option<String> {
+        let day = record.terms.day?;
+        let spent =
+            self.service.sim.block_on(async move { journal.daily_usage(USER, day, COIN).await });
+        let spent = self.well("the day's count", spent.map_err(|stop| format!("{stop:?}")));
+        let spent = self.well("the day's count", spent);
+        let TestTransfer { amount, ends, .. } = *self.case;
+        let (transfers, amount) = if ends == "COMMITTED" { (2, amount) } else { (1, 0) };
+        let wanted = DailyUsage { transfers, amount: Amount(TestTransfer::HAS + amount) };
+        (spent != wanted).then(|| format!("the day counts {spent:?} instead of {wanted:?}"))
+    }
+
+    fn judge(&self, process: Process, ended: Ended) {
+        let record = self.well("the transfer", ended);
+        let table = self.service.flows.table(self.flow);
+        let state = table.state(record.head.state).name;
+        assert_eq!(state, self.case.ends, "{}: {:?}", self.line, record.error);
+        let journal = process.opened.journal.clone();
+        let read = self.service.sim.block_on(Truth::read(process));
+        let read = read.map_err(|stop| format!("{stop:?}")).flatten();
+        let truth = self.well("the truth", read);
+        let counted = self.counted(journal, &record);
+        let TestTransfer { from, to, amount, ends, .. } = *self.case;
+        let moved = if ends == "COMMITTED" { amount } else { 0 };
+        let expected = [(from, TestTransfer::HAS - moved), (to, TestTransfer::HAS + moved)];
+        let expected =
+            expected.map(|(ledger, amount)| Expected { ledger, user: USER, asset: COIN, amount });
+        let mut faults = truth.faults(table, &expected);
+        if truth.transfers().len() != 2 {
+            faults.push(format!("the key opened several: {:?}", truth.states(table)));
+        }
+        faults.extend(counted);
+        faults.extend(self.place.cases().iter().map(|case| format!("a case: {case}")));
+        assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
+    }
+}
+
+/// Twice what the user has at each end comes in at Funding.
+async fn fund(world: &dyn World) -> Result<(), String> {
+    let movement = External {
+        direction: Direction::In,
+        reference: "before".into(),
+        user: USER,
+        asset: COIN,
+        amount: Amount(TestTransfer::HAS * 2),
+        reason: "the case".into(),
+        caller: "sim|1".into(),
+    };
+    match world.external(movement).await {
+        Ok(Moved::Done { .. }) => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,197 @@
+//! Who holds what: the workers that live, and what each has in its hands.
+//!
+//! A journal of one owner has one worker, whose lease never ends. One that is shared has many, and
+//! every worker sees which of them live.
+
+use super::state::State;
+use kernel::ids::{Id, Millis, WorkerId};
+use kernel::ports::journal::{Due, Lease};
+use kernel::unit::Hold;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A time further off than this was not meant.
+const ABSURD: Millis = 3_600_000;
+/// A worker that did not come back to what it kept for so long forgot it.
+const FORGOTTEN: Millis = 5_000;
+
+/// A worker's lease.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    until: Millis,
+    length: Millis,
+    /// The HALT that it obeys.
+    stopped: u64,
+}
+
+impl Row {
+    /// One that ends later than it may was given by a clock that was set back.
+    const fn lives(&self, now: Millis) -> bool {
+        now < self.until && self.until <= now.saturating_add(self.length)
+    }
+}
+
+/// Who has a transfer.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    worker: WorkerId,
+    /// In a heap of its own, until its time comes.
+    kept: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Leases {
+    workers: BTreeMap<WorkerId, Row>,
+    /// The one owner, where there is one.
+    sole: Option<WorkerId>,
+    held: BTreeMap<Id, Holder>,
+    /// Open when their worker died, and not seen since.
+    orphans: BTreeSet<Id>,
+    /// Given back by a worker that left.
+    left: BTreeSet<Id>,
+}
+
+impl Leases {
+    /// One process has the journal from now on, and the one that had it is dead.
+    pub(super) fn owned(&mut self, worker: WorkerId) {
+        self.sole = Some(worker);
+        self.workers.clear();
+    }
+
+    /// Whether a worker lives.
+    pub(super) fn lives(&self, worker: WorkerId, now: Millis) -> bool {
+        match self.workers.get(&worker) {
+            Some(row) => self.sole.is_some() || row.lives(now),
+            None => false,
+        }
+    }
+
+    pub(super) fn renewed(
+        &mut self,
+        worker: WorkerId,
+        (length, stopped): (Millis, Option<u64>),
+        now: Millis,
+    ) -> Lease {
+        let lost = self.sole.is_none() && !self.lives(worker, now);
+        let before = self.workers.get(&worker).map_or(0, |row| row.stopped);
+        let stopped = stopped.filter(|number| *number > before).unwrap_or(before);
+        let until = now.saturating_add(length);
+        self.workers.insert(worker, Row { until, length, stopped });
+        Lease { lost, ends: self.sole.is_none() }
+    }
+
+    /// Its lease is over, with what it holds in its hands.
+    pub(super) fn expired(&mut self, worker: WorkerId) {
+        if self.sole.is_none()
+            && let Some(row) = self.workers.get_mut(&worker)
+        {
+            row.until = 0;
+        }
+    }
+
+    pub(super) fn leaves(&mut self, worker: WorkerId) {
+        self.workers.remove(&worker);
+        if self.sole.is_none() {
+            let mine: Vec<Id> = self.of(|holder| holder.worker == worker);
+            for id in mine {
+                self.held.remove(&id);
+                self.left.insert(id);
+            }
+        }
+    }
+
+    /// Live workers but this one that do not obey this HALT.
+    pub(super) fn workers_not_halted(
+        &self,
+        worker: WorkerId,
+        halt: u64,
+        now: Millis,
+    ) -> Vec<WorkerId> {
+        let others =
+            self.workers.iter().filter(|(other, _)| self.sole.is_none() && **other != worker);
+        let moving = others.filter(|(_, row)| row.lives(now) && row.stopped < halt);
+        moving.map(|(other, _)| *other).collect()
+    }
+
+    /// All workers with a lease that ends.
+    pub(super) fn leased(&self, now: Millis) -> Vec<WorkerId> {
+        let all = self.workers.iter().filter(|(_, row)| self.sole.is_none() && row.lives(now));
+        all.map(|(worker, _)| *worker).collect()
+    }
+
+    fn of(&self, which: impl Fn(&Holder) -> bool) -> Vec<Id> {
+        self.held.iter().filter(|(_, holder)| which(holder)).map(|(id, _)| *id).collect()
+    }
+
+    /// A transfer was opened, or moved, by this worker.
+    pub(super) fn moved(&mut self, worker: WorkerId, id: Id, due: Option<Millis>, hold: Hold) {
+        self.orphans.remove(&id);
+        self.left.remove(&id);
+        if due.is_some() && hold == Hold::Free {
+            self.held.remove(&id);
+        } else {
+            self.held.insert(id, Holder { worker, kept: due.is_some() });
+        }
+    }
+
+    /// A transfer ended.
+    pub(super) fn ended(&mut self, id: Id) {
+        self.held.remove(&id);
+        self.orphans.remove(&id);
+        self.left.remove(&id);
+    }
+
+    /// What the dead held has no holder.
+    fn bury(&mut self, due: &BTreeMap<Id, Millis>, me: WorkerId, now: Millis) {
+        let lives: BTreeSet<WorkerId> = self
+            .workers
+            .keys()
+            .copied()
+            .chain([me])
+            .filter(|worker| *worker == me || self.lives(*worker, now))
+            .collect();
+        for id in self.of(|holder| !lives.contains(&holder.worker)) {
+            self.held.remove(&id);
+            if !due.contains_key(&id) {
+                self.orphans.insert(id);
+            }
+        }
+    }
+
+    /// What this worker may take, in its hands from now on.
+    pub(super) fn due(
+        &mut self,
+        state: &State,
+        me: WorkerId,
+        now: Millis,
+        limit: usize,
+    ) -> Vec<Due> {
+        self.bury(&state.due, me, now);
+        let come = |id: &Id, at: Millis| {
+            let wait = match self.held.get(id) {
+                Some(Holder { worker, kept }) if *worker != me || !kept => return false,
+                Some(_) => FORGOTTEN,
+                None => 0,
+            };
+            at.saturating_add(wait) <= now || at > now.saturating_add(ABSURD)
+        };
+        let ripe = state.due.iter().filter(|(id, at)| come(id, **at));
+        let mut ripe: Vec<_> = ripe.map(|(id, at)| (*at, *id)).collect();
+        ripe.sort_unstable();
+        let given = self.left.iter().filter(|id| !state.due.contains_key(id));
+        let mut free: Vec<Id> = given.copied().chain(ripe.into_iter().map(|(_, id)| id)).collect();
+        free.truncate(limit);
+        let record = |id: &Id| state.transfers.get(id).cloned();
+        let mut lost: Vec<_> = self.orphans.iter().filter_map(record).collect();
+        lost.sort_by_key(|record| (record.head.deaths, record.id));
+        lost.truncate(limit.saturating_sub(free.len()));
+        let mut found: Vec<_> = free.iter().filter_map(record).map(Due::Transfer).collect();
+        let taken = free.into_iter().chain(lost.iter().map(|record| record.id));
+        for id in taken.collect::<Vec<_>>() {
+            self.orphans.remove(&id);
+            self.left.remove(&id);
+            self.held.insert(id, Holder { worker: me, kept: false });
+        }
+        found.extend(lost.into_iter().map(Due::Orphan));
+        found
+    }
+}

@@ -1,0 +1,380 @@
+//! The simulated journal with its enlisted Funding ledger: in memory, on a simulated clock.
+//!
+//! A [`Place`] is what a crash leaves: everything that was written. A [`SimJournal`] is one process
+//! over it. It is held to the same suite as the real stores, which is why the simulation may stand
+//! on it.
+
+mod faults;
+mod funding;
+mod leases;
+mod observe;
+mod standby;
+mod state;
+mod view;
+
+pub use faults::{Fault, Faults};
+pub use funding::SimFunding;
+pub use observe::{Durable, Observer};
+
+use crate::event_log::{EventLog, LoggedEvent, subject};
+use crate::world::{Crash, breath, die};
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operators::{Approval, OpenCase, PastAction};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::record::Record;
+use kernel::unit::{Unit, Wrote};
+use standby::Away;
+use state::State;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The data of one journal and the plan of its faults. A handle: clones are the same one.
+#[derive(Clone)]
+pub struct Place {
+    state: Arc<Mutex<Arc<State>>>,
+    observer: Option<Arc<dyn Observer>>,
+    /// Some while its standby is away.
+    standby: Arc<Mutex<Option<Away>>>,
+    /// What goes wrong with its writes.
+    pub faults: Faults,
+    /// What became of them.
+    pub event_log: EventLog,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("faults", &self.faults).finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// An empty one that knows the assets of a fresh store.
+    pub fn new(flows: Arc<Flows>) -> Self {
+        let state = Arc::new(Mutex::new(Arc::new(State::new(flows))));
+        let event_log = EventLog::default();
+        let (standby, faults) = (Arc::default(), Faults::default());
+        Self { state, observer: None, standby, faults, event_log }
+    }
+
+    /// The same place, of whose every write this one is told as it becomes durable.
+    #[must_use]
+    pub fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// One process over the data. The one before must be gone.
+    pub fn open(&self, clock: Arc<dyn Clock>, crash: Crash) -> Arc<SimJournal> {
+        let worker = {
+            let mut state = self.lock();
+            let state = Arc::make_mut(&mut *state);
+            state.lives += 1;
+            let worker = WorkerId(u64::MAX - state.lives);
+            state.leases.owned(worker);
+            worker
+        };
+        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: true })
+    }
+
+    /// One of several processes over the data.
+    pub fn join(&self, clock: Arc<dyn Clock>, crash: Crash, worker: WorkerId) -> Arc<SimJournal> {
+        Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: false })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state at this instant; later writes do not change it.
+    fn now(&self) -> Arc<State> {
+        self.lock().clone()
+    }
+
+    /// What stands: flags, assets, what is known of the ledgers.
+    pub fn standing(&self) -> ServiceStatus {
+        self.now().standing(0)
+    }
+
+    /// Every transfer's history as words, for comparing runs: id, then each entry's word.
+    pub fn traces(&self) -> Vec<(Id, Vec<String>)> {
+        let state = self.now();
+        let words = |history: &Vec<Linked>| {
+            history.iter().map(|linked| linked.entry.event.clone()).collect()
+        };
+        state.history.iter().map(|(id, history)| (*id, words(history))).collect()
+    }
+
+    /// The kinds of the cases that were opened, in order.
+    pub fn cases(&self) -> Vec<&'static str> {
+        self.now().cases()
+    }
+}
+
+/// Why a write was not made, or it is unknown whether.
+enum Refusal {
+    Full,
+    Unknown,
+}
+
+/// A write that was made.
+struct Committed<T> {
+    value: T,
+    /// It survives its primary.
+    durable: bool,
+}
+
+/// Why a write that only the primary has is not answered as written.
+const NOT_REPLICATED: &str = "NOT_REPLICATED";
+
+/// One process's journal.
+pub struct SimJournal {
+    place: Place,
+    clock: Arc<dyn Clock>,
+    crash: Crash,
+    /// Whose process it is.
+    worker: WorkerId,
+    /// The data has no other process.
+    sole: bool,
+}
+
+impl fmt::Debug for SimJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimJournal").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl SimJournal {
+    /// The ledger that lives in it.
+    pub fn funding(self: &Arc<Self>) -> Arc<SimFunding> {
+        Arc::new(SimFunding::new(self.clone()))
+    }
+
+    /// Changes who holds what, beside every write.
+    fn change<T>(&self, change: impl FnOnce(&mut State, Millis) -> T) -> T {
+        let mut state = self.place.lock();
+        let now = later(self.clock.now(), state.last);
+        change(Arc::make_mut(&mut *state), now)
+    }
+
+    /// In a journal of one owner there is one worker, whatever it is called.
+    const fn who(&self, worker: WorkerId) -> WorkerId {
+        if self.sole { self.worker } else { worker }
+    }
+
+    /// What is read is answered only while it would survive its primary.
+    fn readable(&self) -> Result<(), Cause> {
+        if self.place.is_unreplicated() { Err(Cause::of(NOT_REPLICATED)) } else { Ok(()) }
+    }
+
+    /// One write about these transfers, at the mercy of the plan. Other tasks run before it and before
+    /// its answer.
+    async fn commit<T>(
+        &self,
+        subject: Vec<Id>,
+        act: impl FnOnce(&mut State, WorkerId, Millis) -> T,
+    ) -> Result<Committed<T>, Refusal> {
+        breath().await;
+        let (n, fault) = self.place.faults.begin();
+        self.place.event_log.add(LoggedEvent::Write { n, subject, edges: Vec::new() });
+        match fault {
+            Some(Fault::Full) => return Err(Refusal::Full),
+            Some(Fault::LostBefore) => return Err(Refusal::Unknown),
+            Some(Fault::CrashBefore) => die(&self.crash, "crashed before a write").await,
+            Some(Fault::LostAfter | Fault::CrashAfter) | None => {}
+        }
+        let made = {
+            let mut shared = self.place.lock();
+            let at = later(self.clock.now(), shared.last);
+            let state = Arc::make_mut(&mut *shared);
+            state.last = at;
+            let value = act(state, self.worker, at);
+            let touched = std::mem::take(&mut state.touched);
+            Committed { value, durable: self.place.made(&shared, touched) }
+        };
+        match fault {
+            Some(Fault::LostAfter) => return Err(Refusal::Unknown),
+            Some(Fault::CrashAfter) => die(&self.crash, "crashed after a write").await,
+            Some(Fault::Full | Fault::LostBefore | Fault::CrashBefore) | None => {}
+        }
+        breath().await;
+        Ok(made)
+    }
+}
+
+/// A write that may be gone with its primary. What was not written is known all the same.
+fn unproven(wrote: Wrote) -> Wrote {
+    match wrote {
+        Wrote::Written(_) => Wrote::Unknown(Cause::of(NOT_REPLICATED)),
+        wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => wrote,
+    }
+}
+
+const fn later(a: Millis, b: Millis) -> Millis {
+    if a > b { a } else { b }
+}
+
+impl Journal for SimJournal {
+    fn now(&self) -> Millis {
+        later(self.clock.now(), self.place.now().last)
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let (asked, event_log) = (units.len(), &self.place.event_log);
+            let told = if event_log.is_on() { subject(&units) } else { Vec::new() };
+            let wrote = self.commit(told.clone(), |state, worker, at| {
+                let lengths: Vec<_> = told.iter().map(|id| state.entries(*id).len()).collect();
+                let wrote = state.group(worker, units, at);
+                for (id, length) in told.iter().zip(lengths) {
+                    event_log.took(*id, state.entries(*id).get(length..).unwrap_or_default());
+                }
+                wrote
+            });
+            let wrote = wrote.await;
+            match wrote {
+                Ok(Committed { value, durable: true }) => value,
+                Ok(Committed { value, durable: false }) => {
+                    value.into_iter().map(unproven).collect()
+                }
+                Err(Refusal::Full) => vec![Wrote::Full; asked],
+                Err(Refusal::Unknown) => vec![Wrote::Unknown(Cause::of("COMMIT")); asked],
+            }
+        })
+    }
+
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.readable()?;
+            let state = self.place.now();
+            Ok(ids.iter().filter_map(|id| state.transfers.get(id).cloned()).collect())
+        })
+    }
+
+    fn find_by_idempotency_key(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            let state = self.place.now();
+            let id = state.bindings.get(&(flow, scope, key));
+            Ok(id.and_then(|id| state.transfers.get(id).cloned()))
+        })
+    }
+
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            Ok(self.place.now().history.get(&id).cloned().unwrap_or_default())
+        })
+    }
+
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.readable()?;
+            let worker = self.who(worker);
+            Ok(self.change(|state, now| state.due(worker, now, limit)))
+        })
+    }
+
+    fn renew_lease(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        Box::pin(async move {
+            if !self.sole {
+                breath().await;
+            }
+            self.readable()?;
+            Ok(self.change(|state, now| state.leases.renewed(worker, (length, stopped), now)))
+        })
+    }
+
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        let left = self.readable();
+        if left.is_ok() {
+            self.change(|state, _| state.leases.leaves(worker));
+        }
+        Box::pin(std::future::ready(left))
+    }
+
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        let now = self.now();
+        let moving = self.readable().map(|()| self.place.now().workers_not_halted(worker, now));
+        Box::pin(std::future::ready(moving))
+    }
+
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        Box::pin(async move {
+            self.readable().map(|()| self.place.now().open.range(..=id).copied().collect())
+        })
+    }
+
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            let state = self.place.now();
+            Ok(state.opens().filter(|record| record.terms.user == user).cloned().collect())
+        })
+    }
+
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().counts()) })
+    }
+
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            self.readable().map(|()| self.place.now().open_older_than(opened, limit))
+        })
+    }
+
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().open_cases()) })
+    }
+
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().past_action(caller, key)) })
+    }
+
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
+    }
+
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        Box::pin(
+            async move { self.readable().map(|()| self.place.now().daily_usage(user, day, asset)) },
+        )
+    }
+
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().standing(self.now())) })
+    }
+
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            let snapshot: Box<dyn Snapshot> = Box::new(view::View::of(self.place.now()));
+            Ok(snapshot)
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Everything that was written, and how a unit is added to it: decided first, then written whole.
+
+mod log;
+mod operators;
+mod put;
+mod unit;
+mod world;
+
+use super::leases::Leases;
+use crate::books::Books;
+use crate::suite::ledger::Profile;
+use kernel::attempt::{Attempt, AttemptId};
+use kernel::audit::Hash;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operation::{Incarnation, Key, Known, Operation};
+use kernel::operators::Halt;
+use kernel::ports::journal::{Count, Due, Linked, Owner, ServiceStatus};
+use kernel::record::Record;
+use kernel::unit::Outgoing;
+use log::OperatorLog;
+use operators::Operators;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+type BindingKey = (FlowId, Arc<str>, Arc<str>);
+
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    pub flows: Arc<Flows>,
+    pub last: Millis,
+    pub books: Books,
+    pub transfers: BTreeMap<Id, Record>,
+    pub by_serial: BTreeMap<Serial, Id>,
+    pub bindings: BTreeMap<BindingKey, Id>,
+    pub history: BTreeMap<Id, Vec<Linked>>,
+    pub open: BTreeSet<Id>,
+    pub due: BTreeMap<Id, Millis>,
+    pub receipts: BTreeMap<(LedgerId, Key), Operation>,
+    operators: Operators,
+    /// What operators wrote, in order.
+    pub log: OperatorLog,
+    ledgers: BTreeMap<LedgerId, (Known, BTreeSet<Incarnation>)>,
+    horizon: Option<Id>,
+    pub halted: Option<Arc<str>>,
+    /// Every HALT that was raised; the last one's number is how many there were.
+    halts: Vec<Halt>,
+    owners: BTreeMap<LedgerId, Owner>,
+    /// So often a process opened it for itself.
+    pub lives: u64,
+    /// Who holds what.
+    pub leases: Leases,
+    counters: BTreeMap<Arc<str>, u128>,
+    resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
+    attempts: BTreeMap<AttemptId, Attempt>,
+    inbox: BTreeSet<(&'static str, u128)>,
+    outbox: Vec<Outgoing>,
+    /// One row per group write: how many entries, and their digest.
+    audit: Vec<(u32, Hash)>,
+    /// Entries in the rows of the audit, and in the histories.
+    pub audited: (u64, u64),
+    /// The transfers that this write changed.
+    pub touched: Vec<Id>,
+}
+
+impl State {
+    pub(super) fn new(flows: Arc<Flows>) -> Self {
+        Self {
+            flows,
+            last: 0,
+            books: Books::new(Profile::FUNDING),
+            transfers: BTreeMap::new(),
+            by_serial: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            history: BTreeMap::new(),
+            open: BTreeSet::new(),
+            due: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+            operators: Operators::new(),
+            log: OperatorLog::default(),
+            ledgers: BTreeMap::new(),
+            horizon: None,
+            halted: None,
+            halts: Vec::new(),
+            owners: BTreeMap::new(),
+            lives: 0,
+            leases: Leases::default(),
+            counters: BTreeMap::new(),
+            resources: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            inbox: BTreeSet::new(),
+            outbox: Vec::new(),
+            audit: Vec::new(),
+            audited: (0, 0),
+            touched: Vec::new(),
+        }
+    }
+
+    /// A transfer's history so far.
+    pub(super) fn entries(&self, id: Id) -> &[Linked] {
+        self.history.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn opens(&self) -> impl Iterator<Item = &Record> {
+        self.open.iter().filter_map(|id| self.transfers.get(id))
+    }
+
+    pub(super) fn counts(&self) -> Vec<Count> {
+        let mut counts: BTreeMap<_, Count> = BTreeMap::new();
+        for record in self.opens() {
+            let (flow, state, oldest) = (record.flow, record.head.state, record.created_at);
+            let fresh = Count { flow, state, transfers: 0, oldest };
+            let count = counts.entry((flow, state)).or_insert(fresh);
+            count.transfers += 1;
+            count.oldest = if oldest < count.oldest { oldest } else { count.oldest };
+        }
+        counts.into_values().collect()
+    }
+
+    pub(super) fn standing(&self, now: Millis) -> ServiceStatus {
+        ServiceStatus {
+            halted: self.halted.clone(),
+            paused: self.operators.paused.clone(),
+            accepted: self.operators.accepted.clone(),
+            assets: self.operators.assets.values().cloned().collect(),
+            assets_version: self.assets_version(),
+            ledgers: self.ledgers.iter().map(|(ledger, (known, _))| (*ledger, *known)).collect(),
+            horizon: self.horizon,
+            halts: self.halts(),
+            proven: self.resources.get("proven").map(|(_, value)| value.clone()),
+            owners: self.owners.values().map(|owner| self.seen(*owner, now)).collect(),
+            workers: self.leases.leased(now),
+        }
+    }
+
+    /// The number of the last halt.
+    pub(super) fn halts(&self) -> u64 {
+        self.halts.last().map_or(0, |halt| halt.number)
+    }
+
+    fn seen(&self, owner: Owner, now: Millis) -> Owner {
+        Owner { lives: self.leases.lives(owner.worker, now), ..owner }
+    }
+
+    /// What a worker may take.
+    pub(super) fn due(&mut self, worker: WorkerId, now: Millis, limit: usize) -> Vec<Due> {
+        let mut leases = std::mem::take(&mut self.leases);
+        let due = leases.due(self, worker, now, limit);
+        self.leases = leases;
+        due
+    }
+
+    /// Live workers but this one that do not obey the HALT that stands.
+    pub(super) fn workers_not_halted(&self, worker: WorkerId, now: Millis) -> Vec<WorkerId> {
+        match self.halted {
+            Some(_) => self.leases.workers_not_halted(worker, self.halts(), now),
+            None => Vec::new(),
+        }
+    }
+
+    /// The kinds of the cases that were opened, in order.
+    pub(super) fn cases(&self) -> Vec<&'static str> {
+        self.operators.cases.iter().map(|kept| kept.case.kind).collect()
+    }
+
+    /// The kinds and the facts of the cases above a number.
+    pub(super) fn cases_above(
+        &self,
+        above: usize,
+    ) -> impl Iterator<Item = (&'static str, &Arc<str>)> {
+        self.operators.cases.iter().skip(above).map(|kept| (kept.case.kind, &kept.case.facts))
+    }
+
+    pub(super) fn daily_usage(&self, user: UserId, day: Day, asset: AssetId) -> DailyUsage {
+        self.operators.daily_usage(user, day, asset)
+    }
+}

@@ -1,0 +1,241 @@
+//! What is written of a decided unit, and what of it can never be.
+
+use super::operators::UnitWrites;
+use super::{BindingKey, State};
+use kernel::answer::{Cause, Evidence};
+use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
+use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
+use kernel::operation::Known;
+use kernel::operators::Halt;
+use kernel::ports::journal::Owner;
+use kernel::record::{Head, Record};
+use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl State {
+    /// What of a unit can never be written beside what is there.
+    pub(super) fn objection(&self, parts: &[Then], now: Millis) -> Option<Wrote> {
+        let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
+        let (mut opened, mut said) = (BTreeSet::new(), UnitWrites::default());
+        for put in parts.iter().flat_map(|part| &part.puts) {
+            match put {
+                Put::Open(record) => {
+                    if self.transfers.contains_key(&record.id) || !opened.insert(record.id) {
+                        return Some(Wrote::Lost(Guard::Fresh(record.id)));
+                    }
+                    let guard =
+                        bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
+                    if let Some(guard) = guard.filter(|guard| !self.holds(&[], guard, now)) {
+                        return Some(Wrote::Lost(guard));
+                    }
+                }
+                Put::Head { id, .. } => {
+                    if !self.transfers.contains_key(id) && !opened.contains(id) {
+                        return unknown("NO_SUCH_TRANSFER");
+                    }
+                }
+                Put::Receipt { ledger, operation } => {
+                    let stored = self.receipts.get(&(*ledger, operation.op.key));
+                    if stored.is_some_and(|stored| stored != operation) {
+                        return unknown("CONTRADICTION");
+                    }
+                }
+                Put::Adopt { ledger, known } => {
+                    if self.superseded(*ledger, *known) {
+                        return unknown("SUPERSEDED");
+                    }
+                }
+                Put::Action(_) | Put::Propose(_) | Put::Decide { .. } => {
+                    let objection = self.operators.objection(put, &mut said, now);
+                    if objection.is_some() {
+                        return objection;
+                    }
+                }
+                Put::Own { .. }
+                | Put::Attempt(_)
+                | Put::Form(..)
+                | Put::Resource { .. }
+                | Put::Raise { .. }
+                | Put::Horizon(_)
+                | Put::Case(_)
+                | Put::Close { .. }
+                | Put::Note { .. }
+                | Put::Halt { .. }
+                | Put::Resume { .. }
+                | Put::Pause { .. }
+                | Put::Unpause(_)
+                | Put::Count(_)
+                | Put::Uncount(_)
+                | Put::ForgetDays(_)
+                | Put::Asset(_) => {}
+            }
+        }
+        // a symbol that is taken shows only in the writing, after everything else was looked at
+        let puts = parts.iter().flat_map(|part| &part.puts);
+        let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
+        assets.find_map(|put| self.operators.objection(put, &mut said, now))
+    }
+
+    /// Whether the journal took another incarnation of the ledger after this one.
+    fn superseded(&self, ledger: LedgerId, known: Known) -> bool {
+        self.ledgers.get(&ledger).is_some_and(|(now, all)| {
+            now.incarnation != known.incarnation && all.contains(&known.incarnation)
+        })
+    }
+
+    pub(super) fn put(
+        &mut self,
+        worker: WorkerId,
+        digest: &mut UnitDigest,
+        put: Put,
+        at: Millis,
+    ) -> Option<Serial> {
+        self.log.add(&put, self.halted.is_some());
+        match put {
+            Put::Open(record) => return Some(self.insert(worker, record, at)),
+            Put::Head { id, head, error, hold } => self.head(worker, (id, head, hold), error, at),
+            Put::Receipt { ledger, operation } => {
+                if let Some((known, _)) = self.ledgers.get_mut(&ledger) {
+                    known.highest = higher(known.highest, operation.seq);
+                }
+                self.receipts.insert((ledger, operation.op.key), operation);
+            }
+            Put::Attempt(attempt) => {
+                self.attempts.insert(attempt.id, attempt);
+            }
+            Put::Form(id, form) => {
+                if let Some(attempt) = self.attempts.get_mut(&id) {
+                    attempt.version += 1;
+                    attempt.forms.push(form);
+                }
+            }
+            Put::Resource { name, value } => self.resource(name, value),
+            Put::Raise { name, to } => {
+                let counter = self.counters.entry(name).or_insert(0);
+                *counter = higher(*counter, to);
+            }
+            Put::Adopt { ledger, known } => {
+                let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
+                slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
+                slot.1.insert(known.incarnation);
+            }
+            Put::Own { ledger, worker, identity } => {
+                let epoch = self.epoch(ledger).saturating_add(1);
+                if let Some(former) = self.owners.get(&ledger).filter(|o| o.worker != worker) {
+                    self.leases.expired(former.worker);
+                }
+                let owner = Owner { ledger, epoch, worker, identity, lives: false };
+                self.owners.insert(ledger, owner);
+            }
+            Put::Horizon(id) => self.horizon = Some(self.horizon.map_or(id, |h| higher(h, id))),
+            Put::Case(case) => self.operators.case(case, at),
+            Put::Close { kind, subject, fact } => self.operators.close((&kind, subject), fact, at),
+            Put::Note { case, caller, note } => self.operators.note(case, caller, note, at),
+            Put::Halt { reason } => self.halt(reason, at),
+            Put::Resume { accepted } => {
+                self.halted = None;
+                let stand = self.halts.iter_mut().filter(|halt| halt.resumed_at.is_none());
+                stand.for_each(|halt| halt.resumed_at = Some(at));
+                self.operators.accept(accepted);
+            }
+            Put::Pause { scope, reason, caller } => self.operators.pause(scope, reason, caller, at),
+            Put::Unpause(number) => self.operators.paused.retain(|paused| paused.number != number),
+            Put::Action(action) => digest.push(self.action(action, at)),
+            Put::Propose(proposal) => self.operators.propose(proposal, at),
+            Put::Decide { id, stand, caller } => self.operators.decide(id, stand, caller, at),
+            Put::Asset(asset) => self.asset(asset),
+            Put::Count(count) => self.operators.count(count),
+            Put::Uncount(count) => self.operators.uncount(count),
+            Put::ForgetDays(before) => self.operators.forget_days(before),
+        }
+        None
+    }
+
+    /// The next halt. The first reason stays.
+    fn halt(&mut self, reason: Arc<str>, at: Millis) {
+        let number = self.halts().saturating_add(1);
+        self.halts.push(Halt { number, reason: reason.clone(), at, resumed_at: None });
+        self.halted.get_or_insert(reason);
+    }
+
+    /// How often the core of a ledger was taken over.
+    pub(super) fn epoch(&self, ledger: LedgerId) -> u64 {
+        self.owners.get(&ledger).map_or(0, |owner| owner.epoch)
+    }
+
+    /// A resource's next version.
+    pub(super) fn resource(&mut self, name: Arc<str>, value: Arc<str>) {
+        let version = self.resources.get(&name).map_or(0, |r| r.0);
+        self.resources.insert(name, (version + 1, value));
+    }
+
+    fn insert(&mut self, worker: WorkerId, record: Record, at: Millis) -> Serial {
+        let last = self.by_serial.last_key_value().map_or(0, |(serial, _)| serial.0);
+        let (id, serial) = (record.id, Serial(last + 1));
+        self.touched.push(id);
+        if let Some(key) = bound(&record) {
+            self.bindings.insert(key, id);
+        }
+        self.by_serial.insert(serial, id);
+        self.open.insert(id);
+        self.leases.moved(worker, id, None, Hold::Mine);
+        let record = Record { serial: Some(serial), created_at: at, updated_at: at, ..record };
+        self.transfers.insert(id, record);
+        serial
+    }
+
+    fn head(
+        &mut self,
+        worker: WorkerId,
+        (id, head, hold): (Id, Head, Hold),
+        error: Option<Evidence>,
+        at: Millis,
+    ) {
+        let Some(record) = self.transfers.get_mut(&id) else { return };
+        self.touched.push(id);
+        record.head = head;
+        record.updated_at = at;
+        record.error = error.or_else(|| record.error.take());
+        if self.flows.table(record.flow).ends(head.state) {
+            self.open.remove(&id);
+            self.due.remove(&id);
+            self.leases.ended(id);
+            return;
+        }
+        match head.due_at {
+            Some(due) => self.due.insert(id, due),
+            None => self.due.remove(&id),
+        };
+        self.leases.moved(worker, id, head.due_at, hold);
+    }
+
+    /// Adds an event to its chain; its hash.
+    pub(super) fn event(&mut self, event: Event, at: Millis) -> Hash {
+        let record = self.transfers.get(&event.id);
+        let table = self.flows.table(record.map_or(FlowId(0), |record| record.flow));
+        let start = record.map_or_else(
+            || genesis(event.id),
+            |record| birth(record.id, table.flow, &record.terms),
+        );
+        let (from, to) = (event.from.map(|s| table.state(s).code), table.state(event.to).code);
+        self.link(event.id, start, |seq| Entry {
+            seq,
+            at,
+            from,
+            to,
+            event: event.what.to_owned(),
+            caller: event.caller.as_deref().map(str::to_owned),
+            detail: event.detail.as_deref().map(str::to_owned),
+        })
+    }
+}
+
+fn bound(record: &Record) -> Option<BindingKey> {
+    let binding = record.terms.binding.as_ref()?;
+    Some((record.flow, binding.scope.clone(), binding.key.clone()))
+}
+
+fn higher<T: PartialOrd>(a: T, b: T) -> T {
+    if a > b { a } else { b }
+}

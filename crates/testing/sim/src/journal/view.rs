@@ -1,0 +1,157 @@
+//! One instant of the simulated journal, as the conservation check reads it.
+
+use super::state::State;
+use crate::books::{add_up, by_account};
+use kernel::answer::Cause;
+use kernel::flow::life::Leg;
+use kernel::ids::{AssetId, Id, LedgerId, Serial};
+use kernel::operation::Key;
+use kernel::ports::Fut;
+use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
+use kernel::ports::ledger::Totals;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The highest key there is.
+const LAST: Key = Key { id: Id(u128::MAX), leg: Leg::Cost };
+
+pub(super) struct View {
+    state: Arc<State>,
+    /// What is left of the sums by account that are being read, and of which ledger.
+    reading: Option<(LedgerId, std::vec::IntoIter<AccountSums>)>,
+}
+
+impl View {
+    pub(super) const fn of(state: Arc<State>) -> Self {
+        Self { state, reading: None }
+    }
+
+    /// The ledgers outside that there is a receipt of, without a look at every receipt.
+    fn ledgers(&self) -> Vec<LedgerId> {
+        let (mut found, mut next) = (Vec::new(), self.state.receipts.keys().next());
+        while let Some((ledger, _)) = next {
+            found.push(*ledger);
+            let above = (Bound::Excluded((*ledger, LAST)), Bound::Unbounded);
+            next = self.state.receipts.range(above).next().map(|(key, _)| key);
+        }
+        found
+    }
+
+    fn line(&self, id: &Id) -> Option<Line> {
+        let record = self.state.transfers.get(id)?;
+        let funding = self.state.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
+        let (receipts, ledgers) = (&self.state.receipts, self.ledgers());
+        let others = ledgers.iter().flat_map(|ledger| {
+            let at = |leg| (*ledger, Key { id: *id, leg });
+            let own = receipts.range(at(Leg::Withdraw)..=at(Leg::Cost));
+            own.map(|((ledger, _), o)| (*ledger, o.clone()))
+        });
+        Some(Line {
+            serial: record.serial?,
+            id: *id,
+            flow: record.flow,
+            state: record.head.state,
+            source: record.terms.source.clone(),
+            target: record.terms.target.clone(),
+            asset: record.terms.asset,
+            amount: record.terms.amount,
+            operations: funding.chain(others).collect(),
+        })
+    }
+}
+
+impl Snapshot for View {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        self.reading = None;
+        let books = match ledger {
+            LedgerId::FUNDING => Ok(self.state.books.totals()),
+            _ => Err(Cause::of("NOT_ENLISTED")),
+        };
+        Box::pin(std::future::ready(books))
+    }
+
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        self.reading = None;
+        let sums = if ledger == LedgerId::FUNDING {
+            self.state.books.sums(upto)
+        } else {
+            let own =
+                self.state.receipts.iter().filter(|((at, _), o)| *at == ledger && o.seq <= upto);
+            add_up(own.map(|(_, operation)| operation))
+        };
+        Box::pin(std::future::ready(Ok(sums.into_iter().collect())))
+    }
+
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        self.reading = None;
+        let funding = self.state.books.sums(u64::MAX).into_iter();
+        let mut all: Vec<_> = funding.map(|(asset, s)| (LedgerId::FUNDING, asset, s)).collect();
+        for ledger in self.ledgers() {
+            let own = self.state.receipts.iter().filter(|((at, _), _)| *at == ledger);
+            let sums = add_up(own.map(|(_, operation)| operation));
+            all.extend(sums.into_iter().map(|(asset, s)| (ledger, asset, s)));
+        }
+        Box::pin(std::future::ready(Ok(all)))
+    }
+
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        let begun = self.reading.take().filter(|(of, _)| *of == ledger);
+        let (_, mut rest) = begun.unwrap_or_else(|| {
+            let all = if ledger == LedgerId::FUNDING {
+                self.state.books.account_sums(upto)
+            } else {
+                let own = self.state.receipts.iter();
+                let own = own.filter(|((at, _), o)| *at == ledger && o.seq <= upto);
+                by_account(own.map(|(_, operation)| operation)).into_values().collect()
+            };
+            (ledger, all.into_iter())
+        });
+        let page: Vec<AccountSums> = rest.by_ref().take(limit).collect();
+        if !page.is_empty() {
+            self.reading = Some((ledger, rest));
+        }
+        Box::pin(std::future::ready(Ok(page)))
+    }
+
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        self.reading = None;
+        let last = self.state.by_serial.keys().next_back().copied().unwrap_or(Serial(0));
+        Box::pin(std::future::ready(Ok(last)))
+    }
+
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        self.reading = None;
+        let above = self.state.by_serial.range((Bound::Excluded(after), Bound::Unbounded));
+        let lines = above.take(limit).filter_map(|(_, id)| self.line(id)).collect();
+        Box::pin(std::future::ready(Ok(lines)))
+    }
+
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        self.reading = None;
+        let ids: BTreeSet<Id> = keys.iter().map(|key| key.id).collect();
+        let lines = ids.iter().filter_map(|id| self.line(id)).collect();
+        Box::pin(std::future::ready(Ok(lines)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::flow::life::Leg;
+
+    /// Turns red where a leg is added below or above those that ranges of one transfer's begin and
+    /// end with: a line would lack its operation.
+    #[test]
+    fn every_leg_lies_within_the_range_of_a_transfer() {
+        assert!(Leg::ALL.iter().all(|leg| (Leg::Withdraw..=Leg::Cost).contains(leg)));
+    }
+}

@@ -1,0 +1,7 @@
+//! Ledgers outside the journal's database, for the simulation, and what goes wrong on the network.
+
+mod faulty;
+mod plain;
+
+pub use faulty::{Faulty, Trouble};
+pub use plain::Plain;

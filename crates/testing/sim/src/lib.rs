@@ -1,0 +1,18 @@
+//! The simulated world and the contract suites: what every part is held to, and where it is tried.
+//!
+//! A dev crate: nothing of the product imports it outside its tests.
+
+pub mod books;
+pub mod campaign;
+pub mod disk;
+pub mod event_log;
+pub mod fuzz;
+pub mod generic;
+pub mod journal;
+pub mod ledger;
+pub mod matrix;
+pub mod service;
+pub mod suite;
+pub mod world;
+pub mod wrapper;
+pub mod wrong;

@@ -1,0 +1,166 @@
+//! The whole service in the simulation: engine, journal, ledgers, one process after another.
+//!
+//! A [`SimService`] is what outlives a process: the data, the links to the ledgers with what goes wrong
+//! on them, and time. [`SimService::start`] begins a process over it.
+
+mod client;
+mod oracle;
+
+pub use client::{Ended, ask_until_ended, settle_down};
+pub use oracle::{Expected, Truth};
+
+use crate::journal::Place;
+use crate::ledger::Faulty;
+use crate::suite::journal::{Opened, Site};
+use crate::world::{Sim, Stop};
+use engine::{Engine, Limits, Parts, Settings};
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::{LedgerId, WorkerId};
+use kernel::ports::Fut;
+use kernel::ports::ledger::Ledger;
+use kernel::ports::meter::NoMeter;
+use std::fmt;
+use std::sync::Arc;
+
+/// Starts the outside ledger over the data that its last start left; it is told the highest
+/// operation that the journal has a receipt of.
+pub type Restart = Arc<dyn Fn(u64) -> Fut<'static, Arc<dyn Ledger>> + Send + Sync>;
+
+/// What outlives a process.
+pub struct SimService {
+    /// Time and tasks.
+    pub sim: Sim,
+    /// The tables.
+    pub flows: Arc<Flows>,
+    /// The settings of the next process.
+    pub settings: Settings,
+    site: Site,
+    restart: Restart,
+    links: Vec<Arc<Faulty>>,
+    lives: u64,
+}
+
+impl fmt::Debug for SimService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimService").field("sim", &self.sim).finish_non_exhaustive()
+    }
+}
+
+/// One process.
+#[derive(Clone)]
+pub struct Process {
+    /// The engine.
+    pub engine: Arc<Engine>,
+    /// Its journal and Funding.
+    pub opened: Opened,
+    /// The ledgers themselves, past what goes wrong on the network.
+    pub ledgers: Vec<Arc<dyn Ledger>>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").finish_non_exhaustive()
+    }
+}
+
+/// A simulated journal, opened once for each process.
+pub fn simulated(sim: &Sim, place: &Place) -> Site {
+    let (sim, place) = (sim.clone(), place.clone());
+    Box::new(move || {
+        let journal = place.open(Arc::new(sim.clone()), sim.crash());
+        let funding = journal.funding();
+        let opened = Opened { journal, funding: funding.clone(), world: funding };
+        Box::pin(std::future::ready(opened))
+    })
+}
+
+impl SimService {
+    /// A service without a process.
+    pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, restart: Restart) -> Self {
+        // a client of the simulation is hasty by its nature
+        let limits = Limits { warn_per_minute: 0, ..Limits::default() };
+        let settings = Settings { limits, ..Settings::default() };
+        Self { sim, flows, settings, site, restart, links: Vec::new(), lives: 0 }
+    }
+
+    /// The link to a ledger; there is one once a process began.
+    pub fn link(&self, ledger: LedgerId) -> Option<&Arc<Faulty>> {
+        self.links.iter().find(|link| link.id() == ledger)
+    }
+
+    /// Ends what is left of the last process and begins the next. The caller has dropped what it
+    /// had of the last one.
+    ///
+    /// # Errors
+    /// Why the process died, or what its start was refused with.
+    pub fn start(&mut self) -> Result<Process, Stop> {
+        self.sim.revive();
+        self.links.iter().for_each(|link| link.cut());
+        self.lives += 1;
+        let opening = (self.site)();
+        let restart = self.restart.clone();
+        let begin = async move {
+            let opened = opening.await;
+            let standing = opened.journal.service_status().await?;
+            let known = standing.ledger(LedgerId::SPOT);
+            let spot = restart(known.map_or(0, |known| known.highest)).await;
+            Ok::<_, Cause>((opened, spot))
+        };
+        let (opened, spot) = self.sim.block_on(begin)?.map_err(refused)?;
+        let ledgers = vec![opened.funding.clone(), spot];
+        self.lead(&ledgers);
+        let crash = self.sim.crash();
+        let parts = Parts {
+            flows: self.flows.clone(),
+            world: opened.world.clone(),
+            journal: opened.journal.clone(),
+            ledgers: self.ports(),
+            clock: Arc::new(self.sim.clone()),
+            rng: Arc::new(self.sim.clone()),
+            spawn: Arc::new(self.sim.clone()),
+            meter: Arc::new(NoMeter),
+            settings: self.settings.clone(),
+            worker: WorkerId(self.lives),
+            cores: Vec::new(),
+            retire: Arc::new(move |what| crash(&what)),
+        };
+        let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
+        Ok(Process { engine, opened, ledgers })
+    }
+
+    /// The ledgers as the engine reaches them.
+    fn ports(&self) -> Vec<Arc<dyn Ledger>> {
+        let mut ports: Vec<Arc<dyn Ledger>> = Vec::new();
+        for link in &self.links {
+            ports.push(link.clone());
+        }
+        ports
+    }
+
+    /// The links lead to these ledgers from now on.
+    fn lead(&mut self, ledgers: &[Arc<dyn Ledger>]) {
+        if self.links.is_empty() {
+            let link = |ledger: &Arc<dyn Ledger>| {
+                let clock = Arc::new(self.sim.clone());
+                Arc::new(Faulty::new(ledger.clone(), clock, self.sim.crash()))
+            };
+            self.links = ledgers.iter().map(link).collect();
+        }
+        for (link, ledger) in self.links.iter().zip(ledgers) {
+            link.swap(ledger.clone());
+        }
+    }
+}
+
+impl Drop for SimService {
+    fn drop(&mut self) {
+        // the tasks hold the clock that holds them
+        self.sim.revive();
+    }
+}
+
+/// A start that was refused reads like a death, which in the simulation it is.
+fn refused(cause: Cause) -> Stop {
+    Stop::Dead(format!("refused to start: {cause}").into())
+}

@@ -1,0 +1,185 @@
+//! Whose time has come, and who is left without an owner.
+
+use super::checks;
+use super::fixture::{JournalFixture, NOON, RICH, id, plain};
+use kernel::record::Head;
+use kernel::unit::Hold::{Free, Mine};
+use kernel::unit::Put;
+
+checks! {
+    what_this_process_opened_is_its_own,
+    a_free_one_comes_when_its_time_has_come,
+    one_that_is_handed_out_comes_once,
+    a_kept_one_comes_only_when_its_keeper_forgot_it,
+    an_absurd_time_counts_as_come,
+    one_that_ended_never_comes,
+    a_time_is_taken_back,
+    no_more_than_asked_for,
+    an_orphan_comes_after_a_restart,
+    orphans_with_the_fewest_deaths_come_first,
+    one_with_a_time_is_no_orphan,
+    one_opened_for_the_scanner_comes,
+}
+
+const FAR: usize = 100;
+
+async fn what_this_process_opened_is_its_own(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    b.moved(&record, "SOURCE_PENDING").await;
+    for later in [0, 10_000, 7_200_000] {
+        b.clock.set(NOON + later);
+        b.same("what is due", &b.due(FAR).await, &vec![]);
+    }
+}
+
+async fn a_free_one_comes_when_its_time_has_come(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    b.timed(&record, Some(NOON + 1_000), Free).await;
+    b.same("too early", &b.due(FAR).await, &vec![]);
+    b.clock.set(NOON + 999);
+    b.same("still too early", &b.due(FAR).await, &vec![]);
+    b.clock.set(NOON + 1_000);
+    b.same("in time", &b.due(FAR).await, &vec![("transfer", id(1))]);
+}
+
+async fn one_that_is_handed_out_comes_once(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    let record = b.timed(&record, Some(NOON), Free).await;
+    b.same("the first time", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    for later in [0, 10_000, 3_000_000] {
+        b.clock.set(NOON + later);
+        b.same("while it is held", &b.due(FAR).await, &vec![]);
+    }
+    // a move without a time is a move of its holder
+    let record = b.moved(&record, "SOURCE_PENDING").await;
+    b.same("while it is moved", &b.due(FAR).await, &vec![]);
+    let record = b.timed(&record, Some(NOON + 3_000_100), Free).await;
+    b.same("before its new time", &b.due(FAR).await, &vec![]);
+    b.clock.set(NOON + 3_000_100);
+    b.same("at its new time", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    let record = b.timed(&record, Some(NOON), Free).await;
+    b.same("given back", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    b.timed(&record, None, Mine).await;
+    b.same("carried on", &b.due(FAR).await, &vec![]);
+}
+
+async fn a_kept_one_comes_only_when_its_keeper_forgot_it(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    b.timed(&record, Some(NOON + 1_000), Mine).await;
+    for later in [1_000, 5_900] {
+        b.clock.set(NOON + later);
+        b.same("while its keeper has it", &b.due(FAR).await, &vec![]);
+    }
+    b.clock.set(NOON + 6_100);
+    b.same("when its keeper forgot it", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    b.same("once", &b.due(FAR).await, &vec![]);
+}
+
+async fn an_absurd_time_counts_as_come(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    b.timed(&record, Some(NOON + 2 * 3_600_000), Free).await;
+    b.same("two hours off", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    let record = b.opened(2).await;
+    b.timed(&record, Some(u64::MAX / 4), Free).await;
+    b.same("for ever off", &b.due(FAR).await, &vec![("transfer", id(2))]);
+    let record = b.opened(3).await;
+    b.timed(&record, Some(NOON + 3_000_000), Free).await;
+    b.same("fifty minutes off", &b.due(FAR).await, &vec![]);
+}
+
+async fn one_that_ended_never_comes(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    let record = b.timed(&record, Some(NOON), Free).await;
+    b.moved(&record, "FAILED").await;
+    b.same("after its end", &b.due(FAR).await, &vec![]);
+    // not even where its last put names a time
+    let record = b.opened(2).await;
+    let head = Head { due_at: Some(NOON), ..b.to(&record, "FAILED") };
+    b.written("an end with a time", plain(vec![b.head(id(2), head)])).await;
+    b.same("after its end", &b.due(FAR).await, &vec![]);
+    b.reopen().await;
+    b.clock.set(NOON + 60_000);
+    b.same("after a restart", &b.due(FAR).await, &vec![]);
+}
+
+async fn a_time_is_taken_back(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    let record = b.timed(&record, Some(NOON + 1_000), Free).await;
+    b.timed(&record, None, Mine).await;
+    b.clock.set(NOON + 60_000);
+    b.same("what is due", &b.due(FAR).await, &vec![]);
+}
+
+async fn no_more_than_asked_for(b: &mut JournalFixture) {
+    for n in 1..8 {
+        let record = b.opened(n).await;
+        b.timed(&record, Some(NOON), Free).await;
+    }
+    let mut all = Vec::new();
+    for _ in 0..7 {
+        let due = b.due(3).await;
+        b.holds(due.len() <= 3, "more than asked for", &due);
+        all.extend(due);
+    }
+    all.sort_unstable();
+    let should: Vec<_> = (1..8).map(|n| ("transfer", id(n))).collect();
+    b.same("all of them, once each", &all, &should);
+}
+
+async fn an_orphan_comes_after_a_restart(b: &mut JournalFixture) {
+    let record = b.opened(1).await;
+    b.moved(&record, "SOURCE_PENDING").await;
+    let ended = b.opened(2).await;
+    b.moved(&ended, "FAILED").await;
+    for n in 3..5 {
+        b.reopen().await;
+        b.same("what is left without an owner", &b.due(FAR).await, &vec![("orphan", id(1))]);
+        b.same("once", &b.due(FAR).await, &vec![]);
+        let record = b.get(id(1)).await;
+        b.timed(&record, None, Mine).await;
+        b.same("while it is held", &b.due(FAR).await, &vec![]);
+        let record = b.opened(n).await;
+        b.same("new ones are no orphans", &b.due(FAR).await, &vec![]);
+        b.moved(&record, "FAILED").await;
+    }
+}
+
+async fn orphans_with_the_fewest_deaths_come_first(b: &mut JournalFixture) {
+    for (n, deaths) in [(1, 3), (2, 0), (3, 7), (4, 1)] {
+        let record = b.opened(n).await;
+        let head = Head { deaths, alone: deaths > 0, ..b.to(&record, "SOURCE_PENDING") };
+        b.written("a trial", plain(vec![b.head(id(n), head)])).await;
+    }
+    b.reopen().await;
+    let mut order = Vec::new();
+    for _ in 0..4 {
+        order.extend(b.due(1).await.into_iter().map(|(_, id)| id));
+    }
+    b.same("the fewest deaths first", &order, &vec![id(2), id(4), id(1), id(3)]);
+}
+
+async fn one_with_a_time_is_no_orphan(b: &mut JournalFixture) {
+    for (n, due, hold) in [(1, 1_000, Free), (2, 1_000, Mine), (3, 50_000, Mine)] {
+        let record = b.opened(n).await;
+        b.timed(&record, Some(NOON + due), hold).await;
+    }
+    b.reopen().await;
+    b.same("before their time", &b.due(FAR).await, &vec![]);
+    b.clock.set(NOON + 10_000);
+    let mut due = b.due(FAR).await;
+    due.sort_unstable();
+    // whoever kept the second is gone
+    b.same("in their time", &due, &vec![("transfer", id(1)), ("transfer", id(2))]);
+    b.clock.set(NOON + 60_000);
+    b.same("and the last", &b.due(FAR).await, &vec![("transfer", id(3))]);
+}
+
+async fn one_opened_for_the_scanner_comes(b: &mut JournalFixture) {
+    let record = b.record(1, RICH, 10);
+    let mut unit = b.opening(&record);
+    let head = Head { due_at: Some(NOON), ..record.head };
+    unit.then.puts.push(Put::Head { id: id(1), head, error: None, hold: Free });
+    b.written("an opening", unit).await;
+    b.same("what is due", &b.due(FAR).await, &vec![("transfer", id(1))]);
+    b.same("once", &b.due(FAR).await, &vec![]);
+}

@@ -1,0 +1,99 @@
+//! What a journal is over time: durable, and never back in time.
+
+use super::checks;
+use super::fixture::{
+    COIN, JournalFixture, NOON, RICH, TODAY, id, known, op, pause, plain, receipt,
+};
+use kernel::flow::life::Leg::{Deposit, Withdraw};
+use kernel::ids::LedgerId;
+use kernel::limits::DailyCount;
+use kernel::money::{Amount, Asset};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::ledger::Reply;
+use kernel::unit::{Hold, Put, Wrote};
+
+checks! {
+    what_was_answered_is_there_after_a_crash,
+    time_never_goes_back,
+    time_goes_on_from_the_last_write_after_a_restart,
+    writes_of_many_are_each_answered,
+}
+
+async fn what_was_answered_is_there_after_a_crash(b: &mut JournalFixture) {
+    for n in 1..6 {
+        let record = b.bound(b.record(n, RICH, 10), "s", &n.to_string());
+        b.written("an opening", b.opening(&record)).await;
+        let record = b.get(id(n)).await;
+        let record = b.moved(&record, "SOURCE_PENDING").await;
+        b.timed(&record, (n % 2 == 0).then_some(NOON + 7), Hold::Mine).await;
+    }
+    let known_funding = b.funding_known().await;
+    let ops = [op(1, Withdraw, 10), op(2, Withdraw, 1 << 90)].into();
+    let heard = b.on().funding.execute(known_funding, ops).await;
+    b.holds(matches!(heard, Reply::Answered(..)), "operations", &heard);
+    let adopt = Put::Adopt { ledger: LedgerId::SPOT, known: known(1, 0) };
+    let puts = vec![adopt, receipt(3, op(3, Deposit, 10)), Put::Horizon(id(0))];
+    b.written("the rest", plain(puts)).await;
+    let (severity, facts) = (Severity::Warning, "x".into());
+    let puts = vec![
+        pause(b.flow, "x"),
+        Put::Case(Case { kind: "CHECK", severity, subject: Subject::Service, facts }),
+        Put::Asset(Asset { daily: Some(Amount(7)), ..Asset::plain(1, "BTC", 8) }),
+        Put::Count(DailyCount { user: RICH, day: TODAY, asset: COIN, amount: Amount(1) }),
+    ];
+    b.written("what operators see", plain(puts)).await;
+    for _ in 0..2 {
+        let before = b.image().await;
+        b.reopen().await;
+        b.same("after a crash", &b.image().await, &before);
+        b.written("and it goes on", plain(vec![Put::Raise { name: "x".into(), to: 1 }])).await;
+    }
+}
+
+async fn time_never_goes_back(b: &mut JournalFixture) {
+    b.clock.set(NOON + 60_000);
+    let record = b.opened(1).await;
+    let mut last = record.updated_at;
+    for jump in [NOON, NOON - 86_400_000, 0, NOON + 60_001, NOON + 59_000] {
+        b.clock.set(jump);
+        b.holds(b.on().journal.now() >= last, "its time went back", &(jump, last));
+        let written = b.written("a write", plain(vec![])).await;
+        b.holds(written.at >= last, "a write's time went back", &(jump, written.at, last));
+        last = written.at;
+    }
+    let record = b.moved(&record, "FAILED").await;
+    b.holds(record.updated_at >= last, "a row's time went back", &(record.updated_at, last));
+    b.holds(record.created_at <= record.updated_at, "its times", &record);
+    b.clock.set(NOON + 120_000);
+    b.same("with the clock", &b.on().journal.now(), &(NOON + 120_000));
+}
+
+async fn time_goes_on_from_the_last_write_after_a_restart(b: &mut JournalFixture) {
+    b.clock.set(NOON + 60_000);
+    let record = b.opened(1).await;
+    b.clock.set(NOON - 60_000);
+    b.reopen().await;
+    b.holds(b.on().journal.now() >= record.updated_at, "its time", &b.on().journal.now());
+    let record = b.moved(&record, "FAILED").await;
+    b.holds(record.updated_at >= record.created_at, "its times", &record);
+}
+
+async fn writes_of_many_are_each_answered(b: &mut JournalFixture) {
+    let journal = &b.on().journal;
+    let writes = (0..30).map(|n| {
+        let units = (0..3).map(|k| b.opening(&b.record(1_000 + n * 3 + k, RICH, 1)));
+        journal.write(units.collect())
+    });
+    let wrote = super::fixture::together(writes.collect()).await;
+    let mut numbers = Vec::new();
+    for wrote in wrote.into_iter().flatten() {
+        match wrote {
+            Wrote::Written(written) => numbers.extend(written.serial),
+            Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_) => b.holds(false, "one", &wrote),
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    b.same("numbers, none twice", &numbers.len(), &90);
+    b.same("all are open", &b.ok("counts", journal.counts().await).len(), &1);
+}

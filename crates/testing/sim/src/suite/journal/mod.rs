@@ -1,0 +1,85 @@
+//! What every journal is held to: the meaning of a unit, of `due`, of a snapshot, of a restart.
+//!
+//! A check that fails panics with its name and the facts. Time is a clock that the checks move
+//! themselves, so the suite runs on any runtime.
+
+mod actions;
+mod assets;
+mod cases;
+mod days;
+mod deposits;
+mod due;
+mod external_movements;
+mod fixture;
+mod flags;
+mod forks;
+mod guards;
+mod history;
+mod ledgers;
+mod lifetime;
+mod puts;
+mod running;
+mod snapshots;
+
+use super::ManualClock;
+use kernel::flow::table::Flows;
+use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{Ledger, World};
+use std::sync::Arc;
+
+/// A journal in use, with the ledger that lives in it.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Opened {
+    /// The journal.
+    pub journal: Arc<dyn Journal>,
+    /// Its Funding ledger.
+    pub funding: Arc<dyn Ledger>,
+    /// Where the world's money enters it.
+    pub world: Arc<dyn World>,
+}
+
+/// The place of one journal's data. Each call opens it; before a later call everything that the
+/// last one gave was dropped, as it is when a process dies.
+pub type Site = Box<dyn FnMut() -> Fut<'static, Opened> + Send + Sync>;
+
+/// Makes the place of a fresh journal that reads this clock and knows these flows. It knows the
+/// assets of [`kernel::money::Asset::fresh`].
+pub trait Fresh: Fn(ManualClock, Arc<Flows>) -> Site + Send + Sync {}
+
+impl<F: Fn(ManualClock, Arc<Flows>) -> Site + Send + Sync> Fresh for F {}
+
+/// Runs every check.
+pub async fn run(fresh: impl Fresh) {
+    guards::run(&fresh).await;
+    puts::run(&fresh).await;
+    forks::run(&fresh).await;
+    history::run(&fresh).await;
+    ledgers::run(&fresh).await;
+    flags::run(&fresh).await;
+    cases::run(&fresh).await;
+    actions::run(&fresh).await;
+    assets::run(&fresh).await;
+    days::run(&fresh).await;
+    due::run(&fresh).await;
+    snapshots::run(&fresh).await;
+    running::run(&fresh).await;
+    lifetime::run(&fresh).await;
+    external_movements::run(&fresh).await;
+    deposits::run(&fresh).await;
+}
+
+/// Runs the named checks of a file, each over a journal of its own.
+macro_rules! checks {
+    ($($check:ident),* $(,)?) => {
+        pub(super) async fn run(fresh: &impl $crate::suite::journal::Fresh) {
+            $(
+                let fixture = $crate::suite::journal::fixture::JournalFixture::open(stringify!($check), fresh);
+                let mut fixture = fixture.await;
+                Box::pin($check(&mut fixture)).await;
+            )*
+        }
+    };
+}
+use checks;

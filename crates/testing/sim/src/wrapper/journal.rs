@@ -1,0 +1,192 @@
+//! The wrapper of a journal.
+
+use super::Wrapper;
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operators::{Approval, OpenCase, PastAction};
+use kernel::ports::Fut;
+use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::record::Record;
+use kernel::unit::{Unit, Wrote};
+use std::sync::Arc;
+
+/// What stands around a journal; each default passes its call on.
+pub trait JournalWrapper: Send + Sync {
+    /// The journal itself.
+    fn inner(&self) -> &dyn Journal;
+    /// In the place of [`Journal::now`].
+    fn now(&self) -> Millis {
+        self.inner().now()
+    }
+    /// In the place of [`Journal::write`].
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        self.inner().write(units)
+    }
+    /// In the place of [`Journal::get`].
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.inner().get(ids)
+    }
+    /// In the place of [`Journal::find_by_idempotency_key`].
+    fn find_by_idempotency_key(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        self.inner().find_by_idempotency_key(flow, scope, key)
+    }
+    /// In the place of [`Journal::history`].
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        self.inner().history(id)
+    }
+    /// In the place of [`Journal::due`].
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        self.inner().due(worker, limit)
+    }
+    /// In the place of [`Journal::renew_lease`].
+    fn renew_lease(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        self.inner().renew_lease(worker, length, stopped)
+    }
+    /// In the place of [`Journal::end_lease`].
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        self.inner().end_lease(worker)
+    }
+    /// In the place of [`Journal::workers_not_halted`].
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        self.inner().workers_not_halted(worker)
+    }
+    /// In the place of [`Journal::open_below`].
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.inner().open_below(id)
+    }
+    /// In the place of [`Journal::open_of`].
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.inner().open_of(user)
+    }
+    /// In the place of [`Journal::counts`].
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.inner().counts()
+    }
+    /// In the place of [`Journal::open_older_than`].
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.inner().open_older_than(opened, limit)
+    }
+    /// In the place of [`Journal::open_cases`].
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.inner().open_cases()
+    }
+    /// In the place of [`Journal::past_action`].
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        self.inner().past_action(caller, key)
+    }
+    /// In the place of [`Journal::approval`].
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        self.inner().approval(id)
+    }
+    /// In the place of [`Journal::daily_usage`].
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        self.inner().daily_usage(user, day, asset)
+    }
+    /// In the place of [`Journal::service_status`].
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        self.inner().service_status()
+    }
+    /// In the place of [`Journal::snapshot`].
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        self.inner().snapshot()
+    }
+}
+
+impl<T: JournalWrapper> Journal for Wrapper<T> {
+    fn now(&self) -> Millis {
+        self.0.now()
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        self.0.write(units)
+    }
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.0.get(ids)
+    }
+    fn find_by_idempotency_key(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        self.0.find_by_idempotency_key(flow, scope, key)
+    }
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        self.0.history(id)
+    }
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        self.0.due(worker, limit)
+    }
+    fn renew_lease(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        self.0.renew_lease(worker, length, stopped)
+    }
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        self.0.end_lease(worker)
+    }
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        self.0.workers_not_halted(worker)
+    }
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        self.0.open_below(id)
+    }
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.0.open_of(user)
+    }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        self.0.counts()
+    }
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        self.0.open_older_than(opened, limit)
+    }
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        self.0.open_cases()
+    }
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        self.0.past_action(caller, key)
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        self.0.approval(id)
+    }
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        self.0.daily_usage(user, day, asset)
+    }
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        self.0.service_status()
+    }
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        self.0.snapshot()
+    }
+}

@@ -1,0 +1,45 @@
+//! Wrong builds: small lies around real parts, each of which an acceptance test, or the
+//! campaign ([`builds`]), must notice.
+//!
+//! A test process takes the name of one from `PORTAGE_WRONG_BUILD`; `docs/proof/acceptance.md` says
+//! which test it turns red and at which assertion, and `cargo xtask proof acceptance` runs each
+//! pair. None of this is part of the product.
+
+pub mod builds;
+mod external_movements;
+mod journals;
+mod ledgers;
+mod operators;
+mod wrapper;
+
+use crate::wrapper::Wrapper;
+use kernel::ports::journal::Journal;
+use kernel::ports::ledger::{Ledger, World};
+use std::sync::Arc;
+use wrapper::MutatedLedger;
+
+/// The variable that names the wrong build of a test process.
+pub const VARIABLE: &str = "PORTAGE_WRONG_BUILD";
+
+/// The wrong build of this process, where one is asked for.
+pub fn chosen() -> Option<String> {
+    std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
+}
+
+/// The ledger, with the lie of that name where it is one about ledgers.
+pub fn ledger(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+    match name.and_then(ledgers::mutation) {
+        Some(mutation) => Arc::new(Wrapper(MutatedLedger { inner, mutation })),
+        None => inner,
+    }
+}
+
+/// The journal, with the lie of that name where it is one about journals.
+pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
+    journals::mutated(name, inner)
+}
+
+/// The world, with the lie of that name where it is one about external money.
+pub fn world(name: Option<&str>, inner: Arc<dyn World>) -> Arc<dyn World> {
+    external_movements::mutated(name, inner)
+}

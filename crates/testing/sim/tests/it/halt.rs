@@ -1,0 +1,122 @@
+//! HALT with several workers: it waits for each that lives, and one that could not hear of it makes no
+//! call.
+
+use crate::processes::{Cluster, LEASE, Member, plain};
+use engine::operators::{ActionResult, Actor, AdminAction};
+use kernel::answer::{Answer, Cause};
+use kernel::ids::LedgerId;
+use kernel::operation::{Known, Op};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::ledger::{Ledger, Reply};
+use sim::ledger::Plain;
+use sim::suite::ledger::Profile;
+use sim::world::Sim;
+use sim::wrapper::{LedgerWrapper, Wrapper};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a test does to the calls of one process.
+#[derive(Clone, Default)]
+struct CallControl {
+    /// They wait.
+    held: Arc<AtomicBool>,
+    /// They never arrive.
+    lost: Arc<AtomicBool>,
+    /// So many arrived.
+    came: Arc<AtomicU64>,
+}
+
+struct GatedLedger {
+    inner: Arc<dyn Ledger>,
+    calls: CallControl,
+    sim: Sim,
+}
+
+impl LedgerWrapper for GatedLedger {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
+        Box::pin(async move {
+            if self.calls.lost.load(Ordering::SeqCst) {
+                return Reply::NoAnswer(Cause::of("TIMEOUT"));
+            }
+            self.calls.came.fetch_add(1, Ordering::SeqCst);
+            while self.calls.held.load(Ordering::SeqCst) {
+                self.sim.sleep(10).await;
+            }
+            self.inner.execute(known, ops).await
+        })
+    }
+}
+
+/// Two workers with one Spot outside of both.
+fn two(seed: u64) -> (Cluster, [Member; 2], CallControl) {
+    let cluster = Cluster::new(seed);
+    let spot: Arc<dyn Ledger> = Arc::new(Plain::new(LedgerId::SPOT, Profile::SPOT, 7));
+    let calls = CallControl::default();
+    let link = |calls: CallControl, sim: Sim| {
+        Arc::new(Wrapper(GatedLedger { inner: spot.clone(), calls, sim }))
+    };
+    let first = link(CallControl::default(), cluster.sim.process(1));
+    let first = cluster.join(1, (first, Vec::new()), plain).expect("it starts");
+    let second = link(calls.clone(), cluster.sim.process(2));
+    let second = cluster.join(2, (second, Vec::new()), plain).expect("it starts");
+    cluster.fund(&first);
+    (cluster, [first, second], calls)
+}
+
+/// Halts at the first worker; whether everything had ended when that was answered.
+fn halts(cluster: &Cluster, member: &Member) -> bool {
+    let engine = member.engine.clone();
+    let (caller, key, reason) = ("ops|ann".into(), "halt".into(), "a test".into());
+    let act = async move { engine.execute(Actor { caller, key, reason }, AdminAction::Halt).await };
+    let done = cluster.sim.block_on(act).expect("it lives").expect("it is done");
+    let ActionResult::Halted { quiet, .. } = done.outcome else { panic!("{:?}", done.outcome) };
+    quiet
+}
+
+#[test]
+fn a_halt_waits_for_the_calls_of_every_worker() {
+    for seed in 0..10 {
+        let (cluster, [first, second], calls) = two(seed);
+        calls.held.store(true, Ordering::SeqCst);
+        cluster.ask(&second, 0..4);
+        cluster.passes(100);
+        assert!(calls.came.load(Ordering::SeqCst) > 0, "a call is on the wire");
+        assert!(!halts(&cluster, &first), "seed {seed}: a call goes on at the second worker");
+        calls.held.store(false, Ordering::SeqCst);
+        cluster.passes(2_000);
+        let came = calls.came.load(Ordering::SeqCst);
+        // the same key again
+        assert!(halts(&cluster, &first), "seed {seed}: nothing goes on any more");
+        cluster.ask(&second, 4..8);
+        cluster.passes(20_000);
+        assert_eq!(calls.came.load(Ordering::SeqCst), came, "seed {seed}: a call under HALT");
+    }
+}
+
+#[test]
+fn a_halt_waits_no_longer_than_a_lease_and_a_worker_that_missed_it_makes_no_call() {
+    let mut waited = false;
+    for seed in 0..30 {
+        let (cluster, [first, second], calls) = two(seed);
+        calls.lost.store(true, Ordering::SeqCst);
+        cluster.ask(&second, 0..8);
+        cluster.passes(2_000 + seed * 37);
+        second.sim.pause();
+        calls.lost.store(false, Ordering::SeqCst);
+        let begun = cluster.sim.time();
+        assert!(halts(&cluster, &first), "seed {seed}: a worker without a lease is none");
+        waited |= cluster.sim.time() > begun + LEASE / 3;
+        // its next tries have long been due
+        cluster.passes(40_000);
+        second.sim.resume();
+        cluster.passes(40_000);
+        assert_eq!(calls.came.load(Ordering::SeqCst), 0, "seed {seed}: a call under HALT");
+        assert!(second.engine.halted().is_some());
+        assert_ne!(cluster.open(&first), []);
+    }
+    assert!(waited, "it never waited for the lease");
+}

@@ -1,0 +1,265 @@
+//! The embedded store inside the simulation: its own thread does the work while the one thread of
+//! the simulation waits, so virtual time stands still meanwhile.
+
+use kernel::answer::{Answer, Cause};
+use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::limits::DailyUsage;
+use kernel::operation::{Key, Known, Op, Operation};
+use kernel::operators::{Approval, OpenCase, PastAction};
+use kernel::ports::Fut;
+use kernel::ports::journal::{
+    AccountSums, Count, Due, Journal, Lease, Line, Linked, Recount, ServiceStatus, Snapshot, Sums,
+};
+use kernel::ports::ledger::{
+    Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
+    Whose, World,
+};
+use kernel::ports::meter::NoMeter;
+use kernel::record::Record;
+use kernel::unit::{Unit, Wrote};
+use sim::suite::journal::{Opened, Site};
+use sim::world::{Sim, breath};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+use store::sqlite::{Embedded, OpenError, Options};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits with the whole thread.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let (mut cx, mut future) = (Context::from_waker(&waker), pin!(future));
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// Lets others run where the simulated journal does: once before a write, once before its answer.
+async fn written<T>(future: impl Future<Output = T>) -> T {
+    breath().await;
+    let value = wait(future);
+    breath().await;
+    value
+}
+
+/// A port whose every call is waited for.
+struct Waiting<P: ?Sized>(Arc<P>);
+
+impl Journal for Waiting<dyn Journal> {
+    fn now(&self) -> Millis {
+        self.0.now()
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(written(self.0.write(units)))
+    }
+    fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            wait(self.0.get(ids))
+        })
+    }
+    fn find_by_idempotency_key(
+        &self,
+        flow: FlowId,
+        scope: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.find_by_idempotency_key(flow, scope, key)) })
+    }
+    fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
+        Box::pin(async move { wait(self.0.history(id)) })
+    }
+    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            wait(self.0.due(worker, limit))
+        })
+    }
+    fn renew_lease(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        stopped: Option<u64>,
+    ) -> Fut<'_, Result<Lease, Cause>> {
+        Box::pin(async move { wait(self.0.renew_lease(worker, length, stopped)) })
+    }
+    fn end_lease(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(async move { wait(self.0.end_lease(worker)) })
+    }
+    fn workers_not_halted(&self, worker: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> {
+        Box::pin(async move { wait(self.0.workers_not_halted(worker)) })
+    }
+    fn open_below(&self, id: Id) -> Fut<'_, Result<Vec<Id>, Cause>> {
+        Box::pin(async move { wait(self.0.open_below(id)) })
+    }
+    fn open_of(&self, user: UserId) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.open_of(user)) })
+    }
+    fn counts(&self) -> Fut<'_, Result<Vec<Count>, Cause>> {
+        Box::pin(async move { wait(self.0.counts()) })
+    }
+    fn open_older_than(&self, opened: Millis, limit: usize) -> Fut<'_, Result<Vec<Record>, Cause>> {
+        Box::pin(async move { wait(self.0.open_older_than(opened, limit)) })
+    }
+    fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> {
+        Box::pin(async move { wait(self.0.open_cases()) })
+    }
+    fn past_action(
+        &self,
+        caller: Arc<str>,
+        key: Arc<str>,
+    ) -> Fut<'_, Result<Option<PastAction>, Cause>> {
+        Box::pin(async move { wait(self.0.past_action(caller, key)) })
+    }
+    fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
+        Box::pin(async move { wait(self.0.approval(id)) })
+    }
+    fn daily_usage(
+        &self,
+        user: UserId,
+        day: Day,
+        asset: AssetId,
+    ) -> Fut<'_, Result<DailyUsage, Cause>> {
+        Box::pin(async move { wait(self.0.daily_usage(user, day, asset)) })
+    }
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
+        Box::pin(async move { wait(self.0.service_status()) })
+    }
+    fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
+        Box::pin(async move {
+            let snapshot = wait(self.0.snapshot())?;
+            let snapshot: Box<dyn Snapshot> = Box::new(WaitingSnapshot(snapshot));
+            Ok(snapshot)
+        })
+    }
+}
+
+struct WaitingSnapshot(Box<dyn Snapshot>);
+
+impl Snapshot for WaitingSnapshot {
+    fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
+        Box::pin(async move { wait(self.0.books(ledger)) })
+    }
+    fn sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+    ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
+        Box::pin(async move { wait(self.0.sums(ledger, upto)) })
+    }
+    fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
+        Box::pin(async move { wait(self.0.recount()) })
+    }
+    fn account_sums(
+        &mut self,
+        ledger: LedgerId,
+        upto: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<AccountSums>, Cause>> {
+        Box::pin(async move { wait(self.0.account_sums(ledger, upto, limit)) })
+    }
+    fn complete(&mut self) -> Fut<'_, Result<Serial, Cause>> {
+        Box::pin(async move { wait(self.0.complete()) })
+    }
+    fn lines(&mut self, after: Serial, limit: usize) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        Box::pin(async move { wait(self.0.lines(after, limit)) })
+    }
+    fn lines_of(&mut self, keys: Vec<Key>) -> Fut<'_, Result<Vec<Line>, Cause>> {
+        Box::pin(async move { wait(self.0.lines_of(keys)) })
+    }
+}
+
+impl Ledger for Waiting<dyn Ledger> {
+    fn id(&self) -> LedgerId {
+        self.0.id()
+    }
+    fn hello(&self) -> Fut<'_, Reply<()>> {
+        Box::pin(async move { wait(self.0.hello()) })
+    }
+    fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
+        Box::pin(written(self.0.execute(known, ops)))
+    }
+    fn query(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
+        Box::pin(async move { wait(self.0.query(known, key)) })
+    }
+    fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
+        Box::pin(written(self.0.fence(known, key)))
+    }
+    fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
+        Box::pin(async move { wait(self.0.totals()) })
+    }
+    fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
+        Box::pin(async move { wait(self.0.operations(after, limit)) })
+    }
+    fn horizon(&self, known: Known, id: Id, open: Arc<[Id]>) -> Fut<'_, Reply<()>> {
+        Box::pin(async move { wait(self.0.horizon(known, id, open)) })
+    }
+    fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
+        Box::pin(async move { wait(self.0.accounts(whose)) })
+    }
+    fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
+        Box::pin(written(self.0.status(known, change)))
+    }
+    fn enlist(&self) -> Option<&dyn Enlist> {
+        self.0.enlist()
+    }
+}
+
+impl World for Waiting<dyn World> {
+    fn book(&self, movement: External, authority: Authority) -> Fut<'_, Result<Moved, Cause>> {
+        Box::pin(written(self.0.book(movement, authority)))
+    }
+    fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
+        Box::pin(async move { wait(self.0.booked(movement)) })
+    }
+}
+
+fn open(dir: PathBuf, sim: &Sim) -> Arc<Embedded> {
+    for _ in 0..1_000 {
+        let options = Options {
+            dir: dir.clone(),
+            flows: Arc::new(flows::registry()),
+            clock: Arc::new(sim.clone()),
+            meter: Arc::new(NoMeter),
+            fatal: Arc::new(|why| panic!("{why}")),
+            max_bytes: None,
+        };
+        match Embedded::open(options) {
+            Ok(store) => return store,
+            // the last process's thread may still be on its way out
+            Err(OpenError::Locked(_)) => std::thread::sleep(Duration::from_millis(5)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the folder stays locked")
+}
+
+/// The embedded store in a folder, opened once for each process.
+pub(crate) fn embedded(sim: &Sim, dir: PathBuf) -> Site {
+    let sim = sim.clone();
+    Box::new(move || {
+        let store = open(dir.clone(), &sim);
+        let (funding, world): (Arc<dyn Ledger>, Arc<dyn World>) =
+            (store.funding(), store.funding());
+        let journal: Arc<dyn Journal> = store;
+        let opened = Opened {
+            journal: Arc::new(Waiting(journal)),
+            funding: Arc::new(Waiting(funding)),
+            world: Arc::new(Waiting(world)),
+        };
+        Box::pin(std::future::ready(opened))
+    })
+}

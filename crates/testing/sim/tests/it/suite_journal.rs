@@ -1,0 +1,29 @@
+//! The journal suite over the simulated journal.
+//!
+//! What turns its checks red: `wrong_journals`.
+
+use kernel::flow::table::Flows;
+use sim::journal::Place;
+use sim::suite::ManualClock;
+use sim::suite::journal::{Opened, Site, run};
+use sim::world::Sim;
+use std::sync::Arc;
+
+/// A simulated journal; what is dropped with it is what a crash would take.
+pub(crate) fn simulated(clock: ManualClock, flows: Arc<Flows>) -> Site {
+    let place = Place::new(flows);
+    Box::new(move || {
+        let crash = Arc::new(|why: &str| panic!("{why}"));
+        let journal = place.open(Arc::new(clock.clone()), crash);
+        let funding = journal.funding();
+        let opened = Opened { journal, funding: funding.clone(), world: funding };
+        Box::pin(std::future::ready(opened))
+    })
+}
+
+#[test]
+fn the_simulated_journal_keeps_the_contract() {
+    for seed in 0..5 {
+        Sim::new(seed).block_on(run(simulated)).unwrap();
+    }
+}
