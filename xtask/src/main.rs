@@ -15,6 +15,7 @@ mod proof;
 mod run;
 mod sim;
 mod stages;
+mod store_fixture;
 mod test;
 mod tidy;
 mod tools;
@@ -79,6 +80,8 @@ enum Task {
         #[command(subcommand)]
         of: Proof,
     },
+    /// Keep a store of this release, on both back ends, for the next release to read.
+    StoreFixture,
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
             proven
         }),
         Task::Proof { of: Proof::Postgres(changed) } => changed.run(),
+        Task::StoreFixture => store_fixture::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@ mod postgres;
 mod secrets;
 mod slow;
 mod tls;
+mod upgrade;
 mod webhooks;
 
 use std::fs::File;

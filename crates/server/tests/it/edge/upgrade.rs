@@ -1,0 +1,168 @@
+//! Stores that former releases left, opened by this one: nothing of them may be lost.
+//!
+//! `cargo xtask store-fixture` keeps one of each release in `tests/stores/<version>`, with what operators
+//! saw of it. Seen red with another shape of the tables and no upgrade: `VERSION` raised to 6 in the
+//! embedded store, a line changed in `0001_journal.sql`.
+
+use super::{Served, portage};
+use crate::own::script::{Elsewhere, Program, TOKEN};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A kept store, unpacked into a folder of its own.
+struct ReleaseStore {
+    dir: TempDir,
+    seen: Value,
+}
+
+/// The folder of each release, the oldest first.
+fn releases() -> Vec<PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
+    let entries = std::fs::read_dir(&all).expect("kept stores");
+    let mut found: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    found.sort();
+    assert!(!found.is_empty(), "no store is kept in {}", all.display());
+    found
+}
+
+fn text(out: &Output) -> String {
+    String::from_utf8_lossy(&[&out.stdout[..], &out.stderr[..]].concat()).into_owned()
+}
+
+fn run(mut command: Command) {
+    let out = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(out.status.success(), "{command:?}: {}", text(&out));
+}
+
+impl ReleaseStore {
+    fn unpack(release: &Path, back_end: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf").arg(release.join(format!("{back_end}.tar.gz"))).arg("-C").arg(dir.path());
+        run(tar);
+        let seen =
+            std::fs::read_to_string(release.join(format!("{back_end}.json"))).expect("a view");
+        Self { dir, seen: serde_json::from_str(&seen).expect("JSON") }
+    }
+}
+
+/// What a command prints as JSON.
+fn view(served: &Served, command: &str) -> Value {
+    let words: Vec<_> = command.split_whitespace().chain(["--json"]).collect();
+    let out = served.run(&words);
+    serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{command}: {}", text(&out)))
+}
+
+fn ends_with(served: &Served, command: &str, code: i32) -> String {
+    let out = served.run(&command.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(out.status.code(), Some(code), "{command}: {}", text(&out));
+    text(&out)
+}
+
+/// The rows of a view by their key, each with only these fields where any are named.
+fn rows(view: &Value, list: &str, fields: &[&str]) -> Vec<Value> {
+    let all = view[list].as_array().unwrap_or_else(|| panic!("no {list} in {view}"));
+    let named = |row: &Value| {
+        let pick = |field: &&str| ((*field).to_owned(), row[*field].clone());
+        if fields.is_empty() { row.clone() } else { fields.iter().map(pick).collect() }
+    };
+    all.iter().map(named).collect()
+}
+
+/// What a release wrote is there as it was; what a restart may change is left out.
+fn unchanged(served: &Served, seen: &Value) {
+    let (ended, open): (Vec<_>, Vec<_>) = rows(&seen["transfers"], "transfers", &[])
+        .into_iter()
+        .partition(|row| row["cid"] != json!("open"));
+    let now = rows(&view(served, "ops find"), "transfers", &[]);
+    for row in &ended {
+        assert!(now.contains(row), "not there as it was: {row}\n{now:#?}");
+    }
+    let terms = ["req_id", "transfer_id", "amount", "asset", "from", "to", "principal", "user_id"];
+    let open = rows(&json!({ "open": open }), "open", &terms);
+    assert_eq!(open.len(), 1, "one stood open");
+    let now = rows(&view(served, "ops find"), "transfers", &terms);
+    assert!(now.contains(&open[0]), "{open:?}");
+
+    let approval = ["id", "kind", "subject", "value", "by", "at", "reason"];
+    for (part, command, fields) in [
+        ("actions", "ops actions", &[][..]),
+        ("approvals", "ops approvals", &approval[..]),
+        ("halts", "ops halts", &[]),
+        ("pauses", "ops pauses", &[]),
+        ("cases", "ops cases --status all", &["id", "kind", "severity", "subject", "opened_at"]),
+    ] {
+        let now = rows(&view(served, command), part, fields);
+        for row in rows(&seen[part], part, fields) {
+            assert!(now.contains(&row), "{part}: not there as it was: {row}\n{now:#?}");
+        }
+    }
+}
+
+/// Keys are bound as they were.
+fn replayed(served: &Served, seen: &Value) {
+    let all = rows(&seen["transfers"], "transfers", &[]);
+    let paid = all.iter().find(|row| row["cid"] == json!("paid")).expect("the first transfer");
+    let create = "transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --cid paid";
+    let again = format!("{create} --amount 100 --reference invoice-7 --metadata order=17");
+    let again = view(served, &again);
+    assert_eq!((&again["req_id"], &again["replayed"]), (&paid["req_id"], &json!(true)), "{again}");
+    let said = ends_with(served, &format!("{create} --amount 101"), 65);
+    assert!(said.contains("another"), "{said}");
+}
+
+/// The whole way: look, replay, let the open transfer end, move more money, prove, back up.
+fn read_on(store: ReleaseStore, more: &[(&str, &str)]) {
+    let ReleaseStore { dir, seen } = store;
+    let home = dir.path().to_path_buf();
+    let ledger = Elsewhere::start(&Program::guide("own_ledger.py"), &home.join("margin"), 0);
+    let at = format!("http://{}", ledger.at);
+    let settings = [
+        &[("PORTAGE_LEDGERS__MARGIN__URL", &*at), ("PORTAGE_LEDGERS__MARGIN__TOKEN", TOKEN)],
+        more,
+    ]
+    .concat();
+    let served = Served::within(dir, &settings);
+    unchanged(&served, &seen);
+    replayed(&served, &seen);
+    ends_with(&served, "audit verify", 0);
+
+    super::eventually("the open transfer ends", || {
+        let all = rows(&view(&served, "ops find"), "transfers", &["cid", "state"]);
+        all.contains(&json!({ "cid": "open", "state": "COMMITTED" }))
+    });
+    let create = "transfer create --user 4001 --from FUNDING --to SPOT --asset USDT --amount";
+    ends_with(&served, &format!("{create} 5 --cid new"), 0);
+    ends_with(&served, "check", 0);
+    ends_with(&served, "audit verify", 0);
+    let copy = home.join("copy");
+    let copy = copy.to_str().expect("a path");
+    ends_with(&served, &format!("backup {copy}"), 0);
+    ends_with(&served, &format!("backup --verify {copy}"), 0);
+}
+
+#[test]
+fn every_embedded_store_that_was_kept_is_read() {
+    for release in releases() {
+        read_on(ReleaseStore::unpack(&release, "embedded"), &[]);
+    }
+}
+
+#[test]
+fn every_database_that_was_kept_is_migrated_and_read() {
+    for release in releases() {
+        let store = ReleaseStore::unpack(&release, "postgres");
+        let database = testbed::Database::given().expect("a database");
+        let mut psql = Command::new("psql");
+        psql.args(["--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--dbname"]);
+        psql.arg(database.url()).arg("--file").arg(store.dir.path().join("data/database.sql"));
+        run(psql);
+        let settings = [("DATABASE_URL".to_owned(), database.url().to_owned())];
+        let mut migrate = portage(store.dir.path(), &settings);
+        migrate.arg("migrate");
+        run(migrate);
+        read_on(store, &[("DATABASE_URL", database.url())]);
+    }
+}
