@@ -1,10 +1,11 @@
 //! The four answers. Nothing else ever decides what happens to money.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Why an effect does not exist and never will, or why an attempt is dead.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// A short code: one of [`crate::code::Code`] from our own ledgers, free text from others.
     pub code: Cow<'static, str>,

@@ -1,6 +1,6 @@
 //! Small names for things: ids of transfers, users, assets, flows, systems; times.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -54,6 +54,72 @@ impl FromStr for Id {
         let fits = text.as_bytes().first().is_some_and(|first| (b'0'..=b'7').contains(first));
         let read = ulid::Ulid::from_string(text).ok().filter(|_| fits);
         read.map(|ulid| Self(ulid.0)).ok_or(BadId)
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        as_text::deserialize(from)
+    }
+}
+
+/// Numbers as texts in JSON, where a number of JSON would lose digits.
+pub mod as_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::borrow::Cow;
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    /// Writes the text.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// It is not a text, or not one of such a value.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        Cow::<str>::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A ledger in JSON by its name.
+pub mod ledger_name {
+    use super::LedgerId;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    /// Writes the name.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(ledger: &LedgerId, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(ledger.name())
+    }
+
+    /// Reads the name.
+    ///
+    /// # Errors
+    /// There is no such ledger.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<LedgerId, D::Error> {
+        let name = Cow::<str>::deserialize(from)?;
+        LedgerId::parse(&name).ok_or_else(|| D::Error::custom("no such ledger"))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Amounts: `u128` base units with a scale per asset; decimal strings at the edge, never a float.
 
 use crate::code::Code;
-use crate::ids::AssetId;
+use crate::ids::{AssetId, as_text};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// An amount in an asset's base units.
@@ -63,8 +64,22 @@ impl fmt::Display for Amount {
     }
 }
 
+/// Base units as a text: a number of JSON would lose digits.
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        as_text::deserialize(from).map(Self)
+    }
+}
+
 /// Whether an asset may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum AssetStatus {
     /// It may be used in new transfers.
     Active,
@@ -91,7 +106,7 @@ impl AssetStatus {
 }
 
 /// One asset, as in `assets_tb`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
     /// Its number.
     pub id: AssetId,

@@ -5,6 +5,7 @@ use crate::flow::life::Leg;
 use crate::ids::{AssetId, Id};
 use crate::money::Amount;
 use crate::record::Account;
+use serde::{Deserialize, Serialize};
 
 /// Who a ledger is: drawn once, in its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +27,7 @@ pub struct Known {
 }
 
 /// The name of one effect at one ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// The transfer.
     pub id: Id,

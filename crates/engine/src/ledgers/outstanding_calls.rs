@@ -5,6 +5,7 @@
 
 use kernel::ids::LedgerId;
 use kernel::operation::{Key, Op};
+use kernel::operators::OutstandingCall;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -63,19 +64,20 @@ impl OutstandingCalls {
         self.inner().next
     }
 
-    /// The keys of the calls that go on.
-    pub(crate) fn calls(&self) -> Vec<(LedgerId, Key)> {
-        let mut keys = Vec::new();
+    /// The calls that go on.
+    pub(crate) fn calls(&self) -> Vec<OutstandingCall> {
+        let mut calls = Vec::new();
         for begun in self.inner().begun.values() {
             match begun {
-                CallStart::Calls(ledger, ops) => {
-                    keys.extend(ops.iter().map(|op| (*ledger, op.key)))
+                CallStart::Calls(ledger, ops) => calls
+                    .extend(ops.iter().map(|op| OutstandingCall { ledger: *ledger, key: op.key })),
+                CallStart::Fence(ledger, key) => {
+                    calls.push(OutstandingCall { ledger: *ledger, key: *key });
                 }
-                CallStart::Fence(ledger, key) => keys.push((*ledger, *key)),
                 CallStart::Write => {}
             }
         }
-        keys
+        calls
     }
 
     /// Waits until nothing goes on that had begun before the mark.

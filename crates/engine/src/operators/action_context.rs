@@ -2,11 +2,11 @@
 
 use crate::Engine;
 use crate::alerts::cases::noted_at;
-use crate::operators::{ActionResult, Actor, AdminAction, Objection, json};
+use crate::operators::{ActionResult, Actor, AdminAction, Objection};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::Millis;
-use kernel::operators::Action;
+use kernel::ids::{Id, Millis};
+use kernel::operators::{Action, ActionRow, SecondPerson};
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,12 +40,24 @@ pub(crate) struct ActionContext {
     pub kind: &'static str,
     pub subject: Arc<str>,
     pub value: Arc<str>,
+    /// It waits for another person.
+    pub proposes: bool,
+    /// The proposal that it approves.
+    pub approval: Option<Id>,
 }
 
 impl ActionContext {
     pub(crate) fn of(engine: &Engine, actor: Actor, action: &AdminAction) -> Self {
-        let (kind, subject, value) = json::asked(engine, action);
-        Self { actor, kind, subject: subject.into(), value: value.to_string().into() }
+        let ActionRow { kind, subject, second_person, permission: _ } = action.row();
+        let proposes = match second_person {
+            SecondPerson::Never => false,
+            SecondPerson::FourEyes => engine.parts.settings.four_eyes,
+            SecondPerson::Always => true,
+        };
+        let subject = subject.spelled(engine.flows(), &engine.assets()).into();
+        let approval = if let AdminAction::Approve(id) = action { Some(*id) } else { None };
+        let value = action.value().to_string().into();
+        Self { actor, kind, subject, value, proposes, approval }
     }
 
     /// The row of the audit, with what is answered, as a part of a unit.
@@ -63,7 +75,7 @@ impl ActionContext {
             subject: self.subject.clone(),
             value: self.value.clone(),
             reason,
-            result: json::answered(outcome).to_string().into(),
+            result: outcome.stored(),
         }
     }
 

@@ -5,14 +5,16 @@ use crate::Engine;
 use crate::operators::action_context::{ActionContext, Stop};
 use crate::operators::pause::lost;
 use crate::operators::verdict::{VerdictContext, decides};
-use crate::operators::{ActionResult, Actor, Objection, Verdict, json};
+use crate::operators::{ActionResult, Actor, Objection, Verdict};
 use kernel::answer::Cause;
 use kernel::ids::{Id, Millis};
-use kernel::operators::{Accepted, Approval, ApprovalStatus, DEPOSIT, Proposal, RESUME};
+use kernel::operators::{
+    Accepted, Approval, ApprovalStatus, Proposal, Proposed, ProposedResume, ProposedVerdict,
+};
 use kernel::ports::journal::ServiceStatus;
 use kernel::principal::same_person;
 use kernel::unit::{Guard, Put, Unit};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 
 /// Halts that are raised one after the other during a proposal: so often it is tried again.
@@ -36,33 +38,33 @@ impl Engine {
         self: &Arc<Self>,
         context: &ActionContext,
         id: Id,
-        (verdict, evidence): (Verdict, &Value),
+        verdict: Verdict,
+        evidence: &Value,
     ) -> Result<(ActionResult, Millis), Stop> {
         let record = self.open_transfer(id).await?;
         self.may_be(&record, verdict)?;
         let (ledger, op) = self.open_call(&record)?;
         let state = self.plan.table(record.flow).state(record.head.state).name;
         let entered = self.entered(id).await?;
-        if !self.parts.settings.four_eyes {
+        if !context.proposes {
             let judgement = VerdictContext { id, verdict, state: state.into(), entered };
-            return self.judge(context, None, &judgement).await;
+            return self.judge(context, &judgement).await;
         }
         // the stay in the state, and so the call, that it answers: no later one with the same name
-        let value = json!({
-            "answer": verdict.name(), "state": state, "entered": entered,
-            "ledger": ledger.name(), "leg": op.key.leg.name(), "evidence": evidence,
-        });
-        let proposal = self.proposal(context, value);
+        let (leg, evidence) = (op.key.leg, evidence.clone());
+        let state = state.into();
+        let value = ProposedVerdict { answer: verdict, state, entered, ledger, leg, evidence };
+        let proposal = self.proposal(context, &Proposed::Verdict(value));
         let outcome = ActionResult::Proposed { approval: proposal.id };
         let puts = |_: &_| vec![Put::Propose(proposal.clone())];
         let (_, outcome, at) = self.touched(context, id, outcome, puts).await?;
         Ok((outcome, at))
     }
 
-    pub(super) fn proposal(&self, context: &ActionContext, value: Value) -> Proposal {
+    pub(super) fn proposal(&self, context: &ActionContext, value: &Proposed) -> Proposal {
         let Actor { caller, reason, .. } = context.actor.clone();
         let (kind, subject) = (context.kind, context.subject.clone());
-        let value = value.to_string().into();
+        let value = value.stored();
         let lasts = self.parts.settings.approval_ms;
         Proposal { id: self.mint(), kind, subject, value, reason, caller, lasts }
     }
@@ -76,11 +78,11 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         for _ in 0..TRIES {
             let halt = stands(&self.parts.journal.service_status().await?)?;
-            if !self.parts.settings.four_eyes {
-                return self.lift(context, None, (halt, accept)).await;
+            let resume = ProposedResume { halt, accept: accept.to_vec() };
+            if !context.proposes {
+                return self.lift(context, &resume).await;
             }
-            let value = json!({ "halt": halt, "accept": json::breaks(accept) });
-            let proposal = self.proposal(context, value);
+            let proposal = self.proposal(context, &Proposed::Resume(resume));
             let outcome = ActionResult::Proposed { approval: proposal.id };
             let puts = vec![Put::Propose(proposal), context.action(&outcome)];
             let unit = Unit::guarded(vec![Guard::Halt(halt)], puts);
@@ -100,8 +102,7 @@ impl Engine {
     async fn lift(
         self: &Arc<Self>,
         context: &ActionContext,
-        approval: Option<Id>,
-        (halt, accept): (u64, &[Accepted]),
+        &ProposedResume { halt, ref accept }: &ProposedResume,
     ) -> Result<(ActionResult, Millis), Stop> {
         let status = self.parts.journal.service_status().await?;
         if stands(&status)? != halt {
@@ -117,13 +118,14 @@ impl Engine {
             let why = format!("no such break with that amount: {}", strange.join(", "));
             return Err(Objection::NotPossible(why).into());
         }
-        report.excuse(&[accept, &status.accepted].concat());
+        report.excuse(&[accept.as_slice(), &status.accepted].concat());
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
         if let Some(why) = self.would_halt(accept).await {
             return Err(Objection::NotPossible(why).into());
         }
+        let approval = context.approval;
         let outcome = ActionResult::Resumed { accepted: accept.to_vec() };
         let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
         puts.extend(approval.map(|id| decides(context, id, ApprovalStatus::Approved)));
@@ -170,26 +172,14 @@ impl Engine {
             return Err(Objection::SamePerson.into());
         }
         let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));
-        let value = json::read(&approval.value).ok_or_else(unreadable)?;
-        match &*approval.kind {
-            RESUME => {
-                let accept = value.get("accept").and_then(json::accepted);
-                let halt = value.get("halt").and_then(Value::as_u64).ok_or_else(unreadable)?;
-                self.lift(context, Some(id), (halt, &accept.ok_or_else(unreadable)?)).await
-            }
-            DEPOSIT => self.approve_deposit(context, &approval, &value).await,
-            "RESOLVE" => {
-                let text = |name| value.get(name).and_then(Value::as_str);
-                let verdict = text("answer").and_then(Verdict::parse).ok_or_else(unreadable)?;
-                let state = text("state").ok_or_else(unreadable)?.into();
+        match Proposed::read(&approval).ok_or_else(unreadable)? {
+            Proposed::Resume(resume) => self.lift(context, &resume).await,
+            Proposed::Deposit(deposit) => self.approve_deposit(context, &approval, &deposit).await,
+            Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. }) => {
                 let transfer = approval.subject.parse().map_err(|_| unreadable())?;
-                let entered = value.get("entered").and_then(Value::as_u64);
-                let entered = entered.and_then(|seq| u32::try_from(seq).ok());
-                let entered = entered.ok_or_else(unreadable)?;
                 let judgement = VerdictContext { id: transfer, verdict, state, entered };
-                self.judge(context, Some(id), &judgement).await
+                self.judge(context, &judgement).await
             }
-            _ => Err(unreadable()),
         }
     }
 

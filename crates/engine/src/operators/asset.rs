@@ -82,7 +82,7 @@ impl Engine {
             let status = self.parts.journal.service_status().await?;
             let asset = next(&status.assets)?;
             bounds(&asset)?;
-            let outcome = ActionResult::Asset(asset.clone());
+            let outcome = ActionResult::Asset { asset: asset.clone() };
             let version = status.assets_version;
             let guards = vec![Guard::Resource { name: "assets".into(), version }];
             let puts = vec![Put::Asset(asset), context.action(&outcome)];

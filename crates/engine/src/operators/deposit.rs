@@ -1,7 +1,7 @@
 //! Deposits above what one operator may book on a day: proposed, and booked with the approval of another.
 
 use super::action_context::{ActionContext, Stop};
-use super::{ActionResult, Actor, AdminAction, Objection, json};
+use super::{ActionResult, Actor, AdminAction, Objection};
 use crate::Engine;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::operators::verdict::decides;
@@ -9,10 +9,9 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
 use kernel::money::Amount;
-use kernel::operators::{Approval, ApprovalStatus};
+use kernel::operators::{Approval, ApprovalStatus, Proposed, ProposedDeposit};
 use kernel::ports::ledger::{Approved, Authority, Direction, External, Moved};
 use kernel::unit::Put;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// One movement is proposed again so often, after a proposal of it was refused or lapsed.
@@ -44,7 +43,8 @@ impl Engine {
         for n in 0..PROPOSALS {
             let key = format!("deposit/{reference}/{user}/{asset}/{amount}/{n}");
             let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
-            let performed = self.execute(actor, AdminAction::Deposit(movement.clone())).await?;
+            let deposit = ProposedDeposit::of(movement, &self.assets());
+            let performed = self.execute(actor, AdminAction::Deposit(deposit)).await?;
             let ActionResult::Proposed { approval } = performed.outcome else {
                 return Err(Objection::Unknown(Cause::of("STORED_RESULT")));
             };
@@ -68,9 +68,9 @@ impl Engine {
     pub(super) async fn deposit_by_hand(
         self: &Arc<Self>,
         context: &ActionContext,
-        movement: &External,
+        deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let proposal = self.proposal(context, json::deposit(self, movement));
+        let proposal = self.proposal(context, &Proposed::Deposit(deposit.clone()));
         let outcome = ActionResult::Proposed { approval: proposal.id };
         self.plainly(context, vec![Put::Propose(proposal)], outcome).await
     }
@@ -80,9 +80,9 @@ impl Engine {
         self: &Arc<Self>,
         context: &ActionContext,
         approval: &Approval,
-        value: &Value,
+        deposit: &ProposedDeposit,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let movement = json::movement(self, approval, value);
+        let movement = deposit.movement(approval, &self.assets());
         let movement = movement.ok_or_else(|| Cause::of("STORED_PROPOSAL"))?;
         let outcome = ActionResult::Deposited { reference: movement.reference.clone() };
         let approved = Approved { proposal: approval.id, action: context.row(&outcome) };

@@ -2,13 +2,14 @@
 
 use crate::Engine;
 use crate::operators::action_context::{ActionContext, Stop};
-use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, json};
+use crate::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
 use crate::pipeline::select::{First, race};
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Note, PastAction};
 use kernel::unit::Put;
+use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -96,7 +97,8 @@ impl Engine {
         action: &AdminAction,
         past: PastAction,
     ) -> Result<PerformedAction, Objection> {
-        let value = json::read(&past.value) == json::read(&context.value);
+        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+        let value = read(&past.value) == read(&context.value);
         let differs = [
             ("kind", *past.kind != *context.kind),
             ("subject", past.subject != context.subject),
@@ -107,7 +109,7 @@ impl Engine {
         if !differs.is_empty() {
             return Err(Objection::Mismatch(differs));
         }
-        let outcome = json::outcome(&past.result);
+        let outcome = ActionResult::read(&past.result);
         let outcome = outcome.ok_or(Objection::Unknown(Cause::of("STORED_RESULT")))?;
         let outcome = self.completed(context, action, outcome).await?;
         Ok(PerformedAction { outcome, at: past.at, replayed: true })
@@ -122,8 +124,9 @@ impl Engine {
         outcome: ActionResult,
     ) -> Result<ActionResult, Objection> {
         match outcome {
-            ActionResult::Paused(_) => {
-                self.pause_number(context, action).await.map(ActionResult::Paused)
+            ActionResult::Paused { .. } => {
+                let number = self.pause_number(context, action).await?;
+                Ok(ActionResult::Paused { number })
             }
             ActionResult::Halted { on_wire, calls, .. } => {
                 let (halt, quiet) = self.halt_is_quiet().await;
@@ -140,7 +143,7 @@ impl Engine {
             | ActionResult::Superseded { .. }
             | ActionResult::Refused
             | ActionResult::StatusSet
-            | ActionResult::Asset(_)
+            | ActionResult::Asset { .. }
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -156,18 +159,18 @@ impl Engine {
             AdminAction::PauseTransfer(id) => self.pause_transfer(context, *id).await,
             AdminAction::ResumeTransfer(id) => self.resume_transfer(context, *id).await,
             AdminAction::Resolve { id, verdict, evidence } => {
-                self.resolve_by_hand(context, *id, (*verdict, evidence)).await
+                self.resolve_by_hand(context, *id, *verdict, evidence).await
             }
             AdminAction::Halt => self.halt_by_hand(context).await,
             AdminAction::Resume { accept } => self.resume_by_hand(context, accept).await,
             AdminAction::Pause(scope) => self.pause(context, *scope).await,
             AdminAction::Unpause(number) => self.unpause(context, *number).await,
             AdminAction::Status { ledger, user, status } => {
-                self.status_by_hand(context, (*ledger, *user, *status)).await
+                self.status_by_hand(context, *ledger, *user, *status).await
             }
             AdminAction::AddAsset(asset) => self.add_asset(context, asset).await,
             AdminAction::ChangeAsset(change) => self.change_asset(context, change).await,
-            AdminAction::Deposit(movement) => self.deposit_by_hand(context, movement).await,
+            AdminAction::Deposit(deposit) => self.deposit_by_hand(context, deposit).await,
             AdminAction::Approve(id) => self.approve(context, *id).await,
             AdminAction::Reject(id) => self.decline(context, *id).await,
             AdminAction::Assign { case, to } => {

@@ -6,8 +6,8 @@ use crate::operators::{ActionResult, AdminAction, Objection};
 use crate::pipeline::select::{First, race};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{Id, LedgerId, Millis, UserId};
-use kernel::operators::Scope;
+use kernel::ids::{LedgerId, Millis, UserId};
+use kernel::operators::{ActionSubject, Scope};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
@@ -37,7 +37,7 @@ impl Engine {
         }
         let (reason, caller) = (context.actor.reason.clone(), context.actor.caller.clone());
         let puts = vec![Put::Pause { scope, reason, caller }];
-        let done = self.plainly(context, puts, ActionResult::Paused(None)).await?;
+        let done = self.plainly(context, puts, ActionResult::Paused { number: None }).await?;
         self.refresh().await?;
         Ok(done)
     }
@@ -78,7 +78,7 @@ impl Engine {
         context: &ActionContext,
         action: &AdminAction,
     ) -> Result<Option<u64>, Objection> {
-        let Some(scope) = scope(action) else { return Ok(None) };
+        let ActionSubject::Scope(scope) = action.row().subject else { return Ok(None) };
         let status = self.parts.journal.service_status().await.map_err(Objection::Unknown)?;
         let mine = |paused: &&kernel::operators::Paused| {
             paused.scope == scope && paused.caller == context.actor.caller
@@ -160,7 +160,9 @@ impl Engine {
     pub(super) async fn status_by_hand(
         self: &Arc<Self>,
         context: &ActionContext,
-        (ledger, user, status): (LedgerId, UserId, AccountStatus),
+        ledger: LedgerId,
+        user: UserId,
+        status: AccountStatus,
     ) -> Result<(ActionResult, Millis), Stop> {
         if self.ledger(ledger).is_none() {
             return Err(Objection::NotFound("ledger").into());
@@ -180,27 +182,4 @@ impl Engine {
 /// A guard that no schedule of ours fails.
 pub(super) fn lost(guard: &Guard) -> Stop {
     Cause::because("LOST", format!("{guard:?}")).into()
-}
-
-fn scope(action: &AdminAction) -> Option<Scope> {
-    let transfer = |id: Id| Some(Scope::Transfer(id));
-    match action {
-        AdminAction::Pause(scope) => Some(*scope),
-        AdminAction::PauseTransfer(id) => transfer(*id),
-        AdminAction::Retry(_)
-        | AdminAction::Ask(_)
-        | AdminAction::ResumeTransfer(_)
-        | AdminAction::Resolve { .. }
-        | AdminAction::Halt
-        | AdminAction::Resume { .. }
-        | AdminAction::Unpause(_)
-        | AdminAction::Status { .. }
-        | AdminAction::AddAsset(_)
-        | AdminAction::ChangeAsset(_)
-        | AdminAction::Deposit(_)
-        | AdminAction::Approve(_)
-        | AdminAction::Reject(_)
-        | AdminAction::Assign { .. }
-        | AdminAction::Comment { .. } => None,
-    }
 }

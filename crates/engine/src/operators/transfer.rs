@@ -109,10 +109,11 @@ impl Engine {
         let record = self.open_transfer(id).await?;
         let (ledger, op) = self.open_call(&record)?;
         let said = self.query_stored(ledger, op.key).await;
-        let said = said.map_or_else(|cause| StoredAnswer::Unknown(cause.to_string().into()), told);
+        let said =
+            said.map_or_else(|cause| StoredAnswer::Unknown { why: cause.to_string().into() }, told);
         let answers = match &said {
-            StoredAnswer::Done(_) | StoredAnswer::Rejected(_) | StoredAnswer::Fenced => true,
-            StoredAnswer::Nothing | StoredAnswer::Unknown(_) => false,
+            StoredAnswer::Done { .. } | StoredAnswer::Rejected(_) | StoredAnswer::Fenced => true,
+            StoredAnswer::Nothing | StoredAnswer::Unknown { .. } => false,
         };
         let outcome = ActionResult::Asked { ledger, leg: op.key.leg, said };
         if answers {
@@ -155,7 +156,8 @@ impl Engine {
         let reason = context.actor.reason.clone();
         let pause = Put::Pause { scope, reason, caller };
         let puts = |_: &Record| vec![pause.clone()];
-        let (_, outcome, at) = self.touched(context, id, ActionResult::Paused(None), puts).await?;
+        let (_, outcome, at) =
+            self.touched(context, id, ActionResult::Paused { number: None }, puts).await?;
         self.refresh().await?;
         Ok((outcome, at))
     }
@@ -189,7 +191,7 @@ pub(crate) fn told(stored: Stored) -> StoredAnswer {
     match stored {
         Stored::Nothing => StoredAnswer::Nothing,
         Stored::Found(Operation { seq, outcome, .. }) => match outcome {
-            Ended::Done => StoredAnswer::Done(seq),
+            Ended::Done => StoredAnswer::Done { seq },
             Ended::Rejected(why) => StoredAnswer::Rejected(why),
             Ended::Fenced => StoredAnswer::Fenced,
         },

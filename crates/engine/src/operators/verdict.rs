@@ -65,7 +65,6 @@ impl Engine {
     pub(crate) async fn judge(
         self: &Arc<Self>,
         context: &ActionContext,
-        approval: Option<Id>,
         judgement: &VerdictContext,
     ) -> Result<(ActionResult, Millis), Stop> {
         // the fence's intent is this action's line in the history, and its only one
@@ -79,14 +78,14 @@ impl Engine {
             let entered = self.entered(judgement.id).await?;
             if state != &*judgement.state || entered != judgement.entered {
                 self.too_late(late.into_iter().collect()).await;
-                return self.superseded(context, approval, state).await;
+                return self.superseded(context, state).await;
             }
             self.may_be(&record, judgement.verdict)?;
             let (ledger, op) = self.open_call(&record)?;
             let held = match self.held_by(ledger, &op, judgement.verdict).await? {
                 Some(operation) => Some(operation),
                 None => {
-                    let fenced = self.fenced(context, approval, &record, (ledger, &op)).await?;
+                    let fenced = self.fenced(context, &record, ledger, &op).await?;
                     told |= fenced.is_some();
                     fenced
                 }
@@ -94,7 +93,7 @@ impl Engine {
             let Some(operation) = held else { continue };
             let line = (!told).then(|| context.event(&record));
             late = Some(Late { record: record.clone(), ledger, operation: operation.clone() });
-            if let Some(done) = self.ruled(context, approval, (&record, line), operation).await? {
+            if let Some(done) = self.ruled(context, &record, line, operation).await? {
                 return Ok(done);
             }
         }
@@ -149,9 +148,9 @@ impl Engine {
     async fn fenced(
         self: &Arc<Self>,
         context: &ActionContext,
-        approval: Option<Id>,
         record: &Record,
-        (ledger, op): (LedgerId, &Op),
+        ledger: LedgerId,
+        op: &Op,
     ) -> Result<Option<Operation>, Stop> {
         let port = self.ledger(ledger).ok_or(Objection::NotFound("ledger"))?;
         if port.form() == Form::Simple {
@@ -162,7 +161,7 @@ impl Engine {
         let ticket = self.calls.begin(CallStart::Fence(ledger, op.key));
         let Some(known) = self.controls.fence(ledger) else { return Err(self.unfenced(ledger)) };
         let mut guards = vec![at_state(record), Guard::NotHalted];
-        guards.extend(approval.map(Guard::Pending));
+        guards.extend(context.approval.map(Guard::Pending));
         let intent = Then { events: vec![context.event(record)], ..Then::default() };
         match self.wrote(context, Unit { guards, then: intent }).await? {
             Ok(_) => {}
@@ -199,14 +198,14 @@ impl Engine {
     async fn ruled(
         self: &Arc<Self>,
         context: &ActionContext,
-        approval: Option<Id>,
-        (record, line): (&Record, Option<Event>),
+        record: &Record,
+        line: Option<Event>,
         operation: Operation,
     ) -> Result<Option<(ActionResult, Millis)>, Stop> {
         let receipt = Receipt::seq(operation.seq);
         let (verdict, answer, said) = match operation.outcome {
             Ended::Done => {
-                (Verdict::Done, Answer::Done(receipt), StoredAnswer::Done(operation.seq))
+                (Verdict::Done, Answer::Done(receipt), StoredAnswer::Done { seq: operation.seq })
             }
             Ended::Fenced => {
                 let answer = Answer::Rejected(Evidence::code(FENCED), receipt);
@@ -225,7 +224,7 @@ impl Engine {
         let table = self.plan.table(record.flow);
         let state = table.state(planned.next.otherwise.state).name.into();
         let outcome = ActionResult::Resolved { verdict, said, state };
-        planned.unit.guards.extend(approval.map(Guard::Pending));
+        planned.unit.guards.extend(context.approval.map(Guard::Pending));
         self.ledger_guard(
             &mut planned.unit,
             &planned.depends_on,
@@ -233,7 +232,7 @@ impl Engine {
         );
         planned.unit.then.puts.iter_mut().for_each(|put| self.for_others(record, put));
         planned.unit.then.events.splice(0..0, line);
-        let approves = approval.map(|id| decides(context, id, ApprovalStatus::Approved));
+        let approves = context.approval.map(|id| decides(context, id, ApprovalStatus::Approved));
         planned.unit.then.puts.extend(approves);
         planned.unit.then.puts.push(context.action(&outcome));
         match self.wrote(context, planned.unit).await? {
@@ -265,10 +264,9 @@ impl Engine {
     async fn superseded(
         &self,
         context: &ActionContext,
-        approval: Option<Id>,
         state: &str,
     ) -> Result<(ActionResult, Millis), Stop> {
-        let Some(id) = approval else {
+        let Some(id) = context.approval else {
             return Err(Objection::NotPossible(format!("it has gone on to {state}")).into());
         };
         let outcome = ActionResult::Superseded { state: state.into() };

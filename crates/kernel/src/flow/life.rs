@@ -1,6 +1,7 @@
 //! A flow is an enum of states and one exhaustive `match`.
 
 use crate::record::{Facts, Record};
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// States, acts and rules are words: all their values, a stored number, the source's spelling.
@@ -124,7 +125,8 @@ pub enum Manner {
 }
 
 /// One effect on one ledger or chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Leg {
     /// Takes from the source: holds it, or debits at once.
     Withdraw,

@@ -9,6 +9,7 @@ use crate::operation::{Key, Known, Op, Operation};
 use crate::operators::{Action, ApprovalStatus};
 use crate::principal;
 use crate::unit::Put;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What came back from a ledger.
@@ -46,7 +47,8 @@ pub struct Totals {
 }
 
 /// Whether an account may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum AccountStatus {
     /// The account may send and receive.
     Active,

@@ -1,5 +1,6 @@
 //! The kernel as a flow's author uses it: a toy chain flow, its table, its faults, its attempts.
 
+mod actions;
 mod admit;
 mod audit;
 mod faults;

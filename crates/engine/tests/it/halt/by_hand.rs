@@ -8,7 +8,7 @@
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, spot_at};
 use engine::Refused;
-use engine::operators::{ActionResult, AdminAction, Objection};
+use engine::operators::{ActionResult, AdminAction, Objection, OutstandingCall};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::Id;
@@ -51,7 +51,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
         let key = Key { id: late, leg: Leg::Deposit };
-        let on_wire = vec![(SPOT, key)];
+        let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
         let wanted = |quiet| ActionResult::Halted {
             halt: Some(1),
             on_wire: on_wire.clone(),

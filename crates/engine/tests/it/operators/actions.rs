@@ -139,7 +139,7 @@ async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
     assert!(before.iter().all(|record| record.head.due_at.is_some()), "and nothing is hastened");
     service.faulty_spot.mood(Mood::Silent);
     let silent = service.does("ada", "2", AdminAction::Ask(id)).await.unwrap();
-    assert_eq!(silent.outcome, asked(StoredAnswer::Unknown("TIMEOUT".into())));
+    assert_eq!(silent.outcome, asked(StoredAnswer::Unknown { why: "TIMEOUT".into() }));
     service.faulty_spot.mood(Mood::Fair);
     service.does("ada", "3", AdminAction::Retry(id)).await.unwrap();
     service.ended(&[id]).await;
@@ -147,7 +147,7 @@ async fn an_ask_says_what_is_stored_and_the_repeat_takes_it() {
     let id = stuck(&service, Mood::LoseReplies).await;
     let done = service.does("ada", "4", AdminAction::Ask(id)).await.unwrap();
     assert!(
-        matches!(done.outcome, ActionResult::Asked { said: StoredAnswer::Done(_), .. }),
+        matches!(done.outcome, ActionResult::Asked { said: StoredAnswer::Done { .. }, .. }),
         "{done:?}"
     );
     service.ended(&[id]).await;
@@ -214,7 +214,7 @@ async fn an_asset_that_is_added_works_at_once_and_after_a_restart() {
         ),
     );
     let number = |done: Result<engine::operators::PerformedAction, Objection>| {
-        let Ok(ActionResult::Asset(asset)) = done.map(|done| done.outcome) else {
+        let Ok(ActionResult::Asset { asset }) = done.map(|done| done.outcome) else {
             panic!("no asset")
         };
         asset.id

@@ -78,7 +78,7 @@ async fn proposed(service: &TestService, action: AdminAction) -> Id {
 
 async fn paused(service: &TestService, action: AdminAction) -> u64 {
     let done = service.does("ada", "pause", action).await.expect("an answer");
-    let ActionResult::Paused(Some(number)) = done.outcome else { panic!("{done:?}") };
+    let ActionResult::Paused { number: Some(number) } = done.outcome else { panic!("{done:?}") };
     number
 }
 

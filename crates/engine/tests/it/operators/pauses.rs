@@ -29,7 +29,7 @@ async fn waits(service: &TestService) -> Id {
 }
 
 fn number(outcome: &ActionResult) -> u64 {
-    let ActionResult::Paused(Some(number)) = outcome else { panic!("{outcome:?}") };
+    let ActionResult::Paused { number: Some(number) } = outcome else { panic!("{outcome:?}") };
     *number
 }
 

@@ -5,7 +5,8 @@ use crate::fixture::faulty_ledger::{Lie, Mood, ReplyLatch};
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
 use engine::Refused;
 use engine::operators::{
-    ActionResult, Actor, AdminAction, Objection, PerformedAction, StoredAnswer, Verdict,
+    ActionResult, Actor, AdminAction, Objection, OutstandingCall, PerformedAction, StoredAnswer,
+    Verdict,
 };
 use kernel::code::Code;
 use kernel::flow::life::Leg;
@@ -125,7 +126,7 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
     assert!(matches!(stored(&service, id).await, Stored::Found(_)));
     let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
-    let on_wire = vec![(SPOT, key)];
+    let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
     let named = ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
     assert_eq!(halted.outcome, named);
     stile.lets(1);

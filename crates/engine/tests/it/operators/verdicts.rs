@@ -122,8 +122,11 @@ async fn a_ledger_that_says_done_turns_a_refusal_into_done() {
         let approval = proposed(&service, &id.to_string(), says(id, verdict)).await;
         let done =
             service.does("bob", &id.to_string(), AdminAction::Approve(approval)).await.unwrap();
-        let ActionResult::Resolved { verdict: Verdict::Done, said: StoredAnswer::Done(_), state } =
-            done.outcome
+        let ActionResult::Resolved {
+            verdict: Verdict::Done,
+            said: StoredAnswer::Done { .. },
+            state,
+        } = done.outcome
         else {
             panic!("{verdict:?}: {done:?}")
         };

@@ -1,7 +1,8 @@
 //! One action of an operator: asked of the engine, and what it came to.
 
-use crate::auth::Caller;
+use crate::auth::{Caller, Scope};
 use crate::http::middleware::body;
+use crate::http::middleware::caller::needs;
 use crate::http::middleware::error::Refusal;
 use crate::http::transfers::create;
 use crate::http::{App, format, unknown};
@@ -9,12 +10,11 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::operators::{
-    ActionResult, Actor, AdminAction, Objection, PerformedAction, StoredAnswer,
+    ActionResult, Actor, AdminAction, Objection, OutstandingCall, PerformedAction, StoredAnswer,
 };
 use kernel::code::Code;
-use kernel::ids::{Id, LedgerId};
-use kernel::operation::Key;
-use kernel::operators::{Accepted, ApprovalStatus};
+use kernel::ids::Id;
+use kernel::operators::{Accepted, ApprovalStatus, Permission};
 use kernel::reconcile::Break;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -167,7 +167,7 @@ pub(super) fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<String, 
     Ok(body::key(headers, None)?.unwrap_or_else(own))
 }
 
-/// Does it under that key.
+/// Does it under that key. The route has let the caller pass; the table of actions has the last word.
 pub(super) async fn execute_once(
     app: &App,
     caller: &Caller,
@@ -175,6 +175,11 @@ pub(super) async fn execute_once(
     reason: &str,
     action: AdminAction,
 ) -> Result<PerformedAction, Refusal> {
+    let scope = match action.row().permission {
+        Permission::Act => Scope::OpsAct,
+        Permission::Approve => Scope::OpsApprove,
+    };
+    needs(caller, scope)?;
     let caller = Arc::clone(&caller.principal);
     let actor = Actor { caller, key: key.into(), reason: reason.into() };
     app.engine.execute(actor, action).await.map_err(refusal)
@@ -237,7 +242,7 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
             let (ledger, leg) = (Some(ledger.name()), Some(leg.name()));
             Done { ledger, leg, said: Some(word), detail, ..done("ASKED") }
         }
-        ActionResult::Paused(pause_id) => Done { pause_id, ..done("PAUSED") },
+        ActionResult::Paused { number } => Done { pause_id: number, ..done("PAUSED") },
         ActionResult::Unpaused => done("UNPAUSED"),
         ActionResult::Halted { halt, on_wire, calls, quiet } => Done {
             halt,
@@ -266,7 +271,7 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
         }
         ActionResult::Refused => done("REFUSED"),
         ActionResult::StatusSet => done("STATUS_SET"),
-        ActionResult::Asset(_) => done("ASSET_SET"),
+        ActionResult::Asset { .. } => done("ASSET_SET"),
         ActionResult::Proving { at, of } => {
             Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
         }
@@ -276,15 +281,15 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
 
 fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
     match said {
-        StoredAnswer::Done(seq) => ("DONE", Some(seq.to_string())),
+        StoredAnswer::Done { seq } => ("DONE", Some(seq.to_string())),
         StoredAnswer::Rejected(evidence) => ("REJECTED", Some(evidence.code.to_string())),
         StoredAnswer::Fenced => ("FENCED", None),
         StoredAnswer::Nothing => ("NOTHING", None),
-        StoredAnswer::Unknown(why) => ("UNKNOWN", Some(why.to_string())),
+        StoredAnswer::Unknown { why } => ("UNKNOWN", Some(why.to_string())),
     }
 }
 
-fn outstanding_call((ledger, key): (LedgerId, Key)) -> OnWire {
+fn outstanding_call(OutstandingCall { ledger, key }: OutstandingCall) -> OnWire {
     OnWire { ledger: ledger.name(), req_id: key.id.to_string(), leg: key.leg.name() }
 }
 

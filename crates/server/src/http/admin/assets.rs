@@ -230,7 +230,7 @@ pub(in crate::http) async fn change(
 fn answer(did: PerformedAction, first: StatusCode) -> Response {
     let status = if did.replayed { StatusCode::OK } else { first };
     let replayed = did.replayed;
-    let response = if let ActionResult::Asset(asset) = &did.outcome {
+    let response = if let ActionResult::Asset { asset } = &did.outcome {
         (status, Json(shown(asset))).into_response()
     } else {
         (status, Json(admin_response::to_response(did))).into_response()

@@ -47,8 +47,17 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> 
 async fn allowed(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Arc<Caller>, Refusal> {
     let caller = caller(app, headers).await?;
     telemetry::asked_by(&caller.principal);
+    needs(&caller, scope)?;
+    Ok(caller)
+}
+
+/// That a caller has a scope.
+///
+/// # Errors
+/// 403: it is missing.
+pub fn needs(caller: &Caller, scope: Scope) -> Result<(), Refusal> {
     if caller.may(scope) {
-        return Ok(caller);
+        return Ok(());
     }
     tracing::warn!(target: "security", scope = scope.name(), "scope missing");
     let sentence = format!("This route needs the scope `{}`", scope.name());

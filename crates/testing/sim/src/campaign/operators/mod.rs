@@ -209,7 +209,7 @@ impl Operator {
         let came = self.act(process, actor, AdminAction::Pause(scope)).await;
         self.hesitates().await;
         let stands = came.and_then(Result::ok).map(|performed| performed.outcome);
-        if let Some(ActionResult::Paused(Some(number))) = stands {
+        if let Some(ActionResult::Paused { number: Some(number) }) = stands {
             let actor = self.actor();
             let _unpaused = self.act(process, actor, AdminAction::Unpause(number)).await;
         }

@@ -1,8 +1,21 @@
-//! What people are asked, decide and do: cases, pauses, actions, approvals, daily limits
-//! (`design.md` §5).
+//! What operators are asked, decide and do: cases, pauses, actions, approvals (`design.md` §5).
+//!
+//! [`AdminAction`] is the table of actions, [`ActionResult`] what one came to, and [`Proposed`] what a
+//! second person approves.
+
+mod action;
+mod proposal;
+mod result;
+
+pub use action::{
+    ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, Permission, SecondPerson, Verdict,
+};
+pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
+pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 
 use crate::audit::{Entry, action_entry};
-use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
+use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId, as_text};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
@@ -157,12 +170,21 @@ pub struct Paused {
 }
 
 /// A break of conservation that two persons accepted: it is shown and subtracted, any other halts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Accepted {
     /// The break's key.
     pub key: Arc<str>,
     /// Its amount, in base units.
+    #[serde(with = "as_text")]
     pub amount: i128,
+}
+
+/// Accepted breaks, each once and in one order: the same ones have the same bytes.
+fn in_order<S: Serializer>(accept: &[Accepted], to: S) -> Result<S::Ok, S::Error> {
+    let mut listed: Vec<&Accepted> = accept.iter().collect();
+    listed.sort_unstable();
+    listed.dedup();
+    listed.serialize(to)
 }
 
 /// Something that a person did, once for each (principal, key).
@@ -245,6 +267,9 @@ pub struct Proposal {
 
 /// What lets money move again after a HALT: a halt and a resume supersede every pending proposal of it.
 pub const RESUME: &str = "RESUME";
+
+/// An answer of a person to a transfer's open call.
+pub const RESOLVE: &str = "RESOLVE";
 
 /// External money that its proposer alone may not book.
 pub const DEPOSIT: &str = "DEPOSIT";

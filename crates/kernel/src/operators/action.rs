@@ -1,0 +1,301 @@
+//! The table of what operators can do: for the engine that executes it, the server and the command line
+//! that ask for it, and the audit that keeps it.
+//!
+//! A new action is a variant with the fields of its value, and a row in [`AdminAction::row`].
+
+use super::proposal::ProposedDeposit;
+use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, in_order};
+use crate::flow::table::Flows;
+use crate::ids::{AssetId, Id, LedgerId, UserId};
+use crate::money::{Amount, Asset, AssetStatus};
+use crate::ports::ledger::AccountStatus;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What an operator says that the open call of a transfer came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The effect exists. Only the ledger's own stored DONE bears it out.
+    Done,
+    /// The effect does not exist and never will. Only a fence, or the stored refusal, bears it out.
+    Rejected,
+    /// The attempt can never land. No ledger has such an answer.
+    Dead,
+}
+
+impl Verdict {
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Rejected => "rejected",
+            Self::Dead => "dead",
+        }
+    }
+
+    /// The verdict of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Done, Self::Rejected, Self::Dead].into_iter().find(|v| v.name() == text)
+    }
+}
+
+/// An asset that is added. It begins ACTIVE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewAsset {
+    /// Its number; `None`: the highest and one.
+    pub id: Option<AssetId>,
+    /// Its name at the edge: 1 to 16 upper-case letters and digits, not in use.
+    #[serde(skip)]
+    pub symbol: String,
+    /// Its decimals, at most 38. They never change.
+    pub precision: u8,
+    /// Whether users may move it between their own accounts.
+    pub transferable: bool,
+    /// The least that one transfer may move, in base units; above zero.
+    pub min: Amount,
+    /// The most, where there is a limit.
+    pub max: Option<Amount>,
+    /// The most that one user may move on one day in UTC, where there is a limit.
+    pub daily: Option<Amount>,
+}
+
+/// What changes of an asset; `None` leaves it as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AssetChange {
+    /// Its name at the edge, which never changes.
+    #[serde(skip)]
+    pub symbol: String,
+    /// Whether it may be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<AssetStatus>,
+    /// Whether users may move it between their own accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transferable: Option<bool>,
+    /// The least that one transfer may move, in base units; above zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Amount>,
+    /// The most; `Some(None)` lifts the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Option<Amount>>,
+    /// The most on one day; `Some(None)` lifts the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily: Option<Option<Amount>>,
+}
+
+/// Something that an operator does. It serializes as its value in the audit: what is asked beside the
+/// subject, whose fields are skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum AdminAction {
+    /// Makes the transfer's next attempt due now, wherever it waits.
+    Retry(#[serde(serialize_with = "no_value")] Id),
+    /// Asks the ledger of the transfer's open call what it stored. Works under HALT.
+    Ask(#[serde(serialize_with = "no_value")] Id),
+    /// The transfer takes no further step.
+    PauseTransfer(#[serde(serialize_with = "no_value")] Id),
+    /// It goes on: every pause of this transfer is lifted.
+    ResumeTransfer(#[serde(serialize_with = "no_value")] Id),
+    /// Proposes, or with four eyes off gives, an answer to the transfer's open call.
+    Resolve {
+        /// The transfer whose call is answered.
+        #[serde(skip)]
+        id: Id,
+        /// What the call came to, as the operator says.
+        #[serde(rename = "answer")]
+        verdict: Verdict,
+        /// What bears it out, for the one who approves and for the audit.
+        evidence: Value,
+    },
+    /// No claim is written and no effect begun, until persons resume.
+    Halt,
+    /// Proposes, or with four eyes off orders, that money moves again.
+    Resume {
+        /// The breaks of conservation that are accepted, by key and amount.
+        #[serde(serialize_with = "in_order")]
+        accept: Vec<Accepted>,
+    },
+    /// Nothing in the scope takes a further step.
+    Pause(#[serde(serialize_with = "no_value")] Scope),
+    /// Lifts the pause of that number.
+    Unpause(#[serde(serialize_with = "no_value")] u64),
+    /// Sets an account's status at its ledger.
+    Status {
+        /// The ledger that has the account.
+        #[serde(skip)]
+        ledger: LedgerId,
+        /// The user whose account it is.
+        #[serde(skip)]
+        user: UserId,
+        /// The status from now on.
+        status: AccountStatus,
+    },
+    /// Adds an asset, which begins ACTIVE.
+    AddAsset(NewAsset),
+    /// Changes an asset's status or limits.
+    ChangeAsset(AssetChange),
+    /// Proposes a deposit that its caller alone may not book.
+    Deposit(ProposedDeposit),
+    /// Approves what another person proposed; it takes effect now.
+    Approve(#[serde(serialize_with = "no_value")] Id),
+    /// Refuses a proposal; nothing takes effect.
+    Reject(#[serde(serialize_with = "no_value")] Id),
+    /// Assigns a case to an operator.
+    Assign {
+        /// The number of the case.
+        #[serde(skip)]
+        case: u64,
+        /// Who looks after it from now on.
+        to: Arc<str>,
+    },
+    /// Words about a case.
+    Comment {
+        /// The number of the case.
+        #[serde(skip)]
+        case: u64,
+        /// The words, as they were given.
+        text: Arc<str>,
+    },
+}
+
+/// What an action is done to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActionSubject {
+    /// The service as a whole.
+    Service,
+    /// One transfer, by its id.
+    Transfer(Id),
+    /// What a pause stops.
+    Scope(Scope),
+    /// A pause, by its number.
+    Pause(u64),
+    /// A user's account at a ledger.
+    Account(UserId, LedgerId),
+    /// An asset, by its symbol.
+    Asset(String),
+    /// A deposit, by its reference.
+    Deposit(Arc<str>),
+    /// A proposal, by its id.
+    Approval(Id),
+    /// A case, by its number.
+    Case(u64),
+}
+
+impl ActionSubject {
+    /// The stored and wire spelling, with the names that the flows and the assets have.
+    pub fn spelled(&self, flows: &Flows, assets: &[Asset]) -> String {
+        match self {
+            Self::Service => "service".to_owned(),
+            Self::Transfer(id) => id.to_string(),
+            Self::Scope(scope) => spelled_scope(*scope, flows, assets),
+            Self::Pause(number) => format!("pause/{number}"),
+            Self::Account(user, ledger) => format!("account/{user}/{}", ledger.name()),
+            Self::Asset(symbol) => symbol.clone(),
+            Self::Deposit(reference) => format!("deposit/{reference}"),
+            Self::Approval(id) => format!("approval/{id}"),
+            Self::Case(number) => format!("case/{number}"),
+        }
+    }
+}
+
+/// A scope as the audit names it: a transfer by its id alone, an asset by its symbol.
+fn spelled_scope(scope: Scope, flows: &Flows, assets: &[Asset]) -> String {
+    match scope {
+        Scope::Flow(flow) => {
+            let table = flows.0.get(usize::from(flow.0));
+            format!("flow/{}", table.map_or("unknown", |table| table.flow))
+        }
+        Scope::Ledger(ledger) => format!("ledger/{}", ledger.name()),
+        Scope::Chain(chain) => format!("chain/{chain}"),
+        Scope::Asset(asset) => {
+            let known = assets.iter().find(|known| known.id == asset);
+            known.map_or_else(|| format!("asset/{asset}"), |known| known.symbol.clone())
+        }
+        Scope::Account(user, ledger) => format!("account/{user}/{}", ledger.name()),
+        Scope::Transfer(id) => id.to_string(),
+    }
+}
+
+/// What a caller needs for an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// To act: `ops:act`.
+    Act,
+    /// To decide what another person proposed: `ops:approve`.
+    Approve,
+}
+
+/// Whether an action waits for the approval of a second person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecondPerson {
+    /// It takes effect at once.
+    Never,
+    /// It waits where four eyes are on.
+    FourEyes,
+    /// It waits under every setting.
+    Always,
+}
+
+/// The row of an action in the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionRow {
+    /// The word in the audit and on the wire.
+    pub kind: &'static str,
+    /// What it is done to.
+    pub subject: ActionSubject,
+    /// What its caller needs.
+    pub permission: Permission,
+    /// Whether it waits for another person.
+    pub second_person: SecondPerson,
+}
+
+impl AdminAction {
+    /// The table of actions.
+    pub fn row(&self) -> ActionRow {
+        use ActionSubject as On;
+        use Permission::{Act, Approve};
+        use SecondPerson::{Always, FourEyes, Never};
+        let row = |kind, subject, permission, second_person| ActionRow {
+            kind,
+            subject,
+            permission,
+            second_person,
+        };
+        match self {
+            Self::Retry(id) => row("RETRY", On::Transfer(*id), Act, Never),
+            Self::Ask(id) => row("ASK", On::Transfer(*id), Act, Never),
+            Self::PauseTransfer(id) => row("PAUSE", On::Scope(Scope::Transfer(*id)), Act, Never),
+            Self::ResumeTransfer(id) => row("RESUME_TRANSFER", On::Transfer(*id), Act, Never),
+            Self::Resolve { id, .. } => row(RESOLVE, On::Transfer(*id), Act, FourEyes),
+            Self::Halt => row("HALT", On::Service, Act, Never),
+            Self::Resume { .. } => row(RESUME, On::Service, Act, FourEyes),
+            Self::Pause(scope) => row("PAUSE", On::Scope(*scope), Act, Never),
+            Self::Unpause(number) => row("UNPAUSE", On::Pause(*number), Act, Never),
+            Self::Status { ledger, user, .. } => {
+                row("STATUS", On::Account(*user, *ledger), Act, Never)
+            }
+            Self::AddAsset(new) => row("ADD_ASSET", On::Asset(new.symbol.clone()), Act, Never),
+            Self::ChangeAsset(new) => {
+                row("CHANGE_ASSET", On::Asset(new.symbol.clone()), Act, Never)
+            }
+            Self::Deposit(new) => row(DEPOSIT, On::Deposit(new.reference.clone()), Act, Always),
+            Self::Approve(id) => row("APPROVE", On::Approval(*id), Approve, Never),
+            Self::Reject(id) => row("REJECT", On::Approval(*id), Approve, Never),
+            Self::Assign { case, .. } => row("ASSIGN", On::Case(*case), Act, Never),
+            Self::Comment { case, .. } => row("COMMENT", On::Case(*case), Act, Never),
+        }
+    }
+
+    /// What is asked beside the subject, as the audit keeps it.
+    pub fn value(&self) -> Value {
+        // texts, numbers and what was JSON before: it can be written
+        let value = serde_json::to_value(self).unwrap_or_default();
+        if value.is_null() { json!({}) } else { value }
+    }
+}
+
+/// An action that its kind and subject say whole has an empty value.
+fn no_value<T, S: Serializer>(_subject: &T, to: S) -> Result<S::Ok, S::Error> {
+    serde::ser::SerializeMap::end(to.serialize_map(Some(0))?)
+}

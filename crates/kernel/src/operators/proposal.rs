@@ -1,0 +1,118 @@
+//! What exactly is proposed to a second person: written by the engine that proposes, shown to the one who
+//! approves, and read by the engine that executes it then.
+
+use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, Verdict, in_order};
+use crate::flow::life::Leg;
+use crate::ids::{AssetId, LedgerId, UserId, ledger_name};
+use crate::money::{Amount, Asset};
+use crate::ports::ledger::{Direction, External};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// An answer to a transfer's open call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedVerdict {
+    /// What the call came to, as the proposer says.
+    pub answer: Verdict,
+    /// The name of the state whose call it answers.
+    pub state: Arc<str>,
+    /// The place in the history of the event that led there: the stay in the state that is meant.
+    pub entered: u32,
+    /// The ledger that was called.
+    #[serde(with = "ledger_name")]
+    pub ledger: LedgerId,
+    /// The leg of the call.
+    pub leg: Leg,
+    /// What bears it out, for the one who approves.
+    pub evidence: Value,
+}
+
+/// The resume from a HALT.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedResume {
+    /// The number of the last halt that stood when it was proposed.
+    pub halt: u64,
+    /// The breaks of conservation that are accepted.
+    #[serde(serialize_with = "in_order")]
+    pub accept: Vec<Accepted>,
+}
+
+/// A deposit: what the one who approves reads, and what is booked then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedDeposit {
+    /// The user who gets the money.
+    pub user_id: UserId,
+    /// The symbol of the asset, as the one who approves reads it.
+    pub asset: Option<String>,
+    /// How much, in the asset's unit, as the one who approves reads it.
+    pub amount: Option<String>,
+    /// The outside world's own id of it.
+    #[serde(rename = "ref")]
+    pub reference: Arc<str>,
+    /// The number of the asset that is booked.
+    pub asset_id: AssetId,
+    /// How much is booked, in base units.
+    pub units: Amount,
+}
+
+impl ProposedDeposit {
+    /// The proposal of this movement, in the words that these assets have.
+    pub fn of(movement: &External, assets: &[Asset]) -> Self {
+        let asset = assets.iter().find(|asset| asset.id == movement.asset);
+        Self {
+            user_id: movement.user,
+            asset: asset.map(|asset| asset.symbol.clone()),
+            amount: asset.map(|asset| movement.amount.decimal(asset.precision)),
+            reference: movement.reference.clone(),
+            asset_id: movement.asset,
+            units: movement.amount,
+        }
+    }
+
+    /// What is booked, in its proposer's name; `None` where these assets give it other words than the
+    /// ones that were read by the person who approved.
+    pub fn movement(&self, approval: &Approval, assets: &[Asset]) -> Option<External> {
+        let movement = External {
+            direction: Direction::In,
+            reference: self.reference.clone(),
+            user: self.user_id,
+            asset: self.asset_id,
+            amount: self.units,
+            reason: approval.reason.clone(),
+            caller: approval.caller.clone(),
+        };
+        (self.asset.is_some() && Self::of(&movement, assets) == *self).then_some(movement)
+    }
+}
+
+/// What a proposal asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Proposed {
+    /// An answer to a transfer's open call.
+    Verdict(ProposedVerdict),
+    /// The resume from a HALT.
+    Resume(ProposedResume),
+    /// A deposit above what one person may book.
+    Deposit(ProposedDeposit),
+}
+
+impl Proposed {
+    /// The text that the journal keeps.
+    pub fn stored(&self) -> Arc<str> {
+        // texts, numbers and what was JSON before: it can be written
+        serde_json::to_value(self).unwrap_or_default().to_string().into()
+    }
+
+    /// What this stored proposal asks for; `None` where it is not one of this release.
+    pub fn read(approval: &Approval) -> Option<Self> {
+        let text = &approval.value;
+        match &*approval.kind {
+            RESOLVE => serde_json::from_str(text).ok().map(Self::Verdict),
+            RESUME => serde_json::from_str(text).ok().map(Self::Resume),
+            DEPOSIT => serde_json::from_str(text).ok().map(Self::Deposit),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What an operator's action came to: one type for the engine that says it, the audit that keeps it and
+//! the server that answers it. Serialized it is the stored result, which a repeat gets again.
+
+use super::{Accepted, Verdict, in_order};
+use crate::answer::Evidence;
+use crate::flow::life::Leg;
+use crate::ids::{Id, LedgerId, ledger_name};
+use crate::money::Asset;
+use crate::operation::Key;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a ledger holds under a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "UPPERCASE")]
+pub enum StoredAnswer {
+    /// The effect exists.
+    Done {
+        /// The ledger's number of it.
+        seq: u64,
+    },
+    /// It was refused, for ever.
+    Rejected(Evidence),
+    /// It was fenced: it never happened and never will.
+    Fenced,
+    /// Nothing. That is no evidence: the call may still be on its way.
+    Nothing,
+    /// It did not answer, or not clearly.
+    Unknown {
+        /// The cause, in words.
+        why: Arc<str>,
+    },
+}
+
+/// A call that had begun and has no answer yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutstandingCall {
+    /// The ledger that was called.
+    #[serde(with = "ledger_name")]
+    pub ledger: LedgerId,
+    /// The transfer and the leg.
+    #[serde(flatten)]
+    pub key: Key,
+}
+
+/// What an action came to. What is skipped is true of the moment, and never stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ActionResult {
+    /// The next attempt is due.
+    Retried,
+    /// What the ledger holds for the open call. Where it is an answer its next attempt is due.
+    Asked {
+        /// The ledger that was asked.
+        #[serde(with = "ledger_name")]
+        ledger: LedgerId,
+        /// The leg that was asked after.
+        leg: Leg,
+        /// What the ledger said.
+        said: StoredAnswer,
+    },
+    /// The scope takes no further step.
+    Paused {
+        /// The pause's number, as long as it is in force.
+        #[serde(skip)]
+        number: Option<u64>,
+    },
+    /// The pause is lifted.
+    Unpaused,
+    /// No money moves, as long as a HALT stands.
+    Halted {
+        /// The number of the last halt that stands now, which a resume names; `None`: persons resumed
+        /// since, or the journal does not say.
+        #[serde(skip)]
+        halt: Option<u64>,
+        /// Calls that had begun before, and may still have an effect: the first hundred.
+        on_wire: Vec<OutstandingCall>,
+        /// So many calls there were.
+        calls: usize,
+        /// A HALT stands, and every one of them, and every unit begun before it, has ended since, at
+        /// every live worker.
+        #[serde(skip)]
+        quiet: bool,
+    },
+    /// Another person has to approve.
+    Proposed {
+        /// What is approved or rejected.
+        approval: Id,
+    },
+    /// The proof for a resume is being made; nothing took effect yet. The same action under the same key
+    /// asks again.
+    Proving {
+        /// The number of the transfer that it has come to.
+        at: u64,
+        /// The number of the last one.
+        of: u64,
+    },
+    /// Money moves again.
+    Resumed {
+        /// The breaks that were accepted.
+        #[serde(serialize_with = "in_order")]
+        accepted: Vec<Accepted>,
+    },
+    /// The deposit that was proposed is booked.
+    Deposited {
+        /// The outside world's own id of it.
+        #[serde(rename = "ref")]
+        reference: Arc<str>,
+    },
+    /// The open call has its answer.
+    Resolved {
+        /// As the ledger bore it out, which may be `done` where `rejected` was proposed.
+        #[serde(rename = "answer")]
+        verdict: Verdict,
+        /// What the ledger said.
+        said: StoredAnswer,
+        /// The name of the state that it led to.
+        state: Arc<str>,
+    },
+    /// The transfer had moved on before the approval, maybe back to the same state, or the deposit's
+    /// reference was booked (`BOOKED`): nothing was done.
+    Superseded {
+        /// The name of the state that it is in.
+        state: Arc<str>,
+    },
+    /// The proposal was refused: nothing was done.
+    Refused,
+    /// The account has that status.
+    StatusSet,
+    /// The asset was added or changed.
+    Asset {
+        /// The asset as it is now.
+        asset: Asset,
+    },
+    /// The words are written.
+    Noted,
+}
+
+impl ActionResult {
+    /// The text that the audit keeps.
+    pub fn stored(&self) -> Arc<str> {
+        // texts and numbers: it can be written
+        serde_json::to_value(self).unwrap_or_default().to_string().into()
+    }
+
+    /// The result of that text; `None` where it is not one of this release.
+    pub fn read(stored: &str) -> Option<Self> {
+        serde_json::from_str(stored).ok()
+    }
+}

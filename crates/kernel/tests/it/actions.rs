@@ -1,0 +1,353 @@
+//! The texts in which the audit keeps operators' actions, what they came to and what they propose: each
+//! is written down here as every store has it, and read back.
+
+use kernel::answer::Evidence;
+use kernel::flow::life::Leg;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
+use kernel::money::{Amount, Asset, AssetStatus};
+use kernel::operation::Key;
+use kernel::operators::{
+    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
+    OutstandingCall, Permission, Proposed, ProposedDeposit, ProposedResume, ProposedVerdict, Scope,
+    SecondPerson, StoredAnswer, Verdict,
+};
+use kernel::ports::ledger::{AccountStatus, Direction, External};
+use serde_json::json;
+
+const ID: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0007);
+const SPELLED: &str = "01JG0000000000000000000007";
+
+/// The deposit of [`deposit`], as it is asked for and as it is proposed.
+const DEPOSITED: &str = r#"{"amount":"1.500000","asset":"USDT","asset_id":3,"ref":"bank-7","units":"1500000","user_id":4001}"#;
+
+fn asked(ledger: LedgerId, leg: Leg, said: StoredAnswer) -> ActionResult {
+    ActionResult::Asked { ledger, leg, said }
+}
+
+fn refused(doc: Option<&str>) -> StoredAnswer {
+    let code = "ACCOUNT_FROZEN".into();
+    StoredAnswer::Rejected(Evidence { code, doc: doc.map(Into::into) })
+}
+
+fn accepted(key: &str, amount: i128) -> Accepted {
+    Accepted { key: key.into(), amount }
+}
+
+/// Each result has this text, and is read from it.
+fn stored_and_read(all: &[(ActionResult, &str)]) {
+    for (result, text) in all {
+        assert_eq!(&*result.stored(), *text);
+        assert_eq!(ActionResult::read(text).as_ref(), Some(result), "{text}");
+    }
+}
+
+/// Turns red where a field of a result has another name, place or spelling: the tag `kind` instead of
+/// `outcome`, amounts as numbers, ledgers by their number, a stored `halt` or `quiet`.
+#[test]
+fn a_result_is_stored_in_these_bytes_and_read_back() {
+    let call = OutstandingCall { ledger: LedgerId::SPOT, key: Key { id: ID, leg: Leg::Deposit } };
+    let asset = Asset { max: Some(Amount(u128::MAX)), ..Asset::plain(7, "GOLD", 3) };
+    let all = [
+        (ActionResult::Retried, r#"{"outcome":"RETRIED"}"#),
+        (ActionResult::Paused { number: None }, r#"{"outcome":"PAUSED"}"#),
+        (ActionResult::Unpaused, r#"{"outcome":"UNPAUSED"}"#),
+        (
+            ActionResult::Halted { halt: None, on_wire: vec![call], calls: 2, quiet: false },
+            r#"{"calls":2,"on_wire":[{"id":"01JG0000000000000000000007","ledger":"SPOT","leg":"DEPOSIT"}],"outcome":"HALTED"}"#,
+        ),
+        (
+            ActionResult::Halted { halt: None, on_wire: Vec::new(), calls: 0, quiet: false },
+            r#"{"calls":0,"on_wire":[],"outcome":"HALTED"}"#,
+        ),
+        (
+            ActionResult::Proposed { approval: ID },
+            r#"{"approval":"01JG0000000000000000000007","outcome":"PROPOSED"}"#,
+        ),
+        (ActionResult::Proving { at: 3, of: 9 }, r#"{"at":3,"of":9,"outcome":"PROVING"}"#),
+        (
+            ActionResult::Resumed { accepted: vec![accepted("a", i128::MAX), accepted("b", -5)] },
+            r#"{"accepted":[{"amount":"170141183460469231731687303715884105727","key":"a"},{"amount":"-5","key":"b"}],"outcome":"RESUMED"}"#,
+        ),
+        (
+            ActionResult::Deposited { reference: "bank-7".into() },
+            r#"{"outcome":"DEPOSITED","ref":"bank-7"}"#,
+        ),
+        (
+            ActionResult::Resolved {
+                verdict: Verdict::Rejected,
+                said: StoredAnswer::Fenced,
+                state: "COMPENSATING".into(),
+            },
+            r#"{"answer":"rejected","outcome":"RESOLVED","said":{"answer":"FENCED"},"state":"COMPENSATING"}"#,
+        ),
+        (
+            ActionResult::Superseded { state: "COMMITTED".into() },
+            r#"{"outcome":"SUPERSEDED","state":"COMMITTED"}"#,
+        ),
+        (ActionResult::Refused, r#"{"outcome":"REFUSED"}"#),
+        (ActionResult::StatusSet, r#"{"outcome":"STATUS_SET"}"#),
+        (
+            ActionResult::Asset { asset },
+            r#"{"asset":{"daily":null,"id":7,"max":"340282366920938463463374607431768211455","min":"1","precision":3,"status":"ACTIVE","symbol":"GOLD","transferable":true},"outcome":"ASSET"}"#,
+        ),
+        (ActionResult::Noted, r#"{"outcome":"NOTED"}"#),
+    ];
+    stored_and_read(&all);
+    for none in ["", "{}", r#"{"outcome":"retried"}"#, r#"{"outcome":"MOVED"}"#] {
+        assert_eq!(ActionResult::read(none), None, "{none}");
+    }
+}
+
+/// Turns red where an answer of a ledger is stored with another tag or field: a code without its
+/// document, a number as a text.
+#[test]
+fn what_a_ledger_said_is_stored_in_these_bytes_and_read_back() {
+    let (spot, deposit) = (LedgerId::SPOT, Leg::Deposit);
+    stored_and_read(&[
+        (
+            asked(spot, deposit, StoredAnswer::Done { seq: 17 }),
+            r#"{"ledger":"SPOT","leg":"DEPOSIT","outcome":"ASKED","said":{"answer":"DONE","seq":17}}"#,
+        ),
+        (
+            asked(spot, deposit, refused(None)),
+            r#"{"ledger":"SPOT","leg":"DEPOSIT","outcome":"ASKED","said":{"answer":"REJECTED","code":"ACCOUNT_FROZEN","doc":null}}"#,
+        ),
+        (
+            asked(spot, deposit, refused(Some("a \"doc\""))),
+            r#"{"ledger":"SPOT","leg":"DEPOSIT","outcome":"ASKED","said":{"answer":"REJECTED","code":"ACCOUNT_FROZEN","doc":"a \"doc\""}}"#,
+        ),
+        (
+            asked(LedgerId::FUNDING, Leg::Withdraw, StoredAnswer::Fenced),
+            r#"{"ledger":"FUNDING","leg":"WITHDRAW","outcome":"ASKED","said":{"answer":"FENCED"}}"#,
+        ),
+        (
+            asked(LedgerId::MARGIN, Leg::Refund, StoredAnswer::Nothing),
+            r#"{"ledger":"MARGIN","leg":"REFUND","outcome":"ASKED","said":{"answer":"NOTHING"}}"#,
+        ),
+        (
+            asked(LedgerId::FUTURE, Leg::Settle, StoredAnswer::Unknown { why: "TIMEOUT".into() }),
+            r#"{"ledger":"FUTURE","leg":"SETTLE","outcome":"ASKED","said":{"answer":"UNKNOWN","why":"TIMEOUT"}}"#,
+        ),
+    ]);
+}
+
+/// What is true of the moment is not stored, and accepted breaks are stored once and in one order.
+#[test]
+fn what_changes_later_is_not_stored() {
+    let halted = |halt, quiet| ActionResult::Halted { halt, on_wire: Vec::new(), calls: 0, quiet };
+    assert_eq!(halted(Some(7), true).stored(), halted(None, false).stored());
+    let paused = |number| ActionResult::Paused { number }.stored();
+    assert_eq!(paused(Some(3)), paused(None));
+    let twice = vec![accepted("b", -5), accepted("a", 1), accepted("b", -5)];
+    let once = vec![accepted("a", 1), accepted("b", -5)];
+    let resumed = |accepted| ActionResult::Resumed { accepted }.stored();
+    assert_eq!(resumed(twice), resumed(once));
+}
+
+fn deposit() -> External {
+    External {
+        direction: Direction::In,
+        reference: "bank-7".into(),
+        user: UserId(4001),
+        asset: AssetId(3),
+        amount: Amount(1_500_000),
+        reason: "why".into(),
+        caller: "ops|1".into(),
+    }
+}
+
+/// Each action as the audit names it: kind, subject and value. The rest of its row is given.
+fn in_the_table(rest: (Permission, SecondPerson), all: Vec<(AdminAction, &str, &str, &str)>) {
+    let assets = Asset::fresh();
+    for (action, kind, subject, value) in all {
+        let row = action.row();
+        assert_eq!(row.subject.spelled(&Flows::default(), &assets), subject, "{kind}");
+        assert_eq!(action.value().to_string(), value, "{kind}");
+        assert_eq!((row.kind, row.permission, row.second_person), (kind, rest.0, rest.1));
+    }
+}
+
+/// Turns red where a kind, a subject or a value is spelled in another way, or where an action that takes
+/// effect at once waits for another person.
+#[test]
+fn actions_on_transfers_cases_and_accounts() {
+    let user = UserId(4001);
+    let frozen = AccountStatus::Frozen;
+    in_the_table(
+        (Permission::Act, SecondPerson::Never),
+        vec![
+            (AdminAction::Retry(ID), "RETRY", SPELLED, "{}"),
+            (AdminAction::Ask(ID), "ASK", SPELLED, "{}"),
+            (AdminAction::PauseTransfer(ID), "PAUSE", SPELLED, "{}"),
+            (AdminAction::ResumeTransfer(ID), "RESUME_TRANSFER", SPELLED, "{}"),
+            (AdminAction::Halt, "HALT", "service", "{}"),
+            (AdminAction::Unpause(3), "UNPAUSE", "pause/3", "{}"),
+            (
+                AdminAction::Status { ledger: LedgerId::FUNDING, user, status: frozen },
+                "STATUS",
+                "account/4001/FUNDING",
+                r#"{"status":"FROZEN"}"#,
+            ),
+            (
+                AdminAction::Assign { case: 12, to: "ops-7".into() },
+                "ASSIGN",
+                "case/12",
+                r#"{"to":"ops-7"}"#,
+            ),
+            (
+                AdminAction::Comment { case: 12, text: "a\n\"b\"".into() },
+                "COMMENT",
+                "case/12",
+                r#"{"text":"a\n\"b\""}"#,
+            ),
+        ],
+    );
+}
+
+/// Turns red where a scope is named in another way, an asset by its number say.
+#[test]
+fn pauses_by_scope() {
+    let account = Scope::Account(UserId(4001), LedgerId::FUNDING);
+    let all = [
+        (Scope::Ledger(LedgerId::FUNDING), "ledger/FUNDING"),
+        (Scope::Flow(FlowId(9)), "flow/unknown"),
+        (Scope::Chain(ChainId(20)), "chain/20"),
+        (Scope::Asset(AssetId(3)), "USDT"),
+        (Scope::Asset(AssetId(99)), "asset/99"),
+        (account, "account/4001/FUNDING"),
+        (Scope::Transfer(ID), SPELLED),
+    ];
+    let row = |(scope, subject)| (AdminAction::Pause(scope), "PAUSE", subject, "{}");
+    in_the_table((Permission::Act, SecondPerson::Never), all.map(row).into());
+}
+
+/// Turns red where an amount is a number, or what does not change of an asset is named.
+#[test]
+fn actions_on_assets() {
+    let gold = NewAsset {
+        id: None,
+        symbol: "GOLD".to_owned(),
+        precision: 3,
+        transferable: true,
+        min: Amount(1),
+        max: Some(Amount(9)),
+        daily: None,
+    };
+    let nothing = AssetChange { symbol: "GOLD".to_owned(), ..AssetChange::default() };
+    let change = AssetChange {
+        status: Some(AssetStatus::Suspended),
+        transferable: Some(false),
+        min: Some(Amount(2)),
+        max: Some(None),
+        daily: Some(Some(Amount(7))),
+        ..nothing.clone()
+    };
+    in_the_table(
+        (Permission::Act, SecondPerson::Never),
+        vec![
+            (
+                AdminAction::AddAsset(gold),
+                "ADD_ASSET",
+                "GOLD",
+                r#"{"daily":null,"id":null,"max":"9","min":"1","precision":3,"transferable":true}"#,
+            ),
+            (AdminAction::ChangeAsset(nothing), "CHANGE_ASSET", "GOLD", "{}"),
+            (
+                AdminAction::ChangeAsset(change),
+                "CHANGE_ASSET",
+                "GOLD",
+                r#"{"daily":"7","max":null,"min":"2","status":"SUSPENDED","transferable":false}"#,
+            ),
+        ],
+    );
+}
+
+/// Turns red where one of these takes effect without a second person, or `ops:act` decides.
+#[test]
+fn actions_of_two_persons() {
+    let evidence = json!({"ticket": "4711", "a": 1});
+    let resolve = AdminAction::Resolve { id: ID, verdict: Verdict::Dead, evidence };
+    let resume = AdminAction::Resume { accept: vec![accepted("b", 1), accepted("a", -2)] };
+    let deposit = AdminAction::Deposit(ProposedDeposit::of(&deposit(), &Asset::fresh()));
+    let asked = r#"{"answer":"dead","evidence":{"a":1,"ticket":"4711"}}"#;
+    let breaks = r#"{"accept":[{"amount":"-2","key":"a"},{"amount":"1","key":"b"}]}"#;
+    in_the_table(
+        (Permission::Act, SecondPerson::FourEyes),
+        vec![(resolve, "RESOLVE", SPELLED, asked), (resume, "RESUME", "service", breaks)],
+    );
+    in_the_table(
+        (Permission::Act, SecondPerson::Always),
+        vec![(deposit, "DEPOSIT", "deposit/bank-7", DEPOSITED)],
+    );
+    let approval = "approval/01JG0000000000000000000007";
+    in_the_table(
+        (Permission::Approve, SecondPerson::Never),
+        vec![
+            (AdminAction::Approve(ID), "APPROVE", approval, "{}"),
+            (AdminAction::Reject(ID), "REJECT", approval, "{}"),
+        ],
+    );
+}
+
+fn approval(kind: &str, value: &str) -> Approval {
+    Approval {
+        id: ID,
+        kind: kind.into(),
+        subject: SPELLED.into(),
+        value: value.into(),
+        reason: "why".into(),
+        caller: "ops|1".into(),
+        at: 1,
+        expires_at: 2,
+        stand: ApprovalStatus::Pending,
+        decided: None,
+    }
+}
+
+/// Turns red where what is proposed is stored in other bytes, or what is stored is read as something
+/// else.
+#[test]
+fn a_proposal_is_stored_in_these_bytes_and_read_back() {
+    let verdict = ProposedVerdict {
+        answer: Verdict::Rejected,
+        state: "TARGET_PENDING".into(),
+        entered: 3,
+        ledger: LedgerId::SPOT,
+        leg: Leg::Deposit,
+        evidence: json!({"ticket": "4711"}),
+    };
+    let resume = ProposedResume { halt: 7, accept: vec![accepted("a", -2)] };
+    let assets = Asset::fresh();
+    let all = [
+        (
+            Proposed::Verdict(verdict),
+            "RESOLVE",
+            r#"{"answer":"rejected","entered":3,"evidence":{"ticket":"4711"},"ledger":"SPOT","leg":"DEPOSIT","state":"TARGET_PENDING"}"#,
+        ),
+        (Proposed::Resume(resume), "RESUME", r#"{"accept":[{"amount":"-2","key":"a"}],"halt":7}"#),
+        (Proposed::Deposit(ProposedDeposit::of(&deposit(), &assets)), "DEPOSIT", DEPOSITED),
+    ];
+    for (proposed, kind, text) in all {
+        assert_eq!(&*proposed.stored(), text);
+        assert_eq!(Proposed::read(&approval(kind, text)), Some(proposed), "{text}");
+        assert_eq!(Proposed::read(&approval("HALT", text)), None, "{text}");
+        assert_eq!(Proposed::read(&approval(kind, "{}")), None, "{kind}");
+    }
+}
+
+/// What was read by the one who approved is what is booked: turns red where `movement` compares neither
+/// the symbol nor the decimals.
+#[test]
+fn a_deposit_is_booked_in_the_words_that_were_read() {
+    let assets = Asset::fresh();
+    let proposed = ProposedDeposit::of(&deposit(), &assets);
+    let pending = approval("DEPOSIT", "");
+    assert_eq!(proposed.movement(&pending, &assets), Some(deposit()));
+    let other = |asset: Asset| proposed.movement(&pending, &[asset]);
+    assert_eq!(other(Asset::plain(3, "USDX", 6)), None, "another symbol");
+    assert_eq!(other(Asset::plain(3, "USDT", 2)), None, "other decimals");
+    assert_eq!(other(Asset::plain(4, "USDT", 6)), None, "another asset");
+    let unknown = ProposedDeposit::of(&deposit(), &[]);
+    assert_eq!(unknown.movement(&pending, &[]), None, "an asset that nothing is known of");
+}
