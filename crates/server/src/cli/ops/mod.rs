@@ -4,10 +4,7 @@ mod get;
 mod run;
 
 use self::get::{ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs};
-use self::run::{
-    AccountStatusArgs, AddAssetArgs, AssignArgs, CommentArgs, DecideArgs, HaltArgs, PauseArgs,
-    ResolveArgs, ResumeArgs, SetAssetArgs, TransferActionArgs, UnpauseArgs,
-};
+use self::run::ActionCommand;
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
@@ -43,54 +40,24 @@ pub(in crate::cli) enum OpsCommand {
     Cases(CasesArgs),
     /// One case with its notes.
     Case(IdArgs),
-    /// Say who looks after a case.
-    Assign(AssignArgs),
-    /// Add words to a case.
-    Comment(CommentArgs),
     /// Find transfers of every user.
     Find(FindArgs),
     /// One transfer with everything that is known of it.
     Show(IdArgs),
-    /// Make a transfer's next attempt due now.
-    Retry(TransferActionArgs),
-    /// Ask the ledger what it stored for a transfer's open call.
-    Ask(TransferActionArgs),
-    /// Hold a transfer where it stands.
-    Hold(TransferActionArgs),
-    /// Let a held transfer go on.
-    Release(TransferActionArgs),
-    /// Propose an answer to a transfer's open call.
-    Resolve(ResolveArgs),
     /// What waits for another person, and what was decided.
     Approvals(ApprovalsArgs),
-    /// Approve what another person proposed.
-    Approve(DecideArgs),
-    /// Reject what a person proposed.
-    Reject(DecideArgs),
-    /// Stop all money.
-    Halt(HaltArgs),
     /// Every HALT that was raised, with its number and reason.
     Halts(HaltsArgs),
-    /// Propose that money moves again.
-    Resume(ResumeArgs),
     /// What stands until a person lifts it.
     Pauses(ListArgs),
-    /// Hold a flow, a ledger, an asset or an account where it stands.
-    Pause(PauseArgs),
-    /// Lift a pause.
-    Unpause(UnpauseArgs),
-    /// Freeze, disable or free an account.
-    Account(AccountStatusArgs),
     /// Every asset.
     Assets(ListArgs),
-    /// Add an asset.
-    AddAsset(AddAssetArgs),
-    /// Suspend, delist or limit an asset.
-    SetAsset(SetAssetArgs),
     /// What people did: who, why and when.
     Actions(ActionsArgs),
     /// How many transfers stand where, and for how long.
     Stats(ListArgs),
+    #[command(flatten)]
+    Run(ActionCommand),
 }
 
 pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
@@ -98,30 +65,15 @@ pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
         match command {
             OpsCommand::Cases(args) => get::cases(global, args).await,
             OpsCommand::Case(args) => get::one(global, args, "/cases").await,
-            OpsCommand::Assign(args) => run::assign(global, args).await,
-            OpsCommand::Comment(args) => run::comment(global, args).await,
             OpsCommand::Find(args) => get::find(global, args).await,
             OpsCommand::Show(args) => get::one(global, args, "/transfers").await,
-            OpsCommand::Retry(args) => run::transfer_action(global, args, "retry").await,
-            OpsCommand::Ask(args) => run::transfer_action(global, args, "ask").await,
-            OpsCommand::Hold(args) => run::transfer_action(global, args, "pause").await,
-            OpsCommand::Release(args) => run::transfer_action(global, args, "resume").await,
-            OpsCommand::Resolve(args) => run::resolve(global, args).await,
             OpsCommand::Approvals(args) => get::approvals(global, args).await,
-            OpsCommand::Approve(args) => run::decide(global, args, "approve").await,
-            OpsCommand::Reject(args) => run::decide(global, args, "reject").await,
-            OpsCommand::Halt(args) => run::halt(global, args).await,
             OpsCommand::Halts(args) => get::halts(global, args).await,
-            OpsCommand::Resume(args) => run::resume(global, args).await,
             OpsCommand::Pauses(args) => get::pauses(global, args).await,
-            OpsCommand::Pause(args) => run::pause(global, args).await,
-            OpsCommand::Unpause(args) => run::unpause(global, args).await,
-            OpsCommand::Account(args) => run::account(global, args).await,
             OpsCommand::Assets(args) => get::assets(global, args).await,
-            OpsCommand::AddAsset(args) => run::add_asset(global, args).await,
-            OpsCommand::SetAsset(args) => run::set_asset(global, args).await,
             OpsCommand::Actions(args) => get::actions(global, args).await,
             OpsCommand::Stats(args) => get::stats(global, args).await,
+            OpsCommand::Run(command) => run::run(global, command).await,
         }
     })
 }

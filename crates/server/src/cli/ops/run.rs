@@ -7,6 +7,64 @@ use crate::cli::{Global, output};
 use client::Method;
 use serde_json::{Value, json};
 
+/// What an operator does: each command is one action in the audit.
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum ActionCommand {
+    /// Say who looks after a case.
+    Assign(AssignArgs),
+    /// Add words to a case.
+    Comment(CommentArgs),
+    /// Make a transfer's next attempt due now.
+    Retry(TransferActionArgs),
+    /// Ask the ledger what it stored for a transfer's open call.
+    Ask(TransferActionArgs),
+    /// Hold a transfer where it stands.
+    Hold(TransferActionArgs),
+    /// Let a held transfer go on.
+    Release(TransferActionArgs),
+    /// Propose an answer to a transfer's open call.
+    Resolve(ResolveArgs),
+    /// Approve what another person proposed.
+    Approve(DecideArgs),
+    /// Reject what a person proposed.
+    Reject(DecideArgs),
+    /// Stop all money.
+    Halt(HaltArgs),
+    /// Propose that money moves again.
+    Resume(ResumeArgs),
+    /// Hold a flow, a ledger, an asset or an account where it stands.
+    Pause(PauseArgs),
+    /// Lift a pause.
+    Unpause(UnpauseArgs),
+    /// Freeze, disable or free an account.
+    Account(AccountStatusArgs),
+    /// Add an asset.
+    AddAsset(AddAssetArgs),
+    /// Suspend, delist or limit an asset.
+    SetAsset(SetAssetArgs),
+}
+
+pub(super) async fn run(global: &Global, command: &ActionCommand) -> Result<(), Fault> {
+    match command {
+        ActionCommand::Assign(args) => assign(global, args).await,
+        ActionCommand::Comment(args) => comment(global, args).await,
+        ActionCommand::Retry(args) => transfer_action(global, args, "retry").await,
+        ActionCommand::Ask(args) => transfer_action(global, args, "ask").await,
+        ActionCommand::Hold(args) => transfer_action(global, args, "pause").await,
+        ActionCommand::Release(args) => transfer_action(global, args, "resume").await,
+        ActionCommand::Resolve(args) => resolve(global, args).await,
+        ActionCommand::Approve(args) => decide(global, args, "approve").await,
+        ActionCommand::Reject(args) => decide(global, args, "reject").await,
+        ActionCommand::Halt(args) => halt(global, args).await,
+        ActionCommand::Resume(args) => resume(global, args).await,
+        ActionCommand::Pause(args) => pause(global, args).await,
+        ActionCommand::Unpause(args) => unpause(global, args).await,
+        ActionCommand::Account(args) => account(global, args).await,
+        ActionCommand::AddAsset(args) => add_asset(global, args).await,
+        ActionCommand::SetAsset(args) => set_asset(global, args).await,
+    }
+}
+
 /// Why, and under which key.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ActionArgs {
@@ -200,16 +258,29 @@ pub(in crate::cli) struct CommentArgs {
     target: OpsTarget,
 }
 
+/// What is asked of the server.
+struct ActionRequest<'a> {
+    scope: Scope,
+    method: Method,
+    path: &'a str,
+    body: Option<Value>,
+}
+
+impl<'a> ActionRequest<'a> {
+    /// A POST of an operator who acts.
+    const fn post(path: &'a str, body: Value) -> Self {
+        Self { scope: Scope::OpsAct, method: Method::POST, path, body: Some(body) }
+    }
+}
+
 /// One action under its key: asked, and what it came to.
 async fn run_action(
     global: &Global,
     action: &ActionArgs,
-    scope: Scope,
-    what: (Method, &str),
-    body: Option<Value>,
+    request: ActionRequest<'_>,
 ) -> Result<(), Fault> {
     let key = action.key.clone().unwrap_or_else(client::fresh_cid);
-    let result = send_action(global, (&action.target, &key), scope, what, body).await;
+    let result = send_action(global, &action.target, &key, request).await;
     result.map_err(|fault| repeatable(fault, &key))
 }
 
@@ -226,11 +297,11 @@ fn repeatable(fault: Fault, key: &str) -> Fault {
 /// One action, asked, and what it came to.
 async fn send_action(
     global: &Global,
-    (target, key): (&OpsTarget, &str),
-    scope: Scope,
-    (method, path): (Method, &str),
-    body: Option<Value>,
+    target: &OpsTarget,
+    key: &str,
+    request: ActionRequest<'_>,
 ) -> Result<(), Fault> {
+    let ActionRequest { scope, method, path, body } = request;
     let client = target.client(global, scope)?;
     let result = loop {
         let result = client.run(method.clone(), path, body.as_ref(), key).await?;
@@ -263,10 +334,10 @@ async fn post(
     mut body: Value,
 ) -> Result<(), Fault> {
     set(&mut body, "reason", json!(action.reason));
-    run_action(global, action, Scope::OpsAct, (Method::POST, path), Some(body)).await
+    run_action(global, action, ActionRequest::post(path, body)).await
 }
 
-pub(super) async fn transfer_action(
+async fn transfer_action(
     global: &Global,
     args: &TransferActionArgs,
     action: &str,
@@ -275,7 +346,7 @@ pub(super) async fn transfer_action(
     post(global, &args.action, &path, json!({})).await
 }
 
-pub(super) async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), Fault> {
+async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), Fault> {
     let mut evidence = serde_json::Map::new();
     for pair in &args.evidence {
         let (name, text) = pair.split_once('=').ok_or_else(|| usage("--evidence is NAME=TEXT"))?;
@@ -285,21 +356,18 @@ pub(super) async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), F
     post(global, &args.action, &path, json!({ "answer": args.answer, "evidence": evidence })).await
 }
 
-pub(super) async fn decide(
-    global: &Global,
-    args: &DecideArgs,
-    decision: &str,
-) -> Result<(), Fault> {
+async fn decide(global: &Global, args: &DecideArgs, decision: &str) -> Result<(), Fault> {
     let path = format!("/ops/approvals/{}/{decision}", escaped(&args.id));
-    let body = Some(json!({ "reason": args.action.reason }));
-    run_action(global, &args.action, Scope::OpsApprove, (Method::POST, &path), body).await
+    let body = json!({ "reason": args.action.reason });
+    let request = ActionRequest { scope: Scope::OpsApprove, ..ActionRequest::post(&path, body) };
+    run_action(global, &args.action, request).await
 }
 
-pub(super) async fn halt(global: &Global, args: &HaltArgs) -> Result<(), Fault> {
+async fn halt(global: &Global, args: &HaltArgs) -> Result<(), Fault> {
     post(global, &args.action, "/ops/halt", json!({})).await
 }
 
-pub(super) async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
+async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fault> {
     let one = |pair: &String| {
         let (key, amount) = pair.rsplit_once('=').ok_or_else(|| usage("--accept is KEY=AMOUNT"))?;
         Ok(json!({ "key": key, "amount": amount }))
@@ -308,21 +376,23 @@ pub(super) async fn resume(global: &Global, args: &ResumeArgs) -> Result<(), Fau
     post(global, &args.action, "/ops/resume", json!({ "accept": accept })).await
 }
 
-pub(super) async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
+async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
     post(global, &args.action, "/ops/pauses", json!({ "kind": args.kind, "name": args.name })).await
 }
 
-pub(super) async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
+async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
     let path = format!("/ops/pauses/{}?reason={}", args.id, escaped(&args.action.reason));
-    run_action(global, &args.action, Scope::OpsAct, (Method::DELETE, &path), None).await
+    let (scope, method) = (Scope::OpsAct, Method::DELETE);
+    let request = ActionRequest { scope, method, path: &path, body: None };
+    run_action(global, &args.action, request).await
 }
 
-pub(super) async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {
+async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {
     let path = format!("/ops/accounts/{}/{}/status", args.user, escaped(&args.account));
     post(global, &args.action, &path, json!({ "status": args.status })).await
 }
 
-pub(super) async fn add_asset(global: &Global, args: &AddAssetArgs) -> Result<(), Fault> {
+async fn add_asset(global: &Global, args: &AddAssetArgs) -> Result<(), Fault> {
     let body = json!({
         "symbol": args.symbol,
         "precision": args.precision,
@@ -333,7 +403,7 @@ pub(super) async fn add_asset(global: &Global, args: &AddAssetArgs) -> Result<()
     post(global, &args.action, "/ops/assets", body).await
 }
 
-pub(super) async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<(), Fault> {
+async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<(), Fault> {
     let mut body = json!({});
     let limit = |text: &String| if text == "none" { Value::Null } else { json!(text) };
     let changes = [
@@ -350,21 +420,20 @@ pub(super) async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<()
     }
     let path = format!("/ops/assets/{}", escaped(&args.symbol));
     set(&mut body, "reason", json!(args.action.reason));
-    run_action(global, &args.action, Scope::OpsAct, (Method::PATCH, &path), Some(body)).await
+    let request = ActionRequest { method: Method::PATCH, ..ActionRequest::post(&path, body) };
+    run_action(global, &args.action, request).await
 }
 
-pub(super) async fn assign(global: &Global, args: &AssignArgs) -> Result<(), Fault> {
+async fn assign(global: &Global, args: &AssignArgs) -> Result<(), Fault> {
     let path = format!("/cases/{}/assign", args.id);
-    let body = Some(json!({ "to": args.to }));
-    let key = client::fresh_cid();
-    send_action(global, (&args.target, &key), Scope::OpsAct, (Method::POST, &path), body).await
+    let request = ActionRequest::post(&path, json!({ "to": args.to }));
+    send_action(global, &args.target, &client::fresh_cid(), request).await
 }
 
-pub(super) async fn comment(global: &Global, args: &CommentArgs) -> Result<(), Fault> {
+async fn comment(global: &Global, args: &CommentArgs) -> Result<(), Fault> {
     let path = format!("/cases/{}/comment", args.id);
-    let body = Some(json!({ "text": args.text }));
-    let key = client::fresh_cid();
-    send_action(global, (&args.target, &key), Scope::OpsAct, (Method::POST, &path), body).await
+    let request = ActionRequest::post(&path, json!({ "text": args.text }));
+    send_action(global, &args.target, &client::fresh_cid(), request).await
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// The most transfers of one request.
 const MANY: usize = 100;
@@ -74,6 +76,17 @@ pub struct TransferActionResult {
     pub error: Option<String>,
 }
 
+/// The routes of this page.
+pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(retry))
+        .routes(routes!(ask))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(resolve))
+        .routes(routes!(run_transfer_actions))
+}
+
 /// Makes the transfer's next attempt due now, wherever it waits.
 #[utoipa::path(
     post, path = "/api/v1/ops/transfers/{id}/retry", tag = "ops", request_body = ReasonBody,
@@ -90,14 +103,15 @@ pub struct TransferActionResult {
         (status = 503, body = Problem, description = "`HALTED`: no call with an effect is begun"),
     )
 )]
-pub(in crate::http) async fn retry(
+async fn retry(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    run_transfer_action((&app, &caller), (&id, AdminAction::Retry), &headers, &body).await
+    let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
+    route.run(AdminAction::Retry, &body).await
 }
 
 /// Asks the ledger of the transfer's open call what it stored. Works under HALT; where an answer is
@@ -116,14 +130,15 @@ pub(in crate::http) async fn retry(
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
     )
 )]
-pub(in crate::http) async fn ask(
+async fn ask(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    run_transfer_action((&app, &caller), (&id, AdminAction::Ask), &headers, &body).await
+    let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
+    route.run(AdminAction::Ask, &body).await
 }
 
 /// Holds the transfer where it stands.
@@ -141,14 +156,15 @@ pub(in crate::http) async fn ask(
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
     )
 )]
-pub(in crate::http) async fn pause(
+async fn pause(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    run_transfer_action((&app, &caller), (&id, AdminAction::PauseTransfer), &headers, &body).await
+    let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
+    route.run(AdminAction::PauseTransfer, &body).await
 }
 
 /// Lets the transfer go on: every pause of it is lifted.
@@ -166,25 +182,33 @@ pub(in crate::http) async fn pause(
         (status = 409, body = Problem, description = "`NOT_POSSIBLE` as things stand, or `DUPLICATE_REQUEST`"),
     )
 )]
-pub(in crate::http) async fn resume(
+async fn resume(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    run_transfer_action((&app, &caller), (&id, AdminAction::ResumeTransfer), &headers, &body).await
+    let route = TransferRoute { app: &app, caller: &caller, headers: &headers, id: &id };
+    route.run(AdminAction::ResumeTransfer, &body).await
 }
 
-async fn run_transfer_action(
-    (app, caller): (&App, &Caller),
-    (id, action): (&str, fn(Id) -> AdminAction),
-    headers: &HeaderMap,
-    body: &Body,
-) -> Result<Response, Refusal> {
-    let id = format::id(id).ok_or(Code::NotFound)?;
-    let why: ReasonBody = body.read()?;
-    admin_response::run_action(app, caller, headers, &why.reason, action(id)).await
+/// Who asks for what of one transfer.
+struct TransferRoute<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    headers: &'a HeaderMap,
+    /// As the path has it.
+    id: &'a str,
+}
+
+impl TransferRoute<'_> {
+    async fn run(&self, action: fn(Id) -> AdminAction, body: &Body) -> Result<Response, Refusal> {
+        let id = format::id(self.id).ok_or(Code::NotFound)?;
+        let why: ReasonBody = body.read()?;
+        let Self { app, caller, headers, .. } = self;
+        admin_response::run_action(app, caller, headers, &why.reason, action(id)).await
+    }
 }
 
 /// The same for many transfers: independent of each other, each with its own result.
@@ -201,7 +225,7 @@ async fn run_transfer_action(
         (status = 404, body = Problem, description = "No such action: `NOT_FOUND`"),
     )
 )]
-pub(in crate::http) async fn run_transfer_actions(
+async fn run_transfer_actions(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(action): PathParams<String>,
@@ -277,7 +301,7 @@ fn action_of(action: &str) -> Option<fn(Id) -> AdminAction> {
         (status = 503, body = Problem, description = "`HALTED`: no fence is called"),
     )
 )]
-pub(in crate::http) async fn resolve(
+async fn resolve(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,
     PathParams(id): PathParams<String>,
