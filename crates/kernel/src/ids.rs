@@ -77,7 +77,7 @@ pub mod as_text {
     use std::fmt::Display;
     use std::str::FromStr;
 
-    /// Writes the text.
+    /// Writes a value as its text.
     ///
     /// # Errors
     /// Those of the serializer.
@@ -85,7 +85,7 @@ pub mod as_text {
         to.collect_str(value)
     }
 
-    /// Reads the text.
+    /// Reads a value from its text.
     ///
     /// # Errors
     /// It is not a text, or not one of such a value.
@@ -105,7 +105,7 @@ pub mod ledger_name {
     use serde::{Deserialize as _, Deserializer, Serializer};
     use std::borrow::Cow;
 
-    /// Writes the name.
+    /// Writes a ledger as its name.
     ///
     /// # Errors
     /// Those of the serializer.
@@ -113,7 +113,7 @@ pub mod ledger_name {
         to.serialize_str(ledger.name())
     }
 
-    /// Reads the name.
+    /// Reads a ledger from its name.
     ///
     /// # Errors
     /// There is no such ledger.

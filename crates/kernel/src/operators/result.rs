@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "UPPERCASE")]
 pub enum StoredAnswer {
-    /// The effect exists.
+    /// The effect exists, under the number that is named.
     Done {
         /// The ledger's number of it.
         seq: u64,
@@ -95,7 +95,7 @@ pub enum ActionResult {
         /// The number of the last one.
         of: u64,
     },
-    /// Money moves again.
+    /// Money moves again, in every process.
     Resumed {
         /// The breaks that were accepted.
         #[serde(serialize_with = "in_order")]
