@@ -57,6 +57,18 @@ fn approves(service: &TestService, approval: Id) -> JoinHandle<Result<PerformedA
     tokio::spawn(async move { engine.execute(bob, AdminAction::Approve(approval)).await })
 }
 
+/// Bob approves; the ledger has answered the question, and its answer waits behind the latch.
+async fn approves_behind_a_latch(
+    service: &TestService,
+    approval: Id,
+) -> (Arc<ReplyLatch>, JoinHandle<Result<PerformedAction, Objection>>) {
+    let latch = ReplyLatch::shut();
+    service.faulty_spot.mood(Mood::LateProofs(latch.clone()));
+    let bob = approves(service, approval);
+    latch.one().await;
+    (latch, bob)
+}
+
 async fn stored(service: &TestService, id: Id) -> Stored {
     let (spot, key) = (service.faulty_spot.spot(), Key { id, leg: Leg::Deposit });
     let Reply::Answered(_, stored) = spot.query(spot.known(), key).await else {
@@ -79,16 +91,13 @@ async fn a_halt_after_the_question_keeps_the_fence() {
     let service = service().await;
     let id = stuck(&service, Mood::LoseRequests).await;
     let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    let stile = ReplyLatch::shut();
-    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
-    let bob = approves(&service, approval);
-    stile.one().await;
+    let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
     assert!(
         matches!(&halted.outcome, ActionResult::Halted { calls: 0, quiet: true, .. }),
         "{halted:?}"
     );
-    stile.lets(9);
+    latch.lets(9);
     assert_eq!(bob.await.unwrap(), Err(Objection::Code(Code::Halted)));
     assert_eq!(stored(&service, id).await, Stored::Nothing);
     service.faulty_spot.mood(Mood::Fair);
@@ -116,20 +125,17 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
     .await;
     let id = stuck(&service, Mood::LoseRequests).await;
     let approval = proposed(&service, "1", says(id, Verdict::Rejected)).await;
-    let stile = ReplyLatch::shut();
-    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
-    let bob = approves(&service, approval);
-    stile.one().await;
-    stile.lets(1);
+    let (latch, bob) = approves_behind_a_latch(&service, approval).await;
+    latch.lets(1);
     // the question was let go; now the fence
-    stile.one().await;
+    latch.one().await;
     assert!(matches!(stored(&service, id).await, Stored::Found(_)));
     let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
     let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
     let named = ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
     assert_eq!(halted.outcome, named);
-    stile.lets(1);
+    latch.lets(1);
     let done = bob.await.unwrap().unwrap();
     let resolved = ActionResult::Resolved {
         verdict: Verdict::Rejected,
@@ -154,12 +160,9 @@ async fn a_halt_after_the_question_takes_what_it_found() {
     let service = service().await;
     let id = stuck(&service, Mood::LoseReplies).await;
     let approval = proposed(&service, "1", says(id, Verdict::Done)).await;
-    let stile = ReplyLatch::shut();
-    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
-    let bob = approves(&service, approval);
-    stile.one().await;
+    let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     service.does("eve", "halt", AdminAction::Halt).await.unwrap();
-    stile.lets(1);
+    latch.lets(1);
     bob.await.unwrap().unwrap();
     assert_eq!(service.states(&[id]).await.get(&id), Some(&"COMMITTED"));
     service.faulty_spot.mood(Mood::Fair);
@@ -175,12 +178,9 @@ async fn a_halt_after_the_proof_of_a_resume_keeps_its_halt() {
     let mut service = service().await;
     service.does("ada", "halt", AdminAction::Halt).await.unwrap();
     let approval = proposed(&service, "1", AdminAction::Resume { accept: Vec::new() }).await;
-    let stile = ReplyLatch::shut();
-    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
-    let bob = approves(&service, approval);
-    stile.one().await;
+    let (latch, bob) = approves_behind_a_latch(&service, approval).await;
     service.does("eve", "again", AdminAction::Halt).await.unwrap();
-    stile.lets(9);
+    latch.lets(9);
     let refused = bob.await.unwrap();
     assert!(matches!(&refused, Err(Objection::NotPossible(why)) if why.contains("again")));
     assert!(service.engine().halted().is_some());
