@@ -158,6 +158,7 @@ impl Engine {
             AdminAction::Ask(id) => self.ask(context, *id).await,
             AdminAction::PauseTransfer(id) => self.pause_transfer(context, *id).await,
             AdminAction::ResumeTransfer(id) => self.resume_transfer(context, *id).await,
+            AdminAction::NoteTransfer { id, .. } => self.note_transfer(context, *id).await,
             AdminAction::Resolve { id, verdict, evidence } => {
                 self.resolve_by_hand(context, *id, *verdict, evidence).await
             }

@@ -100,6 +100,18 @@ impl Engine {
         self.due_now(context, id, ActionResult::Retried).await
     }
 
+    /// Writes words about a transfer, which may have ended. They are in the audit alone: the history of
+    /// the transfer is its user's to read.
+    pub(super) async fn note_transfer(
+        &self,
+        context: &ActionContext,
+        id: Id,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let found = self.parts.journal.get(vec![id]).await?.pop();
+        found.ok_or(Objection::NotFound("transfer"))?;
+        self.plainly(context, Vec::new(), ActionResult::Noted).await
+    }
+
     /// Asks the ledger of the open call. What it has stored is taken by the call's own repeat.
     pub(super) async fn ask(
         self: &Arc<Self>,

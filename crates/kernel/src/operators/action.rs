@@ -9,6 +9,7 @@ use crate::flow::table::Flows;
 use crate::ids::{AssetId, Id, LedgerId, UserId};
 use crate::money::{Amount, Asset, AssetStatus};
 use crate::ports::ledger::AccountStatus;
+use icu_normalizer::ComposingNormalizerBorrowed;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -84,6 +85,31 @@ pub struct AssetChange {
     pub daily: Option<Option<Amount>>,
 }
 
+/// Words of an operator about a transfer: 1 to [`NoteText::MOST`] characters in Unicode's NFC, no space
+/// around them and no control but the end of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteText(Arc<str>);
+
+impl NoteText {
+    /// The most characters of a note.
+    pub const MOST: usize = 1000;
+
+    /// What was typed, trimmed and in NFC; `None` where nothing is left, or it is too long or has a
+    /// control character.
+    pub fn parse(typed: &str) -> Option<Self> {
+        let text = ComposingNormalizerBorrowed::new_nfc().normalize(typed.trim());
+        let fits = (1..=Self::MOST).contains(&text.chars().count());
+        let plain = !text.chars().any(|one| one.is_control() && one != '\n');
+        (fits && plain).then(|| Self(text.into()))
+    }
+}
+
+impl std::fmt::Display for NoteText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Something that an operator does. It serializes as its value in the audit: what is asked beside the
 /// subject, whose fields are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,6 +123,14 @@ pub enum AdminAction {
     PauseTransfer(#[serde(serialize_with = "no_value")] Id),
     /// It goes on: every pause of this transfer is lifted.
     ResumeTransfer(#[serde(serialize_with = "no_value")] Id),
+    /// Words about a transfer in any state. They move no money, so they are written under HALT too.
+    NoteTransfer {
+        /// The transfer that the words are about.
+        #[serde(skip)]
+        id: Id,
+        /// The words, as they are kept.
+        text: NoteText,
+    },
     /// Proposes, or with four eyes off gives, an answer to the transfer's open call.
     Resolve {
         /// The transfer whose call is answered.
@@ -220,7 +254,7 @@ fn spelled_scope(scope: Scope, flows: &Flows, assets: &[Asset]) -> String {
 /// What a caller needs for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// To act: `ops:act`.
+    /// To act as an operator: `ops:act`.
     Act,
     /// To decide what another person proposed: `ops:approve`.
     Approve,
@@ -251,6 +285,9 @@ pub struct ActionRow {
 }
 
 impl AdminAction {
+    /// The stored word of [`Self::NoteTransfer`], by which the notes of a transfer are found.
+    pub const NOTE: &'static str = "NOTE";
+
     /// The table of actions.
     pub fn row(&self) -> ActionRow {
         use ActionSubject as On;
@@ -267,6 +304,7 @@ impl AdminAction {
             Self::Ask(id) => row("ASK", On::Transfer(*id), Act, Never),
             Self::PauseTransfer(id) => row("PAUSE", On::Scope(Scope::Transfer(*id)), Act, Never),
             Self::ResumeTransfer(id) => row("RESUME_TRANSFER", On::Transfer(*id), Act, Never),
+            Self::NoteTransfer { id, .. } => row(Self::NOTE, On::Transfer(*id), Act, Never),
             Self::Resolve { id, .. } => row(RESOLVE, On::Transfer(*id), Act, FourEyes),
             Self::Halt => row("HALT", On::Service, Act, Never),
             Self::Resume { .. } => row(RESUME, On::Service, Act, FourEyes),

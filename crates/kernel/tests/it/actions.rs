@@ -8,7 +8,7 @@ use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::operation::Key;
 use kernel::operators::{
-    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
+    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset, NoteText,
     OutstandingCall, Permission, Proposed, ProposedDeposit, ProposedResume, ProposedVerdict, Scope,
     SecondPerson, StoredAnswer, Verdict,
 };
@@ -42,8 +42,7 @@ fn stored_and_read(all: &[(ActionResult, &str)]) {
     }
 }
 
-/// Turns red where a field of a result has another name, place or spelling: the tag `kind` instead of
-/// `outcome`, amounts as numbers, ledgers by their number, a stored `halt` or `quiet`.
+/// Seen red with the tag `kind` instead of `outcome`, and with an amount as a number.
 #[test]
 fn a_result_is_stored_in_these_bytes_and_read_back() {
     let call = OutstandingCall { ledger: LedgerId::SPOT, key: Key { id: ID, leg: Leg::Deposit } };
@@ -99,8 +98,7 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
     }
 }
 
-/// Turns red where an answer of a ledger is stored with another tag or field: a code without its
-/// document, a number as a text.
+/// Seen red with the tag `kind` instead of `outcome`.
 #[test]
 fn what_a_ledger_said_is_stored_in_these_bytes_and_read_back() {
     let (spot, deposit) = (LedgerId::SPOT, Leg::Deposit);
@@ -168,8 +166,7 @@ fn in_the_table(rest: (Permission, SecondPerson), all: Vec<(AdminAction, &str, &
     }
 }
 
-/// Turns red where a kind, a subject or a value is spelled in another way, or where an action that takes
-/// effect at once waits for another person.
+/// The actions that take effect at once. Seen red where a note is neither trimmed nor in NFC.
 #[test]
 fn actions_on_transfers_cases_and_accounts() {
     let user = UserId(4001);
@@ -181,6 +178,12 @@ fn actions_on_transfers_cases_and_accounts() {
             (AdminAction::Ask(ID), "ASK", SPELLED, "{}"),
             (AdminAction::PauseTransfer(ID), "PAUSE", SPELLED, "{}"),
             (AdminAction::ResumeTransfer(ID), "RESUME_TRANSFER", SPELLED, "{}"),
+            (
+                AdminAction::NoteTransfer { id: ID, text: note(" de\u{301}j\u{e0}\nvu\n") },
+                "NOTE",
+                SPELLED,
+                r#"{"text":"déjà\nvu"}"#,
+            ),
             (AdminAction::Halt, "HALT", "service", "{}"),
             (AdminAction::Unpause(3), "UNPAUSE", "pause/3", "{}"),
             (
@@ -205,7 +208,27 @@ fn actions_on_transfers_cases_and_accounts() {
     );
 }
 
-/// Turns red where a scope is named in another way, an asset by its number say.
+fn note(typed: &str) -> NoteText {
+    NoteText::parse(typed).expect("a note")
+}
+
+/// Seen red where `NoteText::parse` leaves out the trim, the NFC with it, the length after them or the
+/// look at control characters.
+#[test]
+fn the_words_of_a_note() {
+    assert_eq!(note("e\u{301}").to_string(), "\u{e9}", "one spelling of what looks the same");
+    assert_eq!(note("\u{a0} a\nb \n"), note("a\nb"));
+    assert_eq!(
+        note(&"e\u{301}".repeat(NoteText::MOST)).to_string().chars().count(),
+        NoteText::MOST
+    );
+    for none in ["", " \n\t", "a\rb", "a\tb", "a\u{0}", "a\u{85}b"] {
+        assert_eq!(NoteText::parse(none), None, "{none:?}");
+    }
+    assert_eq!(NoteText::parse(&"x".repeat(NoteText::MOST + 1)), None);
+}
+
+/// A scope has the name that operators read: an asset its symbol, a transfer its id alone.
 #[test]
 fn pauses_by_scope() {
     let account = Scope::Account(UserId(4001), LedgerId::FUNDING);
@@ -222,7 +245,7 @@ fn pauses_by_scope() {
     in_the_table((Permission::Act, SecondPerson::Never), all.map(row).into());
 }
 
-/// Turns red where an amount is a number, or what does not change of an asset is named.
+/// What does not change of an asset is not named. Seen red with an amount as a number.
 #[test]
 fn actions_on_assets() {
     let gold = NewAsset {
@@ -263,7 +286,7 @@ fn actions_on_assets() {
     );
 }
 
-/// Turns red where one of these takes effect without a second person, or `ops:act` decides.
+/// What a second person decides, and the decisions. Seen red with an amount as a number.
 #[test]
 fn actions_of_two_persons() {
     let evidence = json!({"ticket": "4711", "a": 1});
@@ -305,8 +328,7 @@ fn approval(kind: &str, value: &str) -> Approval {
     }
 }
 
-/// Turns red where what is proposed is stored in other bytes, or what is stored is read as something
-/// else.
+/// What is proposed is stored in the bytes of the former code, and another kind reads nothing of it.
 #[test]
 fn a_proposal_is_stored_in_these_bytes_and_read_back() {
     let verdict = ProposedVerdict {
@@ -336,8 +358,7 @@ fn a_proposal_is_stored_in_these_bytes_and_read_back() {
     }
 }
 
-/// What was read by the one who approved is what is booked: turns red where `movement` compares neither
-/// the symbol nor the decimals.
+/// What was read by the one who approved is what is booked. Seen red where `movement` compares nothing.
 #[test]
 fn a_deposit_is_booked_in_the_words_that_were_read() {
     let assets = Asset::fresh();

@@ -16,6 +16,7 @@ use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::{Amount, AssetStatus};
+use kernel::operators::NoteText;
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Moved, Reply, StatusChange, Whose, World as _,
 };
@@ -66,6 +67,32 @@ async fn a_retry_is_due_now_in_the_heap_and_in_the_journal() {
         assert_eq!(service.told(id).await.len(), told.len(), "neither left a line");
     }
     service.adds_up().await;
+}
+
+/// No state and no HALT keeps a note out, and it is no line of the history, which the transfer's user
+/// reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_note_is_written_in_any_state_and_under_halt() {
+    let mut service = TestService::tuned(true, NEVER, patient).await;
+    let open = stuck(&service, Mood::LoseRequests).await;
+    let ended = service.opened(FUNDING, 2, 5).await;
+    service.ended(&[ended]).await;
+    service.does("eve", "halt", AdminAction::Halt).await.unwrap();
+    let note = |id, words| AdminAction::NoteTransfer { id, text: NoteText::parse(words).unwrap() };
+    for (key, id) in [("open", open), ("ended", ended)] {
+        let before = (service.states(&[id]).await, service.told(id).await);
+        let done = service.does("ada", key, note(id, "their bank confirmed")).await.unwrap();
+        assert_eq!((done.outcome, done.replayed), (ActionResult::Noted, false));
+        let other = service.does("ada", key, note(id, "it did not")).await;
+        assert_eq!(other, Err(Objection::Mismatch(vec!["value"])));
+        assert_eq!((service.states(&[id]).await, service.told(id).await), before);
+    }
+    let unknown = service.does("ada", "unknown", note(Id(5), "who")).await;
+    assert_eq!(unknown, Err(Objection::NotFound("transfer")));
+    service.restart().await;
+    let again = service.does("ada", "ended", note(ended, " their bank confirmed\n")).await.unwrap();
+    assert_eq!((again.outcome, again.replayed), (ActionResult::Noted, true));
+    assert_eq!(count(&service, "SELECT count(*) FROM operator_actions WHERE action = 'NOTE'"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
 use engine::operators::{ActionResult, AdminAction, AssetChange, NewAsset, Verdict};
 use kernel::ids::{Id, UserId};
 use kernel::money::{Amount, AssetStatus};
-use kernel::operators::{ApprovalStatus, Scope};
+use kernel::operators::{ApprovalStatus, NoteText, Scope};
 use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::{AccountStatus, Ledger as _, Reply, Whose};
 use kernel::retry::Backoff;
@@ -24,6 +24,7 @@ enum Kind {
     Ask,
     PauseTransfer,
     ResumeTransfer,
+    NoteTransfer,
     Resolve,
     Halt,
     Resume,
@@ -104,6 +105,10 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
             paused(service, AdminAction::PauseTransfer(id)).await;
             AdminAction::ResumeTransfer(id)
         }
+        Kind::NoteTransfer => {
+            let text = NoteText::parse("call them").expect("a note");
+            AdminAction::NoteTransfer { id, text }
+        }
         Kind::Resolve => says(id, Verdict::Rejected),
         Kind::Halt => AdminAction::Halt,
         Kind::Resume => {
@@ -171,6 +176,9 @@ async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
         // the line in its history is all that stays of them
         Kind::Retry | Kind::Ask => {
             service.told(subject.transfer).await.iter().any(|(what, ..)| what == "OPERATOR")
+        }
+        Kind::NoteTransfer => {
+            count(service, "SELECT count(*) FROM operator_actions WHERE action = 'NOTE'") == 1
         }
         Kind::PauseTransfer | Kind::Pause => !standing.paused.is_empty(),
         Kind::ResumeTransfer | Kind::Unpause => standing.paused.is_empty(),
@@ -248,6 +256,7 @@ async fn what_is_done_to_one_transfer() {
         Kind::Ask,
         Kind::PauseTransfer,
         Kind::ResumeTransfer,
+        Kind::NoteTransfer,
         Kind::Assign,
         Kind::Comment,
     ])

@@ -154,13 +154,17 @@ pub(super) async fn cases(global: &Global, args: &CasesArgs) -> Result<(), Fault
 
 pub(super) async fn one(global: &Global, args: &IdArgs, kind: &str) -> Result<(), Fault> {
     let path = format!("{kind}/{}", escaped(&args.id));
+    let notes = match kind {
+        "/cases" => &["at", "by", "assigned", "comment", ""],
+        _ => &["at", "by", "text", "reason", ""],
+    };
     print_found(global, &args.target, &path, |found| {
         let mut plain = found.clone();
         let mut tables = String::new();
         let lists: [(&str, &[&str; 5]); 3] = [
             ("history", &["at", "event", "from", "to", "detail"]),
             ("legs", &["ledger", "leg", "result", "seq", "code"]),
-            ("notes", &["at", "by", "assigned", "comment", ""]),
+            ("notes", notes),
         ];
         for (name, titles) in lists {
             let list = plain.as_object_mut().and_then(|fields| fields.remove(name));

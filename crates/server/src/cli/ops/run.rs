@@ -22,6 +22,8 @@ pub(in crate::cli) enum ActionCommand {
     Hold(TransferActionArgs),
     /// Let a held transfer go on.
     Release(TransferActionArgs),
+    /// Add words to a transfer, for operators alone.
+    Note(NoteArgs),
     /// Propose an answer to a transfer's open call.
     Resolve(ResolveArgs),
     /// Approve what another person proposed.
@@ -52,6 +54,7 @@ pub(super) async fn run(global: &Global, command: &ActionCommand) -> Result<(), 
         ActionCommand::Ask(args) => transfer_action(global, args, "ask").await,
         ActionCommand::Hold(args) => transfer_action(global, args, "pause").await,
         ActionCommand::Release(args) => transfer_action(global, args, "resume").await,
+        ActionCommand::Note(args) => note(global, args).await,
         ActionCommand::Resolve(args) => resolve(global, args).await,
         ActionCommand::Approve(args) => decide(global, args, "approve").await,
         ActionCommand::Reject(args) => decide(global, args, "reject").await,
@@ -86,6 +89,21 @@ pub(in crate::cli) struct ActionArgs {
 pub(in crate::cli) struct TransferActionArgs {
     /// The transfer.
     id: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Add words to a transfer in any state, also under HALT. Operators read them with `portage ops show`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage ops note 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --text \"their bank confirmed by phone\" --reason \"ticket 4711\""
+)]
+pub(in crate::cli) struct NoteArgs {
+    /// The id of the transfer.
+    id: String,
+    /// The words: 1 to 1000 characters.
+    #[arg(long)]
+    text: String,
     #[command(flatten)]
     action: ActionArgs,
 }
@@ -344,6 +362,11 @@ async fn transfer_action(
 ) -> Result<(), Fault> {
     let path = format!("/ops/transfers/{}/{action}", escaped(&args.id));
     post(global, &args.action, &path, json!({})).await
+}
+
+async fn note(global: &Global, args: &NoteArgs) -> Result<(), Fault> {
+    let path = format!("/ops/transfers/{}/notes", escaped(&args.id));
+    post(global, &args.action, &path, json!({ "text": args.text })).await
 }
 
 async fn resolve(global: &Global, args: &ResolveArgs) -> Result<(), Fault> {

@@ -1,6 +1,6 @@
 //! Every transfer, for operators: found by what they have in common, and looked at one by one.
 
-use super::{cursor, limit};
+use super::{PAGE, cursor, limit};
 use crate::http::middleware::caller::{RequireOpsRead, user};
 use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::middleware::path_params::PathParams;
@@ -16,10 +16,12 @@ use kernel::flow::life::Side;
 use kernel::flow::table::Table;
 use kernel::ids::{Id, LedgerId, Serial};
 use kernel::operation::{Operation, StoredOutcome};
+use kernel::operators::{AdminAction, PastAction};
 use kernel::ports::admin_queries::Search;
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -100,6 +102,22 @@ pub struct Dossier {
     pub legs: Vec<LegRow>,
     /// Calls that may be on their way: claimed, and not answered.
     pub intents: Vec<Intent>,
+    /// What operators wrote about it, oldest first.
+    pub notes: Vec<TransferNote>,
+}
+
+/// Words of an operator about a transfer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TransferNote {
+    /// When it was written, RFC 3339.
+    pub at: String,
+    /// The operator who wrote it.
+    pub by: String,
+    /// The words, as they are kept.
+    #[schema(example = "The user's bank confirmed by phone")]
+    pub text: String,
+    /// Why, as for every action.
+    pub reason: String,
 }
 
 /// One step of a history with its evidence.
@@ -270,7 +288,36 @@ pub(in crate::http) async fn get(
         history: history.into_iter().map(entry).collect(),
         legs: legs.iter().map(|(ledger, operation)| leg(*ledger, operation, precision)).collect(),
         intents: intent.into_iter().collect(),
+        notes: notes(&app, id).await?,
     }))
+}
+
+/// The notes of a transfer, oldest first: they are actions of the audit.
+async fn notes(app: &App, id: Id) -> Result<Vec<TransferNote>, Refusal> {
+    let subject: Arc<str> = id.to_string().into();
+    let (mut notes, mut before) = (Vec::new(), None);
+    loop {
+        let page = app.admin_queries.actions(Some(Arc::clone(&subject)), before, PAGE).await;
+        let page = page.map_err(silent("notes"))?;
+        before = page.last().filter(|_| page.len() == PAGE).map(|last| last.number);
+        notes.extend(page.iter().filter_map(note));
+        if before.is_none() {
+            notes.reverse();
+            return Ok(notes);
+        }
+    }
+}
+
+/// A note, where the action is one.
+fn note(action: &PastAction) -> Option<TransferNote> {
+    let value: Value = serde_json::from_str(&action.value).ok()?;
+    let text = value.get("text").filter(|_| *action.kind == *AdminAction::NOTE)?.as_str()?;
+    Some(TransferNote {
+        at: format::time(action.at),
+        by: action.caller.to_string(),
+        text: text.to_owned(),
+        reason: action.reason.to_string(),
+    })
 }
 
 /// An id in either spelling, or the id behind a number.

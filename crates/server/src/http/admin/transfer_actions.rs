@@ -14,6 +14,7 @@ use axum::response::Response;
 use engine::operators::{AdminAction, Verdict};
 use kernel::code::Code;
 use kernel::ids::Id;
+use kernel::operators::NoteText;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -37,6 +38,19 @@ pub struct Resolve {
     pub evidence: Value,
     /// Why, for the audit: 1 to 256 characters.
     #[schema(min_length = 1, max_length = 256, example = "the ledger was restored without it")]
+    pub reason: String,
+}
+
+/// Words about a transfer.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTransferNote {
+    /// 1 to 1000 characters, no control but the end of a line; kept without spaces around them and in
+    /// Unicode's NFC.
+    #[schema(min_length = 1, max_length = 1000, example = "The user's bank confirmed by phone")]
+    pub text: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "ticket 4711")]
     pub reason: String,
 }
 
@@ -84,6 +98,7 @@ pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(pause))
         .routes(routes!(resume))
         .routes(routes!(resolve))
+        .routes(routes!(note))
         .routes(routes!(run_transfer_actions))
 }
 
@@ -317,5 +332,37 @@ async fn resolve(
         return Err(Refusal::bad("field `evidence`: an object of at most 4 KiB"));
     }
     let action = AdminAction::Resolve { id, verdict, evidence };
+    admin_response::run_action(&app, &caller, &headers, &form.reason, action).await
+}
+
+/// Adds words to a transfer in any state, also one that has ended, also under HALT. Operators read them
+/// with the transfer; its user never does.
+#[utoipa::path(
+    post, path = "/api/v1/ops/transfers/{id}/notes", tag = "ops", request_body = NewTransferNote,
+    operation_id = "note_transfer", security(("token" = ["ops:act"])),
+    params(
+        ("id" = String, Path, description = "The transfer's id, in either spelling"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is noted"),
+        (status = 400, body = Problem, description = "The body does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such transfer: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),
+    )
+)]
+async fn note(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(id): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let id = format::id(&id).ok_or(Code::NotFound)?;
+    let form: NewTransferNote = body.read()?;
+    let unfit =
+        || Refusal::bad("field `text`: 1 to 1000 characters, no control but the end of a line");
+    let text = NoteText::parse(&form.text).ok_or_else(unfit)?;
+    let action = AdminAction::NoteTransfer { id, text };
     admin_response::run_action(&app, &caller, &headers, &form.reason, action).await
 }

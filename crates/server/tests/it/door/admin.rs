@@ -280,6 +280,54 @@ async fn a_transfer_is_found_and_told_whole() {
     );
 }
 
+/// Over the whole way: on a transfer that has ended, under HALT, once for each key, newest last, and
+/// nothing of it where the user looks.
+#[tokio::test]
+async fn a_note_on_a_transfer_is_for_operators_alone() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    let made = door.post(("4001", USER), CREATE, transfer("25", "k")).await;
+    let id = made.body["req_id"].as_str().expect("an id").to_owned();
+    let path = format!("/ops/transfers/{id}/notes");
+    let halted = door.act(FIRST, "/ops/halt", json!({})).await;
+    assert_eq!(halted.status, 200, "{halted:?}");
+    let first = door.act(FIRST, &path, json!({"text": "  de\u{301}j\u{e0}\nvu "})).await;
+    assert_eq!((first.status, &first.body["outcome"]), (200, &json!("NOTED")), "{first:?}");
+    let key = [("Idempotency-Key", "k")];
+    let body = |text: &str| json!({"text": text, "reason": "ticket 4711"});
+    let whole = format!("/api/v1{path}");
+    let send = |text| door.post_with(SECOND, &whole, &key, body(text));
+    let (second, again, other) = (send("two").await, send("two ").await, send("three").await);
+    assert_eq!((second.status, again.status), (200, 200), "{again:?}");
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!((other.status, other.code()), (409, "DUPLICATE_REQUEST"), "{other:?}");
+    let whole = door.look(&format!("/transfers/{id}")).await;
+    let notes = whole["notes"].as_array().expect("notes");
+    let words: Vec<_> = notes.iter().map(|n| (&n["text"], &n["by"], &n["reason"])).collect();
+    let by = [json!("portage|ops-1"), json!("portage|ops-2")];
+    let (text, reason) =
+        ([json!("d\u{e9}j\u{e0}\nvu"), json!("two")], [json!("a test"), json!("ticket 4711")]);
+    let wanted = [(&text[0], &by[0], &reason[0]), (&text[1], &by[1], &reason[1])];
+    assert_eq!(words, wanted, "newest last, as they are kept");
+    let user = door.get(("4001", USER), &format!("/api/v1/internal_transfer/{id}")).await;
+    let seen = user.body.to_string();
+    assert!(user.status == 200 && !seen.contains("vu") && !seen.contains("OPERATOR"), "{seen}");
+    let audit = door.look(&format!("/ops/audit?subject={id}")).await;
+    let kinds: Vec<_> =
+        audit["actions"].as_array().expect("rows").iter().map(|a| &a["kind"]).collect();
+    assert_eq!(kinds, ["NOTE", "NOTE"], "{audit}");
+    for text in ["", " \n", "a\u{7}", "a\r\nb", &"x".repeat(1001)] {
+        let refused = door.act(FIRST, &path, json!({ "text": text })).await;
+        assert_eq!((refused.status, refused.code()), (400, "BAD_REQUEST"), "{text}: {refused:?}");
+    }
+    let none = format!("/ops/transfers/{}/notes", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V");
+    let none = door.act(FIRST, &none, json!({"text": "x"})).await;
+    assert_eq!((none.status, none.code()), (404, "NOT_FOUND"), "{none:?}");
+    let reads = ("ops-3", "ops:read");
+    let refused = door.act(reads, &path, json!({"text": "x"})).await;
+    assert_eq!((refused.status, refused.code()), (403, "FORBIDDEN"), "{refused:?}");
+}
+
 #[tokio::test]
 async fn what_has_ended_is_not_steered() {
     let door = Door::open().await;
