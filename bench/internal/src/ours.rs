@@ -69,6 +69,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
     let settings =
         Settings { sync_timeout_ms: 30_000, open_timeout_ms: 30_000, ..Settings::default() };
     let parts = Parts {
+        offered: flows.ids(&["internal"]),
         flows,
         journal: store.clone(),
         ledgers,

@@ -116,6 +116,7 @@ impl Ours {
         let parts = Parts {
             cores,
             retire: fatal,
+            offered: flows.ids(&["internal"]),
             flows,
             journal: store.clone(),
             ledgers,

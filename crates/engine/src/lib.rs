@@ -36,7 +36,7 @@ use crate::recovery::superseded::SupersededTransfers;
 use assets::Assets;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
-use kernel::ids::{Id, LedgerId, Millis, WorkerId};
+use kernel::ids::{FlowId, Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
 use kernel::operation::Known;
 use kernel::ports::clock::{Clock, Rng};
@@ -55,6 +55,8 @@ use tokio::sync::mpsc;
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Parts {
     pub flows: Arc<Flows>,
+    /// The flows that are taken in and carried here: there is an adapter for their systems.
+    pub offered: Vec<FlowId>,
     /// The store of transfers.
     pub journal: Arc<dyn Journal>,
     /// Every ledger that may be an end of a transfer.

@@ -1,7 +1,12 @@
-//! The flows: each an enum of states with one table, and what people read of them.
+//! The flows: each a folder with its table, its rules and what people read of it.
 
+pub mod account;
+mod facts;
 pub mod internal;
 mod registry;
-pub mod words;
+pub mod relay;
+pub mod swap_in;
+pub mod swap_out;
+pub mod swaps;
 
 pub use registry::registry;

@@ -1,6 +1,7 @@
 //! A transfer: what was agreed (frozen, shared) and where it stands (small, copied).
 
 use crate::answer::Evidence;
+use crate::flow::life::Share;
 use crate::flow::table::S;
 use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::money::Amount;
@@ -103,6 +104,12 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// What an act moves: an asset, and how much of it. `None`: nothing of the transfer's money, or a
+    /// fee above the amount.
+    pub fn share(&self, share: Share) -> Option<(AssetId, Amount)> {
+        part(share, self.amount, self.fee).map(|amount| (self.asset, amount))
+    }
+
     /// The fingerprint of what a client asked for: the same key with another one is a conflict.
     /// Every field is preceded by its length, so that no two requests share their bytes.
     pub fn fingerprint(&self) -> [u8; 32] {
@@ -124,6 +131,15 @@ impl Terms {
             field(value.as_bytes());
         }
         hash.finalize().into()
+    }
+}
+
+/// A part of a transfer's amount. Both parties have one asset in these terms.
+pub(crate) fn part(share: Share, amount: Amount, fee: Amount) -> Option<Amount> {
+    match share {
+        Share::Gross => Some(amount),
+        Share::LessFee | Share::Net => amount.minus(fee),
+        Share::OwnCost => None,
     }
 }
 

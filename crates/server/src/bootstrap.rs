@@ -67,6 +67,9 @@ struct OpenStore {
     journal: JournalStore,
 }
 
+/// The flows for whose systems this binary has adapters.
+pub const OFFERED: &[&str] = &["internal"];
+
 /// What exists before any store is open: flows, clock, randomness, and the name of this worker.
 struct ProcessContext {
     flows: Arc<Flows>,
@@ -198,6 +201,7 @@ impl Service {
     ) -> Result<Arc<Engine>, Fault> {
         let parts = Parts {
             flows: Arc::clone(&self.flows),
+            offered: self.flows.ids(OFFERED),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             world: self.store.funding(),

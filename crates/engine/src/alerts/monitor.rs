@@ -4,7 +4,7 @@
 use crate::Engine;
 use crate::alerts::cases::{ENGINE, KINDS};
 use kernel::answer::Cause;
-use kernel::flow::life::{Side, Step};
+use kernel::flow::life::{Normal, Side, Step};
 use kernel::flow::table::{S, Table};
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
@@ -185,9 +185,10 @@ impl Engine {
         entered.retain(|id, (state, _)| states.get(id) == Some(state));
         let mut opened = 0;
         for record in &old {
-            let mut cases = vec![self.stuck(record, now), self.failing(record)];
-            cases.push(self.target_pending(record, now, entered).await?);
-            for case in cases.into_iter().flatten() {
+            let overdue = self.overdue(record, now, entered).await?;
+            let stuck = self.stuck(record, now, overdue);
+            let target = self.target_pending(record, overdue);
+            for case in [stuck, self.failing(record), target].into_iter().flatten() {
                 if opened < WRITE && self.noted(&case) {
                     opened += 1;
                     self.open_case(case, Vec::new()).await;
@@ -197,10 +198,18 @@ impl Engine {
         Ok(())
     }
 
-    fn stuck(&self, record: &Record, now: Millis) -> Option<Case> {
+    /// By age, where the state has no time of its own that is said in seconds; where it has, by that
+    /// time. By unknown answers in any state.
+    fn stuck(&self, record: &Record, now: Millis, overdue: Option<Millis>) -> Option<Case> {
         let alerts = self.parts.settings.alerts;
         let age = now.saturating_sub(record.created_at);
-        let old = age >= alerts.after_seconds.saturating_mul(1_000);
+        let table = self.plan.table(record.flow);
+        let old = match table.state(record.head.state).normal {
+            Normal::Seconds(_) => overdue.is_some() && !calls_target(table, record),
+            Normal::Passing | Normal::Usual | Normal::Configured => {
+                age >= alerts.after_seconds.saturating_mul(1_000)
+            }
+        };
         let stuck = old || record.head.retries >= alerts.after_retries;
         let facts = format!("open for {} s in {}", age / 1_000, self.stands_in(record));
         stuck.then(|| subject(record, ("STUCK", Severity::Warning), facts))
@@ -213,20 +222,22 @@ impl Engine {
         (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
     }
 
-    /// By the time of the event that led here, not of the last write.
-    async fn target_pending(
+    /// How long a transfer has stood where it stands, if that is longer than its flow says is normal
+    /// there: by the time of the event that led here, not of the last write.
+    async fn overdue(
         &self,
         record: &Record,
         now: Millis,
         entered: &mut Entered,
-    ) -> Result<Option<Case>, Cause> {
-        let most = self.parts.settings.alerts.target_pending_seconds.saturating_mul(1_000);
+    ) -> Result<Option<Millis>, Cause> {
+        let configured = self.parts.settings.alerts.target_pending_seconds;
         let table = self.plan.table(record.flow);
-        let late = now.saturating_sub(record.created_at) >= most;
-        if !late || !calls_target(table, record) {
+        let state = record.head.state;
+        let Some(normal) = table.state(state).normal.seconds(configured) else { return Ok(None) };
+        let most = normal.saturating_mul(1_000);
+        if now.saturating_sub(record.created_at) < most {
             return Ok(None);
         }
-        let state = record.head.state;
         let since = match entered.get(&record.id) {
             Some((_, since)) => *since,
             None => {
@@ -240,9 +251,13 @@ impl Engine {
             }
         };
         let waits = now.saturating_sub(since);
+        Ok((waits > most).then_some(waits))
+    }
+
+    fn target_pending(&self, record: &Record, overdue: Option<Millis>) -> Option<Case> {
+        let waits = overdue.filter(|_| calls_target(self.plan.table(record.flow), record))?;
         let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
-        let case = subject(record, ("TARGET_PENDING", Severity::Critical), facts);
-        Ok((waits > most).then_some(case))
+        Some(subject(record, ("TARGET_PENDING", Severity::Critical), facts))
     }
 
     /// Where a transfer stands and how it fared there, for people.

@@ -25,7 +25,7 @@ impl Engine {
         scope: Scope,
     ) -> Result<(ActionResult, Millis), Stop> {
         let known = match scope {
-            Scope::Flow(flow) => usize::from(flow.0) < self.plan.flows.0.len(),
+            Scope::Flow(flow) => self.offers(flow),
             Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
             // no flow of this release has one
             Scope::Chain(_) => false,

@@ -324,7 +324,9 @@ impl Engine {
         if most > 0 {
             self.rates.see(record.terms.user, record.created_at, most);
         }
-        self.parts.meter.see(Seen::Opened { flow: self.plan.table(record.flow).flow });
+        let table = self.plan.table(record.flow);
+        let (flow, state) = (table.flow, table.state(table.start).name);
+        self.parts.meter.see(Seen::Opened { flow, state });
         self.wait_for(record.id, order.ended);
         // the receiver is gone where the caller went away
         let _gone = order.opened.send(OpenResult::Opened(record.clone()));

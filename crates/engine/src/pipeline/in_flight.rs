@@ -1,6 +1,7 @@
 //! The transfers in this process's workers.
 
 use crate::Engine;
+use crate::pipeline::commit::{CommitReason, Job};
 use kernel::ids::Id;
 use kernel::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,8 +115,21 @@ impl Engine {
             records.into_iter().partition(|record| self.in_flight.leave(record));
         ready.retain(|record| self.hold(record.id));
         ready.extend(self.called_back(here));
-        let freed = self.advance(ready);
+        let (ready, others): (Vec<Record>, Vec<Record>) =
+            ready.into_iter().partition(|record| self.offers(record.flow));
+        let mut freed = self.advance(ready);
+        freed.extend(others.into_iter().map(|record| self.not_carried(record)));
         self.commit(freed).await;
+    }
+
+    /// A transfer of a flow that is not offered here goes back to the journal as it stands, for a worker
+    /// that carries it: no rule is asked and nothing is counted.
+    fn not_carried(&self, record: Record) -> Job {
+        let flow = self.plan.table(record.flow).flow;
+        tracing::warn!(id = %record.id, flow, "this flow is not offered here: the transfer waits");
+        let due = self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
+        let planned = self.plan.freed(&record, due);
+        Job::new(record, planned, CommitReason::Freed)
     }
 
     /// Takes older records of these transfers out of every ring and from parked.

@@ -140,6 +140,11 @@ impl Engine {
         Ok(Accepted { record, replayed: true })
     }
 
+    /// True for a flow that is taken in and carried here.
+    pub fn offers(&self, flow: FlowId) -> bool {
+        self.parts.offered.contains(&flow)
+    }
+
     /// Why nothing is taken in at the moment, where nothing is: `HALTED` or `OVERLOADED`.
     pub fn shut(&self, flow: FlowId) -> Option<Code> {
         if self.controls.halted().is_some() {
@@ -175,6 +180,9 @@ impl Engine {
     /// Steps 4 to 6 of the order of checks once more, for callers that bypass the API. Existence,
     /// status and balance are the ledgers' alone.
     pub(crate) fn objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        if !self.offers(flow) {
+            return Some(Code::UnsupportedAccountType);
+        }
         if let Some(code) = self.shut(flow) {
             return Some(code);
         }

@@ -5,7 +5,7 @@
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
 use kernel::answer::{Answer, Cause, Evidence};
-use kernel::flow::life::{Leg, Place, Ruling, Side, Step, Via};
+use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId, Millis};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
@@ -163,6 +163,7 @@ impl Plan {
         let row = self.table(record.flow).act(act);
         let leg = row.leg?;
         let terms = &record.terms;
+        let (asset, amount) = terms.share(row.share?)?;
         let (mine, other) = match row.side {
             Side::Source => (&terms.source.account, &terms.target.account),
             Side::Target => (&terms.target.account, &terms.source.account),
@@ -171,8 +172,8 @@ impl Plan {
             key: Key { id: record.id, leg },
             account: mine.clone(),
             other: (leg == Leg::Move).then(|| other.clone()),
-            asset: terms.asset,
-            amount: terms.amount,
+            asset,
+            amount,
         })
     }
 
@@ -493,17 +494,10 @@ impl Plan {
             table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
         if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
-            let terms = &record.terms;
-            builder.then.ops.push((
-                source,
-                Op {
-                    key: Key { id, leg: Leg::Settle },
-                    account: terms.source.account.clone(),
-                    other: None,
-                    asset: terms.asset,
-                    amount: terms.amount,
-                },
-            ));
+            let Some((asset, amount)) = record.terms.share(Share::Gross) else { return };
+            let account = record.terms.source.account.clone();
+            let key = Key { id, leg: Leg::Settle };
+            builder.then.ops.push((source, Op { key, account, other: None, asset, amount }));
         }
     }
 }

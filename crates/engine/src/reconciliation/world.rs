@@ -107,6 +107,7 @@ impl World {
             target: party(target),
             asset: ASSET,
             amount: Amount(u128::from(n) + 10),
+            fee: Amount::ZERO,
             operations: Vec::new(),
         });
     }

@@ -4,6 +4,7 @@
 mod fixture;
 mod halt;
 mod locks;
+mod offered;
 mod operators;
 mod postgres;
 mod proof;

@@ -51,6 +51,7 @@ fn line(
         target: party(to),
         asset: AssetId(3),
         amount: Amount(100),
+        fee: Amount::ZERO,
         operations: done.iter().map(|(at, leg, o)| (*at, operation(*leg, o.clone()))).collect(),
     }
 }

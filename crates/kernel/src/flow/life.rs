@@ -1,5 +1,6 @@
 //! A flow is an enum of states and one exhaustive `match`.
 
+use crate::answer::Evidence;
 use crate::record::{Facts, Record};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -208,6 +209,93 @@ impl Leg {
     }
 }
 
+/// What brings a flow's transfers on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// The engine's stations: what is due is done.
+    Stations,
+    /// Events: a claim is written only in a unit with its inbox row; the scanner emits again what is
+    /// due and executes nothing.
+    Events,
+}
+
+/// How long a transfer normally stands in a state before an operator is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normal {
+    /// No call is made here and no time is set: a claim, a rule that decides at once, an end.
+    Passing,
+    /// A call without a time of its own: it counts from the opening, as `alerts.after_seconds` says.
+    Usual,
+    /// A call of the target that may take as long as `alerts.target_pending_seconds` says.
+    Configured,
+    /// So many seconds from the event that led here.
+    Seconds(u32),
+}
+
+impl Normal {
+    /// The seconds from the event that led here, where the state has a time of its own.
+    pub fn seconds(self, configured: u64) -> Option<u64> {
+        match self {
+            Self::Passing | Self::Usual => None,
+            Self::Configured => Some(configured),
+            Self::Seconds(seconds) => Some(u64::from(seconds)),
+        }
+    }
+}
+
+/// What became of the money of a transfer that ended, or that waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// The target has the money.
+    Paid,
+    /// It left the source, and the source has it again.
+    GivenBack,
+    /// It never left the source.
+    Failed,
+    /// It was kept as fees.
+    Kept,
+    /// It is held in quarantine.
+    Held,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of the declaration.
+    pub const ALL: &'static [Self] =
+        &[Self::Paid, Self::GivenBack, Self::Failed, Self::Kept, Self::Held];
+}
+
+/// Who reads a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The owner of the transfer; of a swap, everyone who knows its id.
+    User,
+    /// An operator of the service.
+    Operator,
+}
+
+impl Audience {
+    /// Every audience, users first.
+    pub const ALL: &'static [Self] = &[Self::User, Self::Operator];
+}
+
+/// How much an act moves, and in whose asset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// What the source party gives, in its asset.
+    Gross,
+    /// What the source party gives less the fee, in its asset.
+    LessFee,
+    /// What the target party gets, in its asset.
+    Net,
+    /// None of the transfer's money: the service pays what it costs.
+    OwnCost,
+}
+
+impl Share {
+    /// Every share, in the order of the declaration.
+    pub const ALL: &'static [Self] = &[Self::Gross, Self::LessFee, Self::Net, Self::OwnCost];
+}
+
 /// The end of the transfer at which an act is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -226,6 +314,8 @@ pub struct Meta<A: 'static> {
     pub leg: Option<Leg>,
     /// Where it is made.
     pub side: Side,
+    /// How much its effect moves; a question moves nothing.
+    pub share: Option<Share>,
     /// A question asks after this act; its `done` is the second phase of that act's leg.
     pub about: Option<A>,
     /// `done` of this act takes back the effect of these.
@@ -272,6 +362,8 @@ pub trait Life: Word {
     const FLOW: &'static str;
     /// Where a transfer begins.
     const START: Self;
+    /// What brings its transfers on.
+    const DRIVER: Driver;
     /// The whole life of a transfer.
     fn step(self) -> Step<Self, Self::Act, Self::Rule>;
     /// Where the money is.
@@ -282,4 +374,10 @@ pub trait Life: Word {
     fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
     /// The event that leaving this state by that edge writes into the history.
     fn event(self, via: Via) -> &'static str;
+    /// How long a transfer normally stands here.
+    fn normal(self) -> Normal;
+    /// What became of the money, at an end and while it is held for a person.
+    fn outcome(self) -> Option<Outcome>;
+    /// The sentence for a transfer that stands here. `error`: its last refusal or cause.
+    fn message(self, audience: Audience, error: Option<&Evidence>) -> String;
 }

@@ -1,6 +1,10 @@
 //! A flow's table with its types rubbed out: what engine, checks and diagrams run on.
 
-use crate::flow::life::{Leg, Life, Manner, Meta, Place, Ruling, Side, Step, Via, Word};
+use crate::answer::Evidence;
+use crate::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
+    Via, Word,
+};
 use crate::ids::FlowId;
 use crate::record::{Facts, Record};
 
@@ -22,6 +26,10 @@ pub struct StateRow {
     pub money: Place,
     /// What happens here.
     pub step: Step<S, A, R>,
+    /// How long a transfer normally stands here.
+    pub normal: Normal,
+    /// What became of the money, at an end or in a hold.
+    pub outcome: Option<Outcome>,
 }
 
 /// One act.
@@ -35,6 +43,8 @@ pub struct ActRow {
     pub leg: Option<Leg>,
     /// Where it is made.
     pub side: Side,
+    /// How much it moves.
+    pub share: Option<Share>,
     /// The act that a question asks after.
     pub about: Option<A>,
     /// The acts that it takes back.
@@ -48,6 +58,8 @@ pub struct Table {
     pub flow: &'static str,
     /// Where a transfer begins.
     pub start: S,
+    /// What brings its transfers on.
+    pub driver: Driver,
     /// Every state, by index.
     pub states: Vec<StateRow>,
     /// Every act, by index.
@@ -58,6 +70,8 @@ pub struct Table {
     pub rule: fn(R, &Record, &Facts) -> Ruling,
     /// The history's word for an edge.
     pub event: fn(S, Via) -> &'static str,
+    /// The sentence for a transfer that stands in a state.
+    pub message: fn(S, Audience, Option<&Evidence>) -> String,
 }
 
 /// The place of a word in its list.
@@ -94,12 +108,13 @@ fn erased<S: Word, A: Word, R: Word>(step: Step<S, A, R>) -> Step<u8, u8, u8> {
 }
 
 fn act_row<L: Life>(act: L::Act) -> ActRow {
-    let Meta { manner, leg, side, about, undoes } = L::act(act);
+    let Meta { manner, leg, side, share, about, undoes } = L::act(act);
     ActRow {
         name: act.name(),
         manner,
         leg,
         side,
+        share,
         about: about.map(index),
         undoes: undoes.iter().map(|a| index(*a)).collect(),
     }
@@ -117,10 +132,13 @@ impl Table {
             code: s.code(),
             money: s.money(),
             step: erased(s.step()),
+            normal: s.normal(),
+            outcome: s.outcome(),
         };
         Self {
             flow: L::FLOW,
             start: index(L::START),
+            driver: L::DRIVER,
             states: L::ALL.iter().map(state).collect(),
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
             rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),
@@ -129,6 +147,10 @@ impl Table {
                 None => Ruling::NotYet,
             },
             event: |s, via| L::ALL.get(usize::from(s)).map_or("", |state| state.event(via)),
+            message: |s, audience, error| {
+                let state = L::ALL.get(usize::from(s));
+                state.map_or_else(String::new, |state| state.message(audience, error))
+            },
         }
     }
 
@@ -160,6 +182,11 @@ impl Table {
     /// The state of that stored number.
     pub fn coded(&self, code: i16) -> Option<S> {
         self.all().find(|s| self.state(*s).code == code)
+    }
+
+    /// The first end with that outcome.
+    pub fn ending(&self, outcome: Outcome) -> Option<S> {
+        self.all().find(|s| self.ends(*s) && self.state(*s).outcome == Some(outcome))
     }
 
     /// The act that a state makes.
@@ -215,5 +242,10 @@ impl Flows {
     pub fn named(&self, name: &str) -> Option<FlowId> {
         let at = self.0.iter().position(|t| t.flow == name)?;
         u8::try_from(at).ok().map(FlowId)
+    }
+
+    /// The flows of those names that are known.
+    pub fn ids(&self, names: &[&str]) -> Vec<FlowId> {
+        names.iter().filter_map(|name| self.named(name)).collect()
     }
 }

@@ -2,7 +2,7 @@
 //! that it does not see against a list of reasons.
 
 use crate::flow::check;
-use crate::flow::life::{Leg, Manner, Place, Side, Step, Via};
+use crate::flow::life::{Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via};
 use crate::flow::table::{A, R, S, StateRow, Table};
 
 /// A table that differs from another in one place.
@@ -15,11 +15,13 @@ pub struct Mutant {
 }
 
 /// Every edge pointed at every other state, every act's manner, leg and side changed, what it asks
-/// after and takes back dropped, every state's money put elsewhere.
+/// after and takes back dropped, every state's money put elsewhere, every declaration changed: the
+/// driver, what is normal, what became of the money, what an act moves.
 pub fn of(t: &Table) -> Vec<Mutant> {
     let mut all = edges(t);
     all.extend(acts(t));
     all.extend(places(t));
+    all.extend(declarations(t));
     all
 }
 
@@ -56,6 +58,40 @@ fn places(t: &Table) -> Vec<Mutant> {
     all
 }
 
+/// A time is only dropped, put where none belongs, or made none: how many seconds are normal is seen
+/// in no table.
+fn declarations(t: &Table) -> Vec<Mutant> {
+    let mut all = Vec::new();
+    let mut other = t.clone();
+    other.driver = match t.driver {
+        Driver::Stations => Driver::Events,
+        Driver::Events => Driver::Stations,
+    };
+    all.push(Mutant { what: format!("driver {:?}", other.driver), table: other });
+    for s in t.all() {
+        let row = t.state(s);
+        for outcome in Outcome::ALL.iter().copied().map(Some).chain([None]) {
+            if outcome != row.outcome {
+                let what = format!("{}: outcome {outcome:?}", row.name);
+                all.push(changed(t, what, s, |row| row.outcome = outcome));
+            }
+        }
+        let times = if t.makes(s).is_some() {
+            [Normal::Passing, Normal::Configured, Normal::Seconds(0)]
+        } else {
+            [Normal::Usual, Normal::Configured, Normal::Seconds(60)]
+        };
+        for normal in times {
+            let alike = matches!((normal, row.normal), (Normal::Seconds(1..), Normal::Seconds(_)));
+            if normal != row.normal && !alike {
+                let what = format!("{}: normal {normal:?}", row.name);
+                all.push(changed(t, what, s, |row| row.normal = normal));
+            }
+        }
+    }
+    all
+}
+
 fn changed(t: &Table, what: String, s: S, change: impl Fn(&mut StateRow)) -> Mutant {
     let mut table = t.clone();
     table.states.get_mut(usize::from(s)).into_iter().for_each(change);
@@ -78,6 +114,11 @@ fn acts(t: &Table) -> Vec<Mutant> {
         for leg in Leg::ALL.iter().copied().map(Some).chain([None]) {
             if leg != row.leg {
                 changed(format!("leg {leg:?}"), &|row| row.leg = leg);
+            }
+        }
+        for share in Share::ALL.iter().copied().map(Some).chain([None]) {
+            if share != row.share {
+                changed(format!("share {share:?}"), &|row| row.share = share);
             }
         }
         changed("other side".to_owned(), &|row| {

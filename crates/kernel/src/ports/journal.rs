@@ -231,6 +231,8 @@ pub struct Line {
     pub asset: AssetId,
     /// The amount, in base units.
     pub amount: Amount,
+    /// What of it is kept as a fee, in base units.
+    pub fee: Amount,
     /// What each ledger answered, as far as it is stored.
     pub operations: Vec<(LedgerId, Operation)>,
 }

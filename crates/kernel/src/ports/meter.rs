@@ -29,6 +29,8 @@ pub enum Seen<'a> {
     Opened {
         /// The flow's name.
         flow: &'a str,
+        /// The name of the state that it begins in.
+        state: &'a str,
     },
     /// A transfer reached its end.
     Ended {

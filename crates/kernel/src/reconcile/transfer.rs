@@ -3,12 +3,12 @@
 use super::Break;
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;
-use crate::flow::life::{Leg, Place, Side, Via};
+use crate::flow::life::{Leg, Place, Share, Side, Via};
 use crate::flow::table::{A, ActRow, Flows, S, Table};
 use crate::ids::LedgerId;
 use crate::operation::{Op, Operation, StoredOutcome};
 use crate::ports::journal::Line;
-use crate::record::{Account, Party, System};
+use crate::record::{Account, Party, System, part};
 
 /// What a state says of the operations behind it, by act.
 #[derive(Debug)]
@@ -108,13 +108,16 @@ impl Laws {
         let (law, demands) = self.of_line(line)?;
         let leg = op.op.key.leg;
         let act = law.act(line, ledger, leg);
-        let (side, may_be_done, may_be_refused) = match act {
+        let (side, share, may_be_done, may_be_refused) = match act {
             Some(act) => (
                 law.table.act(act).side,
+                law.table.act(act).share,
                 demands.may_be_done.contains(&act),
                 demands.may_be_refused.contains(&act),
             ),
-            None if leg == Leg::Settle => (Side::Source, self.settles(law, line, ledger), false),
+            None if leg == Leg::Settle => {
+                (Side::Source, Some(Share::Gross), self.settles(law, line, ledger), false)
+            }
             None => return Some("the transfer has no such leg there".to_owned()),
         };
         let (allowed, word) = match op.outcome {
@@ -126,7 +129,7 @@ impl Laws {
             return Some(format!("it is {word}, which {name} excludes"));
         }
         // a fence knows only the key
-        if op.outcome == StoredOutcome::Fenced { None } else { differs(line, side, &op.op) }
+        if op.outcome == StoredOutcome::Fenced { None } else { differs(line, side, share, &op.op) }
     }
 
     /// A transfer has exactly the operations that its state demands, each with its own amount, asset
@@ -211,14 +214,16 @@ const fn party(line: &Line, side: Side) -> &Party {
 }
 
 /// What an operation has otherwise than its transfer.
-fn differs(line: &Line, side: Side, op: &Op) -> Option<String> {
+fn differs(line: &Line, side: Side, share: Option<Share>, op: &Op) -> Option<String> {
     let other: Option<&Account> = (op.key.leg == Leg::Move).then_some(match side {
         Side::Source => &line.target.account,
         Side::Target => &line.source.account,
     });
     let account = &party(line, side).account;
-    if op.amount != line.amount {
-        Some(format!("its amount is {}, the transfer's {}", op.amount, line.amount))
+    let amount = share.and_then(|share| part(share, line.amount, line.fee));
+    if amount != Some(op.amount) {
+        let theirs = amount.map_or_else(|| "none".to_owned(), |amount| amount.to_string());
+        Some(format!("its amount is {}, the transfer's {theirs}", op.amount))
     } else if op.asset != line.asset {
         Some(format!("its asset is {}, the transfer's {}", op.asset, line.asset))
     } else if op.account != *account || op.other.as_ref() != other {

@@ -52,6 +52,7 @@ fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
         target: party(TARGET, 2),
         asset: AssetId(3),
         amount: Amount(100),
+        fee: Amount::ZERO,
         operations,
     }
 }

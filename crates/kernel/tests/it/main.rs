@@ -3,6 +3,7 @@
 mod actions;
 mod admit;
 mod audit;
+mod declarations;
 mod faults;
 mod laws;
 mod mutated;

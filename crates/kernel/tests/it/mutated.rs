@@ -49,6 +49,18 @@ const EXPLAINED: &[(&[&str], &str)] = &[
         &["voiding -Dead-> sent"],
         "asks once more whether the payout arrived, and comes back if it did not",
     ),
+    (
+        &["found: normal Seconds(60)", "payout dead: normal Seconds(60)", "to refund: normal Seconds(60)", "held: normal Seconds(60)"],
+        "a rule may wait for its facts; whether it does is its meaning",
+    ),
+    (
+        &["sending: normal Configured", "sent, not seen: normal Configured", "voiding: normal Configured"],
+        "which time is normal for a call of the target is said by the other side, not by the table",
+    ),
+    (
+        &["refund: share Some(Gross)", "move out: share Some(LessFee)"],
+        "whether the fee is kept when the target was not paid is agreed, not proven",
+    ),
 ];
 
 #[test]
@@ -67,5 +79,5 @@ fn every_mutant_is_killed_or_explained() {
 fn there_is_much_to_kill() {
     let all = table_mutations::of(&Table::of::<State>()).len();
     let alive: usize = EXPLAINED.iter().map(|(what, _)| what.len()).sum();
-    assert_eq!((all, alive), (680, 31));
+    assert_eq!((all, alive), (837, 40));
 }

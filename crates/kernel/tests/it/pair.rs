@@ -1,9 +1,13 @@
 //! The rules of `check` that only a flow between two ledgers meets: keyed legs, a withdraw before
 //! everything, a refund that cannot be refused. Each is broken once; the whole table breaks none.
 
+use kernel::answer::Evidence;
 use kernel::flow::check::{check, faults};
 use kernel::flow::crash_points::Moment;
-use kernel::flow::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use kernel::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
+    Step, Via, Word,
+};
 use kernel::flow::table::{S, StateRow, Table};
 use kernel::flow::{crash_points, dataflow};
 use kernel::record::{Facts, Record};
@@ -21,6 +25,7 @@ impl Life for State {
     type Rule = Never;
     const FLOW: &'static str = "pair";
     const START: Self = Begun;
+    const DRIVER: Driver = Driver::Stations;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act> {
@@ -44,11 +49,18 @@ impl Life for State {
 
     fn act(act: Act) -> Meta<Act> {
         let manner = Manner::Repeatable;
-        let keyed = |leg, side| Meta { manner, leg: Some(leg), side, about: None, undoes: &[] };
+        let keyed = |leg, side, share| Meta {
+            manner,
+            leg: Some(leg),
+            side,
+            share: Some(share),
+            about: None,
+            undoes: &[],
+        };
         match act {
-            Take => keyed(Leg::Withdraw, Side::Source),
-            Give => keyed(Leg::Deposit, Side::Target),
-            Return => Meta { undoes: &[Take], ..keyed(Leg::Refund, Side::Source) },
+            Take => keyed(Leg::Withdraw, Side::Source, Share::Gross),
+            Give => keyed(Leg::Deposit, Side::Target, Share::Net),
+            Return => Meta { undoes: &[Take], ..keyed(Leg::Refund, Side::Source, Share::Gross) },
         }
     }
 
@@ -59,6 +71,27 @@ impl Life for State {
     fn event(self, _: Via) -> &'static str {
         "WENT ON"
     }
+
+    fn normal(self) -> Normal {
+        match self {
+            Taking | Back => Normal::Usual,
+            Giving => Normal::Configured,
+            Begun | Taken | Given | Refused | Returned => Normal::Passing,
+        }
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        match self {
+            Given => Some(Outcome::Paid),
+            Refused => Some(Outcome::Failed),
+            Returned => Some(Outcome::GivenBack),
+            Begun | Taking | Taken | Giving | Back => None,
+        }
+    }
+
+    fn message(self, _: Audience, _: Option<&Evidence>) -> String {
+        self.name().to_owned()
+    }
 }
 
 words!(Alone { Only = 0 "only" });
@@ -68,6 +101,7 @@ impl Life for Alone {
     type Rule = Never;
     const FLOW: &'static str = "alone";
     const START: Self = Self::Only;
+    const DRIVER: Driver = Driver::Stations;
 
     fn step(self) -> Step<Self, Never> {
         End
@@ -87,6 +121,18 @@ impl Life for Alone {
 
     fn event(self, _: Via) -> &'static str {
         ""
+    }
+
+    fn normal(self) -> Normal {
+        Normal::Passing
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        Some(Outcome::Failed)
+    }
+
+    fn message(self, _: Audience, _: Option<&Evidence>) -> String {
+        self.name().to_owned()
     }
 }
 
@@ -108,7 +154,7 @@ fn stepping(name: &str, step: impl Fn(&Table) -> Step<u8, u8, u8>) -> Table {
 
 /// One more state at the end of the table.
 fn with_state(t: &mut Table, name: &'static str, money: Place, step: Step<u8, u8, u8>) -> S {
-    t.states.push(StateRow { name, code: 90, money, step });
+    t.states.push(StateRow { name, code: 90, money, step, normal: Normal::Usual, outcome: None });
     t.all().last().unwrap_or(S::MAX)
 }
 

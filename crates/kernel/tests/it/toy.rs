@@ -2,7 +2,11 @@
 //! of several members, a dead attempt that is decided on, a leg of two phases that can be voided,
 //! payout against refund, and a hold for a person.
 
-use kernel::flow::life::{Leg, Life, Manner, Meta, Place, Ruling, Side, Step, Via, Word};
+use kernel::answer::Evidence;
+use kernel::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
+    Via, Word,
+};
 use kernel::record::{Fact, Facts, Record};
 use kernel::words;
 use {Act::*, Rule::*, State::*, Step::*};
@@ -21,6 +25,7 @@ impl Life for State {
     type Rule = Rule;
     const FLOW: &'static str = "toy";
     const START: Self = Found;
+    const DRIVER: Driver = Driver::Stations;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {
@@ -63,25 +68,27 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let once = |leg, side| Meta {
+        let once = |leg, side, share| Meta {
             manner: Manner::Once,
             leg: Some(leg),
             side,
+            share: Some(share),
             about: None,
             undoes: &[],
         };
         match act {
-            Pay => once(Leg::Deposit, Side::Target),
+            Pay => once(Leg::Deposit, Side::Target, Share::Net),
             Arrived => Meta {
                 manner: Manner::Question,
                 leg: None,
                 side: Side::Target,
+                share: None,
                 about: Some(Pay),
                 undoes: &[],
             },
-            Void => Meta { undoes: &[Pay], ..once(Leg::Cost, Side::Target) },
-            Refund => once(Leg::Refund, Side::Source),
-            MoveOut => once(Leg::Quarantine, Side::Source),
+            Void => Meta { undoes: &[Pay], ..once(Leg::Cost, Side::Target, Share::OwnCost) },
+            Refund => once(Leg::Refund, Side::Source, Share::LessFee),
+            MoveOut => once(Leg::Quarantine, Side::Source, Share::Gross),
         }
     }
 
@@ -108,6 +115,47 @@ impl Life for State {
             Via::Dead => "DEAD",
             Via::Unknown => "RETRY",
         }
+    }
+
+    fn normal(self) -> Normal {
+        match self {
+            Sending | Awaiting | Voiding | Refunding | Moving => Normal::Seconds(60),
+            Sent => Normal::Usual,
+            Found
+            | Ready
+            | State::Dead
+            | Expired
+            | Paid
+            | ToRefund
+            | RefundReady
+            | Refunded
+            | Held
+            | MoveReady
+            | MovedOut => Normal::Passing,
+        }
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        match self {
+            Paid => Some(Outcome::Paid),
+            Refunded => Some(Outcome::GivenBack),
+            Held | MoveReady | Moving | MovedOut => Some(Outcome::Held),
+            Found
+            | Ready
+            | Sending
+            | Awaiting
+            | State::Dead
+            | Sent
+            | Expired
+            | Voiding
+            | ToRefund
+            | RefundReady
+            | Refunding => None,
+        }
+    }
+
+    fn message(self, audience: Audience, _: Option<&Evidence>) -> String {
+        format!("{audience:?}: {}", self.name())
     }
 }
 

@@ -232,8 +232,8 @@ impl Meter for Metrics {
             Seen::Step { flow, act, answer, nanos } => {
                 self.steps.get_or_create(&Call::of(flow, act, answer)).observe(seconds(nanos));
             }
-            Seen::Opened { flow } => {
-                self.transfers.get_or_create(&FlowState::of(flow, "INIT")).inc();
+            Seen::Opened { flow, state } => {
+                self.transfers.get_or_create(&FlowState::of(flow, state)).inc();
             }
             Seen::Ended { flow, state, took } => {
                 self.transfers.get_or_create(&FlowState::of(flow, state)).inc();

@@ -44,7 +44,7 @@ fn busy() -> Metrics {
     for seen in [
         Seen::Commit { nanos: 1_000_000, units: 3 },
         Seen::Step { flow, act, answer: "DONE", nanos: 3_000 },
-        Seen::Opened { flow },
+        Seen::Opened { flow, state: "INIT" },
         Seen::Ended { flow, state: "COMMITTED", took: 7 },
         Seen::Batch { station: "intake", items: 3 },
         Seen::Queue { station: "intake", items: 3 },

@@ -25,11 +25,13 @@ pub(super) fn folders(sources: &[Page], counts: &mut Counts) {
     }
 }
 
-/// Type names that are defined more often than a reader keeps apart.
+/// Type names that are defined more often than a reader keeps apart. The associated types of traits and
+/// their implementations are no definitions: each must have the name that its trait gives it.
 pub(super) fn types(sources: &[Page], counts: &mut Counts) {
     let product = sources.iter().filter(|page| is_product(&page.path));
     let lines = product.flat_map(|page| page.text.lines());
-    let code = lines.map(str::trim_start).filter(|line| !line.starts_with("//"));
+    let code = lines.filter(|line| !line.starts_with("    type "));
+    let code = code.map(str::trim_start).filter(|line| !line.starts_with("//"));
     let types = code.flat_map(titles).filter(|name| name.starts_with(char::is_uppercase));
     for (name, times) in tally(types) {
         counts.set("types", name, if times > SAME { times } else { 0 });
@@ -88,6 +90,9 @@ mod tests {
         assert!(!text(types, &files).contains("Said"));
         let third = [files[0], ("crates/store/src/a.rs", "type Said = u8;\n")];
         assert!(text(types, &third).contains("\"Said\" = 3"));
+        let own = "impl Life for State {\n    type Said = Said;\n}\n";
+        let third = [files[0], ("crates/store/src/a.rs", own)];
+        assert!(!text(types, &third).contains("Said"));
     }
 
     #[test]

@@ -200,6 +200,7 @@ impl Fixture {
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
             flows: Arc::new(flows::registry()),
+            offered: flows::registry().ids(&["internal"]),
             journal: store.clone(),
             ledgers: vec![store.funding(), way],
             world: store.funding(),

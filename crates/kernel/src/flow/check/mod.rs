@@ -2,6 +2,7 @@
 //! that, read the diagram.
 
 mod act_rules;
+mod declarations;
 mod exclude;
 mod money;
 mod reach;
@@ -19,7 +20,15 @@ pub fn faults(t: &Table) -> Vec<String> {
     let mut bad = reach::inside(t);
     if bad.is_empty() {
         // the others follow the edges, so these must lead somewhere
-        for rule in [reach::names, reach::ways, act_rules::faults, money::faults, exclude::faults] {
+        let rules: [fn(&Table) -> Vec<String>; 6] = [
+            reach::names,
+            reach::ways,
+            act_rules::faults,
+            money::faults,
+            exclude::faults,
+            declarations::faults,
+        ];
+        for rule in rules {
             bad.extend(rule(t));
         }
     }

@@ -5,6 +5,7 @@ use crate::http::middleware::error::Refusal;
 use crate::http::{App, format, silent};
 use axum::Json;
 use axum::extract::State;
+use kernel::flow::life::Outcome;
 use kernel::ids::FlowId;
 use kernel::ports::admin_queries::{Search, Stat};
 use kernel::ports::journal::Linked;
@@ -125,13 +126,15 @@ fn by_flow(app: &App, counted: &[Stat]) -> Vec<FlowStats> {
             counted.iter().filter(|s| s.flow == flow && fits(s)).map(|s| s.transfers).sum()
         };
         let ended = sum(&|stat| table.ends(stat.state));
-        let back = sum(&|stat| table.state(stat.state).name == "ROLLED_BACK");
+        let became = |outcome: Outcome| {
+            sum(&|stat| table.ends(stat.state) && table.state(stat.state).outcome == Some(outcome))
+        };
         FlowStats {
             flow: table.flow,
             open: sum(&|stat| !table.ends(stat.state)),
             ended,
-            refund_ratio: ratio(back, ended),
-            quarantine_ratio: ratio(0, ended),
+            refund_ratio: ratio(became(Outcome::GivenBack), ended),
+            quarantine_ratio: ratio(became(Outcome::Held), ended),
         }
     };
     ids.into_iter().map(one).collect()

@@ -8,6 +8,7 @@ use crate::http::middleware::error::Refusal;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
+use kernel::flow::life;
 use kernel::record::Record;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -66,7 +67,10 @@ pub(super) async fn would(app: &App, ask: &TransferRequest) -> Result<Response, 
         Ok(unasked) => {
             let names: Vec<_> = unasked.iter().map(|ledger| ledger.name()).collect();
             let unasked = (!names.is_empty()).then_some(names);
-            DryRun { unasked, ..DryRun::would("COMMITTED") }
+            let table = app.engine.flows().table(app.internal);
+            let paid = table.ending(life::Outcome::Paid);
+            let paid = paid.map_or("", |state| table.state(state).name);
+            DryRun { unasked, ..DryRun::would(paid) }
         }
         Err(Code::SystemError) => {
             let sentence =

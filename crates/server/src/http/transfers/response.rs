@@ -6,6 +6,7 @@ use crate::http::{App, format};
 use axum::http::StatusCode;
 use engine::Accepted;
 use kernel::code::Code;
+use kernel::flow::life::{self, Audience};
 use kernel::flow::table::Table;
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
@@ -119,10 +120,16 @@ impl Outcome {
     pub(super) fn of(app: &App, record: &Record) -> (Self, &'static str) {
         let table = app.engine.flows().table(record.flow);
         let exact = table.state(record.head.state).name;
-        match (table.ends(record.head.state), exact) {
-            (false, _) => (Self::Pending, "PENDING"),
-            (true, "COMMITTED") => (Self::Committed, exact),
-            (true, _) => (Self::Failed, exact),
+        let outcome = table.state(record.head.state).outcome;
+        match outcome.filter(|_| table.ends(record.head.state)) {
+            None => (Self::Pending, "PENDING"),
+            Some(life::Outcome::Paid) => (Self::Committed, exact),
+            Some(
+                life::Outcome::GivenBack
+                | life::Outcome::Failed
+                | life::Outcome::Kept
+                | life::Outcome::Held,
+            ) => (Self::Failed, exact),
         }
     }
 
@@ -187,7 +194,7 @@ fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfe
 /// Where a transfer stands, as a sentence.
 pub(super) fn message(app: &App, record: &Record) -> String {
     let table = app.engine.flows().table(record.flow);
-    flows::words::message(table, record.head.state, record.error.as_ref())
+    (table.message)(record.head.state, Audience::User, record.error.as_ref())
 }
 
 /// A transfer belongs to its user; a service reads what it made itself, also under a former issuer.

@@ -126,7 +126,7 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "flow, state, transfer_id, req_id, source_type, source_account, \
-    target_type, target_account, asset_id, amount::text";
+    target_type, target_account, asset_id, amount::text, fee::text";
 
 fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
     let (flow, state) = super::transfers::flow_and_state(flows, row)?;
@@ -139,6 +139,7 @@ fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
         target: party(row, 6)?,
         asset: AssetId(columns::count(row.try_get(8)?)),
         amount: columns::read_amount(row.try_get(9)?)?,
+        fee: columns::read_amount(row.try_get(10)?)?,
         operations: Vec::new(),
     })
 }

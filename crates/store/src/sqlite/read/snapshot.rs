@@ -123,7 +123,7 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
-    target_type, target_account, asset_id, amount";
+    target_type, target_account, asset_id, amount, fee";
 
 fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let flow = flows.named(row.get_ref(2)?.as_str()?);
@@ -138,6 +138,7 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
         target: party(row, 6)?,
         asset: AssetId(row.get(8)?),
         amount: columns::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
         operations: Vec::new(),
     })
 }

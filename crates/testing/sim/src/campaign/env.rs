@@ -296,6 +296,7 @@ impl Env {
         };
         Parts {
             flows: self.flows.clone(),
+            offered: self.flows.ids(&["internal"]),
             journal: Arc::new(Wrapper(journal)),
             ledgers: links.iter().map(ledger).collect(),
             world,

@@ -56,6 +56,7 @@ impl View {
             target: record.terms.target.clone(),
             asset: record.terms.asset,
             amount: record.terms.amount,
+            fee: record.terms.fee,
             operations: funding.chain(others).collect(),
         })
     }

@@ -113,6 +113,7 @@ impl SimService {
         let crash = self.sim.crash();
         let parts = Parts {
             flows: self.flows.clone(),
+            offered: self.flows.ids(&["internal"]),
             world: opened.world.clone(),
             journal: opened.journal.clone(),
             ledgers: self.ports(),

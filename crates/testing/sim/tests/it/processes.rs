@@ -67,6 +67,7 @@ impl Cluster {
         let limits = Limits { warn_per_minute: 0, ..Limits::default() };
         let parts = Parts {
             flows: self.flows.clone(),
+            offered: self.flows.ids(&["internal"]),
             journal: wrap(journal),
             ledgers: vec![funding.clone(), spot],
             world: funding.clone(),

@@ -1,6 +1,11 @@
-//! Between two accounts of one user at two ledgers: Funding to Spot, or back.
+//! The life of an internal transfer: its states, steps, acts, events and ends.
 
-use kernel::flow::life::{Leg, Life, Manner, Meta, Never, Place, Ruling, Side, Step, Via};
+use super::text;
+use kernel::answer::Evidence;
+use kernel::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
+    Step, Via,
+};
 use kernel::record::{Facts, Record};
 use kernel::words;
 use {Act::*, State::*, Step::*};
@@ -32,6 +37,7 @@ impl Life for State {
     type Rule = Never;
     const FLOW: &'static str = "internal";
     const START: Self = Init;
+    const DRIVER: Driver = Driver::Stations;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act> {
@@ -54,17 +60,20 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let keyed = |leg, side| Meta {
+        let keyed = |leg, side, share| Meta {
             manner: Manner::Repeatable,
             leg: Some(leg),
             side,
+            share: Some(share),
             about: None,
             undoes: &[],
         };
         match act {
-            Withdraw => keyed(Leg::Withdraw, Side::Source),
-            Deliver => keyed(Leg::Deposit, Side::Target),
-            Refund => Meta { undoes: &[Withdraw], ..keyed(Leg::Refund, Side::Source) },
+            Withdraw => keyed(Leg::Withdraw, Side::Source, Share::Gross),
+            Deliver => keyed(Leg::Deposit, Side::Target, Share::Net),
+            Refund => {
+                Meta { undoes: &[Withdraw], ..keyed(Leg::Refund, Side::Source, Share::Gross) }
+            }
         }
     }
 
@@ -82,6 +91,27 @@ impl Life for State {
             // nothing leaves an end
             Committed | RolledBack | Failed => "",
         }
+    }
+
+    fn normal(self) -> Normal {
+        match self {
+            SourcePending | Compensating => Normal::Usual,
+            TargetPending => Normal::Configured,
+            Init | SourceDone | Committed | RolledBack | Failed => Normal::Passing,
+        }
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        match self {
+            Committed => Some(Outcome::Paid),
+            RolledBack => Some(Outcome::GivenBack),
+            Failed => Some(Outcome::Failed),
+            Init | SourcePending | SourceDone | TargetPending | Compensating => None,
+        }
+    }
+
+    fn message(self, _: Audience, error: Option<&Evidence>) -> String {
+        text::message(self, error)
     }
 }
 

@@ -1,0 +1,6 @@
+//! Account to account in one database, driven by events: validation, execution, notification, audit.
+
+mod table;
+mod text;
+
+pub use table::{Act, State};

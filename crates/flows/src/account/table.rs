@@ -1,0 +1,110 @@
+//! The life of an account transfer: its states are the pipeline source's, its consumers are the two
+//! calls.
+
+use super::text;
+use kernel::answer::Evidence;
+use kernel::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
+    Step, Via,
+};
+use kernel::record::{Facts, Record};
+use kernel::words;
+use {Act::*, State::*, Step::*};
+
+words! {
+    /// Where a transfer stands: the names are the pipeline source's.
+    pub State {
+        Pending = 0 "PENDING",
+        Validating = 10 "VALIDATING",
+        Validated = 20 "VALIDATED",
+        Executing = 30 "EXECUTING",
+        Completed = 40 "COMPLETED",
+        Failed = -10 "FAILED",
+    }
+}
+words! {
+    /// What is done at the accounts ledger.
+    pub Act {
+        Validate = 0 "validate",
+        Execute = 1 "execute",
+    }
+}
+
+/// So many seconds a consumer may take; the outbox is read every three.
+const CONSUMER: u32 = 60;
+
+impl Life for State {
+    type Act = Act;
+    type Rule = Never;
+    const FLOW: &'static str = "account";
+    const START: Self = Pending;
+    const DRIVER: Driver = Driver::Events;
+
+    #[rustfmt::skip]
+    fn step(self) -> Step<Self, Act> {
+        match self {
+            Pending    => Claim { to: Validating },
+            Validating => Call  { act: Validate, done: Validated, rejected: Failed, unknown: Validating },
+            Validated  => Claim { to: Executing },
+            Executing  => Call  { act: Execute,  done: Completed, rejected: Failed, unknown: Executing },
+            Completed | Failed => End,
+        }
+    }
+
+    fn money(self) -> Place {
+        match self {
+            Pending | Validating | Validated | Executing | Failed => Place::AtSource,
+            Completed => Place::AtTarget,
+        }
+    }
+
+    fn act(act: Act) -> Meta<Act> {
+        let (manner, leg, share) = match act {
+            Validate => (Manner::Question, None, None),
+            Execute => (Manner::Repeatable, Some(Leg::Move), Some(Share::Gross)),
+        };
+        Meta { manner, leg, side: Side::Source, share, about: None, undoes: &[] }
+    }
+
+    fn rule(rule: Never, _: &Record, _: &Facts) -> Ruling {
+        match rule {}
+    }
+
+    fn event(self, via: Via) -> &'static str {
+        match self {
+            Pending => "VALIDATION_CALL",
+            Validating => answered(via, "VALIDATION_OK", "VALIDATION_FAIL"),
+            Validated => "EXECUTION_CALL",
+            Executing => answered(via, "EXECUTION_OK", "EXECUTION_FAIL"),
+            // nothing leaves an end
+            Completed | Failed => "",
+        }
+    }
+
+    fn normal(self) -> Normal {
+        match self {
+            Validating | Executing => Normal::Seconds(CONSUMER),
+            Pending | Validated | Completed | Failed => Normal::Passing,
+        }
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        match self {
+            Completed => Some(Outcome::Paid),
+            Failed => Some(Outcome::Failed),
+            Pending | Validating | Validated | Executing => None,
+        }
+    }
+
+    fn message(self, _: Audience, error: Option<&Evidence>) -> String {
+        text::message(self, error)
+    }
+}
+
+const fn answered(via: Via, done: &'static str, rejected: &'static str) -> &'static str {
+    match via {
+        Via::Done => done,
+        Via::Rejected => rejected,
+        Via::Claim | Via::Yes | Via::No | Via::Dead | Via::Unknown => "RETRY",
+    }
+}

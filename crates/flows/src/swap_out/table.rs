@@ -1,0 +1,209 @@
+//! The life of a swap from Nexus to Solana: its states are the swap source's, and between them those in
+//! which an intent is written, an attempt is dead, or a refund expired.
+
+use super::{rules, text};
+use crate::swaps::events::{RETRY, Words, answered, ruled};
+use crate::swaps::{rules as swap, text as swap_text};
+use kernel::answer::Evidence;
+use kernel::flow::life::{
+    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
+    Via,
+};
+use kernel::record::{Facts, Record};
+use kernel::words;
+use {Act::*, Rule::*, State::*, Step::*};
+
+words! {
+    /// Where a swap stands. The spellings of the source's states are its status values.
+    pub State {
+        Detected = 0 "detected",
+        PendingReceival = 10 "pending_receival",
+        ReadyForProcessing = 20 "ready for processing",
+        Accepted = 25 "accepted",
+        Sending = 30 "sending",
+        AwaitingConfirmation = 40 "sig created, awaiting confirmations",
+        PayoutDead = 45 "payout dead",
+        Processed = 60 "processed",
+        ProcessedAsFees = 70 "processed as fees",
+        TradeBalanceCheck = -5 "trade balance to be checked",
+        RefundPending = -10 "refund pending",
+        CollectingRefund = -15 "collecting refund",
+        Refunding = -17 "refunding",
+        RefundDebited = -18 "refund debited",
+        RefundExpired = -19 "refund expired",
+        Refunded = -20 "refunded",
+        RefundVoiding = -21 "voiding refund",
+        Held = -35 "to be quarantined",
+        QuarantineReady = -36 "quarantine ready",
+        Quarantining = -38 "quarantining",
+        Quarantined = -40 "quarantined",
+    }
+}
+words! {
+    /// What is done on the two chains.
+    pub Act {
+        Pay = 0 "pay USDC",
+        Refund = 1 "refund USDD",
+        RefundDelivery = 2 "refund delivered?",
+        VoidRefund = 3 "void refund",
+        Quarantine = 4 "quarantine USDD",
+    }
+}
+words! {
+    /// What is decided of a swap.
+    pub Rule {
+        WorthIt = 0 "above fees",
+        Mapping = 1 "mapping found (no: deadline)",
+        LastLook = 2 "mapping at the last look",
+        Accept = 3 "account valid, inventory reserved",
+        TryAgain = 4 "try again",
+        RefundPossible = 5 "refund possible",
+        MoveOut = 6 "move out / refund after all",
+    }
+}
+
+/// A transaction is confirmed within so many seconds (`USDC_CONFIRM_TIMEOUT_SEC` of the source).
+const CONFIRMED: u32 = 600;
+/// A mapping is waited for so long (`REFUND_TIMEOUT_SEC` of the source).
+const MAPPED: u32 = 3_600;
+/// A receiver on Nexus has so many seconds to take a debit.
+const DELIVERED: u32 = 604_800;
+
+impl Life for State {
+    type Act = Act;
+    type Rule = Rule;
+    const FLOW: &'static str = "swap_out";
+    const START: Self = Detected;
+    const DRIVER: Driver = Driver::Stations;
+
+    #[rustfmt::skip]
+    fn step(self) -> Step<Self, Act, Rule> {
+        match self {
+            Detected             => Decide { rule: WorthIt, yes: PendingReceival, no: ProcessedAsFees },
+            PendingReceival      => Decide { rule: Mapping, yes: ReadyForProcessing, no: TradeBalanceCheck },
+            TradeBalanceCheck    => Decide { rule: LastLook, yes: ReadyForProcessing, no: RefundPending },
+            ReadyForProcessing   => Decide { rule: Accept, yes: Accepted, no: RefundPending },
+            Accepted             => Claim  { to: Sending },
+            Sending              => Send   { act: Pay, done: Processed, rejected: RefundPending, dead: PayoutDead, unknown: AwaitingConfirmation },
+            AwaitingConfirmation => Send   { act: Pay, done: Processed, rejected: RefundPending, dead: PayoutDead, unknown: AwaitingConfirmation },
+            PayoutDead           => Decide { rule: TryAgain, yes: Accepted, no: RefundPending },
+            RefundPending        => Decide { rule: RefundPossible, yes: CollectingRefund, no: Held },
+            CollectingRefund     => Claim  { to: Refunding },
+            Refunding            => Send   { act: Refund, done: RefundDebited, rejected: RefundPending, dead: RefundPending, unknown: Refunding },
+            RefundDebited        => Call   { act: RefundDelivery, done: Refunded, rejected: RefundExpired, unknown: RefundDebited },
+            RefundExpired        => Claim  { to: RefundVoiding },
+            RefundVoiding        => Send   { act: VoidRefund, done: RefundPending, rejected: RefundDebited, dead: RefundExpired, unknown: RefundVoiding },
+            Held                 => Decide { rule: MoveOut, yes: QuarantineReady, no: RefundPending },
+            QuarantineReady      => Claim  { to: Quarantining },
+            Quarantining         => Send   { act: Quarantine, done: Quarantined, rejected: Held, dead: Held, unknown: Quarantining },
+            Processed | ProcessedAsFees | Refunded | Quarantined => End,
+        }
+    }
+
+    fn money(self) -> Place {
+        match self {
+            Detected | PendingReceival | ReadyForProcessing | Accepted | Sending
+            | AwaitingConfirmation | PayoutDead | TradeBalanceCheck | RefundPending
+            | CollectingRefund | Refunding | RefundDebited | RefundExpired | RefundVoiding => {
+                Place::InFlight
+            }
+            Processed => Place::AtTarget,
+            ProcessedAsFees => Place::Fees,
+            Refunded => Place::AtSource,
+            Held | QuarantineReady | Quarantining | Quarantined => Place::Quarantine,
+        }
+    }
+
+    fn act(act: Act) -> Meta<Act> {
+        let once = |leg, side, share| Meta {
+            manner: Manner::Once,
+            leg: Some(leg),
+            side,
+            share: Some(share),
+            about: None,
+            undoes: &[],
+        };
+        match act {
+            Pay => once(Leg::Deposit, Side::Target, Share::Net),
+            Refund => once(Leg::Refund, Side::Source, Share::LessFee),
+            RefundDelivery => Meta {
+                manner: Manner::Question,
+                leg: None,
+                side: Side::Source,
+                share: None,
+                about: Some(Refund),
+                undoes: &[],
+            },
+            VoidRefund => {
+                Meta { undoes: &[Refund], ..once(Leg::Cost, Side::Source, Share::OwnCost) }
+            }
+            Quarantine => once(Leg::Quarantine, Side::Source, Share::Gross),
+        }
+    }
+
+    fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {
+        match rule {
+            WorthIt => rules::worth_it(record),
+            Mapping => rules::mapping(record, facts),
+            LastLook => rules::last_look(facts),
+            Accept => rules::accept(record, facts),
+            TryAgain => rules::try_again(facts),
+            RefundPossible => swap::refund_possible(record, facts),
+            MoveOut => swap::move_out(record, facts),
+        }
+    }
+
+    #[rustfmt::skip]
+    fn event(self, via: Via) -> &'static str {
+        match self {
+            Detected             => ruled(via, "ABOVE_FEES", "KEPT_AS_FEES"),
+            PendingReceival      => ruled(via, "MAPPING_FOUND", "MAPPING_LATE"),
+            TradeBalanceCheck    => ruled(via, "MAPPING_FOUND", "MAPPING_MISSING"),
+            ReadyForProcessing   => ruled(via, "ACCEPTED", "NOT_ACCEPTED"),
+            Accepted             => "PAYOUT_CLAIMED",
+            Sending              => answered(via, Words { done: "PAYOUT_CONFIRMED", rejected: "PAYOUT_REJECTED", dead: "PAYOUT_DEAD", unknown: "PAYOUT_SENT" }),
+            AwaitingConfirmation => answered(via, Words { done: "PAYOUT_CONFIRMED", rejected: "PAYOUT_REJECTED", dead: "PAYOUT_DEAD", unknown: RETRY }),
+            PayoutDead           => ruled(via, "TRY_AGAIN", "GIVEN_UP"),
+            RefundPending        => ruled(via, "REFUND_POSSIBLE", "REFUND_NOT_POSSIBLE"),
+            CollectingRefund     => "REFUND_CLAIMED",
+            Refunding            => answered(via, Words { done: "REFUND_CONFIRMED", rejected: "REFUND_REJECTED", dead: "REFUND_DEAD", unknown: RETRY }),
+            RefundDebited        => answered(via, Words { done: "REFUND_DELIVERED", rejected: "REFUND_EXPIRED", dead: RETRY, unknown: RETRY }),
+            RefundExpired        => "VOID_CLAIMED",
+            RefundVoiding        => answered(via, Words { done: "VOIDED", rejected: "VOID_REJECTED", dead: "VOID_DEAD", unknown: RETRY }),
+            Held                 => ruled(via, "MOVE_OUT", "REFUND_RELEASED"),
+            QuarantineReady      => "QUARANTINE_CLAIMED",
+            Quarantining         => answered(via, Words { done: "QUARANTINED", rejected: "QUARANTINE_REJECTED", dead: "QUARANTINE_DEAD", unknown: RETRY }),
+            // nothing leaves an end
+            Processed | ProcessedAsFees | Refunded | Quarantined => "",
+        }
+    }
+
+    fn normal(self) -> Normal {
+        match self {
+            PendingReceival => Normal::Seconds(MAPPED),
+            Sending | AwaitingConfirmation | Refunding | RefundVoiding | Quarantining => {
+                Normal::Seconds(CONFIRMED)
+            }
+            RefundDebited => Normal::Seconds(DELIVERED),
+            Detected | ReadyForProcessing | Accepted | PayoutDead | TradeBalanceCheck
+            | RefundPending | CollectingRefund | RefundExpired | Held | QuarantineReady
+            | Processed | ProcessedAsFees | Refunded | Quarantined => Normal::Passing,
+        }
+    }
+
+    fn outcome(self) -> Option<Outcome> {
+        match self {
+            Processed => Some(Outcome::Paid),
+            ProcessedAsFees => Some(Outcome::Kept),
+            Refunded => Some(Outcome::GivenBack),
+            Held | QuarantineReady | Quarantining | Quarantined => Some(Outcome::Held),
+            Detected | PendingReceival | ReadyForProcessing | Accepted | Sending
+            | AwaitingConfirmation | PayoutDead | TradeBalanceCheck | RefundPending
+            | CollectingRefund | Refunding | RefundDebited | RefundExpired | RefundVoiding => None,
+        }
+    }
+
+    fn message(self, audience: Audience, error: Option<&Evidence>) -> String {
+        swap_text::message(text::sentence(self), audience, error)
+    }
+}

@@ -1,0 +1,399 @@
+//! The rules of each flow: pure, and without a stub. A fact that is missing is *not yet*; no facts lead
+//! round in a circle; each *no* and each *yes* has its reason here.
+//!
+//! Wrong builds that were run, each of which turns one of these red: a release that is not bound to the
+//! count of attempts; a deadline that is not looked at when the chain's time is missing; a destination
+//! that nothing said is valid; a mapping that is missing, taken for none; a release that is followed where
+//! no refund is possible.
+
+use flows::swaps::rules as swap;
+use flows::{registry, relay, swap_out};
+use kernel::flow::life::{Ruling, Step};
+use kernel::flow::table::{S, Table};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, UserId};
+use kernel::money::Amount;
+use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A fact with its name.
+type Named = (&'static str, Fact);
+
+/// The deadline of records that have one.
+const DEADLINE: u64 = 1_000;
+
+fn record(state: S, change: impl Fn(&mut Terms)) -> Record {
+    let party = |name: &str, chain| Party {
+        system: System::Chain(ChainId(chain)),
+        account: Account::Named(name.into()),
+    };
+    let mut terms = Terms {
+        principal: "watcher".into(),
+        user: UserId(1),
+        binding: None,
+        source: party("payer", 30),
+        target: party("payee", 31),
+        asset: AssetId(4),
+        amount: Amount(1_000),
+        fee: Amount(10),
+        deadline: Some(DEADLINE),
+        memo: Some("nexus:8CvLySLAWEKDB9SJSUDdRgzAG6ALVcXLzPQREN9Nbf7AzuJkg5P".to_owned()),
+        reference: None,
+        metadata: BTreeMap::new(),
+        day: None,
+    };
+    change(&mut terms);
+    Record {
+        id: Id(7),
+        flow: FlowId(0),
+        serial: None,
+        created_at: 0,
+        updated_at: 0,
+        head: Head::start(state),
+        error: None,
+        terms: Arc::new(terms),
+    }
+}
+
+fn table(flow: &str) -> Table {
+    let found = registry().0.into_iter().find(|table| table.flow == flow);
+    found.unwrap_or_else(|| panic!("no flow {flow}"))
+}
+
+/// What the rule of a state says.
+fn says_of(flow: &str, state: &str, facts: &Facts, change: impl Fn(&mut Terms)) -> Ruling {
+    let t = table(flow);
+    let Some(s) = t.named(state) else { panic!("no state {state}") };
+    let Step::Decide { rule, .. } = t.step(s) else { panic!("{state} decides nothing") };
+    (t.rule)(rule, &record(s, change), facts)
+}
+
+fn says(flow: &str, state: &str, facts: &[Named]) -> Ruling {
+    says_of(flow, state, &facts.iter().cloned().collect(), |_| {})
+}
+
+const fn yes() -> Fact {
+    Fact::Flag(true)
+}
+
+const fn no() -> Fact {
+    Fact::Flag(false)
+}
+
+const fn n(number: u128) -> Fact {
+    Fact::Number(number)
+}
+
+/// Every rule that needs a fact waits for it; the others look at the record alone.
+#[test]
+fn without_facts_nothing_is_decided_but_by_the_record() {
+    let by_the_record =
+        [("swap_in", "detected"), ("swap_in", "ready for processing"), ("swap_out", "detected")];
+    let wrong: Facts = [
+        swap::CHAIN_TIME,
+        swap::DESTINATION_VALID,
+        swap::INVENTORY,
+        swap::PAYOUT_ATTEMPTS,
+        swap::REFUND_ATTEMPTS,
+        swap::SENDER_VALID,
+        swap::QUARANTINE_ACCOUNT,
+        swap::REFUND_RELEASED,
+        swap_out::rules::MAPPING,
+        swap_out::rules::NO_MAPPING,
+        relay::rules::REGISTERED,
+        relay::rules::RECEIVER_EXISTS,
+        relay::rules::ATTEMPTS,
+        relay::rules::BUDGET,
+    ]
+    .into_iter()
+    .map(|name| {
+        (name, if name == swap_out::rules::MAPPING { n(1) } else { Fact::Text("1".into()) })
+    })
+    .collect();
+    let mut asked = 0;
+    for t in &registry().0 {
+        for s in t.all().filter(|s| matches!(t.step(*s), Step::Decide { .. })) {
+            let name = t.state(s).name;
+            for facts in [Facts::new(), wrong.clone()] {
+                let ruling = says_of(t.flow, name, &facts, |_| {});
+                let waits = ruling == Ruling::NotYet;
+                assert_eq!(waits, !by_the_record.contains(&(t.flow, name)), "{} {name}", t.flow);
+            }
+            asked += 1;
+        }
+    }
+    assert_eq!(asked, 15);
+}
+
+/// What a rule needs for its yes: without any one of these facts it does not say so.
+#[test]
+fn a_promise_needs_each_of_its_facts() {
+    let accepted =
+        [(swap::CHAIN_TIME, n(1)), (swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(1_000))];
+    let refund = [(swap::REFUND_ATTEMPTS, n(0)), (swap::SENDER_VALID, yes())];
+    let registered = [
+        (relay::rules::RECEIVER_EXISTS, yes()),
+        (relay::rules::ATTEMPTS, n(0)),
+        (relay::rules::BUDGET, yes()),
+    ];
+    let again = [(swap::PAYOUT_ATTEMPTS, n(1)), (swap::CHAIN_TIME, n(1))];
+    let promises: [(&str, &str, &[Named]); 7] = [
+        ("swap_in", "accepting", &accepted),
+        ("swap_in", "debit dead", &again),
+        ("swap_in", "to be refunded", &refund),
+        ("swap_out", "ready for processing", &accepted[1..]),
+        ("swap_out", "payout dead", &again[..1]),
+        ("swap_out", "refund pending", &refund),
+        ("relay", "NEEDS_REGISTRATION", &registered),
+    ];
+    for (flow, state, facts) in promises {
+        assert_eq!(says(flow, state, facts), Ruling::Yes, "{flow} {state}");
+        for missing in 0..facts.len() {
+            let mut fewer = facts.to_vec();
+            let (name, _) = fewer.remove(missing);
+            assert_eq!(says(flow, state, &fewer), Ruling::NotYet, "{flow} {state} without {name}");
+        }
+    }
+}
+
+#[test]
+fn a_memo_names_a_nexus_account_or_the_deposit_goes_back() {
+    let said = |memo: Option<&str>| {
+        let change = |terms: &mut Terms| terms.memo = memo.map(str::to_owned);
+        says_of("swap_in", "detected", &Facts::new(), change)
+    };
+    for good in ["nexus:8CvLy", "NEXUS:8CvLy", "Nexus: 8CvLy ", " nexus :8CvLy"] {
+        assert_eq!(said(Some(good)), Ruling::Yes, "{good}");
+    }
+    let long = format!("nexus:{}", "8".repeat(129));
+    for bad in [
+        "",
+        "8CvLy",
+        "nexus:",
+        "nexus: ",
+        "solana:8CvLy",
+        "nexus:8C vLy",
+        "nexus:0OIl",
+        "nexus:8:9",
+        &long,
+    ] {
+        assert_eq!(said(Some(bad)), Ruling::No, "{bad}");
+    }
+    assert_eq!(said(None), Ruling::No);
+}
+
+#[test]
+fn what_the_fee_eats_is_kept() {
+    for (flow, state) in [("swap_in", "ready for processing"), ("swap_out", "detected")] {
+        for (fee, ruling) in [(999, Ruling::Yes), (1_000, Ruling::No), (1_001, Ruling::No)] {
+            let said = says_of(flow, state, &Facts::new(), |terms| terms.fee = Amount(fee));
+            assert_eq!(said, ruling, "{flow} {fee}");
+        }
+    }
+}
+
+#[test]
+fn a_deposit_is_accepted_before_its_deadline_with_an_account_and_the_money_for_it() {
+    let said = |time: u128, valid: Fact, free: u128| {
+        let facts = [
+            (swap::CHAIN_TIME, n(time)),
+            (swap::DESTINATION_VALID, valid),
+            (swap::INVENTORY, n(free)),
+        ];
+        says("swap_in", "accepting", &facts)
+    };
+    assert_eq!(said(1_000, yes(), 990), Ruling::Yes);
+    assert_eq!(said(1_001, yes(), 990), Ruling::No, "too late");
+    assert_eq!(said(1_000, no(), 990), Ruling::No, "no such account");
+    assert_eq!(said(1_000, yes(), 989), Ruling::NotYet, "the inventory is short");
+    assert_eq!(said(1_001, yes(), 0), Ruling::No, "and stays short until the deadline");
+    let untimed = [(swap::DESTINATION_VALID, yes()), (swap::INVENTORY, n(990))];
+    assert_eq!(says("swap_in", "accepting", &untimed), Ruling::NotYet, "no time, no promise");
+    let unending = |terms: &mut Terms| terms.deadline = None;
+    let facts = untimed.into_iter().collect();
+    assert_eq!(says_of("swap_in", "accepting", &facts, unending), Ruling::Yes);
+}
+
+#[test]
+fn a_credit_waits_for_its_mapping_until_the_deadline_and_is_looked_for_once_more() {
+    let mapping = (swap_out::rules::MAPPING, Fact::Text("7Vbm".into()));
+    let late = (swap::CHAIN_TIME, n(1_001));
+    let said = |facts: &[Named]| says("swap_out", "pending_receival", facts);
+    assert_eq!(said(std::slice::from_ref(&mapping)), Ruling::Yes);
+    assert_eq!(said(&[(swap::CHAIN_TIME, n(1_000))]), Ruling::NotYet);
+    assert_eq!(said(std::slice::from_ref(&late)), Ruling::No);
+    assert_eq!(said(&[late.clone(), mapping.clone()]), Ruling::Yes);
+    let said = |facts: &[Named]| says("swap_out", "trade balance to be checked", facts);
+    assert_eq!(said(&[late]), Ruling::NotYet, "age is no proof");
+    assert_eq!(said(&[(swap_out::rules::NO_MAPPING, no())]), Ruling::NotYet);
+    assert_eq!(said(&[(swap_out::rules::NO_MAPPING, yes())]), Ruling::No);
+    assert_eq!(said(&[mapping, (swap_out::rules::NO_MAPPING, yes())]), Ruling::Yes);
+}
+
+#[test]
+fn a_payout_on_solana_waits_for_inventory() {
+    let said = |valid: Fact, free: u128| {
+        let facts = [(swap::DESTINATION_VALID, valid), (swap::INVENTORY, n(free))];
+        says("swap_out", "ready for processing", &facts)
+    };
+    assert_eq!(said(yes(), 990), Ruling::Yes);
+    assert_eq!(said(yes(), 989), Ruling::NotYet);
+    assert_eq!(said(no(), 990), Ruling::No);
+}
+
+#[test]
+fn a_dead_payout_is_tried_three_times() {
+    let in_time = (swap::CHAIN_TIME, n(1));
+    for (made, ruling) in [(1, Ruling::Yes), (2, Ruling::Yes), (3, Ruling::No)] {
+        let facts = [(swap::PAYOUT_ATTEMPTS, n(made)), in_time.clone()];
+        assert_eq!(says("swap_in", "debit dead", &facts), ruling);
+        assert_eq!(says("swap_out", "payout dead", &facts), ruling);
+    }
+    let late = [(swap::PAYOUT_ATTEMPTS, n(1)), (swap::CHAIN_TIME, n(1_001))];
+    assert_eq!(says("swap_in", "debit dead", &late), Ruling::No);
+}
+
+const REFUNDS: [(&str, &str, &str); 2] = [
+    ("swap_in", "to be refunded", "to be quarantined"),
+    ("swap_out", "refund pending", "to be quarantined"),
+];
+
+#[test]
+fn money_is_given_back_to_an_account_that_takes_it_three_times_at_most() {
+    for (flow, refund, _) in REFUNDS {
+        let said = |made: u128, sender: Fact| {
+            says(flow, refund, &[(swap::REFUND_ATTEMPTS, n(made)), (swap::SENDER_VALID, sender)])
+        };
+        assert_eq!(said(2, yes()), Ruling::Yes);
+        assert_eq!(said(2, no()), Ruling::No);
+        assert_eq!(said(3, yes()), Ruling::No);
+        let facts = [(swap::REFUND_ATTEMPTS, n(0)), (swap::SENDER_VALID, yes())];
+        let dust = |terms: &mut Terms| terms.fee = terms.amount;
+        assert_eq!(says_of(flow, refund, &facts.into_iter().collect(), dust), Ruling::No);
+    }
+}
+
+#[test]
+fn a_person_allows_one_more_refund_and_it_is_used_up_by_its_attempt() {
+    for (flow, refund, held) in REFUNDS {
+        let facts = |made: u128, released: u128| {
+            [
+                (swap::REFUND_ATTEMPTS, n(made)),
+                (swap::SENDER_VALID, yes()),
+                (swap::QUARANTINE_ACCOUNT, no()),
+                (swap::REFUND_RELEASED, n(released)),
+            ]
+        };
+        assert_eq!(says(flow, held, &facts(3, 3)), Ruling::No, "refund after all");
+        assert_eq!(says(flow, refund, &facts(3, 3)), Ruling::Yes);
+        assert_eq!(says(flow, held, &facts(4, 3)), Ruling::NotYet, "it was made");
+        assert_eq!(says(flow, refund, &facts(4, 3)), Ruling::No);
+        let mut gone = facts(3, 3).to_vec();
+        gone[1].1 = no();
+        assert_eq!(says(flow, held, &gone), Ruling::NotYet, "it can go nowhere: it stays held");
+        gone[2].1 = yes();
+        assert_eq!(says(flow, held, &gone), Ruling::Yes, "and is moved out where it can be");
+    }
+}
+
+#[test]
+fn a_receiver_is_registered_where_it_exists_and_money_is_left() {
+    let known = |flag| says("relay", "RECEIVED", &[(relay::rules::REGISTERED, flag)]);
+    assert_eq!((known(yes()), known(no())), (Ruling::Yes, Ruling::No));
+    let said = |exists: Fact, made: u128, budget: Fact| {
+        let facts = [
+            (relay::rules::RECEIVER_EXISTS, exists),
+            (relay::rules::ATTEMPTS, n(made)),
+            (relay::rules::BUDGET, budget),
+        ];
+        says("relay", "NEEDS_REGISTRATION", &facts)
+    };
+    assert_eq!(said(yes(), 9, yes()), Ruling::Yes);
+    assert_eq!(said(yes(), 10, yes()), Ruling::No);
+    assert_eq!(said(no(), 0, yes()), Ruling::No);
+    assert_eq!(said(yes(), 0, no()), Ruling::NotYet);
+}
+
+/// The values that a fact takes in the search below; none is the first.
+fn values(name: &str) -> Vec<Fact> {
+    if name == swap_out::rules::MAPPING {
+        return vec![Fact::Text("7Vbm".into())];
+    }
+    let numbers: &[u128] = match name {
+        swap::CHAIN_TIME => &[1, 1_001],
+        swap::INVENTORY => &[0, 990],
+        swap::PAYOUT_ATTEMPTS | swap::REFUND_ATTEMPTS | swap::REFUND_RELEASED => &[0, 3],
+        _ => return vec![yes(), no()],
+    };
+    numbers.iter().copied().map(n).collect()
+}
+
+/// Every choice of a value, or of none, for each name.
+fn all_facts(names: &[&'static str]) -> Vec<Facts> {
+    names.iter().fold(vec![Facts::new()], |all, name| {
+        let with = |facts: &Facts| {
+            let more = values(name).into_iter().map(|value| {
+                let mut facts = facts.clone();
+                facts.insert(*name, value);
+                facts
+            });
+            std::iter::once(facts.clone()).chain(more).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(with).collect()
+    })
+}
+
+/// A worker follows rule after rule in one unit: for no facts whatever may they lead in a circle.
+#[test]
+fn no_facts_lead_round_in_a_circle() {
+    let names = [
+        swap::CHAIN_TIME,
+        swap::DESTINATION_VALID,
+        swap::INVENTORY,
+        swap::PAYOUT_ATTEMPTS,
+        swap::REFUND_ATTEMPTS,
+        swap::SENDER_VALID,
+        swap::QUARANTINE_ACCOUNT,
+        swap::REFUND_RELEASED,
+    ];
+    let all = all_facts(&names);
+    assert_eq!(all.len(), 6_561);
+    let flows = [
+        ("swap_in", Vec::new()),
+        ("swap_out", vec![(swap_out::rules::MAPPING, Fact::Text("7Vbm".into()))]),
+        ("swap_out", vec![(swap_out::rules::NO_MAPPING, yes())]),
+    ];
+    for (flow, more) in flows {
+        let t = table(flow);
+        let decides: Vec<S> =
+            t.all().filter(|s| matches!(t.step(*s), Step::Decide { .. })).collect();
+        let changes: [fn(&mut Terms); 3] =
+            [|_| {}, |terms| terms.fee = terms.amount, |terms| terms.memo = None];
+        for change in changes {
+            let record = record(t.start, change);
+            for facts in &all {
+                let mut facts = facts.clone();
+                facts.extend(more.iter().cloned());
+                for s in &decides {
+                    assert!(straight(&t, *s, &record, &facts), "{flow} {facts:?}");
+                }
+            }
+        }
+    }
+}
+
+/// True where the rules from a state on come to a state that decides nothing, or wait.
+fn straight(t: &Table, mut s: S, record: &Record, facts: &Facts) -> bool {
+    let mut seen = BTreeSet::new();
+    while let Step::Decide { rule, yes, no } = t.step(s) {
+        if !seen.insert(s) {
+            return false;
+        }
+        s = match (t.rule)(rule, record, facts) {
+            Ruling::Yes => yes,
+            Ruling::No => no,
+            Ruling::NotYet => return true,
+        };
+    }
+    true
+}

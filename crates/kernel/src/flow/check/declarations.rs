@@ -1,0 +1,131 @@
+//! What a flow declares beside its edges: its driver, what is normal in a state, what became of the
+//! money at an end, what an act moves, and its sentences. Each agrees with the edges, the legs and the
+//! places.
+
+use crate::flow::dataflow;
+use crate::flow::dataflow::ActSet;
+use crate::flow::life::{
+    Audience, Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via,
+};
+use crate::flow::table::{ActRow, S, Table};
+use std::collections::BTreeSet;
+
+/// All rules about what a flow declares.
+pub(super) fn faults(t: &Table) -> Vec<String> {
+    let possible = dataflow::possible(t);
+    let certain = dataflow::certain(t);
+    let mut bad = Vec::new();
+    for s in t.all() {
+        let mut fault = |what: &str| bad.push(format!("{}: {what}", t.state(s).name));
+        driven(t, s, &mut fault);
+        normal(t, s, &mut fault);
+        outcome(t, s, possible.at(s), certain.at(s), &mut fault);
+    }
+    for row in &t.acts {
+        if let Some(what) = share(row) {
+            bad.push(format!("{}: {what}", row.name));
+        }
+    }
+    bad.extend(sentences(t));
+    bad
+}
+
+/// An event begins a call only through a claim, and no event ends a transaction on a chain.
+fn driven(t: &Table, s: S, fault: &mut impl FnMut(&str)) {
+    if t.driver != Driver::Events {
+        return;
+    }
+    if t.sends(s) {
+        fault("is driven by events, and its attempts are looked at by time");
+    }
+    for (via, to) in t.edges(s).into_iter().filter(|(_, to)| *to != s) {
+        if via != Via::Claim && t.makes(to).is_some() {
+            fault("is driven by events, and begins a call without a claim");
+        }
+    }
+}
+
+/// Every call says what is normal; nothing else but a rule may wait.
+fn normal(t: &Table, s: S, fault: &mut impl FnMut(&str)) {
+    let normal = t.state(s).normal;
+    let calls = t.makes(s).is_some();
+    let decides = matches!(t.step(s), Step::Decide { .. });
+    match normal {
+        Normal::Passing if calls => fault("calls, and does not say what is normal"),
+        Normal::Usual if !calls => fault("makes no call, and says that one takes its usual time"),
+        Normal::Seconds(0) => fault("no time at all is normal"),
+        Normal::Seconds(_) if !calls && !decides => {
+            fault("nothing is waited for, and a time is normal");
+        }
+        Normal::Configured if !calls_target(t, s) => {
+            fault("does not call the target, and takes the time that is set for that");
+        }
+        Normal::Passing | Normal::Usual | Normal::Seconds(_) | Normal::Configured => {}
+    }
+}
+
+fn calls_target(t: &Table, s: S) -> bool {
+    t.makes(s).map(|a| t.act(a)).is_some_and(|row| row.side == Side::Target && row.leg.is_some())
+}
+
+/// Every end has the outcome that its place and its legs show; before an end only a hold has one.
+fn outcome(t: &Table, s: S, possible: &ActSet, certain: &ActSet, fault: &mut impl FnMut(&str)) {
+    let refund = |acts: &ActSet| acts.iter().any(|a| t.act(*a).leg == Some(Leg::Refund));
+    let place = t.state(s).money;
+    let shown = match place {
+        Place::Quarantine => Some(Outcome::Held),
+        _ if !t.ends(s) => None,
+        Place::AtTarget => Some(Outcome::Paid),
+        Place::Fees => Some(Outcome::Kept),
+        Place::AtSource if refund(certain) => Some(Outcome::GivenBack),
+        Place::AtSource if !refund(possible) => Some(Outcome::Failed),
+        // the other rules say what is wrong with such an end
+        Place::AtSource | Place::InFlight => return,
+    };
+    match (t.state(s).outcome, shown) {
+        (said, shown) if said == shown => {}
+        (None, Some(_)) => fault("does not say what became of the money"),
+        (Some(_), None) => fault("says what became of the money, which is not known yet"),
+        (_, Some(shown)) => fault(&format!("what became of the money is {shown:?}")),
+        (None, None) => {}
+    }
+}
+
+/// A leg says how much it moves. What a ledger gives back is what it took.
+fn share(row: &ActRow) -> Option<&'static str> {
+    let (leg, share) = match (row.leg, row.share) {
+        (Some(leg), Some(share)) => (leg, share),
+        (Some(_), None) => return Some("does not say how much it moves"),
+        (None, Some(_)) => return Some("is a question, and says how much it moves"),
+        (None, None) => return None,
+    };
+    let fits = match leg {
+        Leg::Withdraw | Leg::Settle => share == Share::Gross,
+        Leg::Refund if row.manner == Manner::Repeatable => share == Share::Gross,
+        Leg::Refund | Leg::Quarantine => matches!(share, Share::Gross | Share::LessFee),
+        Leg::Deposit => share == Share::Net,
+        Leg::Move => matches!(share, Share::Gross | Share::Net),
+        Leg::Cost => share == Share::OwnCost,
+    };
+    (!fits).then_some("moves another amount than its leg may")
+}
+
+/// Each reader gets a sentence for each state, and no two states have the same one.
+fn sentences(t: &Table) -> Vec<String> {
+    let mut bad = Vec::new();
+    for audience in Audience::ALL {
+        let mut said = BTreeSet::new();
+        for s in t.all() {
+            let sentence = (t.message)(s, *audience, None);
+            let what = if sentence.is_empty() {
+                "no sentence"
+            } else if !said.insert(sentence) {
+                "the sentence of another state"
+            } else {
+                continue;
+            };
+            bad.push(format!("{}: {what} for {audience:?}", t.state(s).name));
+        }
+    }
+    bad
+}
