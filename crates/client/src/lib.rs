@@ -6,6 +6,7 @@
 mod admin;
 mod error;
 mod http;
+pub mod state;
 pub mod tls;
 pub mod types;
 mod watch;

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::http::Client;
+use crate::state;
 use crate::types::{BatchResult, Created, Step, Story};
 
 /// A transfer that is looked at again and again. It holds no timer: its caller says when.
@@ -43,7 +44,7 @@ impl Watch {
         let story = self.client.transfer(&self.req_id).await?;
         let fresh: Vec<Step> = story.history.iter().skip(self.seen).cloned().collect();
         self.seen = story.history.len();
-        let ended = matches!(story.transfer.state.as_str(), "COMMITTED" | "FAILED" | "ROLLED_BACK");
+        let ended = state::has_ended(&story.transfer.state);
         Ok(Looked { fresh, story, ended })
     }
 }

@@ -5,6 +5,7 @@ mod imports;
 mod manifest;
 mod runbook;
 mod source;
+mod states;
 mod words;
 
 use std::fmt;
@@ -85,6 +86,7 @@ pub(crate) fn run() -> Outcome {
         faults.extend(docs::check(path, text, &|target| root.join(target).exists()));
     }
     faults.extend(runbook::check(&sources, &pages));
+    faults.extend(states::check(&sources));
     if faults.is_empty() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
 use client::types::{BatchResult, NewTransfer};
-use client::{Client, Conclusion, Error};
+use client::{Client, Conclusion, Error, state};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -208,8 +208,8 @@ fn table(all: &[LineResult]) -> String {
 
 fn ended(all: &[LineResult]) -> Result<(), Fault> {
     let count = |outcome: &str| all.iter().filter(|one| one.outcome == outcome).count();
-    let (done, unsent) = (count("COMMITTED"), count(NOT_SENT));
-    let open = count("PENDING") + count(UNKNOWN);
+    let (done, unsent) = (count(state::PAID), count(NOT_SENT));
+    let open = count(state::PENDING) + count(UNKNOWN);
     let said = format!("{done} of {} are COMMITTED", all.len());
     match (open + unsent, all.len() - done) {
         (_, 0) => Ok(()),

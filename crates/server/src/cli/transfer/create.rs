@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
 use client::types::{Created, DryRun, NewTransfer};
-use client::{Client, Error};
+use client::{Client, Error, state};
 use std::time::Duration;
 
 /// Move money between two accounts of one user.
@@ -90,8 +90,8 @@ pub(super) async fn run(global: &Global, args: &CreateArgs) -> Result<(), Fault>
         output::print(&told(transfer, created.replayed))?;
     }
     match transfer.state.as_str() {
-        "COMMITTED" => Ok(()),
-        "PENDING" => {
+        state::PAID => Ok(()),
+        state::PENDING => {
             let id = &transfer.req_id;
             let whose = args.user.map_or_else(String::new, |user| format!(" --user {user}"));
             let sentence =
@@ -115,8 +115,10 @@ fn dry(args: &CreateArgs, run: &DryRun) -> Result<(), Fault> {
         output::print(&output::pairs(&pairs))?;
     }
     match run.would.as_str() {
-        "COMMITTED" => Ok(()),
-        "PENDING" => Err(Fault::new(Exit::TempFail, "its key is bound to one that is under way")),
+        state::PAID => Ok(()),
+        state::PENDING => {
+            Err(Fault::new(Exit::TempFail, "its key is bound to one that is under way"))
+        }
         code => Err(Fault::new(Exit::Data, format!("it would be answered with {code}"))),
     }
 }

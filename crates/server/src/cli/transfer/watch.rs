@@ -6,7 +6,7 @@ use crate::cli::exit::{Exit, Fault};
 use crate::cli::remote::{Minted, Remote};
 use crate::cli::{Global, output};
 use client::types::Step;
-use client::{Error, Looked};
+use client::{Error, Looked, state};
 use std::time::Duration;
 
 /// Follow a transfer to its end.
@@ -104,7 +104,7 @@ fn ended(looked: &Looked, json: bool) -> Result<(), Fault> {
         output::print(&told(transfer, false))?;
     }
     match transfer.state.as_str() {
-        "COMMITTED" => Ok(()),
+        state::PAID => Ok(()),
         _ => Err(Fault::new(Exit::Data, transfer.message.clone())),
     }
 }
