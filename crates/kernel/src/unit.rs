@@ -245,7 +245,8 @@ pub enum Put {
     /// Gives back what [`Put::Count`] took.
     Uncount(DailyCount),
     /// What users moved before this day is forgotten, as far as one write may: some thousands of
-    /// rows. What is given back to a forgotten day is nothing.
+    /// rows. What is given back to a forgotten day is nothing. What operators deposited a week before it is
+    /// forgotten too.
     ForgetDays(Day),
 }
 

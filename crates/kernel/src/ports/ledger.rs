@@ -244,10 +244,21 @@ impl External {
     /// has none.
     pub fn counter(&self, at: Millis) -> Option<Arc<str>> {
         let (day, asset, who) = (Day::of(at).0, self.asset, principal::person(&self.caller));
-        let name = || format!("deposits/{day}/{asset}/{who}").into();
+        let name = || format!("deposits/{day:05}/{asset}/{who}").into();
         (self.direction == Direction::In).then(name)
     }
+
+    /// The names of the counters that go with the days before this one are forgotten: from the first, up
+    /// to but not with the second. They are kept for a week, for who asks who deposited what.
+    pub fn forgotten_counters(before: Day) -> (String, String) {
+        // a day has five digits from 1997 to 2243, so names are in the order of days
+        let day = before.0.saturating_sub(COUNTERS_KEPT);
+        ("deposits/".to_owned(), format!("deposits/{day:05}/"))
+    }
 }
+
+/// A counter of deposits is kept for so many days.
+const COUNTERS_KEPT: u32 = 7;
 
 /// On whose word a movement is booked.
 #[derive(Debug, Clone, PartialEq, Eq)]

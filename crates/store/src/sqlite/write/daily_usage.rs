@@ -5,6 +5,7 @@ use crate::rules::{ALL_ASSETS, UsageKey};
 use crate::sqlite::columns::{self, int, uint};
 use kernel::ids::{AssetId, Day, UserId};
 use kernel::limits::DailyUsage;
+use kernel::ports::ledger::External;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
@@ -67,6 +68,10 @@ impl WriteBatch<'_> {
                      (SELECT day, user_id, asset_id FROM limits_tb WHERE day < ?1 \
                       ORDER BY day LIMIT ?2)";
         self.db.prepare_cached(sql)?.execute(params![before.0, AT_ONCE])?;
+        let (from, to) = External::forgotten_counters(before);
+        let sql =
+            "DELETE FROM service_state WHERE name >= 'counter/' || ?1 AND name < 'counter/' || ?2";
+        self.db.prepare_cached(sql)?.execute(params![from, to])?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
 use kernel::operation::Known;
 use kernel::operators::Halt;
 use kernel::ports::journal::Owner;
+use kernel::ports::ledger::External;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
 use std::collections::BTreeSet;
@@ -147,7 +148,11 @@ impl State {
             Put::Asset(asset) => self.asset(asset),
             Put::Count(count) => self.operators.count(count),
             Put::Uncount(count) => self.operators.uncount(count),
-            Put::ForgetDays(before) => self.operators.forget_days(before),
+            Put::ForgetDays(before) => {
+                self.operators.forget_days(before);
+                let (from, to) = External::forgotten_counters(before);
+                self.counters.retain(|name, _| **name < *from || **name >= *to);
+            }
         }
         None
     }

@@ -1,7 +1,7 @@
 //! What a user may move on a day: counted in the unit that opens, given back where it fails.
 
 use super::checks;
-use super::fixture::{COIN, JournalFixture, RICH, TODAY, id, op, plain, together};
+use super::fixture::{COIN, JournalFixture, RICH, TODAY, guarded, id, op, plain, together};
 use kernel::answer::Answer;
 use kernel::flow::life::Leg::Withdraw;
 use kernel::ids::{AssetId, Day, UserId};
@@ -13,6 +13,7 @@ checks! {
     a_day_is_counted_for_its_user_and_asset,
     a_day_is_given_back_where_it_was_taken,
     days_that_are_over_are_forgotten,
+    counters_of_deposits_are_forgotten_a_week_later,
     a_unit_that_lost_counts_nothing,
     a_day_has_so_many_transfers,
     a_day_has_so_much_of_an_asset,
@@ -102,6 +103,27 @@ async fn days_that_are_over_are_forgotten(b: &mut JournalFixture) {
     b.written("given back to nothing", plain(vec![Put::Uncount(count(3))])).await;
     b.same("its day", &b.daily_usage(RICH, TODAY, COIN).await, &(0, 0));
     b.same("the day after", &b.daily_usage(RICH, TOMORROW, COIN).await, &(1, 5));
+}
+
+/// What operators deposited is kept for a week.
+async fn counters_of_deposits_are_forgotten_a_week_later(b: &mut JournalFixture) {
+    let deposits = |day: Day| format!("deposits/{:05}/3/mallory", day.0).into();
+    let full = |name| Guard::AtMost { name, n: 5, limit: 9 };
+    let [over, later, other] = [deposits(TODAY), deposits(TOMORROW), "others".into()].map(full);
+    for guard in [&over, &later, &other] {
+        b.written("a counter", guarded(guard.clone())).await;
+    }
+    b.written("not this one", plain(vec![Put::ForgetDays(Day(TODAY.0 + 7))])).await;
+    for _ in 0..2 {
+        b.loses("it is there", over.clone()).await;
+        b.reopen().await;
+    }
+    b.written("this one", plain(vec![Put::ForgetDays(Day(TODAY.0 + 8))])).await;
+    b.reopen().await;
+    b.written("it counts anew", guarded(over)).await;
+    for guard in [later, other] {
+        b.loses("it is there", guard).await;
+    }
 }
 
 async fn a_unit_that_lost_counts_nothing(b: &mut JournalFixture) {
