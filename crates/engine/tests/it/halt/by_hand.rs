@@ -1,6 +1,6 @@
-//! HALT by hand, and its end: two persons, a proof from the beginning, named exceptions.
+//! HALT by hand, and its end: two persons, a proof, named exceptions.
 //!
-//! Wrong builds that were run, each of which turns one of these red: a halt that answers at once, or
+//! Written against these wrong builds, of which not each was run: a halt that answers at once, or
 //! says at once what is quiet; a claim under HALT (neither the reach nor the guard looks); a proposer
 //! who approves, also under another issuer; a resume without a proof; a proof that accepts a key with
 //! any amount; accepted breaks that are forgotten; a ledger that is never looked at again.

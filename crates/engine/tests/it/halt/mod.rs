@@ -2,4 +2,5 @@
 
 mod by_hand;
 mod numbers;
+mod plain_path;
 mod ways_out;

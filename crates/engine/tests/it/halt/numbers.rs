@@ -1,7 +1,7 @@
 //! Every halt has a number: a resume is of the halt that stood when it was proposed and when its proof
 //! began, whichever process each of them met, and of none that was raised later.
 //!
-//! Wrong builds that were run, each of which turns one of these red: a resume's unit without the guard
+//! Written against these wrong builds, of which not each was run: a resume's unit without the guard
 //! of the halt's number; a halt that raises no number where one stands; proposals that stay open when a
 //! halt is raised or lifted; a proposal without an end; a verdict that names a state and not the stay in
 //! it; a repeated HALT that is called quiet without a look at the journal.

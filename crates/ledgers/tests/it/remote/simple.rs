@@ -1,7 +1,7 @@
 //! The simple form: an answer counts by what it names, and a refusal only where no request before it
 //! is unanswered.
 //!
-//! Seen red with builds that: take an answer without a name for one with it; do not compare the two
+//! Written against builds that (not each of them was run): take an answer without a name for one with it; do not compare the two
 //! errors; take the first error for a refusal; forget that a request was not answered; take every
 //! claim for one of this run; ask no control question after a success without a name; ask twice for
 //! one key at once; keep connections open; take a refused refund for a refusal.

@@ -1,0 +1,74 @@
+//! The plain path (`engine.fuse = false`) through a HALT, end to end: what was called before it is
+//! answered and recorded, nothing new is claimed or called, and all of it ends behind the resume.
+
+use crate::fixture::faulty_ledger::Mood;
+use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
+use engine::Refused;
+use engine::operators::{ActionResult, AdminAction};
+use kernel::code::Code;
+use kernel::ids::Id;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How many of them stand in each state.
+async fn counted(service: &TestService, ids: &[Id]) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for state in service.states(ids).await.into_values() {
+        *counts.entry(state).or_default() += 1;
+    }
+    counts
+}
+
+/// Turns red where a claim is written or a call is made under HALT on the plain path, or where an answer
+/// under HALT is not recorded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_begun_is_answered_and_goes_on_behind_the_resume() {
+    let tune = |settings: &mut engine::Settings| settings.open_timeout_ms = 3_000;
+    let service = TestService::tuned(false, NEVER, tune).await;
+    service.work(1).await;
+    // Spot executes, and its replies are held back
+    let held = Arc::new(Semaphore::new(0));
+    service.faulty_spot.mood(Mood::Late(held.clone()));
+    let (mut there, mut back) = (Vec::new(), Vec::new());
+    for user in 1..6 {
+        there.push(service.opened(FUNDING, user, 20).await);
+        back.push(service.opened(SPOT, user, 10).await);
+    }
+    service.reaches(there[0], "TARGET_PENDING").await;
+    service.reaches(back[0], "SOURCE_PENDING").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let halted = service.does("ada", "1", AdminAction::Halt).await.expect("it is halted").outcome;
+    let ActionResult::Halted { on_wire, quiet: false, .. } = halted else { panic!("{halted:?}") };
+    assert!(on_wire.len() >= 2, "one each way: {on_wire:?}");
+    let refused = service.create(FUNDING, 7, 5).await;
+    assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{refused:?}");
+    let before = service.faulty_spot.spot().known().highest;
+    service.faulty_spot.mood(Mood::Fair);
+    held.add_permits(1_000);
+    service.ended(&there[..1]).await;
+    service.reaches(back[0], "SOURCE_DONE").await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (went, came) = (counted(&service, &there).await, counted(&service, &back).await);
+    let answered = went["COMMITTED"] + came["SOURCE_DONE"];
+    assert_eq!(answered, on_wire.len(), "what was called is recorded: {went:?} {came:?}");
+    let expected = ["COMMITTED", "INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING"];
+    assert!(went.keys().all(|state| expected.contains(state)), "{went:?}");
+    assert!(
+        came.keys().all(|state| ["SOURCE_PENDING", "SOURCE_DONE", "INIT"].contains(state)),
+        "{came:?}"
+    );
+    assert_eq!(service.faulty_spot.spot().known().highest, before, "Spot was called under HALT");
+    let again = service.does("ada", "1", AdminAction::Halt).await.expect("a repeat").outcome;
+    assert!(matches!(again, ActionResult::Halted { quiet: true, .. }), "{again:?}");
+    let resume = AdminAction::Resume { accept: Vec::new() };
+    let proposed = service.does("ada", "2", resume).await.expect("it is proposed").outcome;
+    let ActionResult::Proposed { approval } = proposed else { panic!("{proposed:?}") };
+    service.does("bob", "1", AdminAction::Approve(approval)).await.expect("it is resumed");
+    let all = [there, back].concat();
+    service.ended(&all).await;
+    assert_eq!(counted(&service, &all).await, [("COMMITTED", all.len())].into());
+    service.work(1).await;
+    service.adds_up().await;
+}
