@@ -94,7 +94,6 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
         Source { journal: JournalStore::Folder(store), spot: None, dir: dir.to_owned(), clock };
     let app = App {
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
-        world: ours.store.funding(),
         verifier: Verifier::new(&config()?.auth, &KEY, ours.clock.clone()),
         metrics: Arc::new(Metrics::default()),
         clock: ours.clock.clone(),

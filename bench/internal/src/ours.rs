@@ -81,6 +81,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         settings,
         worker: WorkerId(rng.next()),
         cores: Vec::new(),
+        seal_key: kernel::audit::seal::SealKey::new(b"bench"),
         retire: Arc::new(|_| ()),
     };
     let engine = Engine::start(parts).await.map_err(|e| e.to_string())?;

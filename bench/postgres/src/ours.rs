@@ -115,6 +115,7 @@ impl Ours {
         let tasks = Tasks::new(fatal.clone());
         let parts = Parts {
             cores,
+            seal_key: kernel::audit::seal::SealKey::new(b"bench"),
             retire: fatal,
             offered: flows.ids(&["internal"]),
             flows,

@@ -35,6 +35,7 @@ use crate::recovery::lease::Lease;
 use crate::recovery::superseded::SupersededTransfers;
 use assets::Assets;
 use kernel::answer::Cause;
+use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
@@ -61,7 +62,7 @@ pub struct Parts {
     pub journal: Arc<dyn Journal>,
     /// Every ledger that may be an end of a transfer.
     pub ledgers: Vec<Arc<dyn Ledger>>,
-    /// Where external money is booked that two persons agreed on.
+    /// Where external money is booked.
     pub world: Arc<dyn World>,
     pub clock: Arc<dyn Clock>,
     pub rng: Arc<dyn Rng>,
@@ -74,6 +75,8 @@ pub struct Parts {
     /// The ledgers whose cores run inside this process, where others could open theirs over the same
     /// journal: it takes them over at its start, or refuses to.
     pub cores: Vec<LedgerId>,
+    /// The key of the audit's seals: what is stored of the proof of conservation is believed by it.
+    pub seal_key: SealKey,
     /// Ends the process: another one took over a core that runs in it.
     pub retire: Arc<dyn Fn(String) + Send + Sync>,
 }
@@ -136,6 +139,8 @@ pub struct Engine {
     assets: Assets,
     report: Mutex<Option<Arc<reconciliation::Report>>>,
     checker: tokio::sync::Mutex<reconciliation::Checker>,
+    /// All rows are being counted in the background.
+    counting: AtomicBool,
     proving: controls::halt::ProofUnderWay,
 }
 
@@ -173,7 +178,7 @@ impl Engine {
         let capabilities = parts.ledgers.iter().map(capabilities_of).collect();
         let plan = Plan { flows: parts.flows.clone(), capabilities };
         let (intake, orders) = mpsc::channel(parts.settings.ring);
-        let proven = reconciliation::Proven::read(status.proven.as_deref());
+        let proven = reconciliation::Proven::read(status.proven.as_deref(), &parts.seal_key);
         let engine = Arc::new(Self {
             plan,
             controls: Controls::new(parts.clock.clone()),
@@ -200,6 +205,7 @@ impl Engine {
             assets: Assets::default(),
             report: Mutex::default(),
             checker: tokio::sync::Mutex::new(reconciliation::Checker::behind(proven)),
+            counting: AtomicBool::new(false),
             proving: controls::halt::ProofUnderWay::default(),
             parts,
         });

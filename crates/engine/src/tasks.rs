@@ -12,6 +12,8 @@ pub enum Background {
     Scanner,
     /// Proves conservation. Without it a loss would go unseen.
     Checker,
+    /// Counts all rows and accounts once, beside the checker, which begins it again.
+    Count,
     /// Finds out who a ledger is, again until it answers.
     Adopter,
     /// Writes one case or flag, again until it is durable.
@@ -42,6 +44,7 @@ impl Background {
             Self::Station => ("station", OnEnd::EndsProcess),
             Self::Scanner => ("scanner", OnEnd::EndsProcess),
             Self::Checker => ("checker", OnEnd::EndsProcess),
+            Self::Count => ("count", OnEnd::EndsWhenDone),
             Self::Adopter => ("adopter", OnEnd::EndsWhenDone),
             Self::Case => ("case", OnEnd::EndsWhenDone),
             Self::Write => ("write", OnEnd::EndsWhenDone),

@@ -189,17 +189,17 @@ impl Service {
         Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, journal, dir })
     }
 
-    /// Starts the engine in it.
+    /// What the engine is made of.
     ///
     /// # Errors
-    /// 74: the journal does not answer; 78: a daily amount is none of its asset.
-    pub async fn start(
+    /// 74: the journal does not answer; the key of the seals cannot be used.
+    pub async fn parts(
         &self,
         config: &Config,
         meter: Arc<dyn Meter>,
         tasks: &Tasks,
-    ) -> Result<Arc<Engine>, Fault> {
-        let parts = Parts {
+    ) -> Result<Parts, Fault> {
+        Ok(Parts {
             flows: Arc::clone(&self.flows),
             offered: self.flows.ids(OFFERED),
             journal: self.store.clone(),
@@ -212,8 +212,22 @@ impl Service {
             settings: config.engine_settings(),
             worker: self.worker,
             cores: self.cores(),
+            seal_key: self.seal_key(config).await?,
             retire: exit::fatal(Exit::TempFail),
-        };
+        })
+    }
+
+    /// Starts the engine in it.
+    ///
+    /// # Errors
+    /// 74: the journal does not answer; 78: a daily amount is none of its asset.
+    pub async fn start(
+        &self,
+        config: &Config,
+        meter: Arc<dyn Meter>,
+        tasks: &Tasks,
+    ) -> Result<Arc<Engine>, Fault> {
+        let parts = self.parts(config, meter, tasks).await?;
         let failed = |cause: Cause| {
             let config = matches!(cause.class, "BAD_LIMIT" | "OWNED");
             let hint = if cause.class == "OWNED" { ALONE } else { "" };
@@ -246,11 +260,8 @@ impl Service {
         }
     }
 
-    /// What seals the audit in it, with the configured key or the one in the folder.
-    ///
-    /// # Errors
-    /// The key cannot be used; 74: the journal does not answer.
-    pub async fn sealer(&self, config: &Config) -> Result<Arc<Sealer>, Fault> {
+    /// The key of the audit's seals: the configured one, or the one in the folder.
+    async fn seal_key(&self, config: &Config) -> Result<SealKey, Fault> {
         let key = match config.audit.mac_secret.reveal() {
             "" => {
                 let (key, made) = key::read_or_make(&self.dir, key::AUDIT)?;
@@ -261,9 +272,17 @@ impl Service {
             }
             secret => secret.as_bytes().to_vec(),
         };
+        Ok(SealKey::new(&key))
+    }
+
+    /// What seals the audit in it.
+    ///
+    /// # Errors
+    /// The key cannot be used; 74: the journal does not answer.
+    pub async fn sealer(&self, config: &Config) -> Result<Arc<Sealer>, Fault> {
+        let key = self.seal_key(config).await?;
         let (audit, journal) = (self.store.clone(), self.store.clone());
         let clock = Arc::clone(&self.clock);
-        let key = SealKey::new(&key);
         Ok(Arc::new(Sealer::new(audit, journal, clock, key, config.audit.seal_interval_ms)))
     }
 

@@ -92,7 +92,6 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     let source = Source { journal, spot: None, dir: folder.to_owned(), clock: clock.clone() };
     let app = App {
         internal: ours.flow,
-        world: store.funding(),
         verifier: Verifier::new(&config()?.auth, &KEY, clock.clone()),
         metrics: Arc::new(Metrics::default()),
         clock,

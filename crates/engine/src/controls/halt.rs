@@ -2,6 +2,7 @@
 //! (`ledgers.md` §3).
 
 use crate::Engine;
+use crate::reconciliation::task::CONSERVATION;
 use crate::reconciliation::{Checker, PROVEN, Progress, Proven, Report};
 use kernel::answer::Cause;
 use kernel::operators::{Accepted, Case, Severity, Subject};
@@ -18,15 +19,26 @@ impl Engine {
         subject: Subject,
         facts: Arc<str>,
     ) {
+        self.halt_with(kind, subject, facts, Vec::new()).await;
+    }
+
+    /// The same, with what else is written in its unit.
+    pub(crate) async fn halt_with(
+        self: &Arc<Self>,
+        kind: &'static str,
+        subject: Subject,
+        facts: Arc<str>,
+        mut puts: Vec<Put>,
+    ) {
         self.controls.halt(facts.clone());
         self.parts.meter.see(Seen::Halted(true));
         tracing::error!(%facts, "HALT: no money moves until persons resume");
-        let halt = Put::Halt { reason: facts.clone() };
+        puts.push(Put::Halt { reason: facts.clone() });
         let case = Case { kind, severity: Severity::Critical, subject, facts };
         if self.noted(&case) {
-            self.open_case(case, vec![halt]).await;
+            self.open_case(case, puts).await;
         } else {
-            self.insist(vec![halt]).await;
+            self.insist(puts).await;
         }
         self.controls.halt_stored();
     }
@@ -96,18 +108,24 @@ impl Engine {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A proof for a resume: every sum and every account from all rows, and every transfer and
-    /// operation behind those that were proven to be in order. It may take long; `proving` says how
-    /// far it is.
+    /// A proof for a resume: every transfer and operation behind those that were proven to be in order,
+    /// and the sums behind the last count of all rows. After a break or a restore it counts all rows itself,
+    /// and every account; else the background does that behind the resume. It may take long; `proving`
+    /// says how far it is.
     ///
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
     pub(crate) async fn prove(&self) -> Result<Report, Cause> {
         let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
         // another process may have found what was not in order: it stored that less is proven
-        let stored = Proven::read(journal.service_status().await?.proven.as_deref());
-        let own = self.checker.lock().await.proven();
-        let mut fresh = Checker::behind(own.least(&stored));
+        let stored = self.stored_proof(&journal.service_status().await?);
+        let mut own = self.checker.lock().await.proven().least(&stored);
+        // what broke may be what only the count of all rows shows, and what was restored is new to us
+        let full = |kind: &str| kind == CONSERVATION || kind == "RESTORED";
+        if journal.open_cases().await?.iter().any(|case| full(&case.kind)) {
+            own = own.uncounted();
+        }
+        let mut fresh = Checker::behind(own);
         let _guard = self.proving.show(fresh.progress());
         let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
         if let Some(cause) = report.silent() {
@@ -124,30 +142,43 @@ impl Engine {
         self.proving.progress()
     }
 
-    /// Stores how far the proof has come: less than before where something is not in order; more where
-    /// it is worth a write, and never under HALT.
-    pub(crate) async fn store_proven(&self, checker: &mut Checker, ok: bool) {
+    /// How far the proof had come, as it is stored.
+    fn stored_proof(&self, status: &ServiceStatus) -> Proven {
+        Proven::read(status.proven.as_deref(), &self.parts.seal_key)
+    }
+
+    /// Stores how far the proof has come where it is worth a write, and never under HALT.
+    pub(crate) async fn store_proven(&self, checker: &mut Checker) {
         let now = self.parts.journal.now();
-        let own = checker.proven();
-        let (proven, guards) = if ok {
-            if !checker.stores(now, &own) || self.halted().is_some() {
-                return;
-            }
-            (own, vec![Guard::NotHalted])
-        } else {
-            let Ok(status) = self.parts.journal.service_status().await else { return };
-            let stored = Proven::read(status.proven.as_deref());
-            let least = own.least(&stored);
-            if least == stored {
-                return;
-            }
-            (least, Vec::new())
-        };
-        let (name, value) = (PROVEN.into(), proven.text().into());
-        let unit = Unit::guarded(guards, vec![Put::Resource { name, value }]);
+        let proven = checker.proven();
+        if !checker.stores(now, &proven) || self.halted().is_some() {
+            return;
+        }
+        let unit = Unit::guarded(vec![Guard::NotHalted], vec![self.proven_put(&proven)]);
         // where it is not known whether it is written, a proof begins earlier, and the next one is
         drop(self.parts.journal.write(vec![unit]).await);
         checker.stored_at(now, proven);
+    }
+
+    /// Something is not in order: what is to be stored of the proof, which is less than before, and no
+    /// count of all rows. Nothing where that is stored already.
+    pub(crate) async fn store_less(&self, checker: &mut Checker) -> Vec<Put> {
+        let Ok(status) = self.parts.journal.service_status().await else { return Vec::new() };
+        let stored = self.stored_proof(&status);
+        let least = checker.proven().least(&stored).uncounted();
+        if least == stored {
+            return Vec::new();
+        }
+        let put = self.proven_put(&least);
+        drop(self.parts.journal.write(vec![Unit::puts(vec![put.clone()])]).await);
+        checker.stored_at(self.parts.journal.now(), least);
+        // once more in the HALT's unit, since another process may store more until that is written
+        vec![put]
+    }
+
+    fn proven_put(&self, proven: &Proven) -> Put {
+        let value = proven.text(&self.parts.seal_key).into();
+        Put::Resource { name: PROVEN.into(), value }
     }
 }
 

@@ -11,7 +11,7 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, Id};
 use kernel::operators::Scope;
-use kernel::ports::ledger::{External, Moved, World};
+use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
 use kernel::principal;
 use kernel::record::{Account, Facts, Head, Record, System, Terms};
@@ -160,10 +160,10 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which the outcome is not known; repeat it with the same reference.
-    pub async fn book(&self, world: &dyn World, movement: External) -> Result<Moved, Cause> {
+    pub async fn book(&self, movement: External) -> Result<Moved, Cause> {
         let authority = self.authority(&movement);
         let _ticket = self.calls.begin(CallStart::Write);
-        world.book(movement, authority).await
+        self.parts.world.book(movement, authority).await
     }
 
     /// What a person has to lift before a transfer of this flow and these terms is taken in;

@@ -98,7 +98,8 @@ pub struct Report {
     pub accepted: Vec<Break>,
     /// Operations that wait for their receipt.
     pub waiting: usize,
-    /// Every operation row was counted, as it is at start, once a day and after a break.
+    /// Every operation row was counted, and every account held against its own: behind a start, once a
+    /// day, after a break and by command.
     pub recounted: bool,
     /// So much of its time went to transfers, new ones and those of the window, whose number has its own
     /// rate.
@@ -175,7 +176,7 @@ impl Checker {
     pub(crate) fn stores(&self, now: Millis, proven: &Proven) -> bool {
         let (at, stored) = &self.stored;
         let late = at.is_none_or(|at| now < at || now.saturating_sub(at) >= STORE);
-        late && proven.exceeds(stored, WORTH)
+        late && proven.worth_storing(stored, WORTH)
     }
 
     pub(crate) fn stored_at(&mut self, now: Millis, proven: Proven) {
@@ -187,9 +188,31 @@ impl Checker {
         self.progress.clone()
     }
 
-    /// The next round counts every operation row again.
+    /// The next round counts every operation row again, and believes no earlier count.
     pub(crate) fn invalidate(&mut self) {
         self.running.invalidate();
+    }
+
+    /// The next round counts every operation row again, beside the last count.
+    pub(crate) const fn count_all(&mut self) {
+        self.running.count_all();
+    }
+
+    /// Whether it is time to count all rows in the background.
+    pub(crate) fn wants_count(&self, now: Millis) -> bool {
+        self.running.wants_count(now)
+    }
+
+    /// Takes over what another one counted beside it: the sums of all rows and the accounts. The rounds
+    /// are counted on; the last round's number.
+    pub(crate) fn takes_count(&mut self, other: Self) -> u64 {
+        self.round = self.round.saturating_add(1);
+        // a break that came meanwhile has the next round count anew
+        if self.running.counts().is_some() {
+            self.running = other.running;
+        }
+        self.proven.extend(other.proven);
+        self.round
     }
 
     /// One round. Exact while transfers run: a break is a break. Every transfer is looked at while
@@ -224,7 +247,9 @@ impl Checker {
         }
         let mut snapshot = journal.snapshot().await?;
         let all = ledgers.iter().map(|ledger| ledger.id());
-        let recounted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
+        let counted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
+        let recounted = counted.is_some();
+        inquiry.add(counted.into_iter().flatten());
         for (ledger, mut instant) in instants {
             let outside = self.outside.entry(instant.ledger).or_default();
             outside.prove(&mut *snapshot, &mut instant, &mut inquiry).await?;

@@ -1,52 +1,85 @@
 //! Running sums beside the rows that they stand for. A round adds up no operation rows: their sums
-//! are written with them. At start, once a day and after a break every row is counted again, and from
+//! are written with them. After a break, and where no count is stored that can be believed, a round
+//! counts every row first; behind each start and resume, and once a day, the background does. From
 //! then on what the rows said counts, whatever the running sums were.
 
 use crate::reconciliation::EVERY;
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, LedgerId, Millis};
 use kernel::ports::journal::{Snapshot, Sums};
+use kernel::reconcile::Break;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every row is counted again after so long.
+/// Every row is counted again after so long, in the background.
 const DAY: Millis = 86_400_000;
+/// A round counts them itself where the background has not for so long.
+const OVERDUE: Millis = 2 * DAY;
 
 /// What the rows of one asset at one ledger said, and what the running sums said at that instant.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    rows: Sums,
-    running: Sums,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) rows: Sums,
+    pub(super) running: Sums,
 }
+
+/// What all rows added up to at one instant.
+pub(super) type Counts = BTreeMap<(LedgerId, AssetId), Counted>;
 
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    /// When every row was counted last.
-    at: Option<Millis>,
-    /// Where the two differed then.
-    off: BTreeMap<(LedgerId, AssetId), Counted>,
+    /// The last count of all rows, here or as it was stored; none where a break came since.
+    counts: Option<Counts>,
+    /// When this process counted them.
+    counted_at: Option<Millis>,
+    /// Since when a round has believed a count.
+    believed_since: Option<Millis>,
+    /// The next round counts, and holds what it finds against the last count.
+    due: bool,
 }
 
 impl Running {
-    /// The next round counts every row.
-    pub(super) fn invalidate(&mut self) {
-        self.at = None;
+    /// Goes on from a count that was stored.
+    pub(super) fn behind(counts: Option<Counts>) -> Self {
+        Self { counts, ..Self::default() }
     }
 
-    /// Counts every row where it is time to; true where it did.
+    /// The next round counts every row, and believes nothing that was counted before.
+    pub(super) fn invalidate(&mut self) {
+        self.counts = None;
+    }
+
+    /// The next round counts every row beside the last count.
+    pub(super) const fn count_all(&mut self) {
+        self.due = true;
+    }
+
+    pub(super) const fn counts(&self) -> Option<&Counts> {
+        self.counts.as_ref()
+    }
+
+    /// Whether it is time for the background to count: this process never did, or a day ago.
+    pub(super) fn wants_count(&self, now: Millis) -> bool {
+        self.counts.is_some() && older(self.counted_at, now, DAY)
+    }
+
+    /// Counts every row where no count can be believed or one is due; true where it did. What differs
+    /// from the count before is a break: rows or running sums were changed since.
     pub(super) async fn recount(
         &mut self,
         snapshot: &mut dyn Snapshot,
         ledgers: impl IntoIterator<Item = LedgerId>,
         now: Millis,
-    ) -> Result<bool, Cause> {
-        // a clock that was set back is no reason to wait longer
-        if self.at.is_some_and(|at| at <= now && now.saturating_sub(at) < DAY) {
-            return Ok(false);
+    ) -> Result<Option<Vec<Break>>, Cause> {
+        let overdue = older(Some(*self.believed_since.get_or_insert(now)), now, OVERDUE);
+        if self.counts.is_some() && !self.due && !overdue {
+            return Ok(None);
         }
         let rows = snapshot.recount().await?;
         let there = rows.iter().map(|(ledger, ..)| *ledger);
-        let ledgers: BTreeSet<LedgerId> = ledgers.into_iter().chain(there).collect();
-        let mut counted: BTreeMap<(LedgerId, AssetId), Counted> = BTreeMap::new();
+        let believed = self.counts.iter().flat_map(|counts| counts.keys()).map(|(at, _)| *at);
+        let ledgers: BTreeSet<LedgerId> =
+            ledgers.into_iter().chain(there).chain(believed).collect();
+        let mut counted = Counts::new();
         for (ledger, asset, rows) in rows {
             counted.entry((ledger, asset)).or_default().rows = rows;
         }
@@ -55,16 +88,19 @@ impl Running {
                 counted.entry((ledger, asset)).or_default().running = running;
             }
         }
-        counted.retain(|_, counted| counted.rows != counted.running);
         for ((ledger, asset), Counted { rows, running }) in &counted {
-            let ledger = ledger.name();
-            tracing::error!(ledger, %asset, ?rows, ?running, "the operation rows are not what the running sums say; the rows count");
+            if rows != running {
+                let ledger = ledger.name();
+                tracing::error!(ledger, %asset, ?rows, ?running, "the operation rows are not what the running sums say; the rows count");
+            }
         }
-        (self.at, self.off) = (Some(now), counted);
-        Ok(true)
+        let breaks = self.counts.as_ref().map(|before| differences(before, &counted));
+        (self.counts, self.due) = (Some(counted), false);
+        (self.counted_at, self.believed_since) = (Some(now), Some(now));
+        Ok(Some(breaks.unwrap_or_default()))
     }
 
-    /// What the rows of a ledger up to a number add up to, as far as they were counted.
+    /// What the rows of a ledger up to a number add up to, by the last count and the running sums since.
     pub(super) async fn sums(
         &self,
         snapshot: &mut dyn Snapshot,
@@ -72,12 +108,45 @@ impl Running {
         upto: u64,
     ) -> Result<Vec<(AssetId, Sums)>, Cause> {
         let mut sums: BTreeMap<_, _> = snapshot.sums(ledger, upto).await?.into_iter().collect();
-        for ((_, asset), off) in self.off.iter().filter(|((at, _), _)| *at == ledger) {
+        let counts = self.counts.iter().flatten().filter(|((at, _), _)| *at == ledger);
+        for ((_, asset), counted) in counts.filter(|(_, counted)| counted.rows != counted.running) {
             let sum = sums.entry(*asset).or_default();
-            *sum = off.corrected(sum);
+            *sum = counted.corrected(sum);
         }
         Ok(sums.into_iter().collect())
     }
+}
+
+/// A clock that was set back is no reason to wait longer.
+fn older(since: Option<Millis>, now: Millis, than: Millis) -> bool {
+    since.is_none_or(|since| now < since || now.saturating_sub(since) >= than)
+}
+
+/// What the rows say now against what they said before and the running sums say of the time since.
+fn differences(before: &Counts, now: &Counts) -> Vec<Break> {
+    let places: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let of = |counts: &Counts, place| counts.get(place).copied().unwrap_or_default();
+    let mut breaks = Vec::new();
+    for place in places {
+        let (expected, found) =
+            (of(before, place).corrected(&of(now, place).running), of(now, place).rows);
+        let amounts = [
+            ("withdraw", found.withdraw, expected.withdraw),
+            ("deposit", found.deposit, expected.deposit),
+            ("settle", found.settle, expected.settle),
+            ("refund", found.refund, expected.refund),
+            ("external", found.external, expected.external),
+            ("count", i128::from(found.count), i128::from(expected.count)),
+        ];
+        for (what, found, expected) in amounts.into_iter().filter(|(_, a, b)| a != b) {
+            let key = format!("{}/{}/rows/{what}", place.0.name(), place.1);
+            let amount = found.saturating_sub(expected);
+            let what =
+                format!("{key}: all rows say {found}, and the last count of them {expected}");
+            breaks.push(Break { key, amount, what });
+        }
+    }
+    breaks
 }
 
 impl Counted {

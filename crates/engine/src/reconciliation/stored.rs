@@ -1,24 +1,28 @@
 //! How far the proof has come, as it is stored in the journal, so that neither a start nor a resume looks
-//! at every transfer there is before it says anything.
+//! at every transfer there is, or adds up every row, before it says anything.
 //!
-//! What is stored only tells *when* a row is looked at again, never that it is right: the window comes
-//! by every row in any case, books and accounts are proven from all rows, and a number beyond what there
-//! is, or of a ledger of another identity, is left out. So who changes it gains that a row is looked
-//! at by the window's rate, as old rows are.
+//! What is stored is believed where its MAC was made with the key of the audit's seals. Anything else
+//! proves nothing: a proof begins with the first transfer, and counts all rows itself. A row that
+//! is changed behind it is looked at again all the same: the window comes by every row, and the
+//! background counts all of them behind each start and resume.
 
 use crate::reconciliation::lines::Lines;
 use crate::reconciliation::operation_matcher::OperationMatcher;
+use crate::reconciliation::running::{Counted, Counts, Running};
 use crate::reconciliation::{Checker, lesser};
-use kernel::ids::LedgerId;
+use kernel::audit::seal::SealKey;
+use kernel::audit::{hex, unhex};
+use kernel::ids::{AssetId, LedgerId};
 use kernel::operation::Identity;
+use kernel::ports::journal::Sums;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The resource of the journal that holds it.
+/// The resource of the journal that holds it, and what its MAC is of.
 pub const PROVEN: &str = "proven";
 
 /// The form of the text.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// How far a proof has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,27 +31,50 @@ pub(crate) struct Proven {
     transfers: u64,
     /// Of each ledger elsewhere: who it is, and up to which operation all were matched.
     ledgers: BTreeMap<LedgerId, (Identity, u64)>,
+    /// What all rows added up to at the last count; none where something was not in order since.
+    counts: Option<Counts>,
 }
 
 impl Proven {
-    /// As it is stored.
-    pub(crate) fn text(&self) -> String {
+    /// As it is stored: the MAC, a space, and what it is of.
+    pub(crate) fn text(&self, key: &SealKey) -> String {
         let ledger = |(ledger, (identity, operations)): (&LedgerId, &(Identity, u64))| {
             let identity = format!("{:032x}", identity.0);
             json!({ "ledger": ledger.0, "identity": identity, "operations": operations })
         };
         let ledgers: Vec<Value> = self.ledgers.iter().map(ledger).collect();
-        json!({ "version": VERSION, "transfers": self.transfers, "ledgers": ledgers }).to_string()
+        let counted = |((ledger, asset), counted): (&(LedgerId, AssetId), &Counted)| {
+            let (rows, running) = (sums_text(&counted.rows), sums_text(&counted.running));
+            json!({ "ledger": ledger.0, "asset": asset.0, "rows": rows, "running": running })
+        };
+        let counts = self.counts.as_ref();
+        let counts: Option<Vec<Value>> = counts.map(|all| all.iter().map(counted).collect());
+        let (version, transfers) = (VERSION, self.transfers);
+        let body = json!({
+            "version": version, "transfers": transfers, "ledgers": ledgers, "counts": counts,
+        });
+        let body = body.to_string();
+        format!("{} {body}", hex(&key.certify(PROVEN, &body)))
     }
 
     /// The way back; nothing is proven where the text is none of ours.
-    pub(crate) fn read(text: Option<&str>) -> Self {
-        text.and_then(Self::parsed).unwrap_or_default()
+    pub(crate) fn read(text: Option<&str>, key: &SealKey) -> Self {
+        let Some(text) = text else { return Self::default() };
+        let own = |(mac, body): (&str, &str)| {
+            let mac = unhex(mac)?;
+            key.certifies(PROVEN, body, &mac).then(|| Self::parsed(body))?
+        };
+        text.split_once(' ').and_then(own).unwrap_or_else(|| {
+            tracing::error!(
+                "how far conservation was proven is stored in a form, or with a MAC, that is not ours: \
+                 it is not believed, and every transfer and every row is proven anew"
+            );
+            Self::default()
+        })
     }
 
     fn parsed(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
-        let number = |value: &Value, name: &str| value.get(name)?.as_u64();
         if number(&value, "version")? != VERSION {
             return None;
         }
@@ -58,10 +85,35 @@ impl Proven {
             Some((ledger, (identity, number(value, "operations")?)))
         };
         let ledgers = value.get("ledgers")?.as_array()?.iter().map(ledger);
+        let counted = |value: &Value| {
+            let ledger = LedgerId(u8::try_from(number(value, "ledger")?).ok()?);
+            let asset = AssetId(u32::try_from(number(value, "asset")?).ok()?);
+            let (rows, running) = (sums(value.get("rows")?)?, sums(value.get("running")?)?);
+            Some(((ledger, asset), Counted { rows, running }))
+        };
+        let counts = value.get("counts")?;
+        let counts = match counts.as_array() {
+            Some(all) => Some(all.iter().map(counted).collect::<Option<_>>()?),
+            None if counts.is_null() => None,
+            None => return None,
+        };
         Some(Self {
             transfers: number(&value, "transfers")?,
             ledgers: ledgers.collect::<Option<_>>()?,
+            counts,
         })
+    }
+
+    /// The same, but for the count of all rows: the next proof counts them itself.
+    pub(crate) fn uncounted(self) -> Self {
+        Self { counts: None, ..self }
+    }
+
+    /// Whether it is worth a write where another one is stored: it spares a start so many transfers, or
+    /// their count.
+    pub(crate) fn worth_storing(&self, stored: &Self, by: u64) -> bool {
+        let counted = self.counts.is_some() && self.counts != stored.counts;
+        self.transfers >= by && counted || self.exceeds(stored, by)
     }
 
     /// It has come so many transfers further than another one.
@@ -76,8 +128,31 @@ impl Proven {
             (theirs == identity).then(|| (*ledger, (*identity, lesser(*operations, *upto))))
         };
         let transfers = lesser(self.transfers, other.transfers);
-        Self { transfers, ledgers: self.ledgers.iter().filter_map(both).collect() }
+        let ledgers = self.ledgers.iter().filter_map(both).collect();
+        // where one of them knows of a break, none of them counts
+        let counts = other.counts.as_ref().and_then(|_| self.counts.clone());
+        Self { transfers, ledgers, counts }
     }
+}
+
+fn number(value: &Value, name: &str) -> Option<u64> {
+    value.get(name)?.as_u64()
+}
+
+/// Amounts as texts: JSON has no such large numbers.
+fn sums_text(sums: &Sums) -> Value {
+    let Sums { withdraw, deposit, settle, refund, external, count } = sums;
+    let amounts = [withdraw, deposit, settle, refund, external].map(ToString::to_string);
+    json!({ "amounts": amounts, "count": count })
+}
+
+fn sums(value: &Value) -> Option<Sums> {
+    let amount = |value: &Value| value.as_str()?.parse::<i128>().ok();
+    let amounts = value.get("amounts")?.as_array()?.iter().map(amount);
+    let amounts: Vec<i128> = amounts.collect::<Option<_>>()?;
+    let [withdraw, deposit, settle, refund, external] = amounts.try_into().ok()?;
+    let count = number(value, "count")?;
+    Some(Sums { withdraw, deposit, settle, refund, external, count })
 }
 
 impl Checker {
@@ -86,7 +161,8 @@ impl Checker {
         let of =
             |(ledger, outside): (&LedgerId, &OperationMatcher)| Some((*ledger, outside.proven()?));
         let ledgers = self.outside.iter().filter_map(of).collect();
-        Proven { transfers: self.lines.proven(), ledgers }
+        let counts = self.running.counts().cloned();
+        Proven { transfers: self.lines.proven(), ledgers, counts }
     }
 
     /// One that goes on from there.
@@ -95,7 +171,8 @@ impl Checker {
         let outside = proven.ledgers.clone().into_iter().map(of).collect();
         let stored = (None, proven.clone());
         let lines = Lines::behind(proven.transfers);
-        Self { lines, outside, stored, ..Self::default() }
+        let running = Running::behind(proven.counts);
+        Self { lines, outside, running, stored, ..Self::default() }
     }
 
     /// Persons accepted what was not in order: a later proof need not begin there.
@@ -107,22 +184,39 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use super::{Checker, Proven};
-    use kernel::ids::LedgerId;
+    use super::{Checker, Counted, Proven};
+    use kernel::audit::seal::SealKey;
+    use kernel::ids::{AssetId, LedgerId};
     use kernel::operation::Identity;
+    use kernel::ports::journal::Sums;
 
     fn proven(transfers: u64, identity: u128, operations: u64) -> Proven {
-        Proven { transfers, ledgers: [(LedgerId::SPOT, (Identity(identity), operations))].into() }
+        let running = Sums { deposit: i128::MAX, external: -7, count: 3, ..Sums::default() };
+        let counted = Counted { rows: Sums { deposit: 5, ..running }, running };
+        let counts = Some([((LedgerId::SPOT, AssetId(3)), counted)].into());
+        let ledgers = [(LedgerId::SPOT, (Identity(identity), operations))].into();
+        Proven { transfers, ledgers, counts }
     }
 
+    /// Turns red where a cursor whose MAC is wrong is believed.
     #[test]
     fn what_is_stored_is_read_and_any_other_text_proves_nothing() {
+        let key = SealKey::new(b"ours");
         let one = proven(7, 0xab, 12);
-        assert_eq!(Proven::read(Some(&one.text())), one);
-        let other = one.text().replace("\"version\":1", "\"version\":2");
-        for text in [None, Some(""), Some("{}"), Some("[1]"), Some(other.as_str())] {
-            assert_eq!(Proven::read(text), Proven::default(), "{text:?}");
+        assert_eq!(Proven::read(Some(&one.text(&key)), &key), one);
+        let uncounted = one.clone().uncounted();
+        assert_eq!(Proven::read(Some(&uncounted.text(&key)), &key), uncounted);
+        let text = one.text(&key);
+        let (mac, body) = text.split_once(' ').expect("a MAC and what it is of");
+        let changed = text.replace("\"transfers\":7", "\"transfers\":8");
+        let of_another = one.text(&SealKey::new(b"another"));
+        for text in ["", "{}", body, mac, &format!("{mac} "), &changed, &of_another] {
+            assert_eq!(Proven::read(Some(text), &key), Proven::default(), "{text:?}");
         }
+        let older = body.replace("\"version\":2", "\"version\":1");
+        let mac = kernel::audit::hex(&key.certify(super::PROVEN, &older));
+        assert_eq!(Proven::read(Some(&format!("{mac} {older}")), &key), Proven::default());
+        assert_eq!(Proven::read(None, &key), Proven::default());
         assert_eq!(Checker::default().proven(), Proven::default());
     }
 
@@ -130,6 +224,10 @@ mod tests {
     fn what_two_have_proven_is_the_least_of_the_same_ledger() {
         assert_eq!(proven(7, 1, 12).least(&proven(9, 1, 5)), proven(7, 1, 5));
         let (transfers, ledgers) = (7, Default::default());
-        assert_eq!(proven(7, 1, 12).least(&proven(9, 2, 5)), Proven { transfers, ledgers });
+        let counts = proven(7, 1, 12).counts;
+        assert_eq!(proven(7, 1, 12).least(&proven(9, 2, 5)), Proven { transfers, ledgers, counts });
+        let broken = proven(9, 1, 5).uncounted();
+        assert_eq!(proven(7, 1, 12).least(&broken), proven(7, 1, 5).uncounted());
+        assert_eq!(broken.least(&proven(7, 1, 12)), proven(7, 1, 5).uncounted());
     }
 }

@@ -1,15 +1,20 @@
 //! The two tasks that look after the whole: the proof of conservation, and the horizon.
 
 use crate::Engine;
-use crate::reconciliation::Report;
+use crate::reconciliation::{Checker, Report};
+use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::{Day, Id, Millis};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::meter::Seen;
 use kernel::unit::{Put, Unit, Wrote};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use tokio::sync::MutexGuard;
 
+/// The kind of the case that a break opens.
+pub(crate) const CONSERVATION: &str = "CONSERVATION";
 /// After a round the checker rests for so many times as long as it took, so that it never takes
 /// more than a twentieth of a core (`ledgers.md` §3).
 const REST: u64 = 19;
@@ -22,7 +27,7 @@ impl Engine {
     pub(crate) async fn run_checker(self: Arc<Self>) {
         loop {
             let begun = self.parts.clock.ticks();
-            // counting all rows, once a day, is no measure of what the next round takes; and new
+            // counting all rows, after a break, is no measure of what the next round takes; and new
             // transfers are looked at as fast as they come, or rounds would come ever more rarely
             let (rare, paced) = match self.check_now().await {
                 Ok(report) => (report.ok && report.recounted, report.paced),
@@ -54,11 +59,59 @@ impl Engine {
         let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
         let mut report = checker.round(journal, ledgers, &self.plan.flows).await?;
         report.excuse(&self.accepted());
-        if !report.ok {
+        self.conclude(checker, report).await
+    }
+
+    /// One count of all rows and of every account, beside the rounds, which go on meanwhile. A break
+    /// halts the service before this returns.
+    ///
+    /// # Errors
+    /// As [`check_now`](Self::check_now).
+    pub async fn count_now(self: &Arc<Self>) -> Result<Arc<Report>, Cause> {
+        let mut fresh = Checker::behind(self.checker.lock().await.proven());
+        fresh.count_all();
+        let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
+        report.excuse(&self.accepted());
+        let mut checker = self.checker.lock().await;
+        report.round = checker.takes_count(fresh);
+        self.conclude(checker, report).await
+    }
+
+    /// Counts all rows in the background where it is time to: behind a start or a resume that believed
+    /// what was stored, and once a day.
+    fn count_in_background(self: &Arc<Self>) {
+        if self.counting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let engine = self.clone();
+        let run = async move {
+            if let Err(cause) = engine.count_now().await {
+                tracing::warn!(%cause, "the rows could not be counted; it is tried again");
+            }
+            engine.counting.store(false, Ordering::Relaxed);
+        };
+        self.parts.spawn.spawn(Background::Count.task(), Box::pin(run));
+    }
+
+    /// What a report comes to: it is stored how far the proof has come, and a break halts.
+    async fn conclude(
+        self: &Arc<Self>,
+        mut checker: MutexGuard<'_, Checker>,
+        report: Report,
+    ) -> Result<Arc<Report>, Cause> {
+        let mut puts = Vec::new();
+        if report.ok {
+            self.store_proven(&mut checker).await;
+            // a ledger that is silent could not list its accounts
+            if report.silent().is_none() && checker.wants_count(self.parts.journal.now()) {
+                self.count_in_background();
+            }
+        } else {
             // the operator of the HALT is told what the rows say
             checker.invalidate();
+            puts = self.store_less(&mut checker).await;
         }
-        self.store_proven(&mut checker, report.ok).await;
         drop(checker);
         let report = Arc::new(report);
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
@@ -74,9 +127,9 @@ impl Engine {
             // under the HALT that was raised for the same breaks there is nothing new to say; a break
             // that came since a resume's proof began must keep it from lifting
             if self.raises_for(&report) || self.halted().is_none() {
-                self.halt("CONSERVATION", Subject::Service, facts.into()).await;
+                self.halt_with(CONSERVATION, Subject::Service, facts.into(), puts).await;
             } else {
-                let (kind, severity) = ("CONSERVATION", Severity::Critical);
+                let (kind, severity) = (CONSERVATION, Severity::Critical);
                 let (subject, facts) = (Subject::Service, facts.into());
                 self.case(Case { kind, severity, subject, facts });
             }
@@ -92,9 +145,9 @@ impl Engine {
         halted_for.len() > before
     }
 
-    /// The next round counts every operation row again, as one does each day.
-    pub async fn invalidate(&self) {
-        self.checker.lock().await.invalidate();
+    /// The next round counts every operation row again, as the background does each day.
+    pub async fn count_all(&self) {
+        self.checker.lock().await.count_all();
     }
 
     /// The last round of the conservation check.

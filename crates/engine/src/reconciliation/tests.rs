@@ -1,8 +1,10 @@
 //! The checker on a small world: no alarm while it moves, and one for each thing that is changed.
 
 use crate::reconciliation::world::{FLOWS, FUNDING, Fake, FakeLedger, Holds, SPOT, World};
-use crate::reconciliation::{Checker, Proven, Report};
+use crate::reconciliation::{Checker, PROVEN, Proven, Report};
 use kernel::answer::Cause;
+use kernel::audit::hex;
+use kernel::audit::seal::SealKey;
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operation::{Key, Operation, StoredOutcome};
@@ -12,6 +14,15 @@ use kernel::record::{Account, System};
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+fn key() -> SealKey {
+    SealKey::new(b"the key of a test")
+}
+
+/// As it is stored, with the MAC of our key.
+fn stored(body: &str) -> String {
+    format!("{} {body}", hex(&key().certify(PROVEN, body)))
+}
 
 struct Test {
     fake: Fake,
@@ -103,14 +114,18 @@ fn a_row_that_was_changed_is_found_by_the_count_of_the_day() {
         world.ahead = 1;
         world.funding.clearing -= 1;
         world.funding.users += 1;
-        world.now = DAY - 1;
+        world.now = 2 * DAY - 1;
     });
     let report = test.sound();
     assert!(!report.recounted, "the running sums say that it adds up");
-    test.change(|world| world.now = DAY);
-    for _ in 0..3 {
+    test.change(|world| world.now = 2 * DAY);
+    let of_count = ("FUNDING/3/rows/deposit", -1);
+    for n in 0..3 {
         let report = test.round().unwrap();
-        let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
+        let mut found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
+        if n == 0 {
+            assert_eq!(found.pop(), Some(of_count), "the count before said something else");
+        }
         assert_eq!(found, [("FUNDING/3/clearing", -1)], "and it is not forgotten again");
     }
 }
@@ -311,7 +326,7 @@ fn what_moves_from_one_user_to_another_is_named_at_both() {
         (0..40).for_each(|_| drop(test.sound()));
         test.change(|world| world.moved[n] = 5);
         assert!(!test.sound().recounted, "no sum shows it");
-        test.change(|world| world.now = DAY);
+        test.change(|world| world.now = 2 * DAY);
         let report = test.round().unwrap();
         let found: Vec<_> = report.breaks.iter().map(|b| (b.key.clone(), b.amount)).collect();
         let of = |user| format!("{ledger}/3/account/{user}");
@@ -374,7 +389,7 @@ fn a_checker_goes_on_where_another_one_stood() {
     test.change(|world| (0..10).for_each(|_| world.open()));
     test.sound();
     let proven = test.checker.proven();
-    assert_eq!(Proven::read(Some(&proven.text())), proven);
+    assert_eq!(Proven::read(Some(&proven.text(&key())), &key()), proven);
     // the window has come by all of these, and does so again from the first on
     let mut was = 0;
     test.change(|world| {
@@ -393,12 +408,72 @@ fn a_checker_goes_on_where_another_one_stood() {
         world.lines[60_003].state = 0;
     });
     // a number beyond what there is proves nothing
-    let forged = r#"{"version":1,"transfers":999999999,"ledgers":[]}"#;
-    test.checker = Checker::behind(Proven::read(Some(forged)));
+    let beyond = r#"{"version":2,"transfers":999999999,"ledgers":[],"counts":null}"#;
+    test.checker = Checker::behind(Proven::read(Some(&stored(beyond)), &key()));
     test.sound();
     test.change(|world| {
         world.open();
         world.lines.last_mut().unwrap().state = 99;
     });
     assert!(!test.round().unwrap().ok, "new ones are looked at");
+}
+
+/// A start goes on from the stored count of all rows, and the background counts them behind it.
+///
+/// Turns red where the count is not stored, where a start counts all the same, or where what differs
+/// from the count is no break.
+#[test]
+fn a_start_goes_on_from_the_stored_count_until_the_background_has_counted() {
+    let mut test = Test::new(60, 13);
+    (0..30).for_each(|_| drop(test.sound()));
+    test.change(World::settle);
+    assert!(!test.sound().recounted && !test.checker.wants_count(0), "it counted when it began");
+    let text = test.checker.proven().text(&key());
+    test.checker = Checker::behind(Proven::read(Some(&text), &key()));
+    // rows that were changed with the running sums and the books: a refused receipt, say
+    test.change(|world| world.ahead = 3);
+    test.change(|world| {
+        (world.funding.clearing, world.funding.users) =
+            (world.funding.clearing - 3, world.funding.users + 3)
+    });
+    assert!(!test.sound().recounted, "the sums that are stored are gone on from");
+    assert!(test.checker.wants_count(0), "and the background counts");
+    test.checker.count_all();
+    let report = test.round().unwrap();
+    assert!(report.recounted);
+    let found: Vec<_> = report.breaks.iter().map(|b| (&*b.key, b.amount)).collect();
+    assert_eq!(found, [("FUNDING/3/clearing", -3), ("FUNDING/3/rows/deposit", -3)]);
+    assert!(!test.checker.wants_count(DAY - 1) && test.checker.wants_count(DAY));
+}
+
+/// Money that was taken, and a stored count that was changed to hide it.
+///
+/// Turns red where a cursor whose MAC is wrong is believed (seen: `Proven::read` without its
+/// question to the key).
+#[test]
+fn a_count_that_was_changed_by_hand_is_not_believed() {
+    let mut test = Test::new(60, 13);
+    (0..30).for_each(|_| drop(test.sound()));
+    test.change(World::settle);
+    test.sound();
+    let text = test.checker.proven().text(&key());
+    let (mac, body) = text.split_once(' ').unwrap();
+    let mut changed: serde_json::Value = serde_json::from_str(body).unwrap();
+    let deposits = &mut changed["counts"][0]["rows"]["amounts"][1];
+    let more = deposits.as_str().unwrap().parse::<i128>().unwrap() + 9;
+    *deposits = more.to_string().into();
+    test.change(|world| {
+        world.funding.clearing -= 9;
+        world.funding.users += 9;
+    });
+    // whoever has the key is believed, so the change would hide it
+    let forged = stored(&changed.to_string());
+    test.checker = Checker::behind(Proven::read(Some(&forged), &key()));
+    test.sound();
+    for text in [format!("{mac} {changed}"), changed.to_string()] {
+        test.checker = Checker::behind(Proven::read(Some(&text), &key()));
+        let report = test.round().unwrap();
+        assert!(report.recounted, "every row is counted");
+        assert_eq!(report.breaks[0].key, "FUNDING/3/clearing", "{:#?}", report.breaks);
+    }
 }

@@ -123,7 +123,6 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
     let app = Arc::new(App {
         internal: internal(&service)?,
-        world: service.store.funding(),
         verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
         metrics,
         clock: Arc::clone(&service.clock),

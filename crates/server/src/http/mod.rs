@@ -29,7 +29,7 @@ use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::ports::admin_queries::AdminQueries;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::ledger::{Ledger, World};
+use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,8 +40,6 @@ pub struct App {
     pub engine: Arc<Engine>,
     /// Answers the queries of operators.
     pub admin_queries: Arc<dyn AdminQueries>,
-    /// Where external money enters and leaves.
-    pub world: Arc<dyn World>,
     /// Checks tokens.
     pub verifier: Verifier,
     /// Takes measurements.

@@ -32,8 +32,7 @@ async fn bounded() -> TestService {
 }
 
 async fn booked(service: &TestService, movement: &External) -> Moved {
-    let world = service.store().funding();
-    service.engine().book(&*world, movement.clone()).await.expect("an answer")
+    service.engine().book(movement.clone()).await.expect("an answer")
 }
 
 async fn proposed(service: &TestService, movement: &External) -> Id {

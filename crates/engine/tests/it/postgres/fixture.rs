@@ -3,7 +3,7 @@
 use crate::fixture::faulty_ledger::{FaultyLedger, Mood};
 use crate::fixture::gauges::Gauges;
 use crate::fixture::runtime::{ManualClock, Tasks, TestRng};
-use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, spot_at, terms};
+use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, seal_key, spot_at, terms};
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
@@ -211,6 +211,7 @@ impl Fixture {
             settings,
             worker,
             cores,
+            seal_key: seal_key(),
             retire: fatal,
         });
         let url = self.database.url().to_owned();

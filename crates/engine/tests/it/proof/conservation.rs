@@ -91,7 +91,7 @@ async fn found(dir: TempDir, name: &str, tamper: Tamper) {
             }
         }
         assert!(COUNTED.contains(&name), "{name}: two rounds did not find it");
-        service.engine().invalidate().await;
+        service.engine().count_all().await;
         let report = service.engine().check_now().await.expect("a round");
         assert!(report.recounted && !report.ok, "{name}: nor did the count of all rows");
     };

@@ -3,3 +3,4 @@
 mod audit;
 mod conservation;
 mod load;
+mod stored_proof;

@@ -168,7 +168,7 @@ pub(crate) async fn conservation(
     QueryParams(query): QueryParams<ConservationQuery>,
 ) -> Result<Json<Proof>, Refusal> {
     if query.full {
-        app.engine.invalidate().await;
+        app.engine.count_all().await;
     }
     let last = app.engine.report().filter(|_| !query.fresh && !query.full);
     let report = match last {

@@ -126,7 +126,7 @@ async fn book(
         reason: form.reason.as_str().into(),
         caller: Arc::clone(&caller.principal),
     };
-    match app.engine.book(&*app.world, movement.clone()).await {
+    match app.engine.book(movement.clone()).await {
         Ok(Moved::Done { operation, available, at, replayed }) => {
             let booked = Booked {
                 operation_id: operation,

@@ -67,7 +67,6 @@ impl Bare {
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),
             engine,
-            world: service.store.funding(),
             admin_queries: service.store.clone(),
             verifier: server::auth::verify::Verifier::new(&config.auth, KEY, service.clock.clone()),
             metrics,

@@ -1,11 +1,14 @@
 //! Backups through the door, under load and without room; what is restored is one instant, halted.
 
-use super::{CREATE, Door, USER, transfer};
+use super::{CREATE, Door, KEY, USER, transfer};
+use engine::Parts;
 use engine::reconciliation::Checker;
 use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::Id;
+use kernel::ports::clock::Clock;
 use serde_json::json;
+use server::auth::verify::Verifier;
 use server::backup::{BackupError, restored, verified};
 use server::bootstrap::Service;
 use server::config::{Config, Ledgers};
@@ -18,6 +21,8 @@ use std::time::Duration;
 
 const PATH: &str = "/api/v1/ops/backup";
 const ADMIN: (&str, &str) = ("root", "admin");
+const FIRST: (&str, &str) = ("ops-1", "ops:read ops:act ops:approve");
+const SECOND: (&str, &str) = ("ops-2", "ops:read ops:act ops:approve");
 
 fn ended(flows: &Flows, record: &kernel::record::Record) -> bool {
     flows.table(record.flow).ends(record.head.state)
@@ -169,6 +174,60 @@ async fn a_backup_of_what_was_restored_names_its_own_point() {
         let [(kind, _, facts)] = found.as_slice() else { panic!("{found:?}") };
         assert!(kind == "RESTORED" && facts.contains(&manifest.at), "{facts} {}", manifest.at);
     }
+}
+
+/// The way out of RESTORED, as the runbook has it: what is missing is booked again under its own
+/// references, and two persons resume. Nothing is booked twice.
+///
+/// Turns red where a restored folder is not halted, where it can be resumed by one person, or where the
+/// case stays open behind the resume.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_persons_resume_what_was_restored_and_what_is_missing_is_booked_again() {
+    let door = Door::open().await;
+    door.fund(4001, "100").await;
+    let place = tempfile::tempdir().expect("a folder");
+    let backup = place.path().join("backup");
+    door.service.source().back_up(&backup, None).await.expect("a backup");
+    // what comes behind the backup is not in it
+    door.fund(4001, "50").await;
+    let lost = door.post(("4001", USER), CREATE, transfer("120", "k-1")).await;
+    assert_eq!(lost.status, 200, "{lost:?}");
+    drop(door);
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::remove_dir(dir.path()).expect("it is empty");
+    restored(&backup, dir.path()).expect("it is restored");
+    let config = Config::default();
+    let auth = config.auth.clone();
+    let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
+    let door = Door::in_folder(dir, config, (true, verifier), (|_: &Path| (), |_: &mut Parts| ()));
+    let door = door.await;
+    assert_eq!(cases(door.dir.path())[0].0, "RESTORED");
+    let refused = door.post(("4001", USER), CREATE, transfer("120", "k-1")).await;
+    assert_eq!(refused.code(), "HALTED", "{refused:?}");
+    let reason = json!({ "reason": "the gap is explained" });
+    let proposed = door.post(FIRST, "/api/v1/ops/resume", reason.clone()).await;
+    let id = proposed.body["approval_id"].as_str().expect("an approval").to_owned();
+    let approve = format!("/api/v1/ops/approvals/{id}/approve");
+    let alone = door.post(FIRST, &approve, reason.clone()).await;
+    assert_eq!(alone.code(), "FORBIDDEN", "{alone:?}");
+    let resumed = door.post(SECOND, &approve, reason).await;
+    assert_eq!(resumed.body["outcome"], json!("RESUMED"), "{resumed:?}");
+    let deposit = async |amount: &str| {
+        let body = super::movement(4001, amount, &format!("fund-4001-{amount}"));
+        door.post(("ops", "ops:act"), "/api/v1/ops/deposits", body).await.status
+    };
+    assert_eq!((deposit("100").await, deposit("50").await), (200, 201), "there, and missing");
+    let again = door.post(("4001", USER), CREATE, transfer("120", "k-1")).await;
+    assert_eq!((again.status, &again.body["state"]), (200, &json!("COMMITTED")), "{again:?}");
+    let proof = door.get(FIRST, "/api/v1/ops/conservation?full=true").await;
+    assert_eq!(proof.body["ok"], json!(true), "{proof:?}");
+    for _ in 0..400 {
+        if cases(door.dir.path()).is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the case stays open: {:?}", cases(door.dir.path()));
 }
 
 /// Turns red where what was half written stays, or where the service notices.

@@ -11,6 +11,7 @@ mod list;
 mod order;
 mod pages;
 mod pairs;
+mod proving;
 mod rate_limit;
 mod references;
 mod remote_ledgers;
@@ -21,6 +22,7 @@ mod tokens;
 
 use axum::body::Body;
 use axum::http::{Request, header};
+use engine::{Engine, Parts};
 use kernel::answer::Cause;
 use kernel::ids::Serial;
 use kernel::ports::Fut;
@@ -103,31 +105,50 @@ impl Door {
         change(&mut config);
         let auth = config.auth.clone();
         let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
-        Self::made(config, (false, true), verifier, store).await
+        Self::made(config, true, verifier, (store, |_: &mut Parts| ())).await
+    }
+
+    /// Over other parts than the real ones.
+    async fn over(change: impl FnOnce(&mut Parts)) -> Self {
+        let config = Config::default();
+        let auth = config.auth.clone();
+        let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
+        Self::made(config, true, verifier, (|_: &Path| (), change)).await
     }
 
     async fn built(config: Config, dying: bool, open_pages: bool) -> Self {
         let auth = config.auth.clone();
         let verifier = |clock: &Arc<dyn Clock>| Verifier::new(&auth, KEY, clock.clone());
-        Self::guarded(config, (dying, open_pages), verifier).await
+        let world = move |parts: &mut Parts| {
+            if dying {
+                parts.world = Arc::new(Dying);
+            }
+        };
+        Self::made(config, open_pages, verifier, (|_: &Path| (), world)).await
     }
 
     /// A server whose tokens are checked by that.
-    async fn guarded(
-        config: Config,
-        flags: (bool, bool),
-        verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier,
-    ) -> Self {
-        Self::made(config, flags, verifier, |_| ()).await
+    async fn guarded(config: Config, verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier) -> Self {
+        Self::made(config, true, verifier, (|_: &Path| (), |_: &mut Parts| ())).await
     }
 
     async fn made(
         config: Config,
-        (dying, open_pages): (bool, bool),
+        open_pages: bool,
         verifier: impl FnOnce(&Arc<dyn Clock>) -> Verifier,
-        prepare: impl FnOnce(&Path),
+        (prepare, change): (impl FnOnce(&Path), impl FnOnce(&mut Parts)),
     ) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
+        Self::in_folder(dir, config, (open_pages, verifier), (prepare, change)).await
+    }
+
+    /// The same over a folder that may have been used before.
+    async fn in_folder(
+        dir: TempDir,
+        config: Config,
+        (open_pages, verifier): (bool, impl FnOnce(&Arc<dyn Clock>) -> Verifier),
+        (prepare, change): (impl FnOnce(&Path), impl FnOnce(&mut Parts)),
+    ) -> Self {
         let metrics = Arc::new(Metrics::default());
         let fatal: server::runtime::Fatal = Arc::new(|what| panic!("{what}"));
         let service = Service::open(dir.path(), &config.ledgers, metrics.clone(), fatal.clone())
@@ -136,12 +157,13 @@ impl Door {
         prepare(&dir.path().join(store::sqlite::FILE));
         let tasks = Tasks::new(fatal);
         tasks.ending();
-        let engine = service.start(&config, metrics.clone(), &tasks).await.expect("an engine");
-        let world: Arc<dyn World> = if dying { Arc::new(Dying) } else { service.store.funding() };
+        let parts = service.parts(&config, metrics.clone(), &tasks).await;
+        let mut parts = parts.expect("the parts of an engine");
+        change(&mut parts);
+        let engine = Engine::start(parts).await.expect("an engine");
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),
             engine,
-            world,
             verifier: verifier(&service.clock),
             metrics,
             clock: service.clock.clone(),

@@ -14,6 +14,7 @@ use crate::world::{Crash, DAWN, Sim, SplitMix, Stop};
 use crate::wrapper::Wrapper;
 use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
+use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, LedgerId, Millis, WorkerId};
 use kernel::ports::clock::Rng;
@@ -307,6 +308,7 @@ impl Env {
             settings,
             worker: WorkerId(self.lives),
             cores: Vec::new(),
+            seal_key: SealKey::new(b"simulated"),
             retire: Arc::new(move |what| crash(&what)),
         }
     }

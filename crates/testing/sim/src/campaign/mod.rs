@@ -90,14 +90,15 @@ pub trait Build: Send + Sync {
         settings
     }
 
-    /// What an operator's external movement comes to, as the server answers it.
+    /// What an operator's external movement comes to, as the server answers it; a wrong build may book
+    /// it beside the engine.
     fn movement(
         &self,
         engine: Arc<Engine>,
-        world: Arc<SimFunding>,
+        _beside: Arc<SimFunding>,
         movement: External,
     ) -> Fut<'static, Result<Moved, Cause>> {
-        Box::pin(async move { engine.book(&*world, movement).await })
+        Box::pin(async move { engine.book(movement).await })
     }
 
     /// What a client's request comes to, as the server answers it.

@@ -15,6 +15,7 @@ use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
 use engine::{Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
+use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
 use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::Fut;
@@ -124,6 +125,7 @@ impl SimService {
             settings: self.settings.clone(),
             worker: WorkerId(self.lives),
             cores: Vec::new(),
+            seal_key: SealKey::new(b"simulated"),
             retire: Arc::new(move |what| crash(&what)),
         };
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;

@@ -78,6 +78,7 @@ impl Cluster {
             settings: Settings { lease_ms: LEASE, limits, ..Settings::default() },
             worker,
             cores,
+            seal_key: kernel::audit::seal::SealKey::new(b"simulated"),
             retire: Arc::new(move |what| crash(&what)),
         };
         let started = sim.block_on(Engine::start(parts)).map_err(|stop| format!("{stop:?}"))?;

@@ -79,7 +79,7 @@ async fn exp_is_past_by_a_second() {
     };
     expired(TokenFixture::keyed(strict()).await).await;
     let secret = |clock: &_| Verifier::new(&strict(), super::KEY, Arc::clone(clock));
-    let door = Door::guarded(Config::default(), (false, true), secret).await;
+    let door = Door::guarded(Config::default(), secret).await;
     expired(TokenFixture::open(vec![super::SECRET], door)).await;
 }
 

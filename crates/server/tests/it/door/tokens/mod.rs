@@ -175,7 +175,7 @@ impl TokenFixture {
         std::fs::write(&file, set.to_string()).expect("a file");
         let clock = Arc::new(SystemClock::default());
         let keys = Keys::open(Source::File(file), RefreshTimes::FILE, clock).await.expect("keys");
-        let door = Door::guarded(Config::default(), (false, true), |clock| {
+        let door = Door::guarded(Config::default(), |clock| {
             Verifier::over(&settings, Arc::new(keys), clock.clone())
         });
         Self::open(KINDS.to_vec(), door.await)
