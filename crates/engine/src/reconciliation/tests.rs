@@ -318,7 +318,8 @@ fn a_transfer_that_is_committed_late_is_looked_at_as_a_new_one() {
     assert!(!report.ok, "the transfer that was committed late was not looked at");
 }
 
-/// Turns red where only sums over all users are proven: what one user loses another has.
+/// Turns red where only sums over all users are proven: what one user loses another has (seen: `accounts`
+/// holds no account against its operations).
 #[test]
 fn what_moves_from_one_user_to_another_is_named_at_both() {
     for (n, ledger) in [(0, "FUNDING"), (1, "SPOT")] {
