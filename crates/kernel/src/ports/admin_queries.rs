@@ -5,7 +5,7 @@ use crate::answer::Cause;
 use crate::flow::table::S;
 use crate::ids::{AssetId, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::operation::Operation;
-use crate::operators::{Approval, ApprovalStatus, Halt, Note, PastAction, Severity, Subject};
+use crate::operators::{Approval, ApprovalStatus, Halt, Note, OpenCase, PastAction, Subject};
 use crate::record::Record;
 use std::sync::Arc;
 
@@ -45,18 +45,8 @@ pub struct Search {
 /// A case with how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseRow {
-    /// The journal's number of it.
-    pub number: u64,
-    /// Its kind.
-    pub kind: Arc<str>,
-    /// How much it matters.
-    pub severity: Severity,
-    /// What it is about.
-    pub subject: Subject,
-    /// What was known when it was opened.
-    pub facts: Arc<str>,
-    /// When the case was opened, by the journal's time.
-    pub opened_at: Millis,
+    /// The case as it was opened.
+    pub opened: OpenCase,
     /// The fact that ended it, and when.
     pub closed: Option<(Arc<str>, Millis)>,
     /// Who looks after it, by the last note that says so.

@@ -47,6 +47,7 @@ impl Message {
             Tells::Opened => None,
             Tells::Closed => case.closed.as_ref(),
         };
+        let case = &case.opened;
         let envelope = Envelope {
             r#type: tells.name(),
             timestamp: format::time(over.map_or(case.opened_at, |(_, at)| *at)),
@@ -71,6 +72,7 @@ impl Message {
 /// The same at every try and in every restored copy of the folder; another for another episode,
 /// though its number is given again after a restore.
 fn id(Delivery { case, tells, .. }: &Delivery) -> String {
+    let case = &case.opened;
     let (number, kind, subject, at) = (case.number, &case.kind, case.subject, case.opened_at);
     let digest = Sha256::digest(format!("{number}\n{kind}\n{subject}\n{at}\n{}", tells.name()));
     let short: String = hex(&digest.into()).chars().take(ID).collect();
@@ -88,18 +90,21 @@ fn cut(facts: &str) -> String {
 mod tests {
     use super::Message;
     use kernel::ids::LedgerId;
-    use kernel::operators::{Severity, Subject};
+    use kernel::operators::{OpenCase, Severity, Subject};
     use kernel::ports::admin_queries::{CaseRow, Delivery, Tells};
     use serde_json::{Value, json};
 
     fn delivery(tells: Tells) -> Delivery {
-        let case = CaseRow {
+        let opened = OpenCase {
             number: 12,
             kind: "LEDGER_SILENT".into(),
             severity: Severity::Critical,
             subject: Subject::Ledger(LedgerId::SPOT),
             facts: "no answer\nsince \"12:00\"".into(),
             opened_at: 1_700_000_000_123,
+        };
+        let case = CaseRow {
+            opened,
             closed: Some(("it answers".into(), 1_700_000_060_000)),
             assigned: Some("ops-7".into()),
         };
@@ -138,7 +143,7 @@ mod tests {
         let later = Delivery { attempts: 7, error: Some("x".into()), ..first.clone() };
         assert_eq!(Message::of(&first), Message::of(&later));
         let mut after_a_restore = first.clone();
-        after_a_restore.case.opened_at += 1;
+        after_a_restore.case.opened.opened_at += 1;
         let others = [delivery(Tells::Closed), after_a_restore];
         for other in others {
             assert_ne!(Message::of(&first).id, Message::of(&other).id);
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn a_body_stays_small() {
         let mut long = delivery(Tells::Opened);
-        long.case.facts = "\u{1}".repeat(100_000).into();
+        long.case.opened.facts = "\u{1}".repeat(100_000).into();
         let shown = body(&long);
         assert!(shown["data"]["facts"].as_str().unwrap().ends_with('…'));
         assert!(Message::of(&long).body.len() < 25_000 + 1_000);

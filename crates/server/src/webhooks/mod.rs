@@ -141,7 +141,7 @@ impl Webhooks {
                 (Some(journal.now().saturating_add(wait)), Some(cause.to_string().into()))
             }
         };
-        outbox.delivered(due.case.number, due.tells, due_at, error).await?;
+        outbox.delivered(due.case.opened.number, due.tells, due_at, error).await?;
         Ok(Some(tried))
     }
 }

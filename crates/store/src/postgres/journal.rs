@@ -276,7 +276,8 @@ impl AdminQueries for Postgres {
 
     fn take_up(&self, due: &Delivery, until: Millis) -> Fut<'_, Result<bool, Cause>> {
         let Delivery { case, tells, due_at, .. } = due;
-        let taking = DeliveryClaim { case: case.number, tells: *tells, due_at: *due_at, until };
+        let taking =
+            DeliveryClaim { case: case.opened.number, tells: *tells, due_at: *due_at, until };
         self.queue.ask(|told| SingleWrite::ClaimDelivery(taking, told))
     }
 

@@ -27,7 +27,7 @@ async fn cases_are_listed_as_they_stand_with_their_notes() {
     }
     let list = async |open, about, before, limit| -> Vec<u64> {
         let found = store.cases(open, about, before, limit).await.expect("cases");
-        found.iter().map(|case| case.number).collect()
+        found.iter().map(|case| case.opened.number).collect()
     };
     assert_eq!(list(None, None, None, 100).await, [7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(list(None, None, Some(5), 2).await, [4, 3]);
@@ -37,7 +37,7 @@ async fn cases_are_listed_as_they_stand_with_their_notes() {
     assert_eq!(list(Some(true), Some(about(2)), None, 100).await, [7]);
     assert_eq!(list(None, Some(about(2)), Some(7), 100).await, [3]);
     let (row, notes) = store.case(2).await.expect("a question").expect("the second");
-    assert_eq!((row.subject, row.assigned.as_deref()), (about(1), Some("bob")));
+    assert_eq!((row.opened.subject, row.assigned.as_deref()), (about(1), Some("bob")));
     assert_eq!(row.closed, None);
     let told: Vec<_> = notes.into_iter().map(|row| row.note).collect();
     let comment = |words: &str| Note::Comment(words.into());
@@ -106,7 +106,7 @@ async fn approvals_and_actions_are_listed_newest_first() {
 /// What is due: case, half, tries.
 async fn due(store: &Embedded) -> Vec<(u64, Tells, u32)> {
     let due = store.deliveries(LONGEST, 100).await.expect("deliveries");
-    due.iter().map(|d| (d.case.number, d.tells, d.attempts)).collect()
+    due.iter().map(|d| (d.case.opened.number, d.tells, d.attempts)).collect()
 }
 
 /// The longest wait between two tries.

@@ -155,20 +155,22 @@ pub(in crate::http) async fn list(
     let (before, limit) = (cursor(query.cursor.as_deref())?, limit(query.limit)?);
     let found = app.admin_queries.cases(open, subject.transpose()?, before, limit).await;
     let found = found.map_err(silent("cases"))?;
-    let next = found.last().filter(|_| found.len() == limit).map(|last| last.number.to_string());
+    let next =
+        found.last().filter(|_| found.len() == limit).map(|last| last.opened.number.to_string());
     Ok(Json(Cases { cases: found.iter().map(shown).collect(), next }))
 }
 
 /// A case as it is shown.
 fn shown(case: &CaseRow) -> Case {
+    let opened = &case.opened;
     Case {
-        id: case.number,
-        kind: case.kind.to_string(),
-        severity: case.severity.name(),
-        subject: case.subject.to_string(),
-        facts: case.facts.to_string(),
+        id: opened.number,
+        kind: opened.kind.to_string(),
+        severity: opened.severity.name(),
+        subject: opened.subject.to_string(),
+        facts: opened.facts.to_string(),
         status: if case.closed.is_some() { "CLOSED" } else { "OPEN" },
-        opened_at: format::time(case.opened_at),
+        opened_at: format::time(opened.opened_at),
         closed_at: case.closed.as_ref().map(|(_, at)| format::time(*at)),
         closed_by: case.closed.as_ref().map(|(fact, _)| fact.to_string()),
         assigned: case.assigned.as_ref().map(ToString::to_string),

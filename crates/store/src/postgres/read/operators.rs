@@ -22,17 +22,19 @@ pub(crate) fn maybe(row: &Row, column: usize) -> Result<Option<Arc<str>>, StoreE
 pub(crate) async fn open_cases(db: &Pooled) -> Result<Vec<OpenCase>, StoreError> {
     let sql = "SELECT case_id, kind, severity, subject, facts, opened_at FROM cases \
                WHERE closed_at IS NULL ORDER BY case_id";
-    let read = |row: &Row| {
-        Ok(OpenCase {
-            number: uint(row.try_get(0)?),
-            kind: words(row, 1)?,
-            severity: columns::read_severity(row.try_get(2)?)?,
-            subject: columns::read_about(row.try_get(3)?)?,
-            facts: words(row, 4)?,
-            opened_at: uint(row.try_get(5)?),
-        })
-    };
-    rows(db, sql, &[]).await?.iter().map(read).collect()
+    rows(db, sql, &[]).await?.iter().map(open_case).collect()
+}
+
+/// A case as it was opened, of its first six columns.
+pub(crate) fn open_case(row: &Row) -> Result<OpenCase, StoreError> {
+    Ok(OpenCase {
+        number: uint(row.try_get(0)?),
+        kind: words(row, 1)?,
+        severity: columns::read_severity(row.try_get(2)?)?,
+        subject: columns::read_about(row.try_get(3)?)?,
+        facts: words(row, 4)?,
+        opened_at: uint(row.try_get(5)?),
+    })
 }
 
 /// The columns that [`action`] reads.

@@ -19,7 +19,7 @@ pub(crate) fn legs(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, O
     db.prepare_cached(sql)?.query_map([id.to_string()], read)?.collect()
 }
 
-/// The columns of a case as `c`, in the order of [`case_row`].
+/// The columns of a case as `c`, in the order of [`operators::open_case`] and then of [`case_row`].
 pub(crate) const CASE: &str = "c.case_id, c.kind, c.severity, c.subject, c.facts, c.opened_at, \
     c.closed_by, c.closed_at, (SELECT n.text FROM case_notes n WHERE n.case_id = c.case_id \
     AND n.kind = 'ASSIGNED' ORDER BY n.note_id DESC LIMIT 1)";
@@ -27,16 +27,8 @@ pub(crate) const CASE: &str = "c.case_id, c.kind, c.severity, c.subject, c.facts
 pub(crate) fn case_row(row: &Row<'_>) -> rusqlite::Result<CaseRow> {
     let fact: Option<Arc<str>> = row.get(6)?;
     let when: Option<i64> = row.get(7)?;
-    Ok(CaseRow {
-        number: uint(row.get(0)?),
-        kind: row.get(1)?,
-        severity: columns::read_severity(2, row.get_ref(2)?.as_str()?)?,
-        subject: columns::read_about(3, row.get_ref(3)?.as_str()?)?,
-        facts: row.get(4)?,
-        opened_at: uint(row.get(5)?),
-        closed: fact.zip(when.map(uint)),
-        assigned: row.get(8)?,
-    })
+    let opened = operators::open_case(row)?;
+    Ok(CaseRow { opened, closed: fact.zip(when.map(uint)), assigned: row.get(8)? })
 }
 
 pub(crate) fn cases(

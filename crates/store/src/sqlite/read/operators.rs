@@ -15,17 +15,19 @@ fn words(row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
 pub(crate) fn open_cases(db: &Connection) -> rusqlite::Result<Vec<OpenCase>> {
     let sql = "SELECT case_id, kind, severity, subject, facts, opened_at FROM cases \
                INDEXED BY cases_open WHERE closed_at IS NULL ORDER BY case_id";
-    let read = |row: &Row<'_>| {
-        Ok(OpenCase {
-            number: uint(row.get(0)?),
-            kind: words(row, 1)?,
-            severity: columns::read_severity(2, row.get_ref(2)?.as_str()?)?,
-            subject: columns::read_about(3, row.get_ref(3)?.as_str()?)?,
-            facts: words(row, 4)?,
-            opened_at: uint(row.get(5)?),
-        })
-    };
-    db.prepare_cached(sql)?.query_map([], read)?.collect()
+    db.prepare_cached(sql)?.query_map([], open_case)?.collect()
+}
+
+/// A case as it was opened, of its first six columns.
+pub(crate) fn open_case(row: &Row<'_>) -> rusqlite::Result<OpenCase> {
+    Ok(OpenCase {
+        number: uint(row.get(0)?),
+        kind: words(row, 1)?,
+        severity: columns::read_severity(2, row.get_ref(2)?.as_str()?)?,
+        subject: columns::read_about(3, row.get_ref(3)?.as_str()?)?,
+        facts: words(row, 4)?,
+        opened_at: uint(row.get(5)?),
+    })
 }
 
 /// What stands, but for flows that this build does not know.

@@ -21,7 +21,7 @@ pub(crate) async fn legs(db: &Pooled, id: Id) -> Result<Vec<(LedgerId, Operation
     rows(db, &sql, &[&columns::uuid(id)]).await?.iter().map(operation).collect()
 }
 
-/// The columns of a case as `c`, in the order of [`case_row`].
+/// The columns of a case as `c`, in the order of [`operators::open_case`] and then of [`case_row`].
 pub(crate) const CASE: &str = "c.case_id, c.kind, c.severity, c.subject, c.facts, c.opened_at, \
     c.closed_by, c.closed_at, (SELECT n.text FROM case_notes n WHERE n.case_id = c.case_id \
     AND n.kind = 'ASSIGNED' ORDER BY n.note_id DESC LIMIT 1)";
@@ -29,16 +29,8 @@ pub(crate) const CASE: &str = "c.case_id, c.kind, c.severity, c.subject, c.facts
 pub(crate) fn case_row(row: &Row) -> Result<CaseRow, StoreError> {
     let fact = maybe(row, 6)?;
     let when: Option<i64> = row.try_get(7)?;
-    Ok(CaseRow {
-        number: uint(row.try_get(0)?),
-        kind: words(row, 1)?,
-        severity: columns::read_severity(row.try_get(2)?)?,
-        subject: columns::read_about(row.try_get(3)?)?,
-        facts: words(row, 4)?,
-        opened_at: uint(row.try_get(5)?),
-        closed: fact.zip(when.map(uint)),
-        assigned: maybe(row, 8)?,
-    })
+    let opened = operators::open_case(row)?;
+    Ok(CaseRow { opened, closed: fact.zip(when.map(uint)), assigned: maybe(row, 8)? })
 }
 
 pub(crate) async fn cases(
