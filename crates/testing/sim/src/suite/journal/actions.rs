@@ -4,7 +4,10 @@ use super::checks;
 use super::fixture::{JournalFixture, RICH, guarded, id, plain};
 use kernel::audit::{genesis, link};
 use kernel::ids::{Id, Millis};
-use kernel::operators::{Action, Approval, ApprovalStatus, JOURNAL, PastAction, Proposal, RESUME};
+use kernel::operators::{
+    Action, ActionResult, AdminAction, Approval, ApprovalStatus, JOURNAL, PastAction, Proposal,
+    RESUME,
+};
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 
@@ -12,6 +15,7 @@ checks! {
     an_action_is_done_once,
     an_action_that_lost_was_not_done,
     what_is_done_is_an_entry_of_the_operators_chain,
+    a_note_is_an_entry_of_the_chain_under_halt_and_after_the_end,
     a_proposal_waits_for_a_decision,
     a_decision_is_made_once,
     a_proposal_lapses_by_the_journals_time,
@@ -125,6 +129,31 @@ async fn what_is_done_is_an_entry_of_the_operators_chain(b: &mut JournalFixture)
         b.reopen().await;
         chain(b, &should).await;
     }
+}
+
+/// A note on a transfer is an action alone: no guard keeps it out, and no row of the transfer changes.
+async fn a_note_is_an_entry_of_the_chain_under_halt_and_after_the_end(b: &mut JournalFixture) {
+    let open = b.opened(1).await;
+    let ended = b.moved(&b.opened(2).await, "FAILED").await;
+    b.written("a halt", plain(vec![Put::Halt { reason: "numbers".into() }])).await;
+    let mut should = vec![];
+    for (record, key) in [(&open, "a"), (&ended, "b"), (&ended, "c")] {
+        let before = b.history(record.id).await;
+        let note = Action {
+            kind: AdminAction::NOTE,
+            subject: record.id.to_string().into(),
+            value: r#"{"text":"déjà\nvu"}"#.into(),
+            result: ActionResult::Noted.stored(),
+            ..action("ops|1", key)
+        };
+        let at = b.written("a note", plain(vec![Put::Action(note.clone())])).await.at;
+        b.same("the transfer", &b.get(record.id).await.head, &record.head);
+        b.same("the history that its user reads", &b.history(record.id).await, &before);
+        should.push((note, at));
+        chain(b, &should).await;
+    }
+    b.reopen().await;
+    chain(b, &should).await;
 }
 
 /// For so long a proposal of these checks may be decided.
