@@ -27,7 +27,9 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     assert!(matches!(wrote, Some(Wrote::Written(_))), "{wrote:?}");
     let why = worker.halted().await;
     assert!(why.contains("a second copy"), "{why}");
-    assert!(fixture.cases().contains("WRONG_LEDGER|CRITICAL|OPEN"), "{}", fixture.cases());
+    // the case is opened behind the halt
+    let case = "SELECT severity, status FROM cases WHERE kind = 'WRONG_LEDGER'";
+    fixture.until(case, "CRITICAL|OPEN").await;
     worker.kill().await;
 }
 
