@@ -209,7 +209,7 @@ fn actions_on_transfers_cases_and_accounts() {
 }
 
 fn note(typed: &str) -> NoteText {
-    NoteText::parse(typed).expect("a note")
+    NoteText::parse(typed).unwrap_or_else(|| panic!("no note: {typed}"))
 }
 
 /// Seen red where `NoteText::parse` leaves out the trim, the NFC with it, the length after them or the
