@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::alerts::cases::noted_at;
-use crate::operators::{ActionResult, Actor, AdminAction, Objection};
+use crate::operators::{ActionResult, Actor, AdminAction, HISTORY_EVENT, Objection};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Id, Millis};
@@ -87,7 +87,7 @@ impl ActionContext {
             ("value", &*self.value),
         ]);
         let detail = serde_json::json!(detail).to_string();
-        noted_at(record, "OPERATOR", Some(self.actor.caller.clone()), detail.into())
+        noted_at(record, HISTORY_EVENT, Some(self.actor.caller.clone()), detail.into())
     }
 }
 

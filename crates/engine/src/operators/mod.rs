@@ -19,6 +19,10 @@ pub use kernel::operators::{
     ActionResult, AdminAction, AssetChange, NewAsset, OutstandingCall, StoredAnswer, Verdict,
 };
 
+/// The event in a transfer's history of what an operator did to it. Its detail is JSON with the fields
+/// `action`, `reason` and `value`.
+pub const HISTORY_EVENT: &str = "OPERATOR";
+
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::Millis;

@@ -5,12 +5,14 @@ use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::{App, format};
 use axum::http::StatusCode;
 use engine::Accepted;
+use engine::operators::HISTORY_EVENT;
 use kernel::code::Code;
 use kernel::flow::life::{self, Audience};
 use kernel::flow::table::Table;
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -100,7 +102,7 @@ pub struct HistoryEntry {
     /// `TARGET_FAIL`, `ROLLBACK_OK`, `RETRY` or `OPERATOR`.
     #[schema(example = "CREATED")]
     pub event: String,
-    /// Evidence, cause or reason.
+    /// Evidence or cause; of `OPERATOR`, the action's name.
     pub detail: Option<String>,
 }
 
@@ -203,8 +205,11 @@ pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
     caller.user == Some(record.terms.user) || (caller.may(Scope::TransfersAny) && itself())
 }
 
+/// An entry as a user may see it.
 pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
     let entry = linked.entry;
+    let detail =
+        if entry.event == HISTORY_EVENT { action_alone(entry.detail) } else { entry.detail };
     let name = |code| table.coded(code).map_or("", |state| table.state(state).name);
     HistoryEntry {
         seq: entry.seq,
@@ -212,6 +217,12 @@ pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
         from: entry.from.map(name),
         to: name(entry.to),
         event: entry.event,
-        detail: entry.detail,
+        detail,
     }
+}
+
+/// What an operator did, without the reason and the value: they are written for other operators.
+fn action_alone(detail: Option<String>) -> Option<String> {
+    let detail: Value = serde_json::from_str(&detail?).ok()?;
+    Some(json!({ "action": detail.get("action")? }).to_string())
 }

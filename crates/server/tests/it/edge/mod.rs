@@ -3,6 +3,7 @@
 
 mod backups;
 mod framing;
+mod history;
 mod postgres;
 mod secrets;
 mod slow;
