@@ -12,5 +12,6 @@ mod locks;
 mod no_connections;
 mod running_sums;
 mod server;
+mod simple_takeover;
 mod triggers;
 mod workers;
