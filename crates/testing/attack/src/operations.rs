@@ -43,7 +43,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 49] = [
+pub const TABLE: [(&str, &str, Who); 50] = [
     ("GET",    "/api/v1/balances",                         Who::Reads),
     ("GET",    "/api/v1/cases",                            Who::Watches),
     ("GET",    "/api/v1/cases/{id}",                       Who::Watches),
@@ -75,6 +75,7 @@ pub const TABLE: [(&str, &str, Who); 49] = [
     ("POST",   "/api/v1/ops/resume",                       Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{action}",           Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/ask",           Who::Acts),
+    ("POST",   "/api/v1/ops/transfers/{id}/notes",         Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/pause",         Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/resolve",       Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/resume",        Who::Acts),
