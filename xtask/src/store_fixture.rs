@@ -145,7 +145,6 @@ impl Cli {
         command.current_dir(&self.home).args(["--data-dir", "data"]).args(words);
         let at = format!("http://127.0.0.1:{}", self.port);
         command.env("PORTAGE_LEDGERS__MARGIN__URL", at);
-        command.env("PORTAGE_LEDGERS__MARGIN__TOKEN", TOKEN);
         if let Some(url) = &self.database {
             command.env("DATABASE_URL", url);
         }

@@ -4,8 +4,7 @@ use crate::probe::{Counters, Run, Syncs, micros, now};
 use engine::Engine;
 use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::record::{Account, Binding, Party, System, Terms};
-use std::collections::BTreeMap;
+use kernel::record::{Binding, Terms};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +15,6 @@ pub(crate) const USERS: u64 = 1_000;
 /// What a caller asks for: every other one the way back.
 pub(crate) fn terms(n: u64) -> Terms {
     let user = UserId(1 + n / 2 % USERS);
-    let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
     let (from, to) = match n % 2 {
         0 => (LedgerId::FUNDING, LedgerId::SPOT),
         _ => (LedgerId::SPOT, LedgerId::FUNDING),
@@ -28,18 +26,7 @@ pub(crate) fn terms(n: u64) -> Terms {
             key: format!("e{n}").into(),
             fingerprint: [0; 32],
         }),
-        principal,
-        user,
-        source: party(from),
-        target: party(to),
-        asset: AssetId(3),
-        amount: Amount(10_000),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers(principal, user, [from, to], AssetId(3), Amount(10_000))
     }
 }
 

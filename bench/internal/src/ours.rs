@@ -12,6 +12,7 @@ use kernel::ports::meter::{Meter, Seen};
 use ledgers::disk::Folder;
 use ledgers::spot::Spot;
 use server::runtime::{Fatal, SystemClock, SystemRng, Tasks};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::{Embedded, Options};
@@ -70,6 +71,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         Settings { sync_timeout_ms: 30_000, open_timeout_ms: 30_000, ..Settings::default() };
     let parts = Parts {
         offered: flows.ids(&["internal"]),
+        facts: BTreeMap::new(),
         flows,
         journal: store.clone(),
         ledgers,
@@ -101,6 +103,7 @@ async fn fund(ours: &Ours) -> Result<(), String> {
                     direction: Direction::In,
                     reference: format!("bench-{user}").into(),
                     user: UserId(user),
+                    number: None,
                     asset: AssetId(3),
                     amount: Amount(1_000_000_000_000),
                     reason: "benchmark".into(),
@@ -123,7 +126,9 @@ async fn fund(ours: &Ours) -> Result<(), String> {
         let engine = ours.engine.clone();
         moves.spawn(async move {
             let mut terms = crate::load::terms(user * 2);
-            terms.amount = Amount(500_000_000_000);
+            for party in terms.parties_mut() {
+                party.amount = Amount(500_000_000_000);
+            }
             terms.binding = None;
             engine.create(flow, terms).await.map_err(|e| format!("{e:?}"))
         });

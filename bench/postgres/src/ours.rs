@@ -9,7 +9,7 @@ use kernel::money::{Amount, Asset};
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::{Meter, Seen};
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::record::{Binding, Terms};
 use ledgers::disk::Folder;
 use ledgers::{remote, spot};
 use rustls::{ClientConfig, RootCertStore};
@@ -118,6 +118,7 @@ impl Ours {
             seal_key: kernel::audit::seal::SealKey::new(b"bench"),
             retire: fatal,
             offered: flows.ids(&["internal"]),
+            facts: BTreeMap::new(),
             flows,
             journal: store.clone(),
             ledgers,
@@ -196,7 +197,6 @@ fn funded(users: u64) -> String {
 }
 
 fn terms(n: u64, user: UserId) -> Terms {
-    let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
     let principal: Arc<str> = format!("portage|{user}").into();
     Terms {
         binding: Some(Binding {
@@ -204,18 +204,13 @@ fn terms(n: u64, user: UserId) -> Terms {
             key: format!("c{n}").into(),
             fingerprint: [7; 32],
         }),
-        principal,
-        user,
-        source: party(LedgerId::FUNDING),
-        target: party(LedgerId::SPOT),
-        asset: AssetId(3),
-        amount: Amount(u128::from(AMOUNT.unsigned_abs())),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers(
+            principal,
+            user,
+            [LedgerId::FUNDING, LedgerId::SPOT],
+            AssetId(3),
+            Amount(u128::from(AMOUNT.unsigned_abs())),
+        )
     }
 }
 

@@ -12,6 +12,7 @@ mod controls;
 mod ledgers;
 pub mod operators;
 mod pipeline;
+pub mod publishing;
 pub mod reconciliation;
 mod recovery;
 mod settings;
@@ -27,6 +28,7 @@ use crate::ledgers::earlier_sends::EarlierSendsLog;
 use crate::ledgers::health_probe::HealthProbes;
 use crate::ledgers::outstanding_calls::OutstandingCalls;
 use crate::pipeline::create_request::CreateRequest;
+use crate::pipeline::gather::NotYet;
 use crate::pipeline::in_flight::InFlight;
 use crate::pipeline::plan::{FuseMode, LedgerCapabilities, Plan};
 use crate::pipeline::station::{Place, Station};
@@ -41,6 +43,7 @@ use kernel::ids::{FlowId, Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
 use kernel::operation::Known;
 use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
 use kernel::ports::ledger::{Form, Ledger, StatusChange, World};
 use kernel::ports::meter::Meter;
@@ -58,6 +61,9 @@ pub struct Parts {
     pub flows: Arc<Flows>,
     /// The flows that are taken in and carried here: there is an adapter for their systems.
     pub offered: Vec<FlowId>,
+    /// What each flow learns from outside, by the flow's name. A flow that neither gathers facts nor
+    /// asks questions needs none.
+    pub facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
     /// The store of transfers.
     pub journal: Arc<dyn Journal>,
     /// Every ledger that may be an end of a transfer.
@@ -111,6 +117,8 @@ pub struct Engine {
     waiters: Waiters,
     /// The transfers in this process's workers.
     in_flight: InFlight,
+    /// Those of them that a rule holds back.
+    not_yet: NotYet,
     /// Those of them that stand while others of their station go on.
     parked: Mutex<BTreeMap<Id, Record>>,
     calls: Arc<OutstandingCalls>,
@@ -150,8 +158,10 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
-    /// its asset; `OWNED` where another core than ours is at work, and nothing was touched.
+    /// its asset; `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
+    /// `OWNED` where another core than ours is at work, and nothing was touched.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
+        pipeline::gather::fits(&parts)?;
         ledgers::core_owner::fits(&parts, &parts.journal.service_status().await?).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
@@ -186,6 +196,7 @@ impl Engine {
             stations: Mutex::default(),
             waiters: Waiters::default(),
             in_flight: InFlight::default(),
+            not_yet: NotYet::default(),
             parked: Mutex::default(),
             calls: Arc::default(),
             lease,

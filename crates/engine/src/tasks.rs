@@ -32,6 +32,8 @@ pub enum Background {
     Lease,
     /// Does what a person asked for, whether or not the person waits for it.
     Action,
+    /// Publishes the outbox. Without it no consumer hears of what happened.
+    Publisher,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
@@ -54,6 +56,7 @@ impl Background {
             Self::Waker => ("waker", OnEnd::EndsProcess),
             Self::Lease => ("lease", OnEnd::EndsProcess),
             Self::Action => ("action", OnEnd::EndsWhenDone),
+            Self::Publisher => ("publisher", OnEnd::EndsProcess),
             Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };
         Task { name, on_end }

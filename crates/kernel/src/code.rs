@@ -57,6 +57,10 @@ codes! {
     SourceAccountNotFound = "SOURCE_ACCOUNT_NOT_FOUND",
     /// The target account does not exist and is not created by a transfer.
     TargetAccountNotFound = "TARGET_ACCOUNT_NOT_FOUND",
+    /// The account is closed for ever.
+    AccountClosed = "ACCOUNT_CLOSED",
+    /// The accounts, or the account and the request, have two currencies.
+    CurrencyMismatch = "CURRENCY_MISMATCH",
     /// The account may not pay out.
     AccountFrozen = "ACCOUNT_FROZEN",
     /// The account may neither pay out nor receive.

@@ -26,6 +26,14 @@ impl Id {
     pub const fn at(self) -> Millis {
         ulid::Ulid(self.0).timestamp_ms()
     }
+
+    /// The same 128 bits written as a UUID.
+    pub fn uuid_text(self) -> String {
+        let bits = self.0;
+        let part = |shift: u32, digits: u32| (bits >> shift) & ((1 << (4 * digits)) - 1);
+        let (a, b, c, d, e) = (part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12));
+        format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
+    }
 }
 
 impl fmt::Display for Id {
@@ -143,9 +151,9 @@ small! {
     AssetId(u32),
     /// A flow's place in [`crate::flow::table::Flows`]; never stored, its name is.
     FlowId(u8),
-    /// A ledger by its stored number: 1 FUNDING, 2 SPOT, 3 FUTURE, 4 MARGIN.
+    /// A ledger by its stored number ([`crate::systems`]).
     LedgerId(u8),
-    /// A chain by its stored number: 20 NEAR, 30 SOLANA, 31 NEXUS.
+    /// A chain by its stored number ([`crate::systems`]).
     ChainId(u8),
     /// One running process of workers, drawn at its start.
     WorkerId(u64),
@@ -162,24 +170,8 @@ impl LedgerId {
     pub const FUTURE: Self = Self(3);
     /// The Margin ledger, remote where configured.
     pub const MARGIN: Self = Self(4);
-
-    /// The account type that users know this ledger by.
-    pub const fn name(self) -> &'static str {
-        match self.0 {
-            1 => "FUNDING",
-            2 => "SPOT",
-            3 => "FUTURE",
-            4 => "MARGIN",
-            _ => "LEDGER",
-        }
-    }
-
-    /// The ledger of an account type.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::FUNDING, Self::SPOT, Self::FUTURE, Self::MARGIN]
-            .into_iter()
-            .find(|l| l.name() == text)
-    }
+    /// The ledger of numbered accounts, which lives in the journal's own database.
+    pub const ACCOUNT: Self = Self(10);
 }
 
 /// A day in UTC by the journal's time: days since 1970.
@@ -195,7 +187,13 @@ impl Day {
 
 #[cfg(test)]
 mod tests {
-    use super::Day;
+    use super::{Day, Id};
+
+    #[test]
+    fn an_id_is_written_as_a_uuid() {
+        let id = Id(0x0192_abcd_1234_7def_8001_0203_0405_0607);
+        assert_eq!(id.uuid_text(), "0192abcd-1234-7def-8001-020304050607");
+    }
 
     #[test]
     fn a_day_begins_at_midnight_utc() {

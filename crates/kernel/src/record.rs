@@ -5,6 +5,9 @@ use crate::flow::life::Share;
 use crate::flow::table::S;
 use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId};
 use crate::money::Amount;
+use crate::owner::TransferOwner;
+use crate::systems::SystemRow;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,9 +30,21 @@ impl System {
         }
     }
 
-    /// The system of a stored number: chains begin at 20.
-    pub const fn coded(code: u8) -> Self {
-        if code >= 20 { Self::Chain(ChainId(code)) } else { Self::Ledger(LedgerId(code)) }
+    /// The system of a stored number; one that is not in the table is taken for a ledger, of which the
+    /// engine has none.
+    pub fn coded(code: u8) -> Self {
+        match SystemRow::coded(code) {
+            Some(row) if row.is_chain() => Self::Chain(ChainId(code)),
+            Some(_) | None => Self::Ledger(LedgerId(code)),
+        }
+    }
+
+    /// Its stored and shown name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ledger(ledger) => ledger.name(),
+            Self::Chain(chain) => chain.name(),
+        }
     }
 }
 
@@ -40,6 +55,29 @@ pub enum Account {
     User(UserId),
     /// An account that the system names itself.
     Named(Arc<str>),
+    /// An account that is agreed later: nothing is paid there before.
+    Unnamed,
+}
+
+impl Account {
+    /// The stored text: a user's number; `@` before what a system names itself; nothing where it is
+    /// agreed later.
+    pub fn key(&self) -> String {
+        match self {
+            Self::User(user) => user.to_string(),
+            Self::Named(name) => format!("@{name}"),
+            Self::Unnamed => String::new(),
+        }
+    }
+
+    /// The account that a stored text names; none of any other text.
+    pub fn parse(key: &str) -> Option<Self> {
+        match key.strip_prefix('@') {
+            Some(name) => Some(Self::Named(name.into())),
+            None if key.is_empty() => Some(Self::Unnamed),
+            None => key.parse().ok().map(|user| Self::User(UserId(user))),
+        }
+    }
 }
 
 impl std::fmt::Display for Account {
@@ -47,6 +85,7 @@ impl std::fmt::Display for Account {
         match self {
             Self::User(user) => write!(f, "{user}"),
             Self::Named(name) => f.write_str(name),
+            Self::Unnamed => Ok(()),
         }
     }
 }
@@ -58,6 +97,10 @@ pub struct Party {
     pub system: System,
     /// The account at that system.
     pub account: Account,
+    /// The asset that it gives or gets.
+    pub asset: AssetId,
+    /// How much of it, in base units: what the source gives, what the target gets after the fee.
+    pub amount: Amount,
 }
 
 /// A client's key for a request: unique for ever within (flow, scope).
@@ -71,25 +114,43 @@ pub struct Binding {
     pub fingerprint: [u8; 32],
 }
 
+/// The event outside that a transfer was opened for: unique within its chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The chain on which a watcher found the event.
+    pub chain: ChainId,
+    /// What names it there: a transaction's hash, with its place where one holds several.
+    pub key: Arc<str>,
+}
+
+/// Which fields the hash of a transfer's terms covers, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermsVersion {
+    /// Release 0.1.0: one user, one asset, one amount.
+    V1,
+    /// An owner, two parties with an asset and an amount each, an origin.
+    V2,
+}
+
 /// What was agreed. Never changes after the row is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
+    /// How they are hashed; a row keeps the version that it was opened with.
+    pub version: TermsVersion,
     /// Who asked: `issuer|sub`.
     pub principal: Arc<str>,
-    /// Whose transfer it is.
-    pub user: UserId,
+    /// Whose transfer it is: its limits are counted for this owner.
+    pub owner: TransferOwner,
     /// The client's key, where one was given.
     pub binding: Option<Binding>,
-    /// Where the money comes from.
+    /// Where the money comes from, before the fee.
     pub source: Party,
-    /// Where the money goes.
+    /// Where the money goes, after the fee.
     pub target: Party,
-    /// The asset that the transfer moves.
-    pub asset: AssetId,
-    /// How much, in base units.
-    pub amount: Amount,
-    /// What of it is kept as a fee, in base units.
+    /// What is kept as a fee, in base units of the source's asset.
     pub fee: Amount,
+    /// What a watcher saw, where one opened the transfer.
+    pub origin: Option<Origin>,
     /// By the chain's time.
     pub deadline: Option<Millis>,
     /// As found on a chain.
@@ -98,33 +159,103 @@ pub struct Terms {
     pub reference: Option<String>,
     /// The client's own words.
     pub metadata: BTreeMap<String, String>,
-    /// The day on which it was counted against its user's limits, where it was: what it took is
+    /// The day on which it was counted against its owner's limits, where it was: what it took is
     /// given back to that day's rows.
     pub day: Option<Day>,
 }
 
 impl Terms {
-    /// What an act moves: an asset, and how much of it. `None`: nothing of the transfer's money, or a
-    /// fee above the amount.
-    pub fn share(&self, share: Share) -> Option<(AssetId, Amount)> {
-        part(share, self.amount, self.fee).map(|amount| (self.asset, amount))
+    /// The terms of a transfer with nothing but its owner and its parties. The fee is zero.
+    pub fn between(
+        principal: Arc<str>,
+        owner: TransferOwner,
+        source: Party,
+        target: Party,
+    ) -> Self {
+        Self {
+            version: TermsVersion::V2,
+            principal,
+            owner,
+            binding: None,
+            source,
+            target,
+            fee: Amount::ZERO,
+            origin: None,
+            deadline: None,
+            memo: None,
+            reference: None,
+            metadata: BTreeMap::new(),
+            day: None,
+        }
+    }
+
+    /// The terms of a transfer of one user between two ledgers: one asset, one amount, no fee.
+    pub fn between_ledgers(
+        principal: Arc<str>,
+        user: UserId,
+        [from, to]: [LedgerId; 2],
+        asset: AssetId,
+        amount: Amount,
+    ) -> Self {
+        let at = |ledger| {
+            let (system, account) = (System::Ledger(ledger), Account::User(user));
+            Party { system, account, asset, amount }
+        };
+        Self::between(principal, TransferOwner::User(user), at(from), at(to))
+    }
+
+    /// Both parties of the transfer, the source first.
+    pub const fn parties(&self) -> [&Party; 2] {
+        [&self.source, &self.target]
+    }
+
+    /// Both parties, to be changed before the transfer is opened; the source first.
+    pub const fn parties_mut(&mut self) -> [&mut Party; 2] {
+        [&mut self.source, &mut self.target]
+    }
+
+    /// True where both parties have one asset and one amount, and a user owns it: as every transfer
+    /// of release 0.1.0.
+    fn one_amount(&self) -> bool {
+        let [source, target] = self.parties();
+        let one = source.asset == target.asset && source.amount == target.amount;
+        one && self.owner.user().is_some() && self.origin.is_none()
     }
 
     /// The fingerprint of what a client asked for: the same key with another one is a conflict.
-    /// Every field is preceded by its length, so that no two requests share their bytes.
+    /// Every field is preceded by its length, so that no two requests share their bytes. A request as
+    /// 0.1.0 knew it has the fingerprint that 0.1.0 bound its key to.
     pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hash = Sha256::new();
+        // the first bytes of the former form are a length: no text begins like that
+        let mut hash = match self.one_amount() {
+            true => Sha256::new(),
+            false => Sha256::new_with_prefix(b"portage request 2"),
+        };
         let mut field = |bytes: &[u8]| {
             hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(bytes);
         };
-        field(&self.user.0.to_be_bytes());
-        for party in [&self.source, &self.target] {
-            field(&[party.system.code()]);
-            field(party.account.to_string().as_bytes());
+        if self.one_amount() {
+            field(&self.owner.number().to_be_bytes());
+            for party in self.parties() {
+                field(&[party.system.code()]);
+                field(party.account.to_string().as_bytes());
+            }
+            field(&self.source.asset.0.to_be_bytes());
+            field(&self.source.amount.0.to_be_bytes());
+        } else {
+            field(self.owner.to_string().as_bytes());
+            for Party { system, account, asset, amount } in self.parties() {
+                field(&[system.code()]);
+                field(account.key().as_bytes());
+                field(&asset.0.to_be_bytes());
+                field(&amount.0.to_be_bytes());
+            }
+            let origin = self.origin.as_ref();
+            field(&origin.map_or_else(Vec::new, |origin| vec![origin.chain.0]));
+            field(origin.map_or("", |origin| &origin.key).as_bytes());
+            field(self.memo.as_deref().unwrap_or_default().as_bytes());
         }
-        field(&self.asset.0.to_be_bytes());
-        field(&self.amount.0.to_be_bytes());
         field(self.reference.as_deref().unwrap_or_default().as_bytes());
         for (name, value) in &self.metadata {
             field(name.as_bytes());
@@ -134,11 +265,17 @@ impl Terms {
     }
 }
 
-/// A part of a transfer's amount. Both parties have one asset in these terms.
-pub(crate) fn part(share: Share, amount: Amount, fee: Amount) -> Option<Amount> {
+/// What an act moves between these parties: an asset, and how much of it. `None`: nothing of the
+/// transfer's money, or a fee above the amount.
+pub(crate) fn share(
+    share: Share,
+    [source, target]: [&Party; 2],
+    fee: Amount,
+) -> Option<(AssetId, Amount)> {
     match share {
-        Share::Gross => Some(amount),
-        Share::LessFee | Share::Net => amount.minus(fee),
+        Share::Gross => Some((source.asset, source.amount)),
+        Share::LessFee => source.amount.minus(fee).map(|amount| (source.asset, amount)),
+        Share::Net => Some((target.asset, target.amount)),
         Share::OwnCost => None,
     }
 }
@@ -186,8 +323,36 @@ pub struct Record {
     pub head: Head,
     /// The last refusal or cause, for people.
     pub error: Option<Evidence>,
-    /// What was agreed.
+    /// What was agreed when it was opened.
     pub terms: Arc<Terms>,
+}
+
+impl Record {
+    /// A transfer that is about to be opened: no journal has numbered or timed it yet.
+    pub const fn new(id: Id, flow: FlowId, head: Head, terms: Arc<Terms>) -> Self {
+        Self { id, flow, serial: None, created_at: 0, updated_at: 0, head, error: None, terms }
+    }
+
+    /// The party that gives the money, as it was agreed.
+    pub fn source(&self) -> &Party {
+        &self.terms.source
+    }
+
+    /// The party that gets the money, as far as it is agreed.
+    pub fn target(&self) -> &Party {
+        &self.terms.target
+    }
+
+    /// What is kept as a fee, in base units of the source's asset.
+    pub fn fee(&self) -> Amount {
+        self.terms.fee
+    }
+
+    /// What an act moves: an asset, and how much of it. `None`: nothing of the transfer's money, or a
+    /// fee above the amount.
+    pub fn share(&self, part: Share) -> Option<(AssetId, Amount)> {
+        share(part, [self.source(), self.target()], self.fee())
+    }
 }
 
 /// What a question learnt.
@@ -203,3 +368,19 @@ pub enum Fact {
 
 /// What a rule may look at besides the record; stored with the decision.
 pub type Facts = BTreeMap<&'static str, Fact>;
+
+/// The version of [`decision`]'s document.
+const DECISION: u8 = 1;
+
+/// The document that a decision stores in its event: the rule and every fact that it was given, in the
+/// order of their names. Numbers are decimal strings, so that no reader rounds them.
+pub fn decision(rule: &str, facts: &Facts) -> String {
+    let value = |fact: &Fact| match fact {
+        Fact::Flag(flag) => json!({ "flag": flag }),
+        Fact::Number(number) => json!({ "number": number.to_string() }),
+        Fact::Text(text) => json!({ "text": &**text }),
+    };
+    let facts: Map<String, Value> =
+        facts.iter().map(|(name, fact)| ((*name).to_owned(), value(fact))).collect();
+    json!({ "facts": facts, "rule": rule, "version": DECISION }).to_string()
+}

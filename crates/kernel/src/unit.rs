@@ -1,10 +1,12 @@
 //! The journal's unit of writing: guards, what is written, and at most one fork at its end.
 
+use crate::accounts::NumberedStatus;
 use crate::answer::{Answer, Cause, Evidence};
 use crate::attempt::{Attempt, AttemptId, Form};
 use crate::flow::table::S;
-use crate::ids::{Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::limits::DailyCount;
+use crate::message::Outgoing;
 use crate::money::{Amount, Asset};
 use crate::operation::{Identity, Known, Op, Operation};
 use crate::operators::{Accepted, Action, ApprovalStatus, Case, Note, Proposal, Scope, Subject};
@@ -72,6 +74,13 @@ pub enum Guard {
         ledger: LedgerId,
         /// The epoch that this worker believes in.
         epoch: u64,
+    },
+    /// The numbered account's row has this version; 0: there is none.
+    Account {
+        /// The number of the account that is looked at.
+        number: Arc<str>,
+        /// The version that its row must have.
+        version: u64,
     },
     /// A bounded addition: the counter stays at or below its limit after `n` more, which are added.
     AtMost {
@@ -237,6 +246,18 @@ pub enum Put {
         /// Who decided.
         caller: Arc<str>,
     },
+    /// A numbered account that is opened, or whose status changes; its balance stays, and its owner and
+    /// asset never change.
+    Account {
+        /// The number of the account that is written.
+        number: Arc<str>,
+        /// The user who may move its money.
+        owner: UserId,
+        /// The asset that it holds.
+        asset: AssetId,
+        /// The status from now on.
+        status: NumberedStatus,
+    },
     /// An asset as it is from now on; a new one where its number is new. Raises the version of the
     /// resource `assets`.
     Asset(Asset),
@@ -275,6 +296,7 @@ impl Put {
             | Self::Propose(_)
             | Self::Decide { .. }
             | Self::Asset(_)
+            | Self::Account { .. }
             | Self::Count(_)
             | Self::Uncount(_)
             | Self::ForgetDays(_) => None,
@@ -297,17 +319,6 @@ pub struct Event {
     pub caller: Option<Arc<str>>,
     /// Evidence, cause or reason.
     pub detail: Option<Arc<str>>,
-}
-
-/// A row of the outbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
-    /// The topic of the message.
-    pub topic: &'static str,
-    /// The transfer that the message is about.
-    pub id: Id,
-    /// The attempt it tells of, or 0.
-    pub n: u32,
 }
 
 /// An atomic write batch: all of it is written, or nothing.

@@ -24,6 +24,7 @@ use kernel::unit::{Put, Unit};
 use ledgers::disk::Folder;
 use ledgers::remote::{AssetCodes, Remote, SimpleRemote};
 use ledgers::spot::{Spot, TornTail};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -202,6 +203,7 @@ impl Service {
         Ok(Parts {
             flows: Arc::clone(&self.flows),
             offered: self.flows.ids(OFFERED),
+            facts: BTreeMap::new(),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             world: self.store.funding(),
@@ -459,11 +461,14 @@ fn locked(dir: &Path) -> Fault {
     Fault::new(Exit::TempFail, format!("{}: held by {who}", dir.display()))
 }
 
-fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fault {
+pub(crate) fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fault {
     use store::sqlite::OpenError;
     let exit = match fault {
         OpenError::Locked(_) => return locked(dir),
-        OpenError::Damaged(_) | OpenError::Newer(_) | OpenError::Unreleased(_) => Exit::Data,
+        OpenError::Damaged(_)
+        | OpenError::Newer(_)
+        | OpenError::Unreleased(_)
+        | OpenError::Upgrade { .. } => Exit::Data,
         OpenError::Io(_) => Exit::Io,
     };
     Fault::new(exit, format!("{}: {fault}", dir.display()))

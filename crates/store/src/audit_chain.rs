@@ -55,7 +55,8 @@ impl AuditChain {
                 fields: &[
                     "operation_id",
                     "reference",
-                    "user_id",
+                    // a numbered account is hashed with its owner; rows of users are as they were
+                    "user_id || coalesce('/' || account_number, '')",
                     "asset_id",
                     "amount",
                     "available",

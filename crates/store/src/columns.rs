@@ -6,8 +6,9 @@ use kernel::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
+use kernel::owner::TransferOwner;
 use kernel::ports::ledger::{AccountStatus, Direction};
-use kernel::record::Account;
+use kernel::record::{Account, Origin, Terms, TermsVersion};
 
 /// A moment that nothing reasonable is due after: a clock was wrong when it was written.
 pub(crate) const ABSURD: Millis = 3_600_000;
@@ -59,21 +60,64 @@ pub(crate) fn read_severity(text: &str) -> Result<Severity, WrongValue> {
     known.ok_or(WrongValue("not a severity"))
 }
 
-/// A user's account is its number; what a system names itself begins with `@`.
-pub(crate) fn account(account: &Account) -> String {
-    match account {
-        Account::User(user) => user.to_string(),
-        Account::Named(name) => format!("@{name}"),
+pub(crate) fn read_account(text: &str) -> Result<Account, WrongValue> {
+    Account::parse(text).ok_or(WrongValue("not an account"))
+}
+
+/// The column `owner`: nothing for a user, who stands in `user_id`.
+pub(crate) fn owner(terms: &Terms) -> Option<String> {
+    terms.owner.user().is_none().then(|| terms.owner.to_string())
+}
+
+pub(crate) fn read_owner(user: i64, owner: Option<&str>) -> Result<TransferOwner, WrongValue> {
+    match owner {
+        None => Ok(TransferOwner::User(UserId(uint(user)))),
+        Some(text) => text.parse().map_err(|_| WrongValue("not an owner")),
     }
 }
 
-pub(crate) fn read_account(text: &str) -> Result<Account, WrongValue> {
-    match text.strip_prefix('@') {
-        Some(name) => Ok(Account::Named(name.into())),
-        None => {
-            let user = text.parse().map_err(|_| WrongValue("not an account"))?;
-            Ok(Account::User(UserId(user)))
-        }
+/// The column `target_asset`: nothing where it is the source's.
+pub(crate) fn target_asset(terms: &Terms) -> Option<u32> {
+    (terms.target.asset != terms.source.asset).then_some(terms.target.asset.0)
+}
+
+/// The column `target_amount`: nothing where it is the source's less the fee.
+pub(crate) fn target_amount(terms: &Terms) -> Option<Amount> {
+    let (target, rest) = (terms.target.amount, terms.source.amount.minus(terms.fee));
+    (rest != Some(target)).then_some(target)
+}
+
+/// What a party has besides its system and its account.
+pub(crate) type Holding = (AssetId, Amount);
+
+/// What both parties give and get: `asset_id`, `amount` and `fee`, and the columns of the target.
+pub(crate) fn read_holdings(
+    source: Holding,
+    fee: Amount,
+    (asset, amount): (Option<u32>, Option<Amount>),
+) -> [Holding; 2] {
+    let rest = || source.1.minus(fee).unwrap_or(Amount::ZERO);
+    [source, (asset.map_or(source.0, AssetId), amount.unwrap_or_else(rest))]
+}
+
+pub(crate) fn origin(chain: Option<u8>, key: Option<String>) -> Option<Origin> {
+    let (chain, key) = chain.zip(key)?;
+    Some(Origin { chain: ChainId(chain), key: key.into() })
+}
+
+/// The column `terms_version`: nothing for the first.
+pub(crate) const fn terms_version(version: TermsVersion) -> Option<u8> {
+    match version {
+        TermsVersion::V1 => None,
+        TermsVersion::V2 => Some(2),
+    }
+}
+
+pub(crate) fn read_terms_version(version: Option<i64>) -> Result<TermsVersion, WrongValue> {
+    match version {
+        None => Ok(TermsVersion::V1),
+        Some(2) => Ok(TermsVersion::V2),
+        Some(_) => Err(WrongValue("not a version of terms")),
     }
 }
 

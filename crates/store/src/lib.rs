@@ -6,6 +6,5 @@ pub mod sqlite;
 
 mod audit_chain;
 mod columns;
-mod message_id;
 mod rules;
 mod sums;

@@ -83,14 +83,15 @@ fn system(party: &Party) -> Scope {
 fn account(party: &Party) -> Option<Scope> {
     match (party.system, &party.account) {
         (System::Ledger(ledger), Account::User(user)) => Some(Scope::Account(*user, ledger)),
-        (System::Ledger(_), Account::Named(_)) | (System::Chain(_), _) => None,
+        (System::Ledger(_), Account::Named(_) | Account::Unnamed) | (System::Chain(_), _) => None,
     }
 }
 
-/// The asset and the accounts of a transfer: others of its station may go on where one stands.
+/// The assets and the accounts of a transfer: others of its station may go on where one stands.
 fn finer(terms: &Terms) -> impl Iterator<Item = Scope> {
     let accounts = [account(&terms.source), account(&terms.target)];
-    std::iter::once(Scope::Asset(terms.asset)).chain(accounts.into_iter().flatten())
+    let assets = terms.parties().map(|party| Scope::Asset(party.asset));
+    assets.into_iter().chain(accounts.into_iter().flatten())
 }
 
 /// Everything of a transfer that may be paused, but for its flow and itself.
@@ -251,7 +252,7 @@ impl Controls {
         self.flags().draining
     }
 
-    /// True where the flow may open transfers at all.
+    /// True where the flow is not paused: it may open transfers, and ask its questions.
     pub(crate) fn takes(&self, flow: FlowId) -> bool {
         !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))
     }
@@ -388,6 +389,17 @@ impl Controls {
             let changed = self.changed.notified();
             if let Some(known) = self.call(flow, ledger) {
                 return known;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until the flow is not paused. A question goes on under HALT.
+    pub(crate) async fn wait_takes(&self, flow: FlowId) {
+        loop {
+            let changed = self.changed.notified();
+            if self.takes(flow) {
+                return;
             }
             changed.await;
         }

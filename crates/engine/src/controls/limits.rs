@@ -7,7 +7,7 @@ use kernel::ids::{Day, FlowId, LedgerId, Millis, UserId};
 use kernel::limits::DailyCount;
 use kernel::money::{Amount, Asset};
 use kernel::ports::ledger::{Form, Holding, Reply, Whose};
-use kernel::record::{System, Terms};
+use kernel::record::{Account, Party, System, Terms};
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -47,9 +47,10 @@ impl Quota {
     }
 }
 
-/// What a transfer counts for on a day.
-pub(crate) fn count(terms: &Terms, day: Day) -> DailyCount {
-    DailyCount { user: terms.user, day, asset: terms.asset, amount: terms.amount }
+/// What a transfer counts for on a day of the user who owns it.
+pub(crate) fn count(terms: &Terms, day: Day) -> Option<DailyCount> {
+    let user = terms.owner.user()?;
+    Some(DailyCount { user, day, asset: terms.source.asset, amount: terms.source.amount })
 }
 
 /// The most of an asset on one day: the lower of the setting's and its own.
@@ -89,6 +90,7 @@ pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
         | Guard::Attempt { .. }
         | Guard::Resource { .. }
         | Guard::Inbox { .. }
+        | Guard::Account { .. }
         | Guard::NotHalted
         | Guard::Halt(_)
         | Guard::Incarnation { .. }
@@ -105,13 +107,13 @@ impl Engine {
         let limits = &self.parts.settings.limits;
         let transfers = Some(limits.transfers_per_day).filter(|most| *most > 0);
         let assets = self.assets();
-        let asset = assets.iter().find(|asset| asset.id == terms.asset);
+        let asset = assets.iter().find(|asset| asset.id == terms.source.asset);
         let amount = asset.and_then(|asset| most_of(limits, asset));
         if transfers.is_none() && amount.is_none() {
             return None;
         }
         let day = Day::of(self.parts.journal.now());
-        Some(Quota { count: count(terms, day), transfers, amount })
+        Some(Quota { count: count(terms, day)?, transfers, amount })
     }
 
     /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
@@ -160,11 +162,11 @@ impl Engine {
         if self.shows_none(&terms.source.system).is_some() {
             return Ok(None);
         }
-        let holdings = self.holdings(terms.source.system, terms.user).await?;
+        let holdings = self.holdings(&terms.source).await?;
         let Some(first) = holdings.first() else { return Ok(Some(Code::SourceAccountNotFound)) };
-        let has = holdings.iter().find(|holding| holding.asset == terms.asset);
+        let has = holdings.iter().find(|holding| holding.asset == terms.source.asset);
         let available = has.map_or(Amount::ZERO, |holding| holding.available);
-        let short = (available < terms.amount).then_some(Code::InsufficientBalance);
+        let short = (available < terms.source.amount).then_some(Code::InsufficientBalance);
         Ok(first.status.bars_withdraw().or(short))
     }
 
@@ -174,7 +176,7 @@ impl Engine {
         if self.shows_none(&terms.target.system).is_some() {
             return Ok(None);
         }
-        let holdings = self.holdings(terms.target.system, terms.user).await?;
+        let holdings = self.holdings(&terms.target).await?;
         let System::Ledger(ledger) = terms.target.system else { return Ok(None) };
         match holdings.first() {
             Some(first) => Ok(first.status.bars_deposit()),
@@ -188,10 +190,12 @@ impl Engine {
         self.ledger(*id).filter(|port| port.form() == Form::Simple).map(|_| *id)
     }
 
-    async fn holdings(&self, system: System, user: UserId) -> Result<Vec<Holding>, Cause> {
-        let System::Ledger(ledger) = system else { return Err(Cause::of("NO_LEDGER")) };
+    async fn holdings(&self, party: &Party) -> Result<Vec<Holding>, Cause> {
+        let (System::Ledger(ledger), Account::User(user)) = (party.system, &party.account) else {
+            return Err(Cause::of("NO_LEDGER"));
+        };
         let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
-        match port.accounts(Whose::User(user)).await {
+        match port.accounts(Whose::User(*user)).await {
             Reply::Answered(_, holdings) => Ok(holdings),
             Reply::OtherLedger(_) => Err(Cause::of("WRONG_LEDGER")),
             Reply::NoAnswer(cause) => Err(cause),

@@ -92,7 +92,7 @@ impl ActionContext {
 }
 
 impl Engine {
-    /// Writes what an action comes to: the time, or the guard that failed.
+    /// Writes an action's unit: the time of the write, or the guard that failed.
     pub(crate) async fn wrote(
         &self,
         context: &ActionContext,

@@ -18,7 +18,7 @@ use kernel::ids::{Id, LedgerId, Millis};
 use kernel::operation::{Op, Operation, StoredOutcome as Ended};
 use kernel::operators::ApprovalStatus;
 use kernel::ports::ledger::{Form, Stored};
-use kernel::record::{Facts, Record};
+use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit};
 use std::sync::Arc;
 
@@ -218,7 +218,7 @@ impl Engine {
         };
         // under HALT an answer is recorded, and nothing is claimed
         let fuse_mode = self.controls.fuse_mode(record).unwrap_or(FuseMode::Plain);
-        let planned = self.plan.answered(record, &answer, fuse_mode, &Facts::new());
+        let planned = self.plan.answered(record, &answer, fuse_mode);
         let mut planned = planned
             .ok_or_else(|| Objection::NotPossible("the state takes no such answer".to_owned()))?;
         let table = self.plan.table(record.flow);
@@ -288,7 +288,7 @@ fn mine(name: &str, op: &Op, operation: Operation) -> Result<Operation, Stop> {
     Err(Objection::NotPossible(why).into())
 }
 
-/// What a person's decision comes to.
+/// The result of a person's decision.
 pub(crate) fn decides(context: &ActionContext, id: Id, stand: ApprovalStatus) -> Put {
     Put::Decide { id, stand, caller: context.actor.caller.clone() }
 }

@@ -15,7 +15,7 @@ use kernel::operation::Known;
 use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
-use kernel::record::{Facts, Record};
+use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
 use std::sync::Arc;
 
@@ -321,8 +321,8 @@ impl Engine {
     fn opened(&self, record: &Record, order: CreateRequest) {
         self.counted();
         let most = self.parts.settings.limits.warn_per_minute;
-        if most > 0 {
-            self.rates.see(record.terms.user, record.created_at, most);
+        if let Some(user) = record.terms.owner.user().filter(|_| most > 0) {
+            self.rates.see(user, record.created_at, most);
         }
         let table = self.plan.table(record.flow);
         let (flow, state) = (table.flow, table.state(table.start).name);
@@ -335,15 +335,12 @@ impl Engine {
     /// Plans the same thing again with another fuse_mode.
     fn again(&self, pending: PendingWrite, fuse_mode: FuseMode) -> Option<Job> {
         let PendingWrite { record, answered_as, reason, again, .. } = pending;
-        let facts = Facts::new();
         let planned = match &reason {
             CommitReason::Opens(order) => {
-                Some(self.plan.open(&record, fuse_mode, &facts, order.quota.as_ref()))
+                Some(self.plan.open(&record, fuse_mode, order.quota.as_ref()))
             }
-            CommitReason::Answered(answer) => {
-                self.plan.answered(&record, answer, fuse_mode, &facts)
-            }
-            CommitReason::Moves => self.plan.resume(&record, fuse_mode, &facts),
+            CommitReason::Answered(answer) => self.plan.answered(&record, answer, fuse_mode),
+            CommitReason::Moves => self.plan.resume(&record, fuse_mode, None),
             CommitReason::Parks(order) => Some(self.parking(&record, order)),
             CommitReason::Later | CommitReason::Freed => None,
         }?;
@@ -452,7 +449,13 @@ impl Engine {
                 self.ended(record);
                 continue;
             }
-            for over in self.station(&record).ring.offer([record]) {
+            let station = self.station(&record);
+            let over = if self.not_yet.holds(&record) {
+                station.ring.keep(record)
+            } else {
+                station.ring.offer([record]).pop()
+            };
+            if let Some(over) = over {
                 let cause = Cause::of("OVERFLOW");
                 let planned = self.plan.later(&over, &cause, self.due(0), Hold::Free);
                 jobs.push(Job::new(over, planned, CommitReason::Freed));

@@ -79,6 +79,7 @@ impl Engine {
     pub(crate) fn release(&self, id: Id) -> bool {
         let mut held = self.in_flight.held();
         let Some(left) = held.remove(&id) else { return false };
+        self.not_yet.forget(id);
         if left.is_some() {
             self.in_flight.left.fetch_sub(1, Ordering::SeqCst);
         }
@@ -96,12 +97,13 @@ impl Engine {
             }
         }
         held.remove(&record.id);
+        self.not_yet.forget(record.id);
         None
     }
 
-    /// So many transfers are in this process's workers.
+    /// So many transfers are in this process's workers, but for those that a rule holds back.
     pub(crate) fn carried(&self) -> usize {
-        self.in_flight.held().len()
+        self.in_flight.held().len().saturating_sub(self.not_yet.len())
     }
 
     /// Goes on with records that were written past the workers that carry their transfers: those that wait

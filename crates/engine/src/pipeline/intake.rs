@@ -14,7 +14,7 @@ use kernel::operators::Scope;
 use kernel::ports::ledger::{External, Moved};
 use kernel::ports::meter::Seen;
 use kernel::principal;
-use kernel::record::{Account, Facts, Head, Record, System, Terms};
+use kernel::record::{Account, Head, Record, System, Terms};
 use kernel::unit::{Hold, Put};
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, error::TrySendError};
@@ -50,16 +50,8 @@ impl Engine {
             scopes = all.collect();
         }
         let terms = Arc::new(terms);
-        let record = Record {
-            id: self.mint(),
-            flow,
-            serial: None,
-            created_at: 0,
-            updated_at: 0,
-            head: Head::start(self.plan.table(flow).start),
-            error: None,
-            terms: terms.clone(),
-        };
+        let record =
+            Record::new(self.mint(), flow, Head::start(self.plan.table(flow).start), terms.clone());
         let (opened, opening) = oneshot::channel();
         let (ended, end) = oneshot::channel();
         match self.intake.try_send((record, CreateRequest { opened, ended, quota, scopes })) {
@@ -199,17 +191,22 @@ impl Engine {
             if self.ledger(ledger).is_none() {
                 return Some(Code::UnsupportedAccountType);
             }
-            let user = terms.user.0;
-            let sound = user > 0 && i64::try_from(user).is_ok();
-            if !sound || party.account != Account::User(terms.user) {
+            let user =
+                terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
+            if user.is_none_or(|user| party.account != Account::User(user)) {
                 return Some(Code::Forbidden);
             }
         }
+        let (source, target) = (&terms.source, &terms.target);
         let assets = self.assets();
-        let Some(asset) = assets.iter().find(|asset| asset.id == terms.asset) else {
+        let found = assets.iter().find(|asset| asset.id == source.asset);
+        let Some(asset) = found.filter(|_| target.asset == source.asset) else {
             return Some(Code::InvalidAsset);
         };
-        asset.usable().and_then(|()| asset.limits(terms.amount)).err()
+        if source.amount.minus(terms.fee) != Some(target.amount) {
+            return Some(Code::InvalidAmount);
+        }
+        asset.usable().and_then(|()| asset.limits(source.amount)).err()
     }
 
     /// Waits for the end of a transfer that is durable, and tells what it is then.
@@ -262,8 +259,7 @@ impl Engine {
 
     /// The same, as a plan.
     pub(crate) fn parking(&self, record: &Record, order: &CreateRequest) -> Planned {
-        let mut planned =
-            self.plan.open(record, FuseMode::NoClaim, &Facts::new(), order.quota.as_ref());
+        let mut planned = self.plan.open(record, FuseMode::NoClaim, order.quota.as_ref());
         planned.next.otherwise.due_at = Some(self.parts.journal.now());
         planned.unit.then.puts.push(Put::Head {
             id: record.id,
@@ -281,7 +277,6 @@ impl Engine {
     ) {
         let cap = self.parts.settings.batch_max;
         let mut batch = Vec::with_capacity(cap);
-        let facts = Facts::new();
         loop {
             let left = {
                 let mut orders = orders.lock().await;
@@ -297,7 +292,7 @@ impl Engine {
                     return self.opened_for_workers(record, order);
                 }
                 let fuse_mode = self.fuse_mode(&record);
-                let planned = self.plan.open(&record, fuse_mode, &facts, order.quota.as_ref());
+                let planned = self.plan.open(&record, fuse_mode, order.quota.as_ref());
                 Job::new(record, planned, CommitReason::Opens(order))
             };
             let jobs = batch.drain(..).map(open).collect();

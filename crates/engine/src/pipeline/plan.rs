@@ -6,11 +6,12 @@ use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
-use kernel::flow::table::{A, Flows, S, Table};
+use kernel::flow::table::{A, Flows, R, S, Table};
 use kernel::ids::{FlowId, LedgerId, Millis};
+use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
-use kernel::record::{Facts, Head, Record, System};
+use kernel::record::{Account, Facts, Head, Record, System, decision};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,8 +97,8 @@ impl Plan {
     /// The ledger at which a record's act is made.
     pub(crate) fn ledger_of(&self, record: &Record, act: A) -> Option<LedgerId> {
         let party = match self.table(record.flow).act(act).side {
-            Side::Source => &record.terms.source,
-            Side::Target => &record.terms.target,
+            Side::Source => record.source(),
+            Side::Target => record.target(),
         };
         match party.system {
             System::Ledger(ledger) => Some(ledger),
@@ -105,9 +106,19 @@ impl Plan {
         }
     }
 
-    /// The ledger that a record's state calls.
+    /// The ledger that a record's state calls; none for a question, which is its flow's own to ask.
     pub(crate) fn calls(&self, record: &Record) -> Option<LedgerId> {
-        self.ledger_of(record, self.table(record.flow).makes(record.head.state)?)
+        let table = self.table(record.flow);
+        let act = table.makes(record.head.state)?;
+        table.act(act).leg?;
+        self.ledger_of(record, act)
+    }
+
+    /// The document of a question's answer: no receipt holds it.
+    fn document(&self, record: &Record, answer: &Answer) -> Option<Arc<str>> {
+        self.table(record.flow).asks(record.head.state)?;
+        let Answer::Done(receipt) = answer else { return None };
+        receipt.doc.clone()
     }
 
     /// The operation that a record's state makes.
@@ -162,16 +173,20 @@ impl Plan {
     pub(crate) fn op(&self, record: &Record, act: A) -> Option<Op> {
         let row = self.table(record.flow).act(act);
         let leg = row.leg?;
-        let terms = &record.terms;
-        let (asset, amount) = terms.share(row.share?)?;
+        let (asset, amount) = record.share(row.share?)?;
         let (mine, other) = match row.side {
-            Side::Source => (&terms.source.account, &terms.target.account),
-            Side::Target => (&terms.target.account, &terms.source.account),
+            Side::Source => (&record.source().account, &record.target().account),
+            Side::Target => (&record.target().account, &record.source().account),
         };
+        let other = (leg == Leg::Move).then_some(other);
+        // nothing is paid to an account that is agreed later
+        if std::iter::once(mine).chain(other).any(|account| *account == Account::Unnamed) {
+            return None;
+        }
         Some(Op {
             key: Key { id: record.id, leg },
             account: mine.clone(),
-            other: (leg == Leg::Move).then(|| other.clone()),
+            other: other.cloned(),
             asset,
             amount,
         })
@@ -183,7 +198,6 @@ impl Plan {
         &self,
         record: &Record,
         fuse_mode: FuseMode,
-        facts: &Facts,
         quota: Option<&Quota>,
     ) -> Planned {
         let mut builder = UnitBuilder::from(record.head);
@@ -196,7 +210,8 @@ impl Plan {
             caller: Some(record.terms.principal.clone()),
             detail: None,
         });
-        let (done, rejected) = self.follow(record, facts, &mut builder, fuse_mode);
+        self.emit(record, &mut builder);
+        let (done, rejected) = self.follow(record, None, &mut builder, fuse_mode);
         let mut opened = record.clone();
         opened.head = builder.head;
         builder.then.puts.insert(0, Put::Open(opened));
@@ -217,7 +232,6 @@ impl Plan {
         record: &Record,
         answer: &Answer,
         fuse_mode: FuseMode,
-        facts: &Facts,
     ) -> Option<Planned> {
         let step = self.table(record.flow).step(record.head.state);
         let mut builder = UnitBuilder::from(record.head);
@@ -238,22 +252,22 @@ impl Plan {
             self.go(record, &mut builder, (via, to), Some(why.code.as_ref().into()));
             builder.error = Some(why.clone());
         } else {
-            self.go(record, &mut builder, (via, to), None);
+            self.go(record, &mut builder, (via, to), self.document(record, answer));
         }
         if let Some((ledger, operation)) = self.operation(record, answer) {
             self.depends_on(&mut builder, ledger);
             builder.then.puts.push(Put::Receipt { ledger, operation });
         }
-        Some(self.sealed(record, builder, fuse_mode, facts))
+        Some(self.sealed(record, builder, fuse_mode, None))
     }
 
     /// Carries a record on from a state that makes no call, or makes its call at an enlisted
-    /// ledger. `None`: it stays where it is.
+    /// ledger. `facts`: what was gathered for the rule of that state. `None`: it stays where it is.
     pub(crate) fn resume(
         &self,
         record: &Record,
         fuse_mode: FuseMode,
-        facts: &Facts,
+        facts: Option<&Facts>,
     ) -> Option<Planned> {
         let planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
         let moved = planned.next.otherwise.state != record.head.state;
@@ -271,6 +285,15 @@ impl Plan {
     /// Leaves a record to the scanner of any worker at that time; its error stays.
     pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
         put_off(record, due, None, Hold::Free)
+    }
+
+    /// It was tried alone and no owner died of it: the mark is taken away. It waits in its worker's own
+    /// heap for `due`, which is not written.
+    pub(crate) fn survived(&self, record: &Record, due: Millis) -> Planned {
+        let head = settled(record.head);
+        let mut planned = put_alone(record, head, put(record, head, None));
+        planned.next.otherwise.due_at = Some(due);
+        planned
     }
 
     /// Marks a record as tried alone by an owner that may die of it.
@@ -325,7 +348,7 @@ impl Plan {
         let table = self.table(record.flow);
         let back = table.ends(to) && table.state(to).money == Place::AtSource;
         let day = record.terms.day.filter(|_| back)?;
-        Some(Put::Uncount(limits::count(&record.terms, day)))
+        limits::count(&record.terms, day).map(Put::Uncount)
     }
 
     /// True where the money could not be given back, so a refusal is not acted on.
@@ -366,7 +389,7 @@ impl Plan {
         record: &Record,
         mut builder: UnitBuilder,
         fuse_mode: FuseMode,
-        facts: &Facts,
+        facts: Option<&Facts>,
     ) -> Planned {
         let error = builder.error.take();
         builder.head = settled(builder.head);
@@ -393,11 +416,13 @@ impl Plan {
     fn follow(
         &self,
         record: &Record,
-        facts: &Facts,
+        facts: Option<&Facts>,
         builder: &mut UnitBuilder,
         fuse_mode: FuseMode,
     ) -> (Option<Head>, Option<Head>) {
         let table = self.table(record.flow);
+        // what was gathered is for the state where this unit begins, and for no later one
+        let mut gathered = facts;
         // a table has no circle of claims and rules, but a broken one must not hang a worker
         for _ in 0..=table.states.len() {
             match table.step(builder.head.state) {
@@ -410,18 +435,26 @@ impl Plan {
                     self.go(record, builder, (Via::Claim, to), None);
                 }
                 Step::Decide { rule, yes, no } => {
-                    let now = Record { head: builder.head, ..record.clone() };
-                    match (table.rule)(rule, &now, facts) {
-                        Ruling::Yes => self.go(record, builder, (Via::Yes, yes), None),
-                        Ruling::No => self.go(record, builder, (Via::No, no), None),
-                        Ruling::NotYet => break,
+                    let reads = table.gathers(builder.head.state).is_some();
+                    let known = gathered.take();
+                    if reads && known.is_none() {
+                        // a station gathers first
+                        break;
                     }
+                    let now = Record { head: builder.head, ..record.clone() };
+                    let (via, to) = match ruling(table, rule, &now, known) {
+                        Ruling::Yes => (Via::Yes, yes),
+                        Ruling::No => (Via::No, no),
+                        Ruling::NotYet => break,
+                    };
+                    let detail = known.filter(|_| reads).map(|facts| stored(table, rule, facts));
+                    self.go(record, builder, (via, to), detail);
                 }
                 Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, facts, builder, (act, done, Some(rejected)));
+                    return self.fork(record, builder, (act, done, Some(rejected)));
                 }
                 Step::Push { act, done, .. } if fuse_mode == FuseMode::Fused => {
-                    return self.fork(record, facts, builder, (act, done, None));
+                    return self.fork(record, builder, (act, done, None));
                 }
                 Step::Claim { .. } | Step::Call { .. } | Step::Push { .. } => break,
                 Step::Send { .. } | Step::End => break,
@@ -435,7 +468,6 @@ impl Plan {
     fn fork(
         &self,
         record: &Record,
-        facts: &Facts,
         builder: &mut UnitBuilder,
         (act, done, rejected): (A, S, Option<S>),
     ) -> (Option<Head>, Option<Head>) {
@@ -452,7 +484,7 @@ impl Plan {
                 on.head.rejections = on.head.rejections.saturating_add(1);
             }
             self.go(record, &mut on, (via, to), None);
-            self.follow(record, facts, &mut on, FuseMode::Plain);
+            self.follow(record, None, &mut on, FuseMode::Plain);
             on.then.puts.push(put(record, on.head, None));
             on
         };
@@ -471,6 +503,14 @@ impl Plan {
         heads
     }
 
+    /// The message of the state that was entered, beside the event that led there.
+    fn emit(&self, record: &Record, builder: &mut UnitBuilder) {
+        let emits = self.table(record.flow).emits;
+        let Some(message) = emits(builder.head.state, record, Emission::Entered) else { return };
+        let event = builder.then.events.len().checked_sub(1);
+        builder.then.outbox.push(Outgoing { message, id: record.id, n: 0, event });
+    }
+
     /// One move: the event, and the settle that belongs to it.
     fn go(
         &self,
@@ -485,6 +525,7 @@ impl Plan {
         let id = record.id;
         builder.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
         builder.head.state = to;
+        self.emit(record, builder);
         if matches!(table.step(to), Step::Push { .. }) {
             // failures of a compensation are counted for themselves
             builder.head.retries = 0;
@@ -494,12 +535,25 @@ impl Plan {
             table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
         if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
-            let Some((asset, amount)) = record.terms.share(Share::Gross) else { return };
+            let Some((asset, amount)) = record.share(Share::Gross) else { return };
             let account = record.terms.source.account.clone();
             let key = Key { id, leg: Leg::Settle };
             builder.then.ops.push((source, Op { key, account, other: None, asset, amount }));
         }
     }
+}
+
+fn ruling(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Ruling {
+    match facts {
+        Some(facts) => (table.rule)(rule, record, facts),
+        None => (table.rule)(rule, record, &Facts::new()),
+    }
+}
+
+/// What a decision's event keeps: the rule and the facts that it was given.
+fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
+    let name = table.rules.get(usize::from(rule)).copied().unwrap_or_default();
+    decision(name, facts).into()
 }
 
 /// The head after an answer: nothing is owed to the scanner, no owner died of it.

@@ -5,7 +5,7 @@ use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::record::{Account, Facts, Head, Party, Record, System, Terms};
+use kernel::record::{Head, Record, Terms};
 use kernel::unit::{Guard, Hold, Put, Then};
 use std::sync::Arc;
 
@@ -26,34 +26,15 @@ fn plan(reversible: bool) -> Plan {
 }
 
 fn record(plan: &Plan, source: LedgerId, target: LedgerId, state: &str) -> Record {
-    let party =
-        |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(7)) };
     let flow = plan.flows.named("internal").unwrap();
-    let terms = Terms {
-        principal: "portage|7".into(),
-        user: UserId(7),
-        binding: None,
-        source: party(source),
-        target: party(target),
-        asset: AssetId(3),
-        amount: Amount(100),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: Default::default(),
-        day: None,
-    };
-    Record {
-        id: Id(1),
-        flow,
-        serial: None,
-        created_at: 0,
-        updated_at: 0,
-        head: Head::start(plan.table(flow).named(state).unwrap()),
-        error: None,
-        terms: Arc::new(terms),
-    }
+    let terms = Terms::between_ledgers(
+        "portage|7".into(),
+        UserId(7),
+        [source, target],
+        AssetId(3),
+        Amount(100),
+    );
+    Record::new(Id(1), flow, Head::start(plan.table(flow).named(state).unwrap()), Arc::new(terms))
 }
 
 /// The states that a way goes through, and where its head stands.
@@ -76,7 +57,7 @@ fn guarded(planned: &Planned) -> bool {
 fn a_fused_opening_makes_the_withdraw_and_the_next_claim() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
-    let planned = plan.open(&record, FuseMode::Fused, &Facts::new(), None);
+    let planned = plan.open(&record, FuseMode::Fused, None);
     assert_eq!(
         trace(&plan, &record, &planned.unit.then),
         ["INIT", "SOURCE_PENDING", "SOURCE_PENDING"]
@@ -95,7 +76,7 @@ fn a_fused_opening_makes_the_withdraw_and_the_next_claim() {
 fn a_plain_opening_stops_before_the_call() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
-    let planned = plan.open(&record, FuseMode::Plain, &Facts::new(), None);
+    let planned = plan.open(&record, FuseMode::Plain, None);
     assert_eq!(
         trace(&plan, &record, &planned.unit.then),
         ["INIT", "SOURCE_PENDING", "SOURCE_PENDING"]
@@ -108,7 +89,7 @@ fn the_way_back_deposits_in_the_unit_that_records_the_withdraw() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::SPOT, LedgerId::FUNDING, "SOURCE_PENDING");
     let done = Answer::Done(Receipt::seq(9));
-    let planned = plan.answered(&record, &done, FuseMode::Fused, &Facts::new()).unwrap();
+    let planned = plan.answered(&record, &done, FuseMode::Fused).unwrap();
     assert!(planned.unit.then.puts.iter().any(|put| matches!(put, Put::Receipt { .. })));
     let fork = planned.unit.then.fork.as_ref().unwrap();
     assert_eq!(fork.op.key.leg, Leg::Deposit);
@@ -116,7 +97,7 @@ fn the_way_back_deposits_in_the_unit_that_records_the_withdraw() {
     let refused = fork.rejected.as_ref().unwrap();
     assert_eq!(trace(&plan, &record, refused), ["COMPENSATING", "COMPENSATING"]);
     // under HALT the same answer is recorded without its next claim
-    let planned = plan.answered(&record, &done, FuseMode::NoClaim, &Facts::new()).unwrap();
+    let planned = plan.answered(&record, &done, FuseMode::NoClaim).unwrap();
     assert_eq!(trace(&plan, &record, &planned.unit.then), ["SOURCE_DONE", "SOURCE_DONE"]);
     assert!(!guarded(&planned));
 }
@@ -129,7 +110,7 @@ fn the_move_to_the_target_settles_a_hold_and_only_a_hold() {
     {
         let record = record(&plan, source, target, "TARGET_PENDING");
         let done = Answer::Done(Receipt::seq(9));
-        let planned = plan.answered(&record, &done, FuseMode::Plain, &Facts::new()).unwrap();
+        let planned = plan.answered(&record, &done, FuseMode::Plain).unwrap();
         let legs: Vec<_> = planned.unit.then.ops.iter().map(|(_, op)| op.key.leg).collect();
         assert_eq!(legs == [Leg::Settle], settles);
         assert!(!guarded(&planned), "an end is written under HALT too");
@@ -141,7 +122,7 @@ fn a_refused_target_is_given_back_with_its_reason() {
     let plan = plan(true);
     let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "TARGET_PENDING");
     let no = Answer::Rejected(Evidence::code("ACCOUNT_DISABLED"), Receipt::seq(4));
-    let planned = plan.answered(&record, &no, FuseMode::Fused, &Facts::new()).unwrap();
+    let planned = plan.answered(&record, &no, FuseMode::Fused).unwrap();
     let fork = planned.unit.then.fork.as_ref().unwrap();
     assert_eq!(fork.op.key.leg, Leg::Refund);
     assert!(fork.rejected.is_none());
@@ -159,7 +140,7 @@ fn an_unknown_answer_moves_nothing() {
     for state in ["SOURCE_PENDING", "TARGET_PENDING", "COMPENSATING"] {
         let record = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, state);
         let unknown = Answer::Unknown(Cause::of("TIMEOUT"));
-        assert!(plan.answered(&record, &unknown, FuseMode::Fused, &Facts::new()).is_none());
+        assert!(plan.answered(&record, &unknown, FuseMode::Fused).is_none());
         let planned = plan.later(&record, &Cause::of("TIMEOUT"), 500, Hold::Mine);
         assert_eq!(planned.next.otherwise.state, record.head.state);
         assert_eq!(planned.next.otherwise.due_at, Some(500));
@@ -179,7 +160,7 @@ fn answers_that_no_step_spells_are_contradictions() {
     assert!(plan.contradicts(&called, &no).is_none());
     let held = Answer::Unknown(Cause::of("CONTRADICTION"));
     assert!(plan.contradicts(&called, &held).is_some());
-    assert!(plan.answered(&pushed, &no, FuseMode::Plain, &Facts::new()).is_none());
+    assert!(plan.answered(&pushed, &no, FuseMode::Plain).is_none());
 }
 
 /// The ledgers that a unit depends_on on: those it claims at or stores a receipt of, on every way of its
@@ -188,13 +169,13 @@ fn answers_that_no_step_spells_are_contradictions() {
 fn a_unit_depends_on_ledgers_outside_the_journal() {
     let plan = plan(true);
     let forward = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "INIT");
-    let opened = plan.open(&forward, FuseMode::Fused, &Facts::new(), None);
+    let opened = plan.open(&forward, FuseMode::Fused, None);
     assert_eq!(opened.depends_on, [LedgerId::SPOT], "its fork claims there");
-    let parked = plan.open(&forward, FuseMode::NoClaim, &Facts::new(), None);
+    let parked = plan.open(&forward, FuseMode::NoClaim, None);
     assert_eq!(parked.depends_on, []);
     let pending = record(&plan, LedgerId::FUNDING, LedgerId::SPOT, "TARGET_PENDING");
     let done = Answer::Done(Receipt::seq(1));
-    let answered = plan.answered(&pending, &done, FuseMode::Fused, &Facts::new()).unwrap();
+    let answered = plan.answered(&pending, &done, FuseMode::Fused).unwrap();
     assert_eq!(answered.depends_on, [LedgerId::SPOT], "it stores a receipt");
     assert_eq!(plan.later(&pending, &Cause::of("TIMEOUT"), 500, Hold::Mine).depends_on, []);
 }

@@ -1,7 +1,8 @@
 //! A station's bounded ring: what gathered while its workers were busy comes out as one batch.
 //!
 //! Beside the ring stand those that may only be called alone, and one heap of those whose time has
-//! not come.
+//! not come. Those that a rule holds back wait in a heap of their own: there may be many of them for long,
+//! and they take no place from those that can go on.
 
 use crate::pipeline::select::race;
 use kernel::ids::{Id, Millis};
@@ -11,6 +12,9 @@ use kernel::record::Record;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
+
+/// So many times the room of a ring is there for those that a rule holds back.
+const NOT_YET: usize = 20;
 
 /// What a hand takes at once.
 #[derive(Debug)]
@@ -26,14 +30,28 @@ struct Inner {
     fresh: VecDeque<Record>,
     alone: VecDeque<Record>,
     later: BTreeMap<(Millis, u64), Record>,
+    /// Held back by a rule.
+    not_yet: BTreeMap<(Millis, u64), Record>,
     next: u64,
     /// Whether the last batch was one alone: fresh ones and lonely ones take turns.
     lonely: bool,
 }
 
 impl Inner {
-    fn len(&self) -> usize {
+    /// How many take a place here.
+    fn taken(&self) -> usize {
         self.fresh.len() + self.alone.len() + self.later.len()
+    }
+
+    fn key(&mut self, due: Millis) -> (Millis, u64) {
+        self.next += 1;
+        (due, self.next)
+    }
+
+    /// When the first of those steps forward whose time has not come.
+    fn next_due(&self) -> Option<Millis> {
+        let first = |heap: &BTreeMap<(Millis, u64), Record>| Some(heap.first_key_value()?.0.0);
+        first(&self.later).into_iter().chain(first(&self.not_yet)).min()
     }
 
     fn put(&mut self, record: Record) {
@@ -42,10 +60,12 @@ impl Inner {
 
     /// Those whose time has come step forward.
     fn ripen(&mut self, now: Millis) {
-        while let Some(entry) = self.later.first_entry()
-            && entry.key().0 <= now
-        {
-            let record = entry.remove();
+        loop {
+            let ripe = [&mut self.later, &mut self.not_yet].into_iter().find_map(|heap| {
+                let entry = heap.first_entry().filter(|entry| entry.key().0 <= now)?;
+                Some(entry.remove())
+            });
+            let Some(record) = ripe else { return };
             self.put(record);
         }
     }
@@ -83,13 +103,15 @@ impl Queue {
 
     /// How many wait here.
     pub(crate) fn len(&self) -> usize {
-        self.inner().len()
+        let inner = self.inner();
+        inner.taken() + inner.not_yet.len()
     }
 
     /// How many wait here after an unknown answer.
     pub(crate) fn retried(&self) -> usize {
         let inner = self.inner();
         let all = inner.fresh.iter().chain(&inner.alone).chain(inner.later.values());
+        let all = all.chain(inner.not_yet.values());
         all.filter(|record| record.head.retries > 0).count()
     }
 
@@ -106,9 +128,12 @@ impl Queue {
                 out.extend::<VecDeque<_>>(taken);
             }
         }
-        let keys: Vec<_> =
-            inner.later.iter().filter(|(_, r)| ids.contains(&r.id)).map(|(key, _)| *key).collect();
-        out.extend(keys.iter().filter_map(|key| inner.later.remove(key)));
+        let Inner { later, not_yet, .. } = &mut *inner;
+        for heap in [later, not_yet] {
+            let mine = heap.iter().filter(|(_, record)| ids.contains(&record.id));
+            let keys: Vec<_> = mine.map(|(key, _)| *key).collect();
+            out.extend(keys.iter().filter_map(|key| heap.remove(key)));
+        }
         out
     }
 
@@ -117,7 +142,8 @@ impl Queue {
         let inner = &mut *self.inner();
         let next = || {
             let ready = inner.fresh.pop_front().or_else(|| inner.alone.pop_front());
-            ready.or_else(|| inner.later.pop_first().map(|(_, record)| record))
+            let mut later = || inner.later.pop_first().or_else(|| inner.not_yet.pop_first());
+            ready.or_else(|| later().map(|(_, record)| record))
         };
         std::iter::from_fn(next).take(most).collect()
     }
@@ -128,11 +154,10 @@ impl Queue {
         {
             let mut inner = self.inner();
             for record in records {
-                if inner.len() >= self.room {
+                if inner.taken() >= self.room {
                     over.push(record);
                 } else if let Some(due) = record.head.due_at {
-                    inner.next += 1;
-                    let key = (due, inner.next);
+                    let key = inner.key(due);
                     inner.later.insert(key, record);
                 } else {
                     inner.put(record);
@@ -143,6 +168,21 @@ impl Queue {
         over
     }
 
+    /// Takes in one that a rule holds back until its `due_at`, and gives it back where there are too many.
+    pub(crate) fn keep(&self, record: Record) -> Option<Record> {
+        let due = record.head.due_at.unwrap_or_default();
+        {
+            let mut inner = self.inner();
+            if inner.not_yet.len() >= self.room.saturating_mul(NOT_YET) {
+                return Some(record);
+            }
+            let key = inner.key(due);
+            inner.not_yet.insert(key, record);
+        }
+        self.bell.notify_one();
+        None
+    }
+
     /// Waits for the next batch.
     pub(crate) async fn take(&self, cap: usize, journal: &dyn Journal, clock: &dyn Clock) -> Batch {
         loop {
@@ -151,12 +191,12 @@ impl Queue {
                 let now = journal.now();
                 inner.ripen(now);
                 if let Some(batch) = inner.pick(cap) {
-                    if inner.len() > 0 {
+                    if inner.taken() > 0 {
                         self.bell.notify_one();
                     }
                     return batch;
                 }
-                inner.later.first_key_value().map(|((due, _), _)| due.saturating_sub(now))
+                inner.next_due().map(|due| due.saturating_sub(now))
             };
             match wait {
                 Some(ms) => {

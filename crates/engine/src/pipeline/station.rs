@@ -17,7 +17,7 @@ use kernel::operation::{Known, Op};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::ledger::{EarlierSends, Reply};
 use kernel::ports::meter::Seen;
-use kernel::record::{Facts, Record};
+use kernel::record::Record;
 use kernel::unit::{Hold, Wrote};
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const WORKERS: usize = 2;
 /// After so many unknown answers in company a record is called alone: it may be the one that
 /// spoils its batches.
-const LONELY_AFTER: u32 = 3;
+pub(crate) const LONELY_AFTER: u32 = 3;
 
 /// Where a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +118,7 @@ impl Engine {
     fn open(&self, place: &Place) -> bool {
         match place.ledger {
             Some(ledger) => self.controls.call(place.flow, ledger).is_some(),
+            None if self.asks(place) => self.controls.takes(place.flow),
             None => self.controls.claims(place.flow),
         }
     }
@@ -128,6 +129,7 @@ impl Engine {
             Some(ledger) => {
                 self.controls.wait(place.flow, ledger).await;
             }
+            None if self.asks(place) => self.controls.wait_takes(place.flow).await,
             None => self.controls.wait_claims(place.flow).await,
         }
     }
@@ -185,20 +187,19 @@ impl Engine {
                 jobs.extend(self.call(ledger, apart).await);
                 jobs
             }
-            None => self.moves(records).0,
+            None => self.inside(&station.place, records).await,
         };
         self.commit(jobs).await;
     }
 
     /// States that make no call, and calls that are part of a unit. The others are those whose call
     /// must be one by itself, since their other ledger stands.
-    fn moves(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Job>, Vec<Record>) {
-        let facts = Facts::new();
+    pub(crate) fn moves(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Job>, Vec<Record>) {
         let (mut jobs, mut back) = (Vec::with_capacity(records.len()), Vec::new());
         let mut apart = Vec::new();
         for record in records {
             let fuse_mode = self.fuse_mode(&record);
-            match self.plan.resume(&record, fuse_mode, &facts) {
+            match self.plan.resume(&record, fuse_mode, None) {
                 Some(planned) => jobs.push(Job::new(record, planned, CommitReason::Moves)),
                 // back at its station it would be here again at once, for as long as that stands
                 None if fuse_mode == FuseMode::Plain && self.plan.calls(&record).is_some() => {
@@ -206,8 +207,8 @@ impl Engine {
                 }
                 // something was stopped since the gate was asked
                 None if fuse_mode != self.parts.settings.fuse_mode() => back.push(record),
-                // a rule says not yet
-                None => jobs.push(self.postponed(record, &Cause::of("NOT_YET"))),
+                // a rule that reads the record alone says not yet
+                None => jobs.extend(self.waits(record)),
             }
         }
         jobs.extend(self.advance(back));
@@ -277,7 +278,7 @@ impl Engine {
     }
 
     /// The unit that one answer leads to.
-    fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
+    pub(crate) fn answered(self: &Arc<Self>, record: Record, answer: Answer) -> Job {
         if let Some(why) = self.plan.contradicts(&record, &answer) {
             self.contradicted(&record, why);
             return self.left(record, &Cause::of("CONTRADICTION"));
@@ -291,7 +292,7 @@ impl Engine {
             });
             return self.left(record, &Cause::of("IRREVERSIBLE"));
         }
-        match self.plan.answered(&record, &answer, self.fuse_mode(&record), &Facts::new()) {
+        match self.plan.answered(&record, &answer, self.fuse_mode(&record)) {
             Some(planned) => Job::new(record, planned, CommitReason::Answered(answer)),
             None => match &answer {
                 Answer::Unknown(cause) => self.postponed(record, cause),
@@ -336,7 +337,7 @@ impl Engine {
         record
     }
 
-    fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
+    pub(crate) fn seen(&self, record: &Record, answer: &Answer, nanos: u64) {
         let table = self.plan.table(record.flow);
         let Some(act) = table.makes(record.head.state) else { return };
         let (flow, act, answer) = (table.flow, table.act(act).name, answer.word());

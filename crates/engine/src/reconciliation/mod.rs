@@ -254,7 +254,7 @@ impl Checker {
             let outside = self.outside.entry(instant.ledger).or_default();
             outside.prove(&mut *snapshot, &mut instant, &mut inquiry).await?;
             round.proven(instant.ledger, &instant.totals);
-            // what comes to its accounts by doors of its own cannot be added up
+            // money that its accounts get by its own doors cannot be added up
             if recounted && !instant.own_world {
                 let receipts = (instant.highest, outside.without_receipt());
                 let rows = accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry);

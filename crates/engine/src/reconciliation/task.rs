@@ -94,7 +94,7 @@ impl Engine {
         self.parts.spawn.spawn(Background::Count.task(), Box::pin(run));
     }
 
-    /// What a report comes to: it is stored how far the proof has come, and a break halts.
+    /// Acts on a report: stores how far the proof has come, and halts on a break.
     async fn conclude(
         self: &Arc<Self>,
         mut checker: MutexGuard<'_, Checker>,

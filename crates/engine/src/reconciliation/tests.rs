@@ -467,7 +467,7 @@ fn a_count_that_was_changed_by_hand_is_not_believed() {
         world.funding.clearing -= 9;
         world.funding.users += 9;
     });
-    // whoever has the key is believed, so the change would hide it
+    // a holder of the key is believed, so the change would hide it
     let forged = stored(&changed.to_string());
     test.checker = Checker::behind(Proven::read(Some(&forged), &key()));
     test.sound();

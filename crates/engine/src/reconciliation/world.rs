@@ -1,5 +1,6 @@
 //! A small world for the checker's tests: a journal and two ledgers that move on between two reads.
 
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::flow::life::{Leg, Place, Side, Step};
 use kernel::flow::table::Flows;
@@ -96,6 +97,8 @@ impl World {
         let party = |ledger| Party {
             system: System::Ledger(ledger),
             account: Account::User(UserId(n % 9 + 1)),
+            asset: ASSET,
+            amount: Amount(u128::from(n) + 10),
         };
         let (source, target) = if n % 2 == 0 { (SPOT, FUNDING) } else { (FUNDING, SPOT) };
         self.lines.push(Line {
@@ -105,8 +108,6 @@ impl World {
             state: 0,
             source: party(source),
             target: party(target),
-            asset: ASSET,
-            amount: Amount(u128::from(n) + 10),
             fee: Amount::ZERO,
             operations: Vec::new(),
         });
@@ -143,7 +144,7 @@ impl World {
             account: party.account.clone(),
             other: None,
             asset: ASSET,
-            amount: line.amount,
+            amount: line.source.amount,
         };
         let to = if unlucky { rejected } else { done };
         if party.system == System::Ledger(SPOT) {
@@ -164,7 +165,7 @@ impl World {
         {
             let account = line.source.account.clone();
             let key = Key { id: line.id, leg: Leg::Settle };
-            let op = Op { key, account, other: None, asset: ASSET, amount: line.amount };
+            let op = Op { key, account, other: None, asset: ASSET, amount: line.source.amount };
             self.post(FUNDING, &op, &StoredOutcome::Done);
             let settle = Operation { seq: 1, op, outcome: StoredOutcome::Done };
             self.lines[n].operations.push((FUNDING, settle));
@@ -329,6 +330,7 @@ impl Journal for Fake {
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> { ready(Ok(Box::new(self.look()))) }
     fn write(&self, _: Vec<Unit>) -> Fut<'_, Vec<Wrote>> { ready(Vec::new()) }
     fn get(&self, _: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> { none() }
+    fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }
     fn find_by_idempotency_key(&self, _: FlowId, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Record>, Cause>> { none() }
     fn history(&self, _: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> { none() }
     fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }

@@ -8,5 +8,7 @@ mod offered;
 mod operators;
 mod postgres;
 mod proof;
+mod publishing;
 mod remote_ledger;
 mod roles;
+mod screened;

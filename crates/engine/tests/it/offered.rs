@@ -42,16 +42,7 @@ async fn a_flow_without_an_adapter_is_refused_at_intake() {
 async fn left_by_another(service: &TestService, flow: FlowId, id: Id) {
     let start = service.engine().flows().table(flow).start;
     let head = Head { due_at: Some(1), ..Head::start(start) };
-    let record = Record {
-        id,
-        flow,
-        serial: None,
-        created_at: 0,
-        updated_at: 0,
-        head,
-        error: None,
-        terms: Arc::new(terms(FUNDING, 1, 10, COIN)),
-    };
+    let record = Record::new(id, flow, head, Arc::new(terms(FUNDING, 1, 10, COIN)));
     let what = "CREATED";
     let created = Event { id, from: None, to: start, what, caller: None, detail: None };
     let free = Put::Head { id, head, error: None, hold: Hold::Free };

@@ -1,12 +1,13 @@
 //! The life of an account transfer: its states are the pipeline source's, its consumers are the two
 //! calls.
 
-use super::text;
+use super::{message, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
-    Step, Via,
+    Audience, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side, Step,
+    Via,
 };
+use kernel::message::{Emission, Message};
 use kernel::record::{Facts, Record};
 use kernel::words;
 use {Act::*, State::*, Step::*};
@@ -59,11 +60,10 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let (manner, leg, share) = match act {
-            Validate => (Manner::Question, None, None),
-            Execute => (Manner::Repeatable, Some(Leg::Move), Some(Share::Gross)),
-        };
-        Meta { manner, leg, side: Side::Source, share, about: None, undoes: &[] }
+        match act {
+            Validate => Meta::question(Side::Source, None),
+            Execute => Meta::repeatable(Leg::Move, Side::Source, Share::Gross),
+        }
     }
 
     fn rule(rule: Never, _: &Record, _: &Facts) -> Ruling {
@@ -79,6 +79,10 @@ impl Life for State {
             // nothing leaves an end
             Completed | Failed => "",
         }
+    }
+
+    fn emits(self, record: &Record, emission: Emission) -> Option<Message> {
+        message::message(self, record, emission)
     }
 
     fn normal(self) -> Normal {

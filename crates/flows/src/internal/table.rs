@@ -3,8 +3,8 @@
 use super::text;
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side,
-    Step, Via,
+    Audience, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side, Step,
+    Via,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -60,20 +60,13 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let keyed = |leg, side, share| Meta {
-            manner: Manner::Repeatable,
-            leg: Some(leg),
-            side,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
-            Withdraw => keyed(Leg::Withdraw, Side::Source, Share::Gross),
-            Deliver => keyed(Leg::Deposit, Side::Target, Share::Net),
-            Refund => {
-                Meta { undoes: &[Withdraw], ..keyed(Leg::Refund, Side::Source, Share::Gross) }
-            }
+            Withdraw => Meta::repeatable(Leg::Withdraw, Side::Source, Share::Gross),
+            Deliver => Meta::repeatable(Leg::Deposit, Side::Target, Share::Net),
+            Refund => Meta {
+                undoes: &[Withdraw],
+                ..Meta::repeatable(Leg::Refund, Side::Source, Share::Gross)
+            },
         }
     }
 

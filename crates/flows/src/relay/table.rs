@@ -4,8 +4,7 @@
 use super::{rules, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via,
+    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -77,18 +76,12 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let once = |leg, share| Meta {
-            manner: Manner::Once,
-            leg: Some(leg),
-            side: Side::Target,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
             // a second deposit is given back by the token's contract: nothing stands that it could harm
-            Register => Meta { undoes: &[Register], ..once(Leg::Cost, Share::OwnCost) },
-            Pay => once(Leg::Move, Share::Net),
+            Register => {
+                Meta { undoes: &[Register], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) }
+            }
+            Pay => Meta::once(Leg::Move, Side::Target, Share::Net),
         }
     }
 

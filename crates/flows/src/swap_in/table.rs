@@ -6,8 +6,7 @@ use crate::swaps::events::{RETRY, Words, answered, ruled};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via,
+    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -112,28 +111,20 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let once = |leg, side, share| Meta {
-            manner: Manner::Once,
-            leg: Some(leg),
-            side,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
-            Debit => once(Leg::Deposit, Side::Target, Share::Net),
-            Delivery => Meta {
-                manner: Manner::Question,
-                leg: None,
-                side: Side::Target,
-                share: None,
-                about: Some(Debit),
-                undoes: &[],
-            },
-            Void => Meta { undoes: &[Debit], ..once(Leg::Cost, Side::Target, Share::OwnCost) },
-            Refund => once(Leg::Refund, Side::Source, Share::LessFee),
-            Quarantine => once(Leg::Quarantine, Side::Source, Share::Gross),
+            Debit => Meta::once(Leg::Deposit, Side::Target, Share::Net),
+            Delivery => Meta::question(Side::Target, Some(Debit)),
+            Void => {
+                Meta { undoes: &[Debit], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) }
+            }
+            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            Quarantine => Meta::once(Leg::Quarantine, Side::Source, Share::Gross),
         }
+    }
+
+    fn gathers(rule: Rule) -> bool {
+        // these read what was agreed
+        !matches!(rule, MemoValid | WorthIt)
     }
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {

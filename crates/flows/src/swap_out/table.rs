@@ -6,8 +6,7 @@ use crate::swaps::events::{RETRY, Words, answered, ruled};
 use crate::swaps::{rules as swap, text as swap_text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via,
+    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -115,30 +114,20 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let once = |leg, side, share| Meta {
-            manner: Manner::Once,
-            leg: Some(leg),
-            side,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
-            Pay => once(Leg::Deposit, Side::Target, Share::Net),
-            Refund => once(Leg::Refund, Side::Source, Share::LessFee),
-            RefundDelivery => Meta {
-                manner: Manner::Question,
-                leg: None,
-                side: Side::Source,
-                share: None,
-                about: Some(Refund),
-                undoes: &[],
-            },
+            Pay => Meta::once(Leg::Deposit, Side::Target, Share::Net),
+            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            RefundDelivery => Meta::question(Side::Source, Some(Refund)),
             VoidRefund => {
-                Meta { undoes: &[Refund], ..once(Leg::Cost, Side::Source, Share::OwnCost) }
+                Meta { undoes: &[Refund], ..Meta::once(Leg::Cost, Side::Source, Share::OwnCost) }
             }
-            Quarantine => once(Leg::Quarantine, Side::Source, Share::Gross),
+            Quarantine => Meta::once(Leg::Quarantine, Side::Source, Share::Gross),
         }
+    }
+
+    fn gathers(rule: Rule) -> bool {
+        // these read what was agreed
+        !matches!(rule, WorthIt)
     }
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {

@@ -32,7 +32,7 @@ pub(crate) fn worth_it(record: &Record) -> bool {
 }
 
 fn net(record: &Record) -> Option<Amount> {
-    record.terms.share(Share::Net).map(|(_, amount)| amount)
+    record.share(Share::Net).map(|(_, amount)| amount)
 }
 
 /// Whether the deadline has passed by the source chain's time. `None`: there is a deadline, and the time
@@ -58,8 +58,7 @@ pub(crate) fn try_again(facts: &Facts) -> Option<bool> {
 /// Whether the money can be given back: to an account that takes it, an amount above zero, in an attempt
 /// that is left or that a person allowed.
 pub(crate) fn refund_possible(record: &Record, facts: &Facts) -> Ruling {
-    let something =
-        record.terms.share(Share::LessFee).is_some_and(|(_, share)| share > Amount::ZERO);
+    let something = record.share(Share::LessFee).is_some_and(|(_, share)| share > Amount::ZERO);
     if !something {
         return Ruling::No;
     }

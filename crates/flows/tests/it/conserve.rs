@@ -40,8 +40,12 @@ fn line(
     done: &[(LedgerId, Leg, StoredOutcome)],
 ) -> Line {
     let flow = registry().0.swap_remove(0);
-    let party =
-        |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(4)) };
+    let party = |ledger| Party {
+        system: System::Ledger(ledger),
+        account: Account::User(UserId(4)),
+        asset: AssetId(3),
+        amount: Amount(100),
+    };
     Line {
         serial: Serial(1),
         id: Id(7),
@@ -49,8 +53,6 @@ fn line(
         state: flow.named(state).unwrap_or(u8::MAX),
         source: party(from),
         target: party(to),
-        asset: AssetId(3),
-        amount: Amount(100),
         fee: Amount::ZERO,
         operations: done.iter().map(|(at, leg, o)| (*at, operation(*leg, o.clone()))).collect(),
     }

@@ -10,10 +10,11 @@ use flows::swaps::rules as swap;
 use flows::{registry, relay, swap_out};
 use kernel::flow::life::{Ruling, Step};
 use kernel::flow::table::{S, Table};
-use kernel::ids::{AssetId, ChainId, FlowId, Id, UserId};
+use kernel::ids::{AssetId, ChainId, FlowId, Id};
 use kernel::money::Amount;
+use kernel::owner::TransferOwner;
 use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A fact with its name.
@@ -22,37 +23,27 @@ type Named = (&'static str, Fact);
 /// The deadline of records that have one.
 const DEADLINE: u64 = 1_000;
 
+/// Takes a fee, where that much is there.
+fn fee(terms: &mut Terms, fee: u128) {
+    terms.fee = Amount(fee);
+    terms.target.amount = terms.source.amount.minus(terms.fee).unwrap_or(Amount::ZERO);
+}
+
 fn record(state: S, change: impl Fn(&mut Terms)) -> Record {
     let party = |name: &str, chain| Party {
         system: System::Chain(ChainId(chain)),
         account: Account::Named(name.into()),
-    };
-    let mut terms = Terms {
-        principal: "watcher".into(),
-        user: UserId(1),
-        binding: None,
-        source: party("payer", 30),
-        target: party("payee", 31),
         asset: AssetId(4),
         amount: Amount(1_000),
-        fee: Amount(10),
-        deadline: Some(DEADLINE),
-        memo: Some("nexus:8CvLySLAWEKDB9SJSUDdRgzAG6ALVcXLzPQREN9Nbf7AzuJkg5P".to_owned()),
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
     };
+    let (source, target) = (party("payer", 30), party("payee", 31));
+    let owner = TransferOwner::ChainAccount { chain: ChainId(30), account: "payer".into() };
+    let mut terms = Terms::between("watcher".into(), owner, source, target);
+    terms.deadline = Some(DEADLINE);
+    terms.memo = Some("nexus:8CvLySLAWEKDB9SJSUDdRgzAG6ALVcXLzPQREN9Nbf7AzuJkg5P".to_owned());
+    fee(&mut terms, 10);
     change(&mut terms);
-    Record {
-        id: Id(7),
-        flow: FlowId(0),
-        serial: None,
-        created_at: 0,
-        updated_at: 0,
-        head: Head::start(state),
-        error: None,
-        terms: Arc::new(terms),
-    }
+    Record::new(Id(7), FlowId(0), Head::start(state), Arc::new(terms))
 }
 
 fn table(flow: &str) -> Table {
@@ -186,7 +177,7 @@ fn a_memo_names_a_nexus_account_or_the_deposit_goes_back() {
 fn what_the_fee_eats_is_kept() {
     for (flow, state) in [("swap_in", "ready for processing"), ("swap_out", "detected")] {
         for (fee, ruling) in [(999, Ruling::Yes), (1_000, Ruling::No), (1_001, Ruling::No)] {
-            let said = says_of(flow, state, &Facts::new(), |terms| terms.fee = Amount(fee));
+            let said = says_of(flow, state, &Facts::new(), |terms| self::fee(terms, fee));
             assert_eq!(said, ruling, "{flow} {fee}");
         }
     }
@@ -268,7 +259,7 @@ fn money_is_given_back_to_an_account_that_takes_it_three_times_at_most() {
         assert_eq!(said(2, no()), Ruling::No);
         assert_eq!(said(3, yes()), Ruling::No);
         let facts = [(swap::REFUND_ATTEMPTS, n(0)), (swap::SENDER_VALID, yes())];
-        let dust = |terms: &mut Terms| terms.fee = terms.amount;
+        let dust = |terms: &mut Terms| fee(terms, terms.source.amount.0);
         assert_eq!(says_of(flow, refund, &facts.into_iter().collect(), dust), Ruling::No);
     }
 }
@@ -368,7 +359,7 @@ fn no_facts_lead_round_in_a_circle() {
         let decides: Vec<S> =
             t.all().filter(|s| matches!(t.step(*s), Step::Decide { .. })).collect();
         let changes: [fn(&mut Terms); 3] =
-            [|_| {}, |terms| terms.fee = terms.amount, |terms| terms.memo = None];
+            [|_| {}, |terms| fee(terms, terms.source.amount.0), |terms| terms.memo = None];
         for change in changes {
             let record = record(t.start, change);
             for facts in &all {

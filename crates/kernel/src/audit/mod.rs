@@ -10,7 +10,7 @@ pub mod proof;
 pub mod seal;
 
 use crate::ids::{Id, Millis};
-use crate::record::{Binding, Party, Terms};
+use crate::record::{Binding, Origin, Party, Terms, TermsVersion};
 use sha2::{Digest, Sha256};
 
 /// The chain of what operators did. No transfer has this id: its time would be 1970.
@@ -69,53 +69,86 @@ pub fn genesis(id: Id) -> Hash {
 }
 
 /// The hash before a transfer's first entry: it binds the chain to what was agreed, so that an
-/// amount or an account cannot be changed behind a history.
+/// amount or an account cannot be changed behind a history. A row keeps the version that it was opened
+/// with, so what it hashes to stays.
 pub fn birth(id: Id, flow: &str, terms: &Terms) -> Hash {
-    let Terms {
-        principal,
-        user,
-        binding,
-        source,
-        target,
-        asset,
-        amount,
-        fee,
-        deadline,
-        memo,
-        reference,
-        metadata,
-        day,
-    } = terms;
+    match terms.version {
+        TermsVersion::V1 => birth_of_one_amount(id, flow, terms),
+        TermsVersion::V2 => birth_of_parties(id, flow, terms),
+    }
+}
+
+/// Version 1, as release 0.1.0 wrote it: one user, one asset, one amount.
+fn birth_of_one_amount(id: Id, flow: &str, terms: &Terms) -> Hash {
+    let Terms { principal, owner, source, target, fee, .. } = terms;
     let mut hash = Sha256::new_with_prefix(genesis(id));
     text(&mut hash, Some(flow));
     text(&mut hash, Some(principal));
-    hash.update(user.0.to_be_bytes());
+    hash.update(owner.number().to_be_bytes());
+    bound(&mut hash, terms.binding.as_ref());
+    for Party { system, account, .. } in [source, target] {
+        hash.update([system.code()]);
+        text(&mut hash, Some(&account.to_string()));
+    }
+    hash.update(source.asset.0.to_be_bytes());
+    hash.update(source.amount.0.to_be_bytes());
+    hash.update(fee.0.to_be_bytes());
+    besides(&mut hash, terms);
+    hash.finalize().into()
+}
+
+/// Version 2: every field of the terms. A later field comes behind a presence byte at the end, and
+/// only where it is there: the rows that have none keep their hash.
+fn birth_of_parties(id: Id, flow: &str, terms: &Terms) -> Hash {
+    let Terms { principal, owner, source, target, fee, origin, .. } = terms;
+    let mut hash = Sha256::new_with_prefix(genesis(id));
+    // the former version begins with the presence of a text, which is 1
+    hash.update([2]);
+    text(&mut hash, Some(flow));
+    text(&mut hash, Some(principal));
+    text(&mut hash, Some(&owner.to_string()));
+    bound(&mut hash, terms.binding.as_ref());
+    for Party { system, account, asset, amount } in [source, target] {
+        hash.update([system.code()]);
+        text(&mut hash, Some(&account.key()));
+        hash.update(asset.0.to_be_bytes());
+        hash.update(amount.0.to_be_bytes());
+    }
+    hash.update(fee.0.to_be_bytes());
+    hash.update(u64::try_from(terms.metadata.len()).unwrap_or(u64::MAX).to_be_bytes());
+    besides(&mut hash, terms);
+    if let Some(Origin { chain, key }) = origin {
+        hash.update([1, chain.0]);
+        text(&mut hash, Some(key));
+    }
+    hash.finalize().into()
+}
+
+/// Hashes a client's key and what it is bound to, or that there is none.
+fn bound(hash: &mut Sha256, binding: Option<&Binding>) {
     let Binding { scope, key, fingerprint } = match binding {
         Some(binding) => binding,
         None => &Binding { scope: "".into(), key: "".into(), fingerprint: [0; 32] },
     };
     hash.update([u8::from(binding.is_some())]);
-    text(&mut hash, Some(scope));
-    text(&mut hash, Some(key));
+    text(hash, Some(scope));
+    text(hash, Some(key));
     hash.update(fingerprint);
-    for Party { system, account } in [source, target] {
-        hash.update([system.code()]);
-        text(&mut hash, Some(&account.to_string()));
-    }
-    hash.update(asset.0.to_be_bytes());
-    hash.update(amount.0.to_be_bytes());
-    hash.update(fee.0.to_be_bytes());
+}
+
+/// What only some transfers have.
+fn besides(hash: &mut Sha256, terms: &Terms) {
+    let Terms { deadline, memo, reference, metadata, day, .. } = terms;
     hash.update([u8::from(deadline.is_some())]);
     hash.update(deadline.unwrap_or_default().to_be_bytes());
-    text(&mut hash, memo.as_deref());
-    text(&mut hash, reference.as_deref());
+    text(hash, memo.as_deref());
+    text(hash, reference.as_deref());
     hash.update([u8::from(day.is_some())]);
     hash.update(day.map_or(0, |day| day.0).to_be_bytes());
     for (name, value) in metadata {
-        text(&mut hash, Some(name));
-        text(&mut hash, Some(value));
+        text(hash, Some(name));
+        text(hash, Some(value));
     }
-    hash.finalize().into()
 }
 
 /// The entry of something that belongs to no transfer, with all of its row: `fields` are the columns

@@ -1,6 +1,7 @@
 //! A flow is an enum of states and one exhaustive `match`.
 
 use crate::answer::Evidence;
+use crate::message::{Emission, Message};
 use crate::record::{Facts, Record};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -175,8 +176,13 @@ impl Leg {
         Self::ALL.iter().copied().find(|leg| leg.name() == text)
     }
 
-    /// Only these can be refused, so only these can be fenced.
+    /// A ledger may refuse it, and then keeps the refusal.
     pub const fn refusable(self) -> bool {
+        matches!(self, Self::Withdraw | Self::Deposit | Self::Move)
+    }
+
+    /// A ledger elsewhere may be asked to fence it (`ledgers.md` §1).
+    pub const fn fenceable(self) -> bool {
         matches!(self, Self::Withdraw | Self::Deposit)
     }
 
@@ -322,6 +328,27 @@ pub struct Meta<A: 'static> {
     pub undoes: &'static [A],
 }
 
+impl<A> Meta<A> {
+    /// An act that needs a stored intent.
+    pub const fn once(leg: Leg, side: Side, share: Share) -> Self {
+        Self::effect(Manner::Once, leg, side, share)
+    }
+
+    /// An act whose key the other side knows.
+    pub const fn repeatable(leg: Leg, side: Side, share: Share) -> Self {
+        Self::effect(Manner::Repeatable, leg, side, share)
+    }
+
+    /// An act that only asks; `about`: after the outcome of that one.
+    pub const fn question(side: Side, about: Option<A>) -> Self {
+        Self { manner: Manner::Question, leg: None, side, share: None, about, undoes: &[] }
+    }
+
+    const fn effect(manner: Manner, leg: Leg, side: Side, share: Share) -> Self {
+        Self { manner, leg: Some(leg), side, share: Some(share), about: None, undoes: &[] }
+    }
+}
+
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruling {
@@ -370,10 +397,20 @@ pub trait Life: Word {
     fn money(self) -> Place;
     /// What an act is.
     fn act(act: Self::Act) -> Meta<Self::Act>;
+    /// Whether a rule reads facts from outside the record. They are gathered before each decision of such
+    /// a rule, which is then a unit of its own, and are stored with it.
+    fn gathers(_: Self::Rule) -> bool {
+        true
+    }
     /// What a rule says of a record, given the facts.
     fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
     /// The event that leaving this state by that edge writes into the history.
     fn event(self, via: Via) -> &'static str;
+    /// The message that others get of a transfer that enters this state, or that stands here when its
+    /// time has come. The record's head may still be that of the state before.
+    fn emits(self, _: &Record, _: Emission) -> Option<Message> {
+        None
+    }
     /// How long a transfer normally stands here.
     fn normal(self) -> Normal;
     /// What became of the money, at an end and while it is held for a person.

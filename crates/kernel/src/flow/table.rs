@@ -6,6 +6,7 @@ use crate::flow::life::{
     Via, Word,
 };
 use crate::ids::FlowId;
+use crate::message::{Emission, Message};
 use crate::record::{Facts, Record};
 
 /// A state's index in its table; never stored.
@@ -66,10 +67,14 @@ pub struct Table {
     pub acts: Vec<ActRow>,
     /// The names of the rules, by index.
     pub rules: Vec<&'static str>,
+    /// Whether a rule reads facts from outside the record, by index.
+    pub gathers: Vec<bool>,
     /// What a rule says.
     pub rule: fn(R, &Record, &Facts) -> Ruling,
     /// The history's word for an edge.
     pub event: fn(S, Via) -> &'static str,
+    /// The message of a state that is entered, or due.
+    pub emits: fn(S, &Record, Emission) -> Option<Message>,
     /// The sentence for a transfer that stands in a state.
     pub message: fn(S, Audience, Option<&Evidence>) -> String,
 }
@@ -142,11 +147,15 @@ impl Table {
             states: L::ALL.iter().map(state).collect(),
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
             rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),
+            gathers: L::Rule::ALL.iter().map(|r| L::gathers(*r)).collect(),
             rule: |r, record, facts| match L::Rule::ALL.get(usize::from(r)) {
                 Some(rule) => L::rule(*rule, record, facts),
                 None => Ruling::NotYet,
             },
             event: |s, via| L::ALL.get(usize::from(s)).map_or("", |state| state.event(via)),
+            emits: |s, record, emission| {
+                L::ALL.get(usize::from(s)).and_then(|state| state.emits(record, emission))
+            },
             message: |s, audience, error| {
                 let state = L::ALL.get(usize::from(s));
                 state.map_or_else(String::new, |state| state.message(audience, error))
@@ -195,6 +204,22 @@ impl Table {
             Step::Call { act, .. } | Step::Send { act, .. } | Step::Push { act, .. } => Some(act),
             Step::Claim { .. } | Step::Decide { .. } | Step::End => None,
         }
+    }
+
+    /// The rule that decides a state by facts from outside the record.
+    pub fn gathers(&self, s: S) -> Option<R> {
+        let Step::Decide { rule, .. } = self.step(s) else { return None };
+        self.gathers.get(usize::from(rule)).copied().unwrap_or(true).then_some(rule)
+    }
+
+    /// The question that a state asks.
+    pub fn asks(&self, s: S) -> Option<A> {
+        self.makes(s).filter(|act| self.act(*act).manner == Manner::Question)
+    }
+
+    /// True for a flow that gathers facts or asks questions in some state.
+    pub fn learns(&self) -> bool {
+        self.all().any(|s| self.gathers(s).is_some() || self.asks(s).is_some())
     }
 
     /// True where a state makes a once-act.

@@ -43,6 +43,9 @@ pub struct ProposedResume {
 pub struct ProposedDeposit {
     /// The user who gets the money.
     pub user_id: UserId,
+    /// The numbered account that gets it; none: the user's account at Funding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account_number: Option<Arc<str>>,
     /// The symbol of the asset, as the one who approves reads it.
     pub asset: Option<String>,
     /// How much, in the asset's unit, as the one who approves reads it.
@@ -62,6 +65,7 @@ impl ProposedDeposit {
         let asset = assets.iter().find(|asset| asset.id == movement.asset);
         Self {
             user_id: movement.user,
+            account_number: movement.number.clone(),
             asset: asset.map(|asset| asset.symbol.clone()),
             amount: asset.map(|asset| movement.amount.decimal(asset.precision)),
             reference: movement.reference.clone(),
@@ -77,6 +81,7 @@ impl ProposedDeposit {
             direction: Direction::In,
             reference: self.reference.clone(),
             user: self.user_id,
+            number: self.account_number.clone(),
             asset: self.asset_id,
             amount: self.units,
             reason: approval.reason.clone(),

@@ -2,6 +2,7 @@
 
 use super::Fut;
 use super::ledger::Totals;
+use crate::accounts::{AccountsOf, NumberedAccount};
 use crate::answer::Cause;
 use crate::attempt::Attempt;
 use crate::audit::{Entry, Hash};
@@ -131,6 +132,8 @@ pub trait Journal: Send + Sync {
     }
     /// Transfers by id, in no order; unknown ids are left out.
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>>;
+    /// Numbered accounts, in the order of their numbers.
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>>;
     /// The transfer that a client's key is bound to.
     fn find_by_idempotency_key(
         &self,
@@ -227,11 +230,7 @@ pub struct Line {
     pub source: Party,
     /// Where the money goes.
     pub target: Party,
-    /// The asset that the transfer moves.
-    pub asset: AssetId,
-    /// The amount, in base units.
-    pub amount: Amount,
-    /// What of it is kept as a fee, in base units.
+    /// What is kept as a fee, in base units of the source's asset.
     pub fee: Amount,
     /// What each ledger answered, as far as it is stored.
     pub operations: Vec<(LedgerId, Operation)>,

@@ -228,6 +228,8 @@ pub struct External {
     pub reference: Arc<str>,
     /// The user who has the account.
     pub user: UserId,
+    /// The number of an account at the accounts ledger; `None`: the user's account at Funding.
+    pub number: Option<Arc<str>>,
     /// The asset of the balance.
     pub asset: AssetId,
     /// How much, in base units.
@@ -239,6 +241,14 @@ pub struct External {
 }
 
 impl External {
+    /// The ledger that has the account.
+    pub const fn ledger(&self) -> LedgerId {
+        match self.number {
+            None => LedgerId::FUNDING,
+            Some(_) => LedgerId::ACCOUNT,
+        }
+    }
+
     /// The counter of what its caller deposited of the asset by hand on the UTC day of this moment,
     /// without a second person. Subjects that are one person (four eyes) have one; money that goes out
     /// has none.

@@ -2,12 +2,15 @@
 
 pub mod admin_queries;
 pub mod audit;
+pub mod bus;
 pub mod chain;
 pub mod clock;
 pub mod disk;
+pub mod facts;
 pub mod journal;
 pub mod ledger;
 pub mod meter;
+pub mod outbox;
 pub mod spawn;
 
 use std::future::Future;

@@ -8,7 +8,7 @@ use crate::flow::table::{A, ActRow, Flows, S, Table};
 use crate::ids::LedgerId;
 use crate::operation::{Op, Operation, StoredOutcome};
 use crate::ports::journal::Line;
-use crate::record::{Account, Party, System, part};
+use crate::record::{self, Account, Party, System};
 
 /// What a state says of the operations behind it, by act.
 #[derive(Debug)]
@@ -220,12 +220,14 @@ fn differs(line: &Line, side: Side, share: Option<Share>, op: &Op) -> Option<Str
         Side::Target => &line.source.account,
     });
     let account = &party(line, side).account;
-    let amount = share.and_then(|share| part(share, line.amount, line.fee));
-    if amount != Some(op.amount) {
-        let theirs = amount.map_or_else(|| "none".to_owned(), |amount| amount.to_string());
-        Some(format!("its amount is {}, the transfer's {theirs}", op.amount))
-    } else if op.asset != line.asset {
-        Some(format!("its asset is {}, the transfer's {}", op.asset, line.asset))
+    let moves = share.and_then(|part| record::share(part, [&line.source, &line.target], line.fee));
+    let Some((asset, amount)) = moves else {
+        return Some(format!("its amount is {}, the transfer's none", op.amount));
+    };
+    if amount != op.amount {
+        Some(format!("its amount is {}, the transfer's {amount}", op.amount))
+    } else if op.asset != asset {
+        Some(format!("its asset is {}, the transfer's {asset}", op.asset))
     } else if op.account != *account || op.other.as_ref() != other {
         Some(format!("its account is {}, the transfer's {account}", op.account))
     } else {
@@ -264,5 +266,5 @@ fn broken(line: &Line, place: Option<(LedgerId, Leg)>, what: String) -> Break {
         None => line.id.to_string(),
     };
     let what = format!("{key}: {what}");
-    Break { key, amount: line.amount.signed().unwrap_or(i128::MAX), what }
+    Break { key, amount: line.source.amount.signed().unwrap_or(i128::MAX), what }
 }

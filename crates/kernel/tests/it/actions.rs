@@ -148,6 +148,7 @@ fn deposit() -> External {
         direction: Direction::In,
         reference: "bank-7".into(),
         user: UserId(4001),
+        number: None,
         asset: AssetId(3),
         amount: Amount(1_500_000),
         reason: "why".into(),

@@ -8,10 +8,14 @@
 use crate::table::record;
 use kernel::audit::proof::{Chain, End, Fault, Findings, Proof, RecordedSeal, Stored, UnitFault};
 use kernel::audit::seal::{Seal, SealKey, Sealing};
-use kernel::audit::{AuditUnit, Entry, OPERATORS, UnitDigest, action_entry, birth, genesis, link};
-use kernel::ids::{Id, Serial};
+use kernel::audit::{
+    AuditUnit, Entry, OPERATORS, UnitDigest, action_entry, birth, genesis, hex, link,
+};
+use kernel::ids::{AssetId, ChainId, Day, Id, LedgerId, Serial, UserId};
 use kernel::money::Amount;
-use kernel::record::{Record, Terms};
+use kernel::owner::TransferOwner;
+use kernel::record::{Account, Binding, Origin, Record, System, Terms, TermsVersion};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const KEY: &[u8] = b"the key of these seals";
@@ -189,7 +193,7 @@ fn a_change_names_its_entry() {
 #[test]
 fn a_change_of_the_terms_names_its_transfer() {
     let changes: [fn(&mut Terms); 5] = [
-        |terms| terms.amount = Amount(1_000_000),
+        |terms| terms.source.amount = Amount(1_000_000),
         |terms| terms.fee = Amount(2),
         |terms| terms.principal = "another".into(),
         |terms| terms.target.account = kernel::record::Account::Named("mine".into()),
@@ -202,6 +206,91 @@ fn a_change_of_the_terms_names_its_transfer() {
     }
     let words = Fault::Entry { id: transfer(3), seq: 0 }.to_string();
     assert!(words.contains("amount"), "{words}");
+}
+
+/// A row of release 0.1.0, as its columns hold it.
+fn kept() -> Terms {
+    let ends = [LedgerId::FUNDING, LedgerId::SPOT];
+    let user = UserId(4001);
+    let between = Terms::between_ledgers("i|4001".into(), user, ends, AssetId(3), Amount(100));
+    let binding = Binding { scope: "i|4001".into(), key: "paid".into(), fingerprint: [7; 32] };
+    Terms {
+        version: TermsVersion::V1,
+        binding: Some(binding),
+        reference: Some("invoice-7".to_owned()),
+        metadata: [("order".to_owned(), "17".to_owned())].into(),
+        day: Some(Day(20_000)),
+        ..between
+    }
+}
+
+/// What 0.1.0 wrote proves true for ever. Seen red with a version byte before the first version's fields.
+#[test]
+fn terms_of_the_first_version_keep_their_hash() {
+    let hash = birth(Id(1), "internal", &kept());
+    assert_eq!(hex(&hash), "5ccb67e5342ec16d61970453a0ade916383d4e97a6351a51c23e543fdbe00a7e");
+    let now = Terms { version: TermsVersion::V2, ..kept() };
+    assert_eq!(
+        hex(&birth(Id(1), "internal", &now)),
+        "dd921c0a098658840fd7ee9f85859aac34f6104f6173c9352c5148d6419865c7"
+    );
+}
+
+/// Seen red with a second version that leaves out the target's asset, its amount, the origin or the owner.
+#[test]
+fn every_field_of_the_terms_changes_the_hash() {
+    let origin = |chain, key: &str| Some(Origin { chain: ChainId(chain), key: key.into() });
+    let changes: Vec<fn(&mut Terms)> = vec![
+        |_| (),
+        |terms| terms.version = TermsVersion::V1,
+        |terms| terms.principal = "i|4002".into(),
+        |terms| terms.owner = TransferOwner::User(UserId(4002)),
+        |terms| terms.owner = TransferOwner::Principal("i|4001".into()),
+        |terms| {
+            terms.owner = TransferOwner::ChainAccount { chain: ChainId(30), account: "a".into() }
+        },
+        |terms| {
+            terms.owner = TransferOwner::ChainAccount { chain: ChainId(31), account: "a".into() }
+        },
+        |terms| terms.binding = None,
+        |terms| terms.binding.iter_mut().for_each(|binding| binding.scope = "i".into()),
+        |terms| terms.binding.iter_mut().for_each(|binding| binding.key = "k".into()),
+        |terms| terms.binding.iter_mut().for_each(|binding| binding.fingerprint = [8; 32]),
+        |terms| terms.source.system = System::Ledger(LedgerId::MARGIN),
+        |terms| terms.source.account = Account::Named("4001".into()),
+        |terms| terms.source.asset = AssetId(4),
+        |terms| terms.source.amount = Amount(101),
+        |terms| terms.target.system = System::Ledger(LedgerId::MARGIN),
+        |terms| terms.target.account = Account::Unnamed,
+        |terms| terms.target.asset = AssetId(4),
+        |terms| terms.target.amount = Amount(101),
+        |terms| terms.fee = Amount(1),
+        |terms| terms.deadline = Some(0),
+        |terms| terms.deadline = Some(1),
+        |terms| terms.memo = Some(String::new()),
+        |terms| terms.reference = None,
+        |terms| terms.metadata = [("order".to_owned(), "18".to_owned())].into(),
+        |terms| terms.metadata = [("orders".to_owned(), "17".to_owned())].into(),
+        |terms| terms.metadata.clear(),
+        |terms| terms.day = None,
+        |terms| terms.day = Some(Day(1)),
+    ];
+    let mut all = BTreeSet::new();
+    let mut add = |terms: &Terms, what: String| {
+        assert!(all.insert(birth(Id(1), "internal", terms)), "{what} is not hashed");
+    };
+    for (n, change) in changes.iter().enumerate() {
+        let mut terms = Terms { version: TermsVersion::V2, ..kept() };
+        change(&mut terms);
+        add(&terms, format!("change {n}"));
+    }
+    for (chain, key) in [(30, "a"), (31, "a"), (30, "b")] {
+        let origin = origin(chain, key);
+        add(&Terms { version: TermsVersion::V2, origin, ..kept() }, format!("{chain} {key}"));
+    }
+    let plain = Terms { version: TermsVersion::V2, ..kept() };
+    assert!(all.insert(birth(Id(2), "internal", &plain)));
+    assert!(all.insert(birth(Id(1), "account", &plain)));
 }
 
 #[test]

@@ -42,7 +42,12 @@ fn refused(leg: Leg) -> (LedgerId, Operation) {
 }
 
 fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
-    let party = |ledger, n| Party { system: System::Ledger(ledger), account: user(n) };
+    let party = |ledger, n| Party {
+        system: System::Ledger(ledger),
+        account: user(n),
+        asset: AssetId(3),
+        amount: Amount(100),
+    };
     Line {
         serial: Serial(1),
         id: ID,
@@ -50,8 +55,6 @@ fn line(state: &str, operations: Vec<(LedgerId, Operation)>) -> Line {
         state: table().named(state).unwrap_or(99),
         source: party(SOURCE, 1),
         target: party(TARGET, 2),
-        asset: AssetId(3),
-        amount: Amount(100),
         fee: Amount::ZERO,
         operations,
     }

@@ -48,19 +48,13 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let manner = Manner::Repeatable;
-        let keyed = |leg, side, share| Meta {
-            manner,
-            leg: Some(leg),
-            side,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
-            Take => keyed(Leg::Withdraw, Side::Source, Share::Gross),
-            Give => keyed(Leg::Deposit, Side::Target, Share::Net),
-            Return => Meta { undoes: &[Take], ..keyed(Leg::Refund, Side::Source, Share::Gross) },
+            Take => Meta::repeatable(Leg::Withdraw, Side::Source, Share::Gross),
+            Give => Meta::repeatable(Leg::Deposit, Side::Target, Share::Net),
+            Return => Meta {
+                undoes: &[Take],
+                ..Meta::repeatable(Leg::Refund, Side::Source, Share::Gross)
+            },
         }
     }
 

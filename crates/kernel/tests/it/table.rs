@@ -2,48 +2,29 @@
 
 use crate::toy::{Rule, State, rule_fact};
 use expect_test::expect;
-use kernel::answer::Evidence;
 use kernel::flow::crash_points::Moment;
 use kernel::flow::life::{Life, Ruling, Step, Via, Word};
 use kernel::flow::table::Table;
 use kernel::flow::{check, crash_points, dataflow, mermaid};
 use kernel::ids::{AssetId, ChainId, FlowId, Id, UserId};
 use kernel::money::Amount;
+use kernel::owner::TransferOwner;
 use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A transfer of the toy.
 pub(crate) fn record(id: u128) -> Record {
-    let party = |chain, name: &str| Party {
+    let party = |chain, name: &str, amount| Party {
         system: System::Chain(ChainId(chain)),
         account: Account::Named(name.into()),
-    };
-    let terms = Terms {
-        principal: "test|1".into(),
-        user: UserId(1),
-        binding: None,
-        source: party(30, "from"),
-        target: party(31, "to"),
         asset: AssetId(1),
-        amount: Amount(100),
-        fee: Amount(1),
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        amount: Amount(amount),
     };
-    Record {
-        id: Id(id),
-        flow: FlowId(0),
-        serial: None,
-        created_at: 0,
-        updated_at: 0,
-        head: Head::start(0),
-        error: None::<Evidence>,
-        terms: Arc::new(terms),
-    }
+    let (source, target) = (party(30, "from", 100), party(31, "to", 99));
+    let between = Terms::between("test|1".into(), TransferOwner::User(UserId(1)), source, target);
+    let terms = Terms { fee: Amount(1), ..between };
+    Record::new(Id(id), FlowId(0), Head::start(0), Arc::new(terms))
 }
 
 #[test]

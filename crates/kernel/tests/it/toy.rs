@@ -4,8 +4,7 @@
 
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via, Word,
+    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via, Word,
 };
 use kernel::record::{Fact, Facts, Record};
 use kernel::words;
@@ -68,27 +67,12 @@ impl Life for State {
     }
 
     fn act(act: Act) -> Meta<Act> {
-        let once = |leg, side, share| Meta {
-            manner: Manner::Once,
-            leg: Some(leg),
-            side,
-            share: Some(share),
-            about: None,
-            undoes: &[],
-        };
         match act {
-            Pay => once(Leg::Deposit, Side::Target, Share::Net),
-            Arrived => Meta {
-                manner: Manner::Question,
-                leg: None,
-                side: Side::Target,
-                share: None,
-                about: Some(Pay),
-                undoes: &[],
-            },
-            Void => Meta { undoes: &[Pay], ..once(Leg::Cost, Side::Target, Share::OwnCost) },
-            Refund => once(Leg::Refund, Side::Source, Share::LessFee),
-            MoveOut => once(Leg::Quarantine, Side::Source, Share::Gross),
+            Pay => Meta::once(Leg::Deposit, Side::Target, Share::Net),
+            Arrived => Meta::question(Side::Target, Some(Pay)),
+            Void => Meta { undoes: &[Pay], ..Meta::once(Leg::Cost, Side::Target, Share::OwnCost) },
+            Refund => Meta::once(Leg::Refund, Side::Source, Share::LessFee),
+            MoveOut => Meta::once(Leg::Quarantine, Side::Source, Share::Gross),
         }
     }
 

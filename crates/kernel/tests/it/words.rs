@@ -3,13 +3,16 @@
 
 use crate::table::record;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::audit::hex;
 use kernel::code::Code;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
+use kernel::money::Amount;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
+use kernel::owner::TransferOwner;
 use kernel::ports::admin_queries::Tells;
 use kernel::ports::ledger::AccountStatus;
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::record::{Account, Binding, Origin, Party, System, Terms};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -19,7 +22,9 @@ fn legs() {
     assert_eq!(Leg::ALL.iter().map(|leg| leg.name()).collect::<Vec<_>>(), names);
     for leg in Leg::ALL {
         assert_eq!(Leg::parse(leg.name()), Some(*leg));
-        assert_eq!(leg.refusable(), matches!(leg, Leg::Withdraw | Leg::Deposit), "{leg:?}");
+        let (takes, gives) = (Leg::Withdraw, Leg::Deposit);
+        assert_eq!(leg.refusable(), [takes, gives, Leg::Move].contains(leg), "{leg:?}");
+        assert_eq!(leg.fenceable(), [takes, gives].contains(leg), "{leg:?}");
     }
     assert_eq!(Leg::parse("withdraw"), None);
 }
@@ -117,6 +122,21 @@ fn what_operators_decide() {
     assert_eq!(Subject::parse("services"), None);
 }
 
+/// The keys that 0.1.0 bound are replayed: a user's request between two ledgers has the bytes that it had.
+#[test]
+fn a_request_of_one_amount_has_the_fingerprint_of_the_first_release() {
+    let ends = [LedgerId::FUNDING, LedgerId::SPOT];
+    let user = UserId(4001);
+    let mut terms = Terms::between_ledgers("i|4001".into(), user, ends, AssetId(3), Amount(100));
+    terms.reference = Some("invoice-7".into());
+    terms.metadata = [("order".to_owned(), "17".to_owned())].into();
+    assert_eq!(
+        hex(&terms.fingerprint()),
+        "086ce6b60f81b3e1f652450217d2b2c89aa9707dd85b356db0bfff1afce343f0"
+    );
+    assert_eq!(Account::parse(&Account::Unnamed.key()), Some(Account::Unnamed));
+}
+
 /// A key that comes with another request is a conflict: every word of a request counts.
 #[test]
 fn every_field_is_in_the_fingerprint() {
@@ -131,15 +151,28 @@ fn every_field_is_in_the_fingerprint() {
             terms.metadata = pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         })
     };
-    let other = |code| Party { system: System::coded(code), account: Account::User(UserId(1)) };
+    let other = |code| Party {
+        system: System::coded(code),
+        account: Account::User(UserId(1)),
+        ..plain.target.clone()
+    };
+    let origin = |chain, key: &str| Origin { chain: ChainId(chain), key: key.into() };
     let all = [
         plain.fingerprint(),
-        changed(&|terms| terms.user = UserId(2)),
+        changed(&|terms| terms.owner = TransferOwner::User(UserId(2))),
         changed(&|terms| terms.source = other(1)),
         changed(&|terms| terms.target = other(1)),
         changed(&|terms| terms.target = other(2)),
-        changed(&|terms| terms.asset.0 += 1),
-        changed(&|terms| terms.amount.0 += 1),
+        changed(&|terms| terms.owner = TransferOwner::Principal("1".into())),
+        changed(&|terms| terms.source.asset.0 += 1),
+        changed(&|terms| terms.target.asset.0 += 1),
+        changed(&|terms| terms.source.amount.0 += 1),
+        changed(&|terms| terms.target.amount.0 += 1),
+        changed(&|terms| terms.source.account = Account::Unnamed),
+        changed(&|terms| terms.origin = Some(origin(30, "a"))),
+        changed(&|terms| terms.origin = Some(origin(31, "a"))),
+        changed(&|terms| terms.origin = Some(origin(30, "b"))),
+        changed(&|terms| terms.memo = Some("a".into())),
         changed(&|terms| terms.reference = Some("a".into())),
         words(&[("a", "b")]),
         words(&[("ab", "")]),

@@ -239,7 +239,7 @@ fn outcome(json: &Json, status: u16, leg: Leg) -> Result<StoredOutcome, Cause> {
         (None, Some(Json::Text(code))) if matches!(status, 200 | 400) => {
             if !visible(code) {
                 Err(bad())
-            } else if !leg.refusable() {
+            } else if !leg.fenceable() {
                 // whatever hinders a refund, it is not refused for ever: it is tried again
                 Err(Cause::because("REFUND_REFUSED", code.as_str()))
             } else if code == FENCED {

@@ -144,7 +144,7 @@ impl Remote {
 
     async fn bar(&self, known: Known, key: Key) -> Reply<Stored> {
         // what cannot be refused cannot be fenced: asking for that only asks
-        if !key.leg.refusable() {
+        if !key.leg.fenceable() {
             return self.look(known, key).await;
         }
         let Head { ledger, incarnation, min_seq } = Head::of(known);

@@ -169,7 +169,7 @@ impl SimpleRemote {
             (Simple::Done, true) => Answer::Done(UNNUMBERED),
             (Simple::Done, false) => self.unnamed_success(key, all_answered).await,
             (Simple::Refused(words), false) => Answer::Unknown(self.unnamed(&words)),
-            (Simple::Refused(words), true) if !key.leg.refusable() => {
+            (Simple::Refused(words), true) if !key.leg.fenceable() => {
                 Answer::Unknown(Cause::because("REFUND_REFUSED", words))
             }
             (Simple::Refused(words), true) => self.refused(key, words, all_answered).await,

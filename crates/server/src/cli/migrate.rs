@@ -1,15 +1,19 @@
-//! `portage migrate`: makes the tables in PostgreSQL what this release needs.
+//! `portage migrate`: makes the tables of the store what this release needs.
 
 use super::exit::{Exit, Fault};
 use super::{Global, output, wait};
-use crate::open_store;
+use crate::config::Config;
+use crate::{bootstrap, open_store};
+use std::path::Path;
 use store::postgres::{State, check, migrate, state};
+use store::sqlite;
 
-/// Make the tables in PostgreSQL what this release needs.
+/// Make the tables of the store what this release needs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  portage migrate --check\n  portage migrate\n\n\
-    Works on database.url (or DATABASE_URL). Each step is one transaction, and a step that fails leaves\n\
-    nothing behind. --check changes nothing, and ends with 65 if there is something to do.")]
+    Works on database.url (or DATABASE_URL); without one, on the folder data.dir, which a start upgrades\n\
+    as well. A step that fails leaves nothing behind: in PostgreSQL each step is one transaction, in a\n\
+    folder all of them are. --check changes nothing, and ends with 65 if there is something to do.")]
 pub(super) struct MigrateArgs {
     /// Only say what there is to do.
     #[arg(long)]
@@ -18,36 +22,74 @@ pub(super) struct MigrateArgs {
 
 pub(super) fn run(global: &Global, args: &MigrateArgs) -> Result<(), Fault> {
     let config = global.settings()?;
-    if !config.database.is_set() {
-        let what = "database.url is not set: what is kept in data.dir needs no migration";
-        return Err(Fault::new(Exit::Config, what));
+    if config.database.is_set() {
+        return database(&config, args.check);
     }
-    let database = open_store::database(&config)?;
+    let dir = &config.data.dir;
+    let fault = |error| folder_fault(dir, &error);
+    if args.check {
+        let missing = match sqlite::state(dir).map_err(fault)? {
+            sqlite::ShapeState::Current => &[],
+            sqlite::ShapeState::Behind(missing) => missing,
+            sqlite::ShapeState::Empty => {
+                return checked("no tables yet: a start makes them", false);
+            }
+        };
+        return to_be_run(missing.iter().map(|step| (step.shape, step.name)).collect());
+    }
+    let ran = sqlite::migrate(dir).map_err(fault)?;
+    report(ran.iter().map(|step| (step.shape, step.name)).collect())
+}
+
+/// Why the store in a folder was not upgraded.
+fn folder_fault(dir: &Path, error: &sqlite::OpenError) -> Fault {
+    if let sqlite::OpenError::Io(why) = error
+        && why.kind() == std::io::ErrorKind::NotFound
+    {
+        let what = format!("{}: no store in it, and database.url is not set", dir.display());
+        return Fault::new(Exit::NoInput, what);
+    }
+    bootstrap::journal_fault(dir, error)
+}
+
+fn database(config: &Config, only_check: bool) -> Result<(), Fault> {
+    let database = open_store::database(config)?;
     wait(async {
         let fault = |error| open_store::fault(&error);
         check(&database).await.map_err(fault)?;
-        if args.check {
-            let (sentence, good) = match state(&database).await.map_err(fault)? {
-                State::Current => ("nothing to do".to_owned(), true),
-                State::Empty => ("no tables yet: `portage migrate` makes them".to_owned(), false),
+        if only_check {
+            return match state(&database).await.map_err(fault)? {
+                State::Current => to_be_run(Vec::new()),
+                State::Empty => checked("no tables yet: `portage migrate` makes them", false),
                 State::Behind(missing) => {
-                    let steps: Vec<_> =
-                        missing.iter().map(|s| format!("{} {}", s.number, s.name)).collect();
-                    (format!("to be run: {}", steps.join(", ")), false)
+                    to_be_run(missing.iter().map(|s| (s.number.into(), s.name)).collect())
                 }
-                State::Foreign(what) => (what, false),
+                State::Foreign(what) => checked(&what, false),
             };
-            output::print(&sentence)?;
-            let undone = || Fault::new(Exit::Data, "the tables are not what this release needs");
-            return good.then_some(()).ok_or_else(undone);
         }
         let ran = migrate(&database).await.map_err(fault)?;
-        for step in &ran {
-            output::print(&format!("ran {} {}", step.number, step.name))?;
-        }
-        if ran.is_empty() {
-            output::print("nothing to do")?;
-        }
-        Ok(())
+        report(ran.iter().map(|step| (step.number.into(), step.name)).collect())
     })
+}
+
+/// What a check found, and how it ends.
+fn checked(sentence: &str, good: bool) -> Result<(), Fault> {
+    output::print(sentence)?;
+    let undone = || Fault::new(Exit::Data, "the tables are not what this release needs");
+    good.then_some(()).ok_or_else(undone)
+}
+
+fn to_be_run(steps: Vec<(i64, &str)>) -> Result<(), Fault> {
+    if steps.is_empty() {
+        return checked("nothing to do", true);
+    }
+    let steps: Vec<_> = steps.iter().map(|(number, name)| format!("{number} {name}")).collect();
+    checked(&format!("to be run: {}", steps.join(", ")), false)
+}
+
+fn report(steps: Vec<(i64, &str)>) -> Result<(), Fault> {
+    for (number, name) in &steps {
+        output::print(&format!("ran {number} {name}"))?;
+    }
+    if steps.is_empty() { output::print("nothing to do") } else { Ok(()) }
 }

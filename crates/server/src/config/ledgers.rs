@@ -68,16 +68,13 @@ section! {
 #[serde(transparent)]
 pub struct Ledgers(BTreeMap<String, Ledger>);
 
-/// What there may be.
-const ALL: [LedgerId; 4] = [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::FUTURE, LedgerId::MARGIN];
-
 fn named(id: LedgerId) -> String {
     id.name().to_lowercase()
 }
 
 impl Default for Ledgers {
     fn default() -> Self {
-        Self(ALL.into_iter().map(|id| (named(id), Ledger::default())).collect())
+        Self(LedgerId::of_users().map(|id| (named(id), Ledger::default())).collect())
     }
 }
 
@@ -146,7 +143,7 @@ impl Ledger {
 impl Ledgers {
     /// Those of which anything is set, by number.
     fn all(&self) -> impl Iterator<Item = (LedgerId, &Ledger)> {
-        ALL.into_iter().filter_map(|id| Some((id, self.0.get(&named(id))?)))
+        LedgerId::of_users().filter_map(|id| Some((id, self.0.get(&named(id))?)))
     }
 
     /// Those at the other end of a network, by number.
@@ -173,7 +170,7 @@ impl Ledgers {
 
     pub(super) fn rules(&self, rules: &mut SettingRules) {
         for name in self.0.keys() {
-            let known = ALL.into_iter().any(|id| named(id) == *name);
+            let known = LedgerId::of_users().any(|id| named(id) == *name);
             let names = "no such ledger; there may be funding, spot, future, margin";
             rules.need(format!("ledgers.{name}"), known, names);
         }

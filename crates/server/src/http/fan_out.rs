@@ -20,7 +20,7 @@ pub(super) async fn fan_out<T: Send>(
     app: &App,
     ask: impl for<'a> Fn(&'a dyn Ledger) -> Fut<'a, Reply<T>>,
 ) -> Vec<LedgerReply<T>> {
-    let ledgers: Vec<Arc<dyn Ledger>> = app.ledgers().collect();
+    let ledgers: Vec<Arc<dyn Ledger>> = app.user_ledgers().collect();
     let asked = ledgers.iter().map(|ledger| {
         let (id, reply) = (ledger.id(), ask(&**ledger));
         let one: Fut<'_, LedgerReply<T>> = Box::pin(async move {

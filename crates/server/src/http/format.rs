@@ -128,12 +128,9 @@ pub fn signed(units: i128, precision: u8) -> String {
     if units < 0 { format!("-{size}") } else { size }
 }
 
-/// The account type of one end of a transfer.
-pub const fn account(party: &Party) -> &'static str {
-    match party.system {
-        System::Ledger(ledger) => ledger.name(),
-        System::Chain(_) => "CHAIN",
-    }
+/// The system of one end of a transfer: of a user's, the account type.
+pub fn account(party: &Party) -> &'static str {
+    party.system.name()
 }
 
 /// Whether an end of a transfer is this account type.

@@ -67,9 +67,12 @@ pub struct App {
 impl App {
     /// Every configured ledger, by number.
     pub fn ledgers(&self) -> impl Iterator<Item = Arc<dyn Ledger>> {
-        [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::FUTURE, LedgerId::MARGIN]
-            .into_iter()
-            .filter_map(|id| self.engine.ledger(id))
+        LedgerId::all().filter_map(|id| self.engine.ledger(id))
+    }
+
+    /// Every configured account type of users, by number.
+    pub fn user_ledgers(&self) -> impl Iterator<Item = Arc<dyn Ledger>> {
+        LedgerId::of_users().filter_map(|id| self.engine.ledger(id))
     }
 
     /// True once a load balancer should send nothing here any more.

@@ -15,7 +15,7 @@ pub(crate) fn refusal(app: &App, spelt: AccountNames, code: Code) -> Refusal {
     let there_are = if code == Code::InvalidAccountType {
         spelt.all().map(|(_, name)| name.to_owned()).collect()
     } else if code == Code::UnsupportedAccountType {
-        let here: Vec<_> = app.ledgers().map(|ledger| ledger.id()).collect();
+        let here: Vec<_> = app.user_ledgers().map(|ledger| ledger.id()).collect();
         let here = spelt.all().filter(|(ledger, _)| here.contains(ledger));
         here.map(|(_, name)| name.to_owned()).collect()
     } else if code == Code::InvalidAsset {

@@ -168,7 +168,7 @@ pub(super) async fn fence(State(service): At, body: Result<Body, Refusal>) -> Re
         Ok(request) => request,
         Err(refusal) => return answer::unread(&refusal),
     };
-    let key = wire::key(&request.req_id, &request.leg).filter(|key| key.leg.refusable());
+    let key = wire::key(&request.req_id, &request.leg).filter(|key| key.leg.fenceable());
     let Some(key) = key else { return answer::refused(Code::BadRequest) };
     let Some(known) = claimed_ledger(request.ledger, request.incarnation, request.min_seq) else {
         return wrong_ledger(&service).await;

@@ -1,8 +1,8 @@
-//! Funding as a [`Ledger`] of its own: the plain path, operators, and external money.
+//! An enlisted ledger as a [`Ledger`] of its own: the plain path, operators, and external money.
 
 use super::read::read_pool::ReadPool;
 use super::write::queue::Queue;
-use super::write::work::{AnswerSender, SingleWrite};
+use super::write::work::{AnswerSender, FenceRequest, SingleWrite};
 use crate::rules::Request;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId};
@@ -14,22 +14,27 @@ use kernel::ports::ledger::{
 };
 use std::sync::Arc;
 
-/// The Funding ledger. It lives in the journal's database, so it is always the one that the journal
-/// knows; only its identity is compared.
+/// Numbered accounts are listed and changed through the journal, by their numbers.
+const NUMBERED: Cause = Cause::of("NUMBERED_ACCOUNTS");
+
+/// Funding, or the accounts ledger. It lives in the journal's database, so it is always the one that
+/// the journal knows; only its identity is compared.
 #[expect(missing_debug_implementations, reason = "connections have none")]
-pub struct Funding {
+pub struct EnlistedLedger {
+    ledger: LedgerId,
     read_pool: Arc<ReadPool>,
     queue: Arc<Queue>,
     identity: Identity,
 }
 
-impl Funding {
+impl EnlistedLedger {
     pub(crate) const fn new(
+        ledger: LedgerId,
         read_pool: Arc<ReadPool>,
         queue: Arc<Queue>,
         identity: Identity,
     ) -> Self {
-        Self { read_pool, queue, identity }
+        Self { ledger, read_pool, queue, identity }
     }
 
     const fn known(&self, highest: u64) -> Known {
@@ -72,9 +77,9 @@ impl Funding {
     }
 }
 
-impl Ledger for Funding {
+impl Ledger for EnlistedLedger {
     fn id(&self) -> LedgerId {
-        LedgerId::FUNDING
+        self.ledger
     }
 
     fn hello(&self) -> Fut<'_, Reply<()>> {
@@ -87,27 +92,30 @@ impl Ledger for Funding {
                 Ok(now) => now,
                 Err(other) => return other,
             };
-            let answers = self.queue.legs(&ops).await;
+            let answers = self.queue.legs(self.ledger, &ops).await;
             Reply::Answered(self.after(now).await, answers)
         })
     }
 
     fn query(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        Box::pin(
-            async move { self.reply(self.read_pool.confirmed(self.read_pool.stored(key)).await) },
-        )
+        Box::pin(async move {
+            self.reply(self.read_pool.confirmed(self.read_pool.stored(self.ledger, key)).await)
+        })
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        Box::pin(self.write(known, move |told| SingleWrite::Fence(key, told)))
+        let fence = FenceRequest { ledger: self.ledger, key };
+        Box::pin(self.write(known, move |told| SingleWrite::Fence(fence, told)))
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
-        Box::pin(async { self.reply(self.read_pool.totals().await) })
+        Box::pin(async { self.reply(self.read_pool.totals(self.ledger).await) })
     }
 
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
-        Box::pin(async move { self.reply(self.read_pool.operations(after, limit).await) })
+        Box::pin(
+            async move { self.reply(self.read_pool.operations(self.ledger, after, limit).await) },
+        )
     }
 
     /// The journal keeps every operation for ever: nothing to forget.
@@ -116,12 +124,18 @@ impl Ledger for Funding {
     }
 
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
+        if self.ledger != LedgerId::FUNDING {
+            return Box::pin(async { Reply::NoAnswer(NUMBERED) });
+        }
         Box::pin(async move {
             self.reply(self.read_pool.confirmed(self.read_pool.accounts(whose)).await)
         })
     }
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
+        if self.ledger != LedgerId::FUNDING {
+            return Box::pin(async { Reply::NoAnswer(NUMBERED) });
+        }
         Box::pin(self.write(known, move |told| SingleWrite::Status(change, told)))
     }
 
@@ -130,13 +144,13 @@ impl Ledger for Funding {
     }
 }
 
-impl Enlist for Funding {
+impl Enlist for EnlistedLedger {
     fn holds(&self) -> bool {
-        true
+        self.ledger == LedgerId::FUNDING
     }
 }
 
-impl World for Funding {
+impl World for EnlistedLedger {
     fn book(&self, movement: External, authority: Authority) -> Fut<'_, Result<Moved, Cause>> {
         let request = Box::new(Request { movement, authority });
         self.queue.ask(|sender| SingleWrite::External(request, sender))

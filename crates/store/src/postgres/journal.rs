@@ -1,6 +1,6 @@
 //! The store as the ports see it.
 
-use super::funding::Funding;
+use super::funding::EnlistedLedger;
 use super::migrate::{self, State};
 use super::read::read_pool::{ReadPool, SessionContext};
 use super::session::preflight;
@@ -9,6 +9,7 @@ use super::session::writer_health::WriterHealth;
 use super::write::queue::{Queue, over};
 use super::write::work::{DeliveryAttempt, DeliveryClaim, SingleWrite};
 use super::{OpenError, Options};
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::audit::seal::Seal;
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
@@ -32,7 +33,8 @@ use std::sync::Arc;
 pub struct Postgres {
     read_pool: Arc<ReadPool>,
     queue: Arc<Queue>,
-    funding: Arc<Funding>,
+    funding: Arc<EnlistedLedger>,
+    accounts: Arc<EnlistedLedger>,
     identity: Identity,
 }
 
@@ -57,8 +59,12 @@ impl Postgres {
         let read_pool = Arc::new(ReadPool::new(&options, &session)?);
         let identity = read_pool.begin().await?;
         let queue = Arc::new(Queue::open(&options, session).await?);
-        let funding = Arc::new(Funding::new(read_pool.clone(), queue.clone(), identity));
-        Ok(Arc::new(Self { read_pool, queue, funding, identity }))
+        let enlisted = |ledger| {
+            let (read_pool, queue) = (read_pool.clone(), queue.clone());
+            Arc::new(EnlistedLedger::new(ledger, read_pool, queue, identity))
+        };
+        let (funding, accounts) = (enlisted(LedgerId::FUNDING), enlisted(LedgerId::ACCOUNT));
+        Ok(Arc::new(Self { read_pool, queue, funding, accounts, identity }))
     }
 
     pub(crate) fn read_pool(&self) -> &ReadPool {
@@ -71,8 +77,13 @@ impl Postgres {
     }
 
     /// The Funding ledger, which is enlisted in this journal.
-    pub fn funding(&self) -> Arc<Funding> {
+    pub fn funding(&self) -> Arc<EnlistedLedger> {
         self.funding.clone()
+    }
+
+    /// The accounts ledger, which is enlisted in this journal too.
+    pub fn accounts(&self) -> Arc<EnlistedLedger> {
+        self.accounts.clone()
     }
 }
 
@@ -102,6 +113,12 @@ impl Journal for Postgres {
 
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move { self.read_pool.confirmed(self.read_pool.get(&ids)).await })
+    }
+
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        Box::pin(
+            async move { self.read_pool.confirmed(self.read_pool.numbered_accounts(&of)).await },
+        )
     }
 
     fn find_by_idempotency_key(

@@ -21,6 +21,9 @@ pub struct Migration {
 const ALL: &[Migration] = &[
     Migration { number: 1, name: "journal", sql: include_str!("migrations/0001_journal.sql") },
     Migration { number: 2, name: "archive", sql: include_str!("migrations/0002_archive.sql") },
+    Migration { number: 3, name: "terms", sql: include_str!("migrations/0003_terms.sql") },
+    Migration { number: 4, name: "outbox", sql: include_str!("migrations/0004_outbox.sql") },
+    Migration { number: 5, name: "accounts", sql: include_str!("migrations/0005_accounts.sql") },
 ];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take

@@ -9,16 +9,18 @@
 mod columns;
 mod error;
 mod funding;
+mod inbox;
 mod journal;
 mod migrate;
 mod number_blocks;
+mod numbered_accounts;
 mod read;
 mod rows;
 mod session;
 mod single;
 mod write;
 
-pub use funding::Funding;
+pub use funding::EnlistedLedger;
 pub use journal::Postgres;
 pub use migrate::{Migration, State, migrate, state};
 pub use read::wal_position::{Lsn, WalPosition, WalPositionReader};

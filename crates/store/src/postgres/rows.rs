@@ -2,10 +2,11 @@
 
 use super::columns::{self, count, uint};
 use super::error::StoreError;
+use crate::columns as shared;
 use kernel::answer::Evidence;
 use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, Day, LedgerId, Serial, UserId};
+use kernel::ids::{AssetId, Day, LedgerId, Serial};
 use kernel::operation::{Key, Op, Operation};
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ pub(crate) const COLUMNS: &str = "t.transfer_id, t.req_id, t.flow, t.principal, 
     t.cid, t.fingerprint, t.asset_id, t.amount::text, t.fee::text, t.source_type, t.source_account, \
     t.target_type, t.target_account, t.deadline, t.memo, t.reference, t.metadata, t.state, \
     t.version, t.error_message, t.error_class, t.retry_count, t.rejections, t.alone, t.deaths, \
-    t.due_at, t.created_at, t.updated_at, t.limit_day";
+    t.due_at, t.created_at, t.updated_at, t.limit_day, t.owner, t.target_asset, \
+    t.target_amount::text, t.origin_chain, t.origin_key, t.terms_version";
 
 pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, StoreError> {
     let flow = flows.named(row.try_get(2)?).ok_or(StoreError::Damaged("not a flow of ours"))?;
@@ -58,15 +60,19 @@ fn terms(row: &Row) -> Result<Terms, StoreError> {
     };
     let metadata: Option<String> = row.try_get(18)?;
     let metadata = metadata.map(|json| serde_json::from_str(&json)).transpose();
+    let at = PartyColumns { parties: 11, amounts: 8, target: 32 };
+    let [source, target] = parties(row, at)?;
+    let version = row.try_get::<_, Option<i16>>(36)?.map(i64::from);
+    let chain = row.try_get::<_, Option<i16>>(34)?;
     Ok(Terms {
+        version: columns::read_terms_version(version)?,
         principal: row.try_get::<_, &str>(3)?.into(),
-        user: UserId(uint(row.try_get(4)?)),
+        owner: columns::read_owner(row.try_get(4)?, row.try_get(31)?)?,
         binding,
-        source: party(row, 11)?,
-        target: party(row, 13)?,
-        asset: AssetId(count(row.try_get(8)?)),
-        amount: columns::read_amount(row.try_get(9)?)?,
+        source,
+        target,
         fee: columns::read_amount(row.try_get(10)?)?,
+        origin: shared::origin(chain.map(|chain| narrow(chain.into())), row.try_get(35)?),
         deadline: row.try_get::<_, Option<i64>>(15)?.map(uint),
         memo: row.try_get(16)?,
         reference: row.try_get(17)?,
@@ -75,11 +81,35 @@ fn terms(row: &Row) -> Result<Terms, StoreError> {
     })
 }
 
-/// Reads a party whose system stands at `column` and its account behind it.
-pub(crate) fn party(row: &Row, column: usize) -> Result<Party, StoreError> {
+/// Where the columns of both parties stand in a row that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartyColumns {
+    /// `source_type`; then `source_account`, `target_type`, `target_account`.
+    pub(crate) parties: usize,
+    /// `asset_id`; then `amount`, `fee`.
+    pub(crate) amounts: usize,
+    /// `target_asset`; behind it `target_amount`, both of them NULL in most rows.
+    pub(crate) target: usize,
+}
+
+/// Reads both parties, the source first.
+pub(crate) fn parties(row: &Row, at: PartyColumns) -> Result<[Party; 2], StoreError> {
+    let PartyColumns { parties, amounts, target } = at;
+    let amount = |behind: usize| {
+        columns::read_amount(row.try_get(amounts.saturating_add(behind))?).map_err(StoreError::from)
+    };
+    let source = (AssetId(count(row.try_get(amounts)?)), amount(1)?);
+    let asset = row.try_get::<_, Option<i32>>(target)?.map(count);
+    let net = row.try_get::<_, Option<&str>>(target.saturating_add(1))?;
+    let other = (asset, net.map(columns::read_amount).transpose()?);
+    let [gives, gets] = shared::read_holdings(source, amount(2)?, other);
+    Ok([party(row, parties, gives)?, party(row, parties.saturating_add(2), gets)?])
+}
+
+fn party(row: &Row, column: usize, (asset, amount): shared::Holding) -> Result<Party, StoreError> {
     let system = System::coded(narrow(row.try_get::<_, i16>(column)?.into()));
     let account = columns::read_account(row.try_get(column.saturating_add(1))?)?;
-    Ok(Party { system, account })
+    Ok(Party { system, account, asset, amount })
 }
 
 /// A small number that was written from one of this kind.
@@ -92,7 +122,8 @@ pub(crate) fn ledger(number: i16) -> LedgerId {
     LedgerId(u8::try_from(number).unwrap_or(0))
 }
 
-/// Reads an operation from (req_id, leg, result, code, seq, asset_id, amount, account, ledger).
+/// Reads an operation from (req_id, leg, result, code, seq, asset_id, amount, account, ledger,
+/// other_account).
 pub(crate) fn operation(row: &Row) -> Result<(LedgerId, Operation), StoreError> {
     let leg = Leg::parse(row.try_get(1)?).ok_or(StoreError::Damaged("not a leg"))?;
     let operation = Operation {
@@ -100,7 +131,7 @@ pub(crate) fn operation(row: &Row) -> Result<(LedgerId, Operation), StoreError> 
         op: Op {
             key: Key { id: columns::id(row.try_get(0)?), leg },
             account: columns::read_account(row.try_get(7)?)?,
-            other: None,
+            other: row.try_get::<_, Option<&str>>(9)?.map(columns::read_account).transpose()?,
             asset: AssetId(count(row.try_get(5)?)),
             amount: columns::read_amount(row.try_get(6)?)?,
         },

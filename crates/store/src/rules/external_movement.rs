@@ -1,7 +1,7 @@
 //! External money in and out of Funding accounts.
 
 use super::legs::sound;
-use super::{Balance, Posting, StateReader, Stopped, SystemBook};
+use super::{Balance, Book, Posting, StateReader, Stopped, SystemBook};
 use kernel::code::Code;
 use kernel::ids::{AssetId, Millis, UserId};
 use kernel::money::Amount;
@@ -91,30 +91,81 @@ pub(crate) fn book<S: StateReader>(
     let Some(delta) = amount.signed().filter(|amount| *amount > 0 && known) else {
         return Err(Stopped::Answer(Code::InvalidAmount));
     };
-    let balance = match (state.balance((user, asset))?, movement.direction) {
-        (Some(balance), _) => balance,
-        // an account begins with its first deposit
-        (None, Direction::In) => Balance::empty(AccountStatus::Active),
-        (None, Direction::Out) => return Err(Stopped::Answer(Code::AccountNotFound)),
-    };
-    let (barred, after, delta) = match movement.direction {
-        Direction::In => {
-            let after = balance.available.plus(amount).ok_or(Code::Overflow);
-            (balance.status.bars_deposit(), after, delta.saturating_neg())
-        }
-        Direction::Out => {
-            let after = balance.available.minus(amount).ok_or(Code::InsufficientBalance);
-            (balance.status.bars_withdraw(), after, delta)
-        }
-    };
-    let available = match barred {
-        Some(code) => return Err(Stopped::Answer(code)),
-        None => after.map_err(Stopped::Answer)?,
-    };
     let mut posting = Posting::default();
-    posting.put((user, asset), Balance { available, ..balance });
-    posting.books.push((SystemBook::World, asset, delta));
+    let available = match &movement.number {
+        None => posting.external(state, movement)?,
+        Some(number) => posting.external_numbered(state, movement, number)?,
+    };
+    let delta = match movement.direction {
+        Direction::In => delta.saturating_neg(),
+        Direction::Out => delta,
+    };
+    let world = Book { ledger: movement.ledger(), book: SystemBook::World, asset };
+    posting.books.push((world, delta));
     Ok(MovementPlan { operation: state.number(), available, posting, counter })
+}
+
+impl Posting {
+    /// Money into or out of a user's account at Funding; what it has available then.
+    fn external<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        movement: &External,
+    ) -> Result<Amount, Stopped<Code, S::Error>> {
+        let External { user, asset, amount, .. } = *movement;
+        let balance = match (state.balance((user, asset))?, movement.direction) {
+            (Some(balance), _) => balance,
+            // an account begins with its first deposit
+            (None, Direction::In) => Balance::empty(AccountStatus::Active),
+            (None, Direction::Out) => return Err(Stopped::Answer(Code::AccountNotFound)),
+        };
+        let barred = match movement.direction {
+            Direction::In => balance.status.bars_deposit(),
+            Direction::Out => balance.status.bars_withdraw(),
+        };
+        let available = moved(movement.direction, balance.available, amount, barred)?;
+        self.put((user, asset), Balance { available, ..balance });
+        Ok(available)
+    }
+
+    /// Money into or out of a numbered account; what it holds then.
+    fn external_numbered<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        movement: &External,
+        number: &Arc<str>,
+    ) -> Result<Amount, Stopped<Code, S::Error>> {
+        let External { user, asset, amount, .. } = *movement;
+        // another owner's account reads as none
+        let stored = self.account(state, number)?.filter(|account| account.owner == user);
+        let Some(account) = stored else {
+            return Err(Stopped::Answer(Code::AccountNotFound));
+        };
+        if account.asset != asset {
+            return Err(Stopped::Answer(Code::CurrencyMismatch));
+        }
+        let barred = match movement.direction {
+            Direction::In => account.status.bars_receipt(),
+            Direction::Out => account.status.bars_payment(),
+        };
+        let balance = moved(movement.direction, account.balance, amount, barred)?;
+        self.set_balance(account, balance);
+        Ok(balance)
+    }
+}
+
+/// What an account has after a movement, or why it is refused.
+fn moved<E>(
+    direction: Direction,
+    before: Amount,
+    amount: Amount,
+    barred: Option<Code>,
+) -> Result<Amount, Stopped<Code, E>> {
+    let after = match direction {
+        Direction::In => before.plus(amount).ok_or(Code::Overflow),
+        Direction::Out => before.minus(amount).ok_or(Code::InsufficientBalance),
+    };
+    barred.map_or(after, Err).map_err(Stopped::Answer)
 }
 
 /// A movement as it was booked under the same (direction, reference).
@@ -122,6 +173,7 @@ pub(crate) fn book<S: StateReader>(
 pub(crate) struct BookedMovement {
     pub(crate) operation: u64,
     pub(crate) user: UserId,
+    pub(crate) number: Option<Arc<str>>,
     pub(crate) asset: AssetId,
     pub(crate) amount: Amount,
     pub(crate) available: Amount,
@@ -133,6 +185,7 @@ impl BookedMovement {
     pub(crate) fn answer(&self, movement: &External) -> Moved {
         let pairs = [
             ("user_id", self.user != movement.user),
+            ("account_number", self.number != movement.number),
             ("asset", self.asset != movement.asset),
             ("amount", self.amount != movement.amount),
         ];

@@ -38,6 +38,10 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 self.state.current(*ledger)?.as_ref().map(who) == known.as_ref().map(who)
             }
             Guard::Owner { ledger, epoch } => self.state.epoch(*ledger)? == *epoch,
+            Guard::Account { number, version } => {
+                let stored = self.state.numbered_account(number)?;
+                stored.map_or(0, |account| account.version) == *version
+            }
             Guard::AtMost { name, n, limit } => {
                 let sum = self.counter(name)?.checked_add(*n).filter(|sum| sum <= limit);
                 sum.map(|sum| self.plan.counters.push((name, sum))).is_some()

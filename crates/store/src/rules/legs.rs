@@ -1,6 +1,7 @@
 //! What Funding does with one leg: it holds, settles, gives back, takes in (`ledgers.md` §1).
 
-use super::{Balance, StateReader, Stopped, SystemBook};
+use super::{Balance, Book, StateReader, Stopped, SystemBook};
+use kernel::accounts::NumberedAccount;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::code::Code;
 use kernel::flow::life::Leg;
@@ -13,24 +14,29 @@ use kernel::record::Account;
 /// Double entry that is to be written: nothing of it, or all.
 #[derive(Debug, Default)]
 pub(crate) struct Posting {
-    /// Operations, numbered in their order from the store's next one.
-    pub(crate) operations: Vec<Operation>,
+    /// Operations by ledger, numbered in their order from the store's next one.
+    pub(crate) operations: Vec<(LedgerId, Operation)>,
     /// Balances as they are then.
     pub(crate) balances: Vec<((UserId, AssetId), Balance)>,
     /// What books that no user owns grow by.
-    pub(crate) books: Vec<(SystemBook, AssetId, i128)>,
+    pub(crate) books: Vec<(Book, i128)>,
+    /// Numbered accounts as they are then, with the version that they had; 0: they have no row yet.
+    pub(crate) accounts: Vec<NumberedAccount>,
 }
 
 /// The same thing was asked.
 fn same(stored: &Op, op: &Op) -> bool {
-    stored.account == op.account && stored.asset == op.asset && stored.amount == op.amount
+    stored.account == op.account
+        && stored.other == op.other
+        && stored.asset == op.asset
+        && stored.amount == op.amount
 }
 
-fn unknown<T>(class: &'static str, detail: &str) -> Stopped<Answer, T> {
+pub(super) fn unknown<T>(class: &'static str, detail: &str) -> Stopped<Answer, T> {
     Stopped::Answer(Answer::Unknown(Cause::because(class, detail)))
 }
 
-fn refused<T>(why: Evidence) -> Stopped<Answer, T> {
+pub(super) fn refused<T>(why: Evidence) -> Stopped<Answer, T> {
     Stopped::Answer(Answer::Rejected(why, Receipt::default()))
 }
 
@@ -47,14 +53,23 @@ pub(crate) fn answer(stored: &Operation) -> Answer {
 /// A leg by itself: the plain path. Under HALT it writes nothing: a stored key has its stored
 /// answer, any other is unknown. No unit with a guard of its own is around it, so it is refused
 /// here.
-pub(crate) fn leg<S: StateReader>(state: &mut S, op: &Op) -> Result<(Answer, Posting), S::Error> {
+pub(crate) fn leg<S: StateReader>(
+    state: &mut S,
+    ledger: LedgerId,
+    op: &Op,
+) -> Result<(Answer, Posting), S::Error> {
     let mut posting = Posting::default();
-    let stored = posting.find(state.legs(op.key.id)?, LedgerId::FUNDING, op.key).is_some();
+    let stored = posting.find(state.legs(op.key.id)?, ledger, op.key).is_some();
     if state.halted() && !stored {
         return Ok((Answer::Unknown(halted()), posting));
     }
-    let answer = posting.decide(state, op)?;
+    let answer = posting.decide(state, ledger, op)?;
     Ok((answer, posting))
+}
+
+/// A leg that the ledger may refuse, and so refuse beforehand.
+fn may_fence(ledger: LedgerId, leg: Leg) -> bool {
+    if ledger == LedgerId::ACCOUNT { leg == Leg::Move } else { leg.fenceable() }
 }
 
 /// Why nothing new is written.
@@ -66,13 +81,14 @@ fn halted() -> Cause {
 /// no tombstone is written.
 pub(crate) fn fence<S: StateReader>(
     state: &mut S,
+    ledger: LedgerId,
     key: Key,
 ) -> Result<(Stored, Posting), Stopped<Cause, S::Error>> {
     let mut posting = Posting::default();
-    if let Some(stored) = posting.find(state.legs(key.id)?, LedgerId::FUNDING, key) {
+    if let Some(stored) = posting.find(state.legs(key.id)?, ledger, key) {
         return Ok((Stored::Found(stored.clone()), posting));
     }
-    if !key.leg.refusable() {
+    if !may_fence(ledger, key.leg) {
         return Ok((Stored::Nothing, posting));
     }
     if state.halted() {
@@ -81,7 +97,7 @@ pub(crate) fn fence<S: StateReader>(
     let account = Account::Named("fence".into());
     let op = Op { key, account, other: None, asset: AssetId(0), amount: Amount::ZERO };
     let operation = Operation { seq: state.number(), op, outcome: StoredOutcome::Fenced };
-    posting.operations.push(operation.clone());
+    posting.operations.push((ledger, operation.clone()));
     Ok((Stored::Found(operation), posting))
 }
 
@@ -94,7 +110,7 @@ impl Posting {
         key: Key,
     ) -> Option<&'a Operation> {
         let stored = stored.iter().filter(|(at, _)| *at == ledger).map(|(_, operation)| operation);
-        let ours = self.operations.iter().filter(|_| ledger == LedgerId::FUNDING);
+        let ours = self.operations.iter().filter(|(at, _)| *at == ledger).map(|(_, ours)| ours);
         stored.chain(ours).find(|operation| operation.op.key == key)
     }
 
@@ -103,16 +119,22 @@ impl Posting {
     pub(super) fn decide<S: StateReader>(
         &mut self,
         state: &mut S,
+        ledger: LedgerId,
         op: &Op,
     ) -> Result<Answer, S::Error> {
-        if let Some(stored) = self.find(state.legs(op.key.id)?, LedgerId::FUNDING, op.key) {
+        if let Some(stored) = self.find(state.legs(op.key.id)?, ledger, op.key) {
             if stored.outcome != StoredOutcome::Fenced && !same(&stored.op, op) {
                 let cause = Cause::because("CONTRADICTION", "the key holds another operation");
                 return Ok(Answer::Unknown(cause));
             }
             return Ok(answer(stored));
         }
-        let outcome = match self.validate(state, op) {
+        let decided = match ledger {
+            LedgerId::FUNDING => self.validate(state, op),
+            LedgerId::ACCOUNT => self.transfer(state, op),
+            _ => return Ok(Answer::Unknown(Cause::of("NOT_ENLISTED"))),
+        };
+        let outcome = match decided {
             Ok(()) => StoredOutcome::Done,
             Err(Stopped::Answer(Answer::Rejected(why, _))) => StoredOutcome::Rejected(why),
             Err(Stopped::Answer(other)) => return Ok(other),
@@ -122,7 +144,7 @@ impl Posting {
         let seq = state.number().saturating_add(before);
         let operation = Operation { seq, op: op.clone(), outcome };
         let said = answer(&operation);
-        self.operations.push(operation);
+        self.operations.push((ledger, operation));
         Ok(said)
     }
 
@@ -136,8 +158,7 @@ impl Posting {
         };
         // a number that no column holds would be stored as another user's
         let sound = sound(user) && op.other.is_none();
-        let counts = op.amount.0 > 0 && op.amount.signed().is_some();
-        if !sound || !counts || !state.knows(op.asset)? {
+        if !sound || !counts(op) || !state.knows(op.asset)? {
             return Err(unknown("BAD_OPERATION", "user, asset or amount"));
         }
         if let Some(why) = state.refused(op.key) {
@@ -194,7 +215,7 @@ impl Posting {
             return Err(unknown("BAD_OPERATION", "a balance too large"));
         };
         self.put(key, Balance { available, ..balance });
-        self.books.push((SystemBook::Clearing, op.asset, delta.saturating_neg()));
+        self.books.push((clearing(op.asset), delta.saturating_neg()));
         Ok(())
     }
 
@@ -230,7 +251,7 @@ impl Posting {
         };
         self.put(key, Balance { available, frozen, ..balance });
         if !refunds {
-            self.books.push((SystemBook::Clearing, op.asset, delta));
+            self.books.push((clearing(op.asset), delta));
         }
         Ok(())
     }
@@ -254,6 +275,15 @@ impl Posting {
             None => self.balances.push((key, balance)),
         }
     }
+}
+
+fn clearing(asset: AssetId) -> Book {
+    Book { ledger: LedgerId::FUNDING, book: SystemBook::Clearing, asset }
+}
+
+/// The amount of an operation is above zero, and a signed sum holds it.
+pub(super) fn counts(op: &Op) -> bool {
+    op.amount.0 > 0 && op.amount.signed().is_some()
 }
 
 /// A number that a column of users holds.

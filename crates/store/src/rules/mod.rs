@@ -1,9 +1,10 @@
-//! The rules of the journal and of Funding, once for both stores.
+//! The rules of the journal, of Funding and of the accounts ledger, once for both stores.
 //!
 //! Pure: a store says what it has read ([`StateReader`]), is told what a unit, a leg, a tombstone
 //! or a external movement comes to, and writes exactly that. Nothing here knows a column, a lock or
 //! a connection, and nothing in a store judges a guard or an amount.
 
+mod accounts;
 mod external_movement;
 mod guards;
 mod legs;
@@ -14,10 +15,10 @@ mod unit;
 pub(crate) use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
 pub(crate) use legs::{Posting, answer, fence, leg};
 pub(crate) use state_reader::{
-    ALL_ASSETS, Balance, StateReader, StoredTransfer, SystemBook, UsageKey,
+    ALL_ASSETS, Balance, Book, StateReader, StoredTransfer, SystemBook, UsageKey,
 };
 pub(crate) use transfer_change::{
-    AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,
+    Added, AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,
 };
 pub(crate) use unit::{Plan, unit};
 

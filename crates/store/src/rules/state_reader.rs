@@ -1,5 +1,6 @@
 //! What the rules ask of a store.
 
+use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
@@ -67,6 +68,14 @@ impl SystemBook {
     }
 }
 
+/// A book that no user owns, of one asset at an enlisted ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Book {
+    pub(crate) ledger: LedgerId,
+    pub(crate) book: SystemBook,
+    pub(crate) asset: AssetId,
+}
+
 /// What a store has read, seen over what earlier items of the same write did.
 pub(crate) trait StateReader {
     /// Why it cannot say.
@@ -80,7 +89,7 @@ pub(crate) trait StateReader {
     fn halts(&self) -> u64;
     /// Ids at or below it are not opened any more.
     fn horizon(&self) -> Option<Id>;
-    /// The number of the next operation at Funding.
+    /// The number of the next operation at an enlisted ledger.
     fn number(&self) -> u64;
     /// Where a transfer stands; `None`: there is none.
     fn transfer(&mut self, id: Id) -> Result<Option<StoredTransfer>, Self::Error>;
@@ -100,6 +109,11 @@ pub(crate) trait StateReader {
     /// What an account holds; `None`: there is no such account. An asset that it does not hold yet
     /// takes the account's status.
     fn balance(&mut self, key: (UserId, AssetId)) -> Result<Option<Balance>, Self::Error>;
+    /// A numbered account; `None`: there is none.
+    fn numbered_account(
+        &mut self,
+        number: &Arc<str>,
+    ) -> Result<Option<NumberedAccount>, Self::Error>;
     /// What a user moved on a day.
     fn daily_usage(&mut self, spend: UsageKey) -> Result<DailyUsage, Self::Error>;
     /// The database's own refusal of a leg that it was shown alone.

@@ -5,6 +5,7 @@ use kernel::answer::Evidence;
 use kernel::audit::{self, Entry, Hash};
 use kernel::flow::table::{Flows, S, Table};
 use kernel::ids::{Id, Millis};
+use kernel::message::{Emitted, EventPlace, Outgoing};
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Hold};
 
@@ -17,6 +18,15 @@ pub(crate) struct TransferChange {
     head: Option<(Head, Hold)>,
     error: Option<Evidence>,
     events: Vec<(Option<S>, S, Entry)>,
+    messages: Vec<PlacedMessage>,
+}
+
+/// A message, and the place of its event among those that the unit adds to its transfer; `None`: the
+/// last one that is stored.
+#[derive(Debug)]
+struct PlacedMessage {
+    outgoing: Outgoing,
+    event: Option<usize>,
 }
 
 /// Every transfer that a unit touches; nearly always one.
@@ -40,7 +50,8 @@ impl TransferChanges {
     /// One that was not looked at before.
     pub(super) fn add(&mut self, id: Id, stored: Option<StoredTransfer>) {
         let (opened, head, error) = (None, None, None);
-        self.0.push(TransferChange { id, stored, opened, head, error, events: Vec::new() });
+        let (events, messages) = (Vec::new(), Vec::new());
+        self.0.push(TransferChange { id, stored, opened, head, error, events, messages });
     }
 
     fn at(&mut self, id: Id) -> Option<&mut TransferChange> {
@@ -77,6 +88,20 @@ impl TransferChanges {
         };
         change.events.push((event.from, event.to, entry));
     }
+
+    /// So many events were added to a transfer.
+    pub(super) fn events(&self, id: Id) -> usize {
+        self.of(id).map_or(0, |change| change.events.len())
+    }
+
+    /// A message about a transfer that was looked at. False: there is no such transfer.
+    pub(super) fn message(&mut self, outgoing: &Outgoing, event: Option<usize>) -> bool {
+        let there =
+            |change: &&mut TransferChange| change.stored.is_some() || change.opened.is_some();
+        let Some(change) = self.at(outgoing.id).filter(there) else { return false };
+        change.messages.push(PlacedMessage { outgoing: outgoing.clone(), event });
+        true
+    }
 }
 
 /// A transfer that a write opens.
@@ -108,6 +133,15 @@ pub(crate) struct AddedHistory {
     pub(crate) chain: Hash,
 }
 
+/// Where a write puts the hashes of new entries and the messages that are completed by them.
+#[derive(Debug)]
+pub(crate) struct Added<'w> {
+    /// The hashes, with their transfer's number and their place in its history.
+    pub(crate) entries: &'w mut Vec<(i64, u32, Hash)>,
+    /// The rows that are added to the outbox.
+    pub(crate) messages: &'w mut Vec<Emitted>,
+}
+
 /// What becomes of one transfer.
 #[derive(Debug)]
 pub(crate) enum Row {
@@ -127,15 +161,22 @@ pub(crate) struct Stamp {
 
 impl TransferChange {
     /// The row of it that is written; `None` where the unit only looked. `next`: the number that it
-    /// gets where it is opened. The hashes of its new entries go to `entries`.
+    /// gets where it is opened. The hashes of its new entries, and its messages, go to `to`.
     pub(crate) fn row(
         self,
         flows: &Flows,
         stamp: Stamp,
         next: i64,
-        entries: &mut Vec<(i64, u32, Hash)>,
+        to: Added<'_>,
     ) -> serde_json::Result<Option<Row>> {
-        let Self { id, stored, opened, head, error, events } = self;
+        let Self { id, stored, opened, head, error, events, messages } = self;
+        let details: Vec<_> = if messages.is_empty() {
+            Vec::new()
+        } else {
+            events.iter().map(|(.., entry)| entry.detail.clone()).collect()
+        };
+        let Added { entries, messages: completed } = to;
+        let first = entries.len();
         if let Some(mut record) = opened {
             let hold = head.map_or(Hold::Mine, |(head, hold)| {
                 record.head = head;
@@ -145,17 +186,54 @@ impl TransferChange {
             let table = flows.table(record.flow);
             let birth = audit::birth(record.id, table.flow, &record.terms);
             let added = stamp.added((next, table), events, (0, birth), entries)?;
+            let new = NewEvents { entries: entries.get(first..).unwrap_or_default(), details };
+            completed.extend(new.complete(messages, (0, birth), stamp.at));
             return Ok(Some(Row::Opened(Opened { record, hold, transfer: next, added })));
         }
         let Some(was) = stored else { return Ok(None) };
+        let (table, before) = (flows.table(was.flow), (was.events, was.chain));
         if head.is_none() && events.is_empty() {
+            let new = NewEvents { entries: &[], details };
+            completed.extend(new.complete(messages, before, stamp.at));
             return Ok(None);
         }
-        let (table, before) = (flows.table(was.flow), (was.events, was.chain));
         let added = stamp.added((was.transfer, table), events, before, entries)?;
+        let new = NewEvents { entries: entries.get(first..).unwrap_or_default(), details };
+        completed.extend(new.complete(messages, before, stamp.at));
         let over = table.coded(was.code).is_some_and(|state| table.ends(state));
         let ends = !over && head.is_some_and(|(head, _)| table.ends(head.state));
         Ok(Some(Row::Changed(Changed { id, was, head, error, added, ends })))
+    }
+}
+
+/// The events that a write adds to one transfer, in order.
+struct NewEvents<'e> {
+    entries: &'e [(i64, u32, Hash)],
+    details: Vec<Option<String>>,
+}
+
+impl NewEvents<'_> {
+    /// The messages, each with its event. `before`: how many events are stored, and the last one's hash.
+    fn complete(
+        &self,
+        messages: Vec<PlacedMessage>,
+        before: (u32, Hash),
+        at: Millis,
+    ) -> Vec<Emitted> {
+        let place = |event: Option<usize>| {
+            let new = event.and_then(|n| Some((self.entries.get(n)?, self.details.get(n)?)));
+            match new {
+                Some(((_, sequence, hash), detail)) => {
+                    EventPlace { sequence: *sequence, hash, detail: detail.as_deref() }
+                }
+                None => EventPlace {
+                    sequence: before.0.saturating_sub(1),
+                    hash: &before.1,
+                    detail: None,
+                },
+            }
+        };
+        messages.iter().map(|m| m.outgoing.completed(&place(m.event), at)).collect()
     }
 }
 

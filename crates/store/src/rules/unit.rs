@@ -1,5 +1,6 @@
 //! What one unit comes to: guards first, then the enlisted operations, then what they choose.
 
+use super::accounts::WantedAccount;
 use super::{ALL_ASSETS, Posting, StateReader, Stopped, StoredTransfer, TransferChanges, UsageKey};
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::flow::table::Flows;
@@ -19,7 +20,7 @@ pub(crate) struct Plan<'u> {
     chosen: Option<&'u Then>,
     /// The answer of its fork.
     pub(crate) fork: Option<Answer>,
-    /// What it does at Funding.
+    /// What it does at enlisted ledgers.
     pub(crate) posting: Posting,
     /// What it does to transfers.
     pub(crate) changes: TransferChanges,
@@ -124,7 +125,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         let then = &self.plan.unit.then;
         self.settle(then)?;
         let Some(fork) = &then.fork else { return Ok(None) };
-        let answer = self.at_funding(fork.ledger, &fork.op)?;
+        let answer = self.at_enlisted(fork.ledger, &fork.op)?;
         let Some(chosen) = fork.chosen(&answer) else {
             return Err(match answer {
                 Answer::Unknown(cause) => Stopped::Answer(Wrote::Unknown(cause)),
@@ -145,7 +146,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
     /// Decides operations that cannot be refused.
     fn settle(&mut self, then: &Then) -> Result<(), Stopped<Wrote, S::Error>> {
         for (ledger, op) in &then.ops {
-            match self.at_funding(*ledger, op)? {
+            match self.at_enlisted(*ledger, op)? {
                 Answer::Done(_) => {}
                 Answer::Unknown(cause) => return Err(Stopped::Answer(Wrote::Unknown(cause))),
                 Answer::Rejected(..) | Answer::Dead(_) => {
@@ -156,15 +157,15 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         Ok(())
     }
 
-    fn at_funding(
+    fn at_enlisted(
         &mut self,
         ledger: LedgerId,
         op: &Op,
     ) -> Result<Answer, Stopped<Wrote, S::Error>> {
-        if ledger != LedgerId::FUNDING {
+        if !ledger.is_enlisted() {
             return Err(Stopped::Answer(Wrote::Unknown(Cause::of("NOT_ENLISTED"))));
         }
-        Ok(self.plan.posting.decide(self.state, op)?)
+        Ok(self.plan.posting.decide(self.state, ledger, op)?)
     }
 
     /// Gathers what one part does. `refusal` completes it: heads without an error get it, the first
@@ -177,11 +178,28 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         for put in &then.puts {
             self.take(put, refusal)?;
         }
+        self.messages(then)?;
         let mut code = refusal.map(|why| why.code.as_ref());
         for event in &then.events {
             self.transfer(event.id)?;
             let detail = event.detail.as_deref().or_else(|| code.take());
             self.plan.changes.event(event, detail);
+        }
+        Ok(())
+    }
+
+    /// Places messages at their events, before those are gathered.
+    fn messages(&mut self, then: &'u Then) -> Result<(), Stopped<Wrote, S::Error>> {
+        for outgoing in &then.outbox {
+            self.transfer(outgoing.id)?;
+            let before = self.plan.changes.events(outgoing.id);
+            let event = outgoing.event.map(|n| {
+                let earlier = then.events.iter().take(n).filter(|event| event.id == outgoing.id);
+                before.saturating_add(earlier.count())
+            });
+            if !self.plan.changes.message(outgoing, event) {
+                return Err(Stopped::Answer(Wrote::Unknown(Cause::of("NO_SUCH_TRANSFER"))));
+            }
         }
         Ok(())
     }
@@ -232,6 +250,11 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             Put::Action(action) => self.act(&action.caller, &action.key)?,
             Put::Propose(proposal) => self.propose(proposal.id)?,
             Put::Decide { id, .. } => self.decide(*id)?,
+            Put::Account { number, owner, asset, status } => {
+                let (owner, asset, status) = (*owner, *asset, *status);
+                let wanted = WantedAccount { number, owner, asset, status };
+                self.plan.posting.put_account(self.state, &wanted)?;
+            }
             Put::Own { .. }
             | Put::Attempt(_)
             | Put::Form(..)

@@ -11,7 +11,8 @@ use kernel::record::Account;
 use rusqlite::types::Type;
 
 pub(crate) use crate::columns::{
-    ABSURD, account, direction, int, most, outcome, scope, subject, uint,
+    ABSURD, direction, int, most, outcome, owner, scope, subject, target_amount, target_asset,
+    terms_version, uint,
 };
 
 /// A column that holds what we never wrote.

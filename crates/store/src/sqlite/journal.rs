@@ -1,9 +1,11 @@
 //! The journal port: what is written goes to the writer, what is asked to the readers.
 
+use super::funding::accounts;
 use super::read::{operators, snapshot, transfers};
 use super::write::daily_usage;
 use super::write::work::Work;
 use super::{Embedded, reader};
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -40,6 +42,10 @@ impl Journal for Embedded {
 
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.ask(move |db, flows| transfers::get(db, flows, &ids))
+    }
+
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        self.ask(move |db, _| accounts::list(db, &of))
     }
 
     fn find_by_idempotency_key(

@@ -11,24 +11,27 @@ mod failure;
 mod funding;
 mod journal;
 mod ledger_owners;
+mod outbox;
 mod read;
 mod rows;
+mod upgrade;
 mod write;
 
 pub use admin::backup::{CopyPosition, DatabaseCopy};
-pub use funding::Funding;
+pub use funding::EnlistedLedger;
+pub use upgrade::{ShapeState, Upgrade};
 
 use kernel::answer::Cause;
+use kernel::bucket_leases::BucketLeases;
 use kernel::flow::table::Flows;
-use kernel::ids::WorkerId;
-use kernel::money::Asset;
+use kernel::ids::{LedgerId, WorkerId};
 use kernel::operation::Identity;
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use read::due::HandedOut;
 use read::threads::ReaderThreads;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -43,8 +46,6 @@ use write::writer_state::WriterState;
 pub const FILE: &str = "portage.db";
 /// The file whose lock says who owns the folder.
 pub const LOCK: &str = "portage.lock";
-/// The shape of the tables.
-const VERSION: i64 = 5;
 /// Marks the file as ours: "Port".
 const APPLICATION: i64 = 0x506f_7274;
 /// How many requests wait for the writer.
@@ -76,6 +77,8 @@ pub enum OpenError {
     Newer(i64),
     /// A build before the first release wrote it.
     Unreleased(i64),
+    /// A step to the present shape failed, and the store is as it was.
+    Upgrade { shape: i64, name: &'static str, error: String },
     /// The file is not what this release wrote.
     Damaged(String),
     /// The folder cannot be used.
@@ -90,8 +93,12 @@ impl std::fmt::Display for OpenError {
             Self::Unreleased(version) => write!(
                 f,
                 "a build before the first release wrote it (shape {version}, this one keeps shape \
-                 {VERSION}), and nothing converts it: move the folder away and start with a new one"
+                 {}), and nothing converts it: move the folder away and start with a new one",
+                upgrade::VERSION
             ),
+            Self::Upgrade { shape, name, error } => {
+                write!(f, "the step to shape {shape} ({name}) failed and changed nothing: {error}")
+            }
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Self::Io(error) => write!(f, "the folder cannot be used: {error}"),
         }
@@ -120,7 +127,10 @@ pub struct Embedded {
     handed_out: Arc<Mutex<HandedOut>>,
     /// The one process's worker, once it said that it lives.
     worker: Mutex<Option<WorkerId>>,
-    funding: Arc<Funding>,
+    /// Who publishes which bucket of the outbox.
+    buckets: Mutex<BucketLeases>,
+    funding: Arc<EnlistedLedger>,
+    accounts: Arc<EnlistedLedger>,
     /// The folder is ours for as long as this is open.
     _lock: Arc<File>,
 }
@@ -142,7 +152,9 @@ impl Embedded {
             let pages = i64::try_from(most).unwrap_or(i64::MAX) / page;
             db.pragma_update(None, "max_page_count", pages)?;
         }
-        create(&db)?;
+        for step in upgrade::run(&db)? {
+            tracing::info!(shape = step.shape, name = step.name, "the store was upgraded");
+        }
         let identity = identity(&db)?;
         let state = WriterState::read(&db)?;
         let handed_out = Arc::new(Mutex::new(HandedOut::open(&db, &options.flows)?));
@@ -167,8 +179,11 @@ impl Embedded {
             writer.run(asked);
             drop(held);
         });
-        let funding =
-            Arc::new(Funding { writer: asks.clone(), readers: readers.clone(), identity });
+        let enlisted = |ledger| {
+            let (writer, readers) = (asks.clone(), readers.clone());
+            Arc::new(EnlistedLedger { ledger, writer, readers, identity })
+        };
+        let (funding, accounts) = (enlisted(LedgerId::FUNDING), enlisted(LedgerId::ACCOUNT));
         let _lock = lock;
         Ok(Arc::new(Self {
             file,
@@ -180,14 +195,21 @@ impl Embedded {
             written,
             handed_out,
             worker: Mutex::default(),
+            buckets: Mutex::default(),
             funding,
+            accounts,
             _lock,
         }))
     }
 
     /// The Funding ledger, which is enlisted in this journal.
-    pub fn funding(&self) -> Arc<Funding> {
+    pub fn funding(&self) -> Arc<EnlistedLedger> {
         self.funding.clone()
+    }
+
+    /// The accounts ledger, which is enlisted in this journal too.
+    pub fn accounts(&self) -> Arc<EnlistedLedger> {
+        self.accounts.clone()
     }
 
     fn ask<T: Send + 'static>(
@@ -229,43 +251,27 @@ fn reader(file: &Path) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Makes the tables of a fresh store, or checks whose they are.
-fn create(db: &Connection) -> Result<(), OpenError> {
-    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version > VERSION {
-        return Err(OpenError::Newer(version));
-    }
-    if version == VERSION {
-        let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-        let ours = owner == APPLICATION;
-        return ours.then_some(()).ok_or_else(|| OpenError::Damaged("not our file".to_owned()));
-    }
-    if version != 0 {
-        return Err(OpenError::Unreleased(version));
-    }
-    let fresh = db.unchecked_transaction()?;
-    fresh.execute_batch(include_str!("schema.sql"))?;
-    for asset in Asset::fresh() {
-        fresh.execute(
-            "INSERT INTO assets_tb VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
-            params![
-                asset.id.0,
-                asset.symbol,
-                asset.precision,
-                asset.status.name(),
-                asset.transferable,
-                columns::amount(asset.min),
-            ],
-        )?;
-    }
-    fresh.execute(
-        "INSERT INTO service_state VALUES ('identity', lower(hex(randomblob(16))), 1, 0)",
-        [],
-    )?;
-    fresh.pragma_update(None, "application_id", APPLICATION)?;
-    fresh.pragma_update(None, "user_version", VERSION)?;
-    fresh.commit()?;
-    Ok(())
+/// How the store in a folder stands to this release; nothing is changed or locked.
+///
+/// # Errors
+/// [`OpenError`]; of the kind `NotFound` where there is none.
+pub fn state(dir: &Path) -> Result<ShapeState, OpenError> {
+    let file = dir.join(FILE);
+    std::fs::metadata(&file).map_err(OpenError::Io)?;
+    upgrade::state(&reader(&file)?)
+}
+
+/// Runs the steps that the store of a former release lacks, in one transaction; gives back which.
+///
+/// # Errors
+/// [`OpenError`]; of the kind `NotFound` where there is no store. The store is as it was then.
+pub fn migrate(dir: &Path) -> Result<&'static [Upgrade], OpenError> {
+    let file = dir.join(FILE);
+    std::fs::metadata(&file).map_err(OpenError::Io)?;
+    let _lock = lock(dir)?;
+    let db = Connection::open(&file)?;
+    writer::setup(&db)?;
+    upgrade::run(&db)
 }
 
 /// Who this store is: drawn once.

@@ -1,18 +1,21 @@
 //! A transfer as a row, and back.
 
 use super::columns;
+use crate::columns as shared;
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, Day, Serial, UserId};
+use kernel::ids::{AssetId, Day, Serial};
 use kernel::record::{Binding, Head, Party, Record, System, Terms};
 use rusqlite::Row;
+use rusqlite::types::ValueRef;
 use std::sync::Arc;
 
 /// The columns of a record, in the order of [`record`].
 pub(crate) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id, scope, cid, \
     fingerprint, asset_id, amount, fee, source_type, source_account, target_type, target_account, \
     deadline, memo, reference, metadata, state, version, error_message, error_class, retry_count, \
-    rejections, alone, deaths, due_at, created_at, updated_at, limit_day";
+    rejections, alone, deaths, due_at, created_at, updated_at, limit_day, owner, target_asset, \
+    target_amount, origin_chain, origin_key, terms_version";
 
 pub(crate) fn record(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Record> {
     let flow = row.get_ref(2)?.as_str()?;
@@ -55,15 +58,19 @@ fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
     };
     let metadata: Option<String> = row.get(18)?;
     let metadata = metadata.map(|json| serde_json::from_str(&json)).transpose();
+    let at = PartyColumns { parties: 11, amounts: 8, target: 32 };
+    let [source, target] = parties(row, at)?;
+    let owner = row.get_ref(31)?.as_str_or_null().map_err(|_| columns::damaged(31, "not text"))?;
+    let version = shared::read_terms_version(row.get(36)?);
     Ok(Terms {
+        version: columns::at(36, version)?,
         principal: row.get_ref(3)?.as_str()?.into(),
-        user: UserId(columns::uint(row.get(4)?)),
+        owner: columns::at(31, shared::read_owner(row.get(4)?, owner))?,
         binding,
-        source: party(row, 11)?,
-        target: party(row, 13)?,
-        asset: AssetId(row.get(8)?),
-        amount: columns::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        source,
+        target,
         fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
+        origin: shared::origin(row.get(34)?, row.get(35)?),
         deadline: row.get::<_, Option<i64>>(15)?.map(columns::uint),
         memo: row.get(16)?,
         reference: row.get(17)?,
@@ -72,9 +79,35 @@ fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {
     })
 }
 
-/// Reads a party whose system stands at `column` and its account behind it.
-pub(crate) fn party(row: &Row<'_>, column: usize) -> rusqlite::Result<Party> {
+/// Where the columns of both parties stand in a row that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartyColumns {
+    /// `source_type`; then `source_account`, `target_type`, `target_account`.
+    pub(crate) parties: usize,
+    /// `asset_id`; then `amount`, `fee`.
+    pub(crate) amounts: usize,
+    /// `target_asset`; behind it `target_amount`, both of them NULL in most rows.
+    pub(crate) target: usize,
+}
+
+/// Reads both parties, the source first.
+pub(crate) fn parties(row: &Row<'_>, at: PartyColumns) -> rusqlite::Result<[Party; 2]> {
+    let PartyColumns { parties, amounts, target } = at;
+    let amount = |column: usize| columns::read_amount(column, row.get_ref(column)?.as_str()?);
+    let source = (AssetId(row.get(amounts)?), amount(amounts + 1)?);
+    let none = row.get_ref(target + 1)? == ValueRef::Null;
+    let net = if none { None } else { Some(amount(target + 1)?) };
+    let other = (row.get(target)?, net);
+    let [gives, gets] = shared::read_holdings(source, amount(amounts + 2)?, other);
+    Ok([party(row, parties, gives)?, party(row, parties + 2, gets)?])
+}
+
+fn party(
+    row: &Row<'_>,
+    column: usize,
+    (asset, amount): shared::Holding,
+) -> rusqlite::Result<Party> {
     let system = System::coded(row.get(column)?);
     let account = columns::read_account(column + 1, row.get_ref(column + 1)?.as_str()?)?;
-    Ok(Party { system, account })
+    Ok(Party { system, account, asset, amount })
 }

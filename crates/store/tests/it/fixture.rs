@@ -9,11 +9,10 @@ use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, Reply, Whose};
-use kernel::record::{Account, Binding, Head, Party, Record, System, Terms};
+use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};
 use rusqlite::Connection;
 use sim::suite::ManualClock;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::{Embedded, FILE, OpenError};
@@ -70,38 +69,25 @@ impl Fixture {
     }
 
     fn record(&self, n: u64, user: u64, amount: u128) -> Record {
-        let account = Account::User(UserId(user));
-        let party = |ledger| Party { system: System::Ledger(ledger), account: account.clone() };
-        let mut terms = Terms {
-            principal: format!("suite|{user}").into(),
-            user: UserId(user),
-            binding: None,
-            source: party(LedgerId::FUNDING),
-            target: party(LedgerId::SPOT),
-            asset: COIN,
-            amount: Amount(amount),
-            fee: Amount::ZERO,
-            deadline: None,
-            memo: None,
-            reference: None,
-            metadata: BTreeMap::new(),
-            day: None,
-        };
+        let _account = Account::User(UserId(user));
+        let mut terms = Terms::between_ledgers(
+            format!("suite|{user}").into(),
+            UserId(user),
+            [LedgerId::FUNDING, LedgerId::SPOT],
+            COIN,
+            Amount(amount),
+        );
         terms.binding = Some(Binding {
             scope: terms.principal.clone(),
             key: format!("key-{n}").into(),
             fingerprint: terms.fingerprint(),
         });
-        Record {
-            id: id(n),
-            flow: self.flows.named("internal").expect("the flow"),
-            serial: None,
-            created_at: 0,
-            updated_at: 0,
-            head: Head::start(self.state("SOURCE_PENDING")),
-            error: None,
-            terms: Arc::new(terms),
-        }
+        Record::new(
+            id(n),
+            self.flows.named("internal").expect("the flow"),
+            Head::start(self.state("SOURCE_PENDING")),
+            Arc::new(terms),
+        )
     }
 
     fn way(&self, n: u64, version: u32, steps: &[(&str, &str, &'static str)]) -> Then {

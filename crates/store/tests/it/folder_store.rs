@@ -51,6 +51,7 @@ pub(crate) async fn give(
         direction: Direction::In,
         reference: reference.into(),
         user: UserId(user),
+        number: None,
         asset,
         amount,
         reason: "a test".into(),

@@ -56,7 +56,9 @@ async fn busy(fixture: &Fixture) -> Arc<Embedded> {
             }),
             3 => odd(fixture, n, user, |terms| {
                 std::mem::swap(&mut terms.source, &mut terms.target);
-                terms.asset = AssetId(1);
+                for party in terms.parties_mut() {
+                    party.asset = AssetId(1);
+                }
             }),
             _ => fixture.opening(n, user, 5),
         };
@@ -98,7 +100,10 @@ fn ends(flows: &Flows, record: &Record) -> bool {
 /// A search for what is agreed, and what it should find.
 fn by_terms() -> Vec<(Search, Fits)> {
     vec![
-        (Search { user: Some(UserId(2)), ..all() }, Box::new(|r| r.terms.user == UserId(2))),
+        (
+            Search { user: Some(UserId(2)), ..all() },
+            Box::new(|r| r.terms.owner.user() == Some(UserId(2))),
+        ),
         (
             Search { principal: Some("issuer|admin".into()), ..all() },
             Box::new(|r| &*r.terms.principal == "issuer|admin"),
@@ -107,7 +112,10 @@ fn by_terms() -> Vec<(Search, Fits)> {
             Search { principal: Some("suite|2".into()), ..all() },
             Box::new(|r| &*r.terms.principal == "suite|2"),
         ),
-        (Search { asset: Some(AssetId(1)), ..all() }, Box::new(|r| r.terms.asset == AssetId(1))),
+        (
+            Search { asset: Some(AssetId(1)), ..all() },
+            Box::new(|r| r.terms.source.asset == AssetId(1)),
+        ),
         (
             Search { source: Some(LedgerId::SPOT), ..all() },
             Box::new(|r| at(&r.terms.source, LedgerId::SPOT)),
@@ -143,7 +151,7 @@ fn by_head(fixture: &Fixture) -> Vec<(Search, Fits)> {
     let open = |open, user: Option<UserId>| -> (Search, Fits) {
         let flows = fixture.flows.clone();
         let fits = move |r: &Record| {
-            ends(&flows, r) != open && user.is_none_or(|user| r.terms.user == user)
+            ends(&flows, r) != open && user.is_none_or(|user| r.terms.owner.user() == Some(user))
         };
         (Search { open: Some(open), user, ..all() }, Box::new(fits))
     };
@@ -172,7 +180,7 @@ fn by_head(fixture: &Fixture) -> Vec<(Search, Fits)> {
             refused,
             Box::new(|r| {
                 let late = r.created_at >= NOON + 10_000;
-                r.terms.user == UserId(3) && class(r, "INSUFFICIENT_BALANCE") && late
+                r.terms.owner.user() == Some(UserId(3)) && class(r, "INSUFFICIENT_BALANCE") && late
             }),
         ),
     ]

@@ -18,7 +18,13 @@ async fn the_embedded_journal_is_a_journal() {
             let (dir, clock, flows) = (dir.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(dir.path(), clock, flows);
-                Opened { funding: store.funding(), world: store.funding(), journal: store }
+                Opened {
+                    funding: store.funding(),
+                    accounts: store.accounts(),
+                    world: store.funding(),
+                    outbox: store.clone(),
+                    journal: store,
+                }
             })
         });
         site

@@ -2,9 +2,10 @@
 
 use crate::fixture::{COIN, Fixture, id, one, written};
 use crate::folder_store::fund;
+use kernel::message::{Message, Outgoing};
 use kernel::money::Amount;
 use kernel::operators::{Case, Severity, Subject};
-use kernel::unit::{Outgoing, Put, Unit};
+use kernel::unit::{Put, Unit};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ async fn used() -> (Fixture, Arc<Embedded>) {
     fund(&*store.funding(), 1, COIN, Amount(1_000)).await;
     written(&store, fixture.opening(1, 1, 10)).await;
     let mut ending = fixture.ending(1, 1, 10);
-    ending.then.outbox.push(Outgoing { topic: "transfers", id: id(1), n: 0 });
+    let message = Message::new("transfers", "transfer-ended", "account-1");
+    ending.then.outbox.push(Outgoing { message, id: id(1), n: 0, event: Some(0) });
     written(&store, ending).await;
     one(&store, fixture.opening(2, 1, 5_000)).await;
     written(&store, fixture.opening(3, 1, 7)).await;
@@ -136,8 +138,8 @@ async fn the_views_say_what_happened() {
     assert_eq!(rows(&tool, sql), ["1|3|983|7|ACTIVE"]);
     let sql = "SELECT length(available), length(frozen) FROM balances_tb";
     assert_eq!(rows(&tool, sql), ["39|39"]);
-    let sql = "SELECT topic, type, n, processed, req_id = partition_key FROM outbox";
-    assert_eq!(rows(&tool, sql).len(), 1);
+    let sql = "SELECT topic, type, n, processed, partition_key FROM outbox";
+    assert_eq!(rows(&tool, sql), ["transfers|transfer-ended|0|0|account-1"]);
     assert_eq!(rows(&tool, "SELECT symbol FROM assets_tb ORDER BY asset_id").len(), 5);
 }
 

@@ -250,7 +250,7 @@ impl Books {
     /// It may have been forgotten.
     pub fn fence(&mut self, key: Key) -> Result<Stored, Cause> {
         let stored = self.query(key)?;
-        if stored != Stored::Nothing || !key.leg.refusable() {
+        if stored != Stored::Nothing || !key.leg.fenceable() {
             return Ok(stored);
         }
         let (account, asset) = (Account::User(UserId(0)), AssetId(0));
@@ -457,10 +457,12 @@ fn repeat(stored: &Operation, asked: &Op) -> Answer {
 }
 
 /// The answer to an external movement whose reference was used.
-fn again(first: &External, asked: &External, moved: &Moved) -> Moved {
+/// What a repeat of a booked movement gets.
+pub(crate) fn again(first: &External, asked: &External, moved: &Moved) -> Moved {
     let mut differ = Vec::new();
     for (field, same) in [
         ("user_id", first.user == asked.user),
+        ("account_number", first.number == asked.number),
         ("asset", first.asset == asked.asset),
         ("amount", first.amount == asked.amount),
     ] {

@@ -11,6 +11,7 @@ pub mod generic;
 pub mod journal;
 pub mod ledger;
 pub mod matrix;
+pub mod numbered_books;
 pub mod service;
 pub mod suite;
 pub mod world;

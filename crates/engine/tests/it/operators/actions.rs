@@ -211,6 +211,7 @@ async fn fund(service: &TestService, asset: AssetId) -> Moved {
         direction: Direction::In,
         reference: format!("gold-{asset}").into(),
         user: UserId(1),
+        number: None,
         asset,
         amount: Amount(1_000),
         reason: "a test".into(),

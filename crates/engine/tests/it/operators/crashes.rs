@@ -1,5 +1,5 @@
 //! A process that dies in the middle of an action: before and after each of its writes. Nothing is half
-//! done, and the same key comes to the same result.
+//! done, and the same key gets the same result.
 //!
 //! Wrong builds that were run, each of which turns one of these red: the action's row in a unit of its
 //! own after its effect; `act` without the look at the key.

@@ -16,6 +16,7 @@ fn deposit(who: &str, reference: &str, amount: u128) -> External {
         direction: Direction::In,
         reference: reference.into(),
         user: UserId(1),
+        number: None,
         asset: COIN,
         amount: Amount(amount),
         reason: "a test".into(),

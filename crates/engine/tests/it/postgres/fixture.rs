@@ -5,9 +5,11 @@ use crate::fixture::gauges::Gauges;
 use crate::fixture::runtime::{ManualClock, Tasks, TestRng};
 use crate::fixture::test_service::{COIN, FUNDING, GIVEN, SPOT, seal_key, spot_at, terms};
 use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
+use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
 use kernel::ports::clock::Rng as _;
+use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusChange, World as _};
 use kernel::ports::meter::NoMeter;
@@ -60,6 +62,9 @@ pub(crate) struct Fixture {
     pub(crate) owned: bool,
     /// How long a transaction waits for a row that another one holds.
     pub(crate) lock: Duration,
+    pub(crate) flows: Flows,
+    /// The flows that are offered beside `internal`, with what they learn from.
+    pub(crate) facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
     dir: TempDir,
 }
 
@@ -119,8 +124,19 @@ impl Fixture {
         let way = FaultyLedger::to(spot_at(&dir.path().join("spot")).await);
         // as a test can bear it, or as it is by default
         let lock = Duration::from_millis(if full() { 3_000 } else { 500 });
-        let fixture =
-            Self { server, database: base, proxy, way, settings, owned: false, lock, dir };
+        let (flows, facts) = (flows::registry(), BTreeMap::new());
+        let fixture = Self {
+            server,
+            database: base,
+            proxy,
+            way,
+            settings,
+            owned: false,
+            lock,
+            flows,
+            facts,
+            dir,
+        };
         let store = fixture
             .store(WorkerId(1), ManualClock::new(), Arc::new(|what| panic!("it gave up: {what}")))
             .await;
@@ -129,6 +145,7 @@ impl Fixture {
                 direction: Direction::In,
                 reference: format!("fund-{user}").into(),
                 user: UserId(user),
+                number: None,
                 asset: COIN,
                 amount: Amount(GIVEN),
                 reason: "a test".into(),
@@ -145,7 +162,7 @@ impl Fixture {
         let url = self.database.through(&self.proxy).expect("an address");
         let options = Options {
             database: database(url, self.lock),
-            flows: Arc::new(flows::registry()),
+            flows: Arc::new(self.flows.clone()),
             worker,
             time: Time::Database,
             clock: Arc::new(clock),
@@ -197,10 +214,13 @@ impl Fixture {
             dying.end();
         });
         let store = self.store(worker, clock.clone(), fatal.clone()).await;
+        let offered: Vec<&str> =
+            std::iter::once("internal").chain(self.facts.keys().copied()).collect();
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
-            flows: Arc::new(flows::registry()),
-            offered: flows::registry().ids(&["internal"]),
+            flows: Arc::new(self.flows.clone()),
+            offered: self.flows.ids(&offered),
+            facts: self.facts.clone(),
             journal: store.clone(),
             ledgers: vec![store.funding(), way],
             world: store.funding(),

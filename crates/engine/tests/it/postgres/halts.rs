@@ -51,6 +51,7 @@ fn deposit(reference: &str) -> External {
         direction: Direction::In,
         reference: reference.into(),
         user: UserId(1),
+        number: None,
         asset: COIN,
         amount: Amount(7),
         reason: "a test".into(),

@@ -87,6 +87,7 @@ async fn given(worker: &Worker, user: u64, reference: &str) -> Result<Moved, Cau
         direction: Direction::In,
         reference: reference.into(),
         user: UserId(user),
+        number: None,
         asset: AssetId(3),
         amount: Amount(10),
         reason: "a test".into(),

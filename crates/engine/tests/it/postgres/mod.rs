@@ -5,7 +5,7 @@ mod beside;
 mod clocks;
 mod commits;
 mod failover;
-mod fixture;
+pub(crate) mod fixture;
 mod halts;
 mod kills;
 mod locks;

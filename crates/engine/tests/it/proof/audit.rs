@@ -104,7 +104,7 @@ const TAMPERED: [(&str, &str, &str); 16] = [
     ("a history that is none", "UPDATE transfers SET history = '[' WHERE transfer_id = 4", "transfer number 4 cannot be read"),
     ("a transfer", "DELETE FROM transfers WHERE transfer_id = 5", "transfer number 5 was removed"),
     ("external money", "UPDATE externals SET amount = '000000000000000000000000000000009000000' WHERE user_id = 3", "external movements: entry 2 was changed"),
-    ("external money that was made up", "INSERT INTO externals SELECT 99999, direction, 'x', user_id, asset_id, amount, available, reason, caller, at, 9, hash, 9 FROM externals LIMIT 1", "external movements: entry 9 was changed"),
+    ("external money that was made up", "INSERT INTO externals SELECT 99999, direction, 'x', user_id, asset_id, amount, available, reason, caller, at, 9, hash, 9, NULL FROM externals LIMIT 1", "external movements: entry 9 was changed"),
     ("an action", "UPDATE operator_actions SET caller = 'ops|2' WHERE action_id = 2", "operators' actions: entry 1 was changed"),
     ("a removed action", "DELETE FROM operator_actions WHERE action_id = 6", "1 of its entries are missing"),
     ("a unit", "DELETE FROM audit_units WHERE n = 12", "unit 0:12: it is missing"),

@@ -68,7 +68,7 @@ async fn a_claim_of_an_earlier_run_is_written_before_it_is_sent() {
     said(&service, key, 1).await;
     service.stop().await;
     let made = service.faulty_spot.earlier(key).len();
-    // nobody is there to be called yet
+    // no ledger listens there yet
     service.faulty_spot.mood(Mood::Silent);
     service.start().await;
     let before = version(&service, id).await;

@@ -121,6 +121,7 @@ async fn book(
         direction,
         reference: form.reference.as_str().into(),
         user,
+        number: None,
         asset: asset.id,
         amount,
         reason: form.reason.as_str().into(),

@@ -237,7 +237,7 @@ fn found(app: &App, record: &Record) -> FoundTransfer {
     FoundTransfer {
         transfer: response::exact(app, record),
         flow: app.engine.flows().table(record.flow).flow,
-        user_id: record.terms.user.0,
+        user_id: record.terms.owner.number(),
         principal: record.terms.principal.to_string(),
         error_class: record.error.as_ref().map(|error| error.code.to_string()),
         error_message: record
@@ -281,7 +281,7 @@ pub(in crate::http) async fn get(
         prev_hash: hex(&linked.prev),
         hash: hex(&linked.hash),
     };
-    let (_, precision) = format::asset(&app.engine.assets(), record.terms.asset);
+    let (_, precision) = format::asset(&app.engine.assets(), record.terms.source.asset);
     let intent = intent(table, &record);
     Ok(Json(Dossier {
         found: found(&app, &record),

@@ -98,8 +98,8 @@ async fn in_flight(app: &App, user: UserId) -> Result<Flying, Refusal> {
             app.engine.ledger(source).is_some_and(|l| l.enlist().is_some_and(Enlist::holds));
         let place = app.engine.flows().table(record.flow).state(record.head.state).money;
         if place == Place::InFlight && !holds {
-            let sum: &mut u128 = flying.entry((source, record.terms.asset)).or_default();
-            *sum = sum.saturating_add(record.terms.amount.0);
+            let sum: &mut u128 = flying.entry((source, record.terms.source.asset)).or_default();
+            *sum = sum.saturating_add(record.terms.source.amount.0);
         }
     }
     Ok(flying)

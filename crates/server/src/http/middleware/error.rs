@@ -157,6 +157,8 @@ pub const fn status(code: Code) -> StatusCode {
         | Code::TransferNotAllowed
         | Code::SourceAccountNotFound
         | Code::TargetAccountNotFound
+        | Code::AccountClosed
+        | Code::CurrencyMismatch
         | Code::AccountFrozen
         | Code::AccountDisabled
         | Code::InsufficientBalance => StatusCode::UNPROCESSABLE_ENTITY,
@@ -200,6 +202,8 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::TransferNotAllowed
         | Code::SourceAccountNotFound
         | Code::TargetAccountNotFound
+        | Code::AccountClosed
+        | Code::CurrencyMismatch
         | Code::AccountFrozen
         | Code::AccountDisabled
         | Code::InsufficientBalance
@@ -238,6 +242,8 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::TransferNotAllowed => "The asset may not be transferred between accounts",
         Code::SourceAccountNotFound => "There is no such source account",
         Code::TargetAccountNotFound => "There is no such target account",
+        Code::AccountClosed => "The account is closed: it may neither pay nor receive",
+        Code::CurrencyMismatch => "The account holds another currency",
         Code::AccountFrozen => "The account is frozen: it may receive, not pay",
         Code::AccountDisabled => "The account is disabled",
         Code::InsufficientBalance => "The account has less available than asked",

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
 use kernel::code::Code;
-use kernel::flow::life::{self, Audience};
+use kernel::flow::life::{self, Audience, Step};
 use kernel::flow::table::Table;
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
@@ -175,14 +175,14 @@ pub(crate) fn exact(app: &App, record: &Record) -> Transfer {
 
 fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfer {
     let terms = &record.terms;
-    let (asset, precision) = format::asset(&app.engine.assets(), terms.asset);
+    let (asset, precision) = format::asset(&app.engine.assets(), terms.source.asset);
     Transfer {
         transfer_id: record.serial.map_or(0, |serial| serial.0),
         req_id: record.id.to_string(),
         from: format::account(&terms.source),
         to: format::account(&terms.target),
         asset,
-        amount: terms.amount.decimal(precision),
+        amount: terms.source.amount.decimal(precision),
         state,
         message: message(app, record),
         cid: terms.binding.as_ref().map(|binding| binding.key.to_string()),
@@ -199,17 +199,23 @@ pub(super) fn message(app: &App, record: &Record) -> String {
     (table.message)(record.head.state, Audience::User, record.error.as_ref())
 }
 
-/// A transfer belongs to its user; a service reads what it made itself, also under a former issuer.
+/// A transfer belongs to the user who owns it; a service reads what it made itself, also under a former issuer.
 pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
     let itself = || app.engine.key_scopes(&caller.principal).contains(&record.terms.principal);
-    caller.user == Some(record.terms.user) || (caller.may(Scope::TransfersAny) && itself())
+    let owner = record.terms.owner.user();
+    owner.is_some_and(|owner| caller.user == Some(owner))
+        || (caller.may(Scope::TransfersAny) && itself())
 }
 
 /// An entry as a user may see it.
 pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
     let entry = linked.entry;
-    let detail =
-        if entry.event == HISTORY_EVENT { action_alone(entry.detail) } else { entry.detail };
+    let detail = if entry.event == HISTORY_EVENT {
+        action_alone(entry.detail)
+    } else {
+        // what a rule was given is about the service: its inventory, its budget
+        entry.detail.filter(|_| !decided(table, entry.from))
+    };
     let name = |code| table.coded(code).map_or("", |state| table.state(state).name);
     HistoryEntry {
         seq: entry.seq,
@@ -219,6 +225,12 @@ pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
         event: entry.event,
         detail,
     }
+}
+
+/// True for the entry of a decision.
+fn decided(table: &Table, from: Option<i16>) -> bool {
+    let state = from.and_then(|code| table.coded(code));
+    state.is_some_and(|state| matches!(table.step(state), Step::Decide { .. }))
 }
 
 /// What an operator did, without the reason and the value: they are written for other operators.

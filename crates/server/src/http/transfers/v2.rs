@@ -221,7 +221,7 @@ pub(crate) async fn get(
         state: transfer.state.to_lowercase(),
         from: AccountNames::V2.of(&record.terms.source),
         to: AccountNames::V2.of(&record.terms.target),
-        user_id: record.terms.user.0,
+        user_id: record.terms.owner.number(),
         asset: transfer.asset,
         amount: transfer.amount,
         message: transfer.message,

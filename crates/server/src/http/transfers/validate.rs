@@ -5,7 +5,7 @@ use crate::http::{App, format};
 use kernel::code::Code;
 use kernel::ids::{LedgerId, UserId};
 use kernel::money::{Amount, Asset};
-use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use kernel::record::{Binding, Party, Record, Terms};
 use std::sync::Arc;
 
 /// How a request spells account types.
@@ -36,7 +36,7 @@ impl AccountNames {
     /// The ledger of that name.
     pub fn ledger(self, name: &str) -> Option<LedgerId> {
         match self {
-            Self::Plain => LedgerId::parse(name),
+            Self::Plain => LedgerId::parse(name).filter(|ledger| ledger.is_of_users()),
             Self::V2 => {
                 Self::SPELT.into_iter().find(|(_, v2)| *v2 == name).map(|(ledger, _)| ledger)
             }
@@ -84,23 +84,11 @@ impl TransferRequest {
         let (source, target) = self.ends(app)?;
         let asset = app.engine.asset(&body.asset).ok_or(Code::InvalidAsset)?;
         let amount = validated_amount(&asset, &body.amount)?;
-        let party =
-            |ledger| Party { system: System::Ledger(ledger), account: Account::User(self.user) };
-        let mut terms = Terms {
-            principal: Arc::clone(&self.principal),
-            user: self.user,
-            binding: None,
-            source: party(source),
-            target: party(target),
-            asset: asset.id,
-            amount,
-            fee: Amount::ZERO,
-            deadline: None,
-            memo: None,
-            reference: body.reference().map(str::to_owned),
-            metadata: body.metadata(),
-            day: None,
-        };
+        let principal = Arc::clone(&self.principal);
+        let ends = [source, target];
+        let plain = Terms::between_ledgers(principal, self.user, ends, asset.id, amount);
+        let (reference, metadata) = (body.reference().map(str::to_owned), body.metadata());
+        let mut terms = Terms { reference, metadata, ..plain };
         terms.binding = self.key.clone().map(|key| Binding {
             scope: Arc::clone(&self.principal),
             key,
@@ -115,10 +103,10 @@ impl TransferRequest {
         let at = |party, name: &str| {
             self.names.ledger(name).is_some_and(|ledger| format::is_at(party, ledger))
         };
-        let (symbol, precision) = format::asset(&app.engine.assets(), terms.asset);
-        let amount = plain(&terms.amount.decimal(precision));
+        let (symbol, precision) = format::asset(&app.engine.assets(), terms.source.asset);
+        let amount = plain(&terms.source.amount.decimal(precision));
         let same = [
-            ("user_id", terms.user == self.user),
+            ("user_id", terms.owner.user() == Some(self.user)),
             ("from", at(&terms.source, &body.from)),
             ("to", at(&terms.target, &body.to)),
             ("asset", symbol == body.asset),

@@ -8,11 +8,11 @@ use axum::http::{Request, header};
 use engine::Refused;
 use kernel::ids::{AssetId, ChainId, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::owner::TransferOwner;
+use kernel::record::{Account, Binding, System, Terms};
 use kernel::unit::{Put, Unit};
 use serde_json::{Value, json};
 use server::auth::token::Minted;
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use tower::ServiceExt;
 
@@ -31,7 +31,7 @@ impl Bare {
         }
         if matches!(wrong, Wrong::BoundKey | Wrong::DayFull) {
             let mut terms = terms();
-            terms.amount = Amount(7 * UNIT);
+            terms = with(terms, USDT, Amount(7 * UNIT));
             if wrong == Wrong::DayFull {
                 terms.binding = None;
             }
@@ -87,22 +87,21 @@ impl Bare {
     /// The code under which the engine refuses, with no check before it.
     pub(super) async fn engine(&self, wrong: Wrong) -> String {
         let mut terms = terms();
-        let at = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
         match wrong {
             Wrong::AnothersMoney => terms.source.account = Account::User(OTHER),
             Wrong::UserZero => terms = of(terms, UserId(0)),
             Wrong::UserTooLarge => terms = of(terms, UserId(too_large())),
             Wrong::SameAccount => terms.target = terms.source.clone(),
             Wrong::NoSuchType => terms.target.system = System::Chain(ChainId(20)),
-            Wrong::NotConfigured => terms.target = at(LedgerId::MARGIN),
-            Wrong::NoSuchAsset => terms.asset = AssetId(99),
-            Wrong::Suspended => terms.asset = AssetId(2),
-            Wrong::Delisted => terms.asset = AssetId(4),
-            Wrong::NotTransferable => terms.asset = AssetId(5),
-            Wrong::Nothing => terms.amount = Amount::ZERO,
-            Wrong::TooMuchToCount => terms.amount = Amount(9_223_372_036_854_775_808),
-            Wrong::TooLittle => terms.amount = Amount(999_999),
-            Wrong::TooMuch => terms.amount = Amount(500_000_001),
+            Wrong::NotConfigured => terms.target.system = System::Ledger(LedgerId::MARGIN),
+            Wrong::NoSuchAsset => terms = with(terms, AssetId(99), Amount(5 * UNIT)),
+            Wrong::Suspended => terms = with(terms, AssetId(2), Amount(5 * UNIT)),
+            Wrong::Delisted => terms = with(terms, AssetId(4), Amount(5 * UNIT)),
+            Wrong::NotTransferable => terms = with(terms, AssetId(5), Amount(5 * UNIT)),
+            Wrong::Nothing => terms = with(terms, USDT, Amount::ZERO),
+            Wrong::TooMuchToCount => terms = with(terms, USDT, Amount(9_223_372_036_854_775_808)),
+            Wrong::TooLittle => terms = with(terms, USDT, Amount(999_999)),
+            Wrong::TooMuch => terms = with(terms, USDT, Amount(500_000_001)),
             Wrong::Draining => self.app.engine.drain(0).await,
             _ => {}
         }
@@ -117,30 +116,31 @@ impl Bare {
 
 /// 5 USDT from Funding to Spot, which nothing is wrong with.
 fn terms() -> Terms {
-    let at = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
     Terms {
-        principal: "portage|4001".into(),
-        user: USER,
         binding: Some(Binding {
             scope: "portage|4001".into(),
             key: "k".into(),
             fingerprint: [0; 32],
         }),
-        source: at(FUNDING),
-        target: at(SPOT),
-        asset: USDT,
-        amount: Amount(5 * UNIT),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers(
+            "portage|4001".into(),
+            USER,
+            [FUNDING, SPOT],
+            USDT,
+            Amount(5 * UNIT),
+        )
     }
 }
 
+fn with(mut terms: Terms, asset: AssetId, amount: Amount) -> Terms {
+    for party in terms.parties_mut() {
+        (party.asset, party.amount) = (asset, amount);
+    }
+    terms
+}
+
 fn of(mut terms: Terms, user: UserId) -> Terms {
-    terms.user = user;
+    terms.owner = TransferOwner::User(user);
     terms.source.account = Account::User(user);
     terms.target.account = Account::User(user);
     terms

@@ -98,6 +98,7 @@ impl Bare {
                     direction: Direction::In,
                     reference: format!("{user}-{asset}").into(),
                     user,
+                    number: None,
                     asset,
                     amount: Amount(100 * UNIT),
                     reason: "a test".into(),

@@ -32,6 +32,7 @@ impl Bare {
             direction: Direction::Out,
             reference: "r".into(),
             user: USER,
+            number: None,
             asset: USDT,
             amount: Amount(5 * UNIT),
             reason: "a test".into(),

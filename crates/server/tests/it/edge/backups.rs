@@ -4,10 +4,9 @@
 //! Wrong builds that were run, and found: `paired` compares nothing; the log's place taken some time before
 //! Spot stands still, or after it went on; a restore that halts nothing.
 
-use super::{Served, portage};
+use super::{Served, portage, said};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Output;
 use tempfile::TempDir;
 use testbed::{Base, Database, Recovery, Server};
 
@@ -44,11 +43,6 @@ fn ran(dir: &Path, settings: &[(&str, &str)], words: &[&str]) -> (Option<i32>, S
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let settings: Vec<_> = settings.iter().map(owned).collect();
     said(&portage(dir, &settings).args(words).output().expect("it runs"))
-}
-
-fn said(out: &Output) -> (Option<i32>, String) {
-    let text = [&out.stdout[..], &out.stderr[..]].concat();
-    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// What a command says that ends like this. On a busy machine the database may not answer it in time;

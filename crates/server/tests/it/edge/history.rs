@@ -2,12 +2,7 @@
 
 use super::Served;
 use crate::own::script::TOKEN;
-use serde_json::{Value, json};
-
-fn json_of(served: &Served, words: &[&str]) -> Value {
-    let out = served.run(&[words, &["--json"]].concat());
-    serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{words:?}: {out:?}"))
-}
+use serde_json::json;
 
 /// Red before the mend: the user read "suspected-fraud" in the history.
 #[test]
@@ -19,17 +14,17 @@ fn the_reason_of_an_action_is_for_operators_alone() {
     ]);
     served.fund("4001", "100");
     let create = ["transfer", "create", "--user", "4001", "--from", "FUNDING", "--to", "MARGIN"];
-    let open = json_of(&served, &[&create[..], &["--asset", "USDT", "--amount", "10"]].concat());
+    let open = served.json(&[&create[..], &["--asset", "USDT", "--amount", "10"]].concat());
     let id = open["req_id"].as_str().expect("an id");
-    json_of(&served, &["ops", "hold", id, "--reason", "suspected-fraud"]);
+    served.json(&["ops", "hold", id, "--reason", "suspected-fraud"]);
 
-    let user = json_of(&served, &["transfer", "get", id, "--user", "4001"]);
+    let user = served.json(&["transfer", "get", id, "--user", "4001"]);
     let history = user["history"].as_array().expect("a history");
     let operators: Vec<_> =
         history.iter().filter(|entry| entry["event"] == json!("OPERATOR")).collect();
     assert_eq!(operators.len(), 1, "{user}");
     assert_eq!(operators[0]["detail"], json!(r#"{"action":"PAUSE"}"#), "{user}");
     assert!(!user.to_string().contains("fraud"), "{user}");
-    let whole = json_of(&served, &["ops", "show", id]);
+    let whole = served.json(&["ops", "show", id]);
     assert!(whole["history"].to_string().contains("suspected-fraud"), "{whole}");
 }

@@ -11,6 +11,7 @@ mod tls;
 mod upgrade;
 mod webhooks;
 
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -46,6 +47,12 @@ fn portage(dir: &Path, settings: &[(String, String)]) -> Command {
     command.arg("--data-dir").arg(dir.join("data"));
     command.envs(settings.iter().map(|(name, value)| (name, value)));
     command
+}
+
+/// How a command ended, and what it said.
+fn said(out: &Output) -> (Option<i32>, String) {
+    let text = [&out.stdout[..], &out.stderr[..]].concat();
+    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The server of that folder, and where it listens.
@@ -117,6 +124,12 @@ impl Served {
     fn run(&self, words: &[&str]) -> Output {
         let mut command = portage(self.dir.path(), &self.settings);
         command.env("PORTAGE_URL", &self.url).args(words).output().expect("it runs")
+    }
+
+    /// What a command prints as JSON.
+    fn json(&self, words: &[&str]) -> Value {
+        let out = self.run(&[words, &["--json"]].concat());
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{words:?}: {out:?}"))
     }
 
     fn token(&self, sub: &str, scope: &str) -> String {

@@ -1,19 +1,12 @@
 //! The binary on a real PostgreSQL: its tables, a kill, a second process, and what it refuses.
 
-use super::{Served, portage};
-use std::process::Output;
+use super::{Served, portage, said};
 use testbed::{Options, Server};
 
 const URL: &str = "DATABASE_URL";
 
 fn fresh() -> testbed::Database {
     testbed::Database::given().expect("a database")
-}
-
-/// How a command ended, and what it said.
-fn said(out: &Output) -> (Option<i32>, String) {
-    let text = [&out.stdout[..], &out.stderr[..]].concat();
-    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A command beside no server.
@@ -128,7 +121,7 @@ fn migrations_run_when_they_are_asked_for() {
     let (code, text) = ran(url, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!((code, text.contains("newer release")), (Some(65), true), "{text}");
     let (code, text) = ran("", &["migrate"]);
-    assert_eq!((code, text.contains("database.url is not set")), (Some(78), true), "{text}");
+    assert_eq!((code, text.contains("database.url is not set")), (Some(66), true), "{text}");
 }
 
 /// Turns red where a server is taken that loses what it acknowledged.

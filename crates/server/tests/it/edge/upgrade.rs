@@ -1,14 +1,14 @@
 //! Stores that former releases left, opened by this one: nothing of them may be lost.
 //!
 //! `cargo xtask store-fixture` keeps one of each release in `tests/stores/<version>`, with what operators
-//! saw of it. Seen red with another shape of the tables and no upgrade: `VERSION` raised to 6 in the
-//! embedded store, a line changed in `0001_journal.sql`.
+//! saw of it. Seen red with another shape of the tables and no upgrade (a line changed in
+//! `0001_journal.sql`), and with an upgrade that loses a binding (`DELETE FROM keys` in `upgrades/terms.sql`).
 
-use super::{Served, portage};
+use super::{Served, portage, said};
 use crate::own::script::{Elsewhere, Program, TOKEN};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// A kept store, unpacked into a folder of its own.
@@ -27,13 +27,9 @@ fn releases() -> Vec<PathBuf> {
     found
 }
 
-fn text(out: &Output) -> String {
-    String::from_utf8_lossy(&[&out.stdout[..], &out.stderr[..]].concat()).into_owned()
-}
-
 fn run(mut command: Command) {
     let out = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(out.status.success(), "{command:?}: {}", text(&out));
+    assert!(out.status.success(), "{command:?}: {}", said(&out).1);
 }
 
 impl ReleaseStore {
@@ -50,15 +46,13 @@ impl ReleaseStore {
 
 /// What a command prints as JSON.
 fn view(served: &Served, command: &str) -> Value {
-    let words: Vec<_> = command.split_whitespace().chain(["--json"]).collect();
-    let out = served.run(&words);
-    serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{command}: {}", text(&out)))
+    served.json(&command.split_whitespace().collect::<Vec<_>>())
 }
 
 fn ends_with(served: &Served, command: &str, code: i32) -> String {
     let out = served.run(&command.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(out.status.code(), Some(code), "{command}: {}", text(&out));
-    text(&out)
+    assert_eq!(out.status.code(), Some(code), "{command}: {}", said(&out).1);
+    said(&out).1
 }
 
 /// The rows of a view by their key, each with only these fields where any are named.
@@ -147,6 +141,23 @@ fn read_on(store: ReleaseStore, more: &[(&str, &str)]) {
 fn every_embedded_store_that_was_kept_is_read() {
     for release in releases() {
         read_on(ReleaseStore::unpack(&release, "embedded"), &[]);
+    }
+}
+
+#[test]
+fn a_kept_folder_is_upgraded_when_it_is_asked_for() {
+    for release in releases() {
+        let store = ReleaseStore::unpack(&release, "embedded");
+        let migrate = |words: &[&str]| {
+            let out = portage(store.dir.path(), &[]).arg("migrate").args(words).output();
+            said(&out.unwrap_or_else(|error| panic!("migrate: {error}")))
+        };
+        let (code, words) = migrate(&["--check"]);
+        assert_eq!((code, words.contains("8 terms")), (Some(65), true), "{words}");
+        let (code, words) = migrate(&[]);
+        assert_eq!((code, words.contains("ran 8 terms")), (Some(0), true), "{words}");
+        assert_eq!(migrate(&["--check"]), (Some(0), "nothing to do\n".to_owned()));
+        read_on(store, &[]);
     }
 }
 

@@ -6,7 +6,7 @@ use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::ledger::{Direction, External, Moved, Reply, Whose};
 use kernel::ports::meter::NoMeter;
-use kernel::record::{Account, Party, System, Terms};
+use kernel::record::Terms;
 use rusqlite::{Connection, OpenFlags};
 use server::bootstrap::Service;
 use server::config::secret::Secret;
@@ -141,6 +141,7 @@ impl Home {
             direction: Direction::In,
             reference: format!("fund-{user}").into(),
             user: UserId(user),
+            number: None,
             asset: COIN,
             amount: Amount(GIVEN),
             reason: "a test".into(),
@@ -157,23 +158,8 @@ impl Home {
         user: u64,
         amount: u128,
     ) -> Result<Accepted, Refused> {
-        let party =
-            |ledger| Party { system: System::Ledger(ledger), account: Account::User(UserId(user)) };
-        let terms = Terms {
-            principal: "test|1".into(),
-            user: UserId(user),
-            binding: None,
-            source: party(from),
-            target: party(to),
-            asset: COIN,
-            amount: Amount(amount),
-            fee: Amount::ZERO,
-            deadline: None,
-            memo: None,
-            reference: None,
-            metadata: BTreeMap::new(),
-            day: None,
-        };
+        let terms =
+            Terms::between_ledgers("test|1".into(), UserId(user), [from, to], COIN, Amount(amount));
         let flow = self.engine().flows().named("internal").expect("the flow");
         self.run(self.engine().create(flow, terms))
     }

@@ -23,19 +23,31 @@ pub(crate) async fn begin(
     let sum = |leg: &str| format!("coalesce(sum(amount) FILTER (WHERE leg = '{leg}'), 0)::text");
     let own = if ledger == LedgerId::FUNDING {
         "UNION ALL SELECT user_id::text, asset_id, direction, amount FROM externals \
+           WHERE account_number IS NULL \
          UNION ALL SELECT user_id::text, asset_id, 'AVAILABLE', available FROM balances_tb \
            WHERE account_type = 'FUNDING' \
          UNION ALL SELECT user_id::text, asset_id, 'FROZEN', frozen FROM balances_tb \
            WHERE account_type = 'FUNDING' AND frozen <> 0"
+            .to_owned()
+    } else if ledger == LedgerId::ACCOUNT {
+        // a move takes from the one account and gives to the other
+        format!(
+            "UNION ALL SELECT other_account, asset_id, 'DEPOSIT', amount FROM operations \
+               WHERE ledger = {number} AND result = 'DONE' AND seq <= {upto} AND leg = 'MOVE' \
+             UNION ALL SELECT '@' || account_number, asset_id, direction, amount FROM externals \
+               WHERE account_number IS NOT NULL \
+             UNION ALL SELECT '@' || account_number, asset_id, 'AVAILABLE', balance FROM accounts_tb"
+        )
     } else {
-        ""
+        String::new()
     };
     let sql = format!(
         "{BETWEEN}; SET LOCAL statement_timeout = 0; \
          DECLARE accounts_{cursor} NO SCROLL CURSOR FOR SELECT account, asset_id, {}, {}, {}, {}, {}, {}, {}, \
            {}, count(*) FILTER (WHERE leg IN ('WITHDRAW', 'DEPOSIT', 'SETTLE', 'REFUND')), \
-           count(*) FILTER (WHERE leg IN ('MOVE', 'QUARANTINE', 'COST')) FROM ( \
-           SELECT account, asset_id, leg, amount FROM operations \
+           count(*) FILTER (WHERE leg IN ('QUARANTINE', 'COST')) FROM ( \
+           SELECT account, asset_id, CASE leg WHEN 'MOVE' THEN 'WITHDRAW' ELSE leg END AS leg, amount \
+             FROM operations \
              WHERE ledger = {number} AND result = 'DONE' AND seq <= {upto} {own}) rows \
          GROUP BY account, asset_id ORDER BY left(account, 1) = '@', length(account), \
            account COLLATE \"C\", asset_id",

@@ -1,4 +1,4 @@
-//! What Funding is asked.
+//! What enlisted ledgers are asked.
 
 use super::read_pool::{ReadPool, one, rows};
 use super::sums;
@@ -37,41 +37,45 @@ fn holding(row: &Row) -> Result<Holding, StoreError> {
 }
 
 impl ReadPool {
-    /// The highest number of an operation at Funding.
+    /// The highest number of an operation at an enlisted ledger.
     pub(crate) async fn highest(&self) -> Result<u64, Cause> {
         Ok(highest(&self.question().await?).await?)
     }
 
     /// What stands under a key, and the highest number then.
-    pub(crate) async fn stored(&self, key: Key) -> Result<(u64, Stored), Cause> {
+    pub(crate) async fn stored(&self, ledger: LedgerId, key: Key) -> Result<(u64, Stored), Cause> {
         let db = self.question().await?;
         let sql = format!(
             "SELECT {} FROM operations WHERE req_id = $1 AND ledger = $2 AND leg = $3",
             sums::COLUMNS
         );
-        let of = (columns::uuid(key.id), i16::from(LedgerId::FUNDING.0), key.leg.name());
+        let of = (columns::uuid(key.id), i16::from(ledger.0), key.leg.name());
         let found = one(&db, &sql, &[&of.0, &of.1, &of.2]).await?;
         let found = found.map(|row| operation(&row)).transpose()?;
         let stored = found.map_or(Stored::Nothing, |(_, operation)| Stored::Found(operation));
         Ok((highest(&db).await?, stored))
     }
 
-    /// Funding's books and the highest number, at one instant.
-    pub(crate) async fn totals(&self) -> Result<(u64, Vec<(AssetId, Totals)>), Cause> {
+    /// A ledger's books and the highest number, at one instant.
+    pub(crate) async fn totals(
+        &self,
+        ledger: LedgerId,
+    ) -> Result<(u64, Vec<(AssetId, Totals)>), Cause> {
         let instant = self.instant().await?;
         let db = instant.db()?;
-        Ok((highest(db).await?, sums::books(db).await?))
+        Ok((highest(db).await?, sums::books(db, ledger).await?))
     }
 
-    /// Funding's operations above a number, and the highest one, at one instant.
+    /// A ledger's operations above a number, and the highest one, at one instant.
     pub(crate) async fn operations(
         &self,
+        ledger: LedgerId,
         after: u64,
         limit: usize,
     ) -> Result<(u64, Vec<Operation>), Cause> {
         let instant = self.instant().await?;
         let db = instant.db()?;
-        Ok((highest(db).await?, sums::operations(db, LedgerId::FUNDING, after, limit).await?))
+        Ok((highest(db).await?, sums::operations(db, ledger, after, limit).await?))
     }
 
     /// Balances, and the highest number then.

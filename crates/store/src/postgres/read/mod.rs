@@ -10,6 +10,7 @@ pub(crate) mod service_state;
 pub(crate) mod transfers;
 
 pub(crate) mod due;
+mod outbox;
 pub(crate) mod worker_leases;
 
 mod account_sums;

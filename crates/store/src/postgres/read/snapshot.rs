@@ -4,7 +4,7 @@ use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{account_sums, sums};
 use crate::postgres::columns::{self, int, uint};
 use crate::postgres::error::StoreError;
-use crate::postgres::rows::{operation, party};
+use crate::postgres::rows::{PartyColumns, operation, parties};
 use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
@@ -52,10 +52,10 @@ impl Snapshot for SnapshotTransaction {
     fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
         self.reading = None;
         Box::pin(async move {
-            if ledger != LedgerId::FUNDING {
+            if !ledger.is_enlisted() {
                 return Err(Cause::of("NOT_ENLISTED"));
             }
-            Ok(sums::books(self.db()?).await?)
+            Ok(sums::books(self.db()?, ledger).await?)
         })
     }
 
@@ -126,19 +126,20 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "flow, state, transfer_id, req_id, source_type, source_account, \
-    target_type, target_account, asset_id, amount::text, fee::text";
+    target_type, target_account, asset_id, amount::text, fee::text, target_asset, \
+    target_amount::text";
 
 fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
     let (flow, state) = super::transfers::flow_and_state(flows, row)?;
+    let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
+    let [source, target] = parties(row, at)?;
     Ok(Line {
         serial: Serial(uint(row.try_get(2)?)),
         id: columns::id(row.try_get(3)?),
         flow,
         state,
-        source: party(row, 4)?,
-        target: party(row, 6)?,
-        asset: AssetId(columns::count(row.try_get(8)?)),
-        amount: columns::read_amount(row.try_get(9)?)?,
+        source,
+        target,
         fee: columns::read_amount(row.try_get(10)?)?,
         operations: Vec::new(),
     })

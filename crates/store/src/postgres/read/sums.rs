@@ -23,14 +23,23 @@ fn asset(row: &Row, column: usize) -> Result<AssetId, StoreError> {
     Ok(AssetId(columns::count(row.try_get(column)?)))
 }
 
-/// Funding's books, recomputed from its balances.
-pub(crate) async fn books(db: &Pooled) -> Result<Vec<(AssetId, Totals)>, StoreError> {
-    let sql = "SELECT asset_id, 'USERS', sum(available)::text, sum(frozen)::text FROM balances_tb \
-               WHERE account_type = 'FUNDING' GROUP BY asset_id \
-               UNION ALL SELECT asset_id, book, sum(amount)::text, '0' FROM books \
-               WHERE account_type = 'FUNDING' GROUP BY asset_id, book";
+/// The books of an enlisted ledger, recomputed from its balances.
+pub(crate) async fn books(
+    db: &Pooled,
+    ledger: LedgerId,
+) -> Result<Vec<(AssetId, Totals)>, StoreError> {
+    let users = if ledger == LedgerId::ACCOUNT {
+        "SELECT asset_id, 'USERS', sum(balance)::text, '0' FROM accounts_tb GROUP BY asset_id"
+    } else {
+        "SELECT asset_id, 'USERS', sum(available)::text, sum(frozen)::text FROM balances_tb \
+         WHERE account_type = 'FUNDING' GROUP BY asset_id"
+    };
+    let sql = format!(
+        "{users} UNION ALL SELECT asset_id, book, sum(amount)::text, '0' FROM books \
+         WHERE account_type = $1 GROUP BY asset_id, book"
+    );
     let mut totals: BTreeMap<AssetId, Totals> = BTreeMap::new();
-    for row in rows(db, sql, &[]).await? {
+    for row in rows(db, &sql, &[&ledger.name()]).await? {
         let of = totals.entry(asset(&row, 0)?).or_default();
         let amount = columns::read_signed(row.try_get(2)?)?;
         match row.try_get(1)? {
@@ -76,7 +85,7 @@ pub(crate) async fn sums(
     }
     if int(upto) < EVERY {
         // what it looks for lies in an index, however large the table was when it was planned
-        let outside = if ledger == LedgerId::FUNDING { "" } else { "AND ledger <> 1" };
+        let outside = if ledger.is_enlisted() { "" } else { "AND ledger <> 1 AND ledger <> 10" };
         let above = format!(
             "SELECT ledger, asset_id, leg, result, count(*), \
              coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text FROM operations \
@@ -97,8 +106,9 @@ pub(crate) async fn recount(db: &Pooled) -> Result<Recount, StoreError> {
     let sql = "SELECT ledger, asset_id, leg, result, count(*), \
                coalesce(sum(amount) FILTER (WHERE result = 'DONE'), 0)::text \
                FROM operations GROUP BY ledger, asset_id, leg, result \
-               UNION ALL SELECT 1::smallint, asset_id, direction, 'DONE', count(*), \
-               sum(amount)::text FROM externals GROUP BY asset_id, direction";
+               UNION ALL SELECT (CASE WHEN account_number IS NULL THEN 1 ELSE 10 END)::smallint, \
+               asset_id, direction, 'DONE', count(*), sum(amount)::text \
+               FROM externals GROUP BY account_number IS NULL, asset_id, direction";
     db.batch("SET LOCAL statement_timeout = 0").await?;
     let mut places = SumsByAsset::new();
     for row in db.query_at_length(sql).await? {
@@ -109,7 +119,7 @@ pub(crate) async fn recount(db: &Pooled) -> Result<Recount, StoreError> {
 
 /// The columns that [`operation`] reads.
 pub(crate) const COLUMNS: &str =
-    "req_id, leg, result, code, seq, asset_id, amount::text, account, ledger";
+    "req_id, leg, result, code, seq, asset_id, amount::text, account, ledger, other_account";
 
 /// Operations of a ledger above a number, by number.
 pub(crate) async fn operations(

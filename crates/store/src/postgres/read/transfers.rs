@@ -147,7 +147,7 @@ pub(crate) fn flow_and_state(
 
 async fn open_of(db: &Pooled, flows: &Flows, user: UserId) -> Result<Vec<Record>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM {OPEN} WHERE t.user_id = $1 AND NOT ({}) ORDER BY t.transfer_id",
+        "SELECT {COLUMNS} FROM {OPEN} WHERE t.user_id = $1 AND t.owner IS NULL AND NOT ({}) ORDER BY t.transfer_id",
         ended(flows)
     );
     records(flows, &rows(db, &sql, &[&int(user.0)]).await?)

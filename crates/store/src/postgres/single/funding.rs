@@ -4,16 +4,17 @@ use super::{Finish, SingleTransaction, TransactionBody};
 use crate::audit_chain::AuditChain;
 use crate::postgres::columns::{count, direction, int, read_amount, small, uint};
 use crate::postgres::error::StoreError;
+use crate::postgres::write::work::FenceRequest;
+use crate::postgres::write::workspace::BookedExternal;
 use crate::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, UserId};
-use kernel::operation::Key;
 use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
 use tokio_postgres::Row;
 
 /// Asks what became of (direction, reference).
 pub(crate) const BOOKED: &str = "SELECT operation_id, user_id, asset_id, amount::text, \
-    available::text, at FROM externals WHERE direction = $1 AND reference = $2";
+    available::text, at, account_number FROM externals WHERE direction = $1 AND reference = $2";
 
 /// What became of it before.
 pub(crate) fn booked(movement: &External, row: &Row) -> Result<Moved, StoreError> {
@@ -24,21 +25,23 @@ pub(crate) fn booked(movement: &External, row: &Row) -> Result<Moved, StoreError
         amount: read_amount(row.try_get(3)?)?,
         available: read_amount(row.try_get(4)?)?,
         at: uint(row.try_get(5)?),
+        number: row.try_get::<_, Option<&str>>(6)?.map(Into::into),
     };
     Ok(booked.answer(movement))
 }
 
 /// A tombstone, or what is stored already; the inner error: HALT keeps it from being written.
-impl TransactionBody<Result<Stored, Cause>> for Key {
+impl TransactionBody<Result<Stored, Cause>> for FenceRequest {
     async fn run(
         &self,
         transaction: &mut SingleTransaction<'_>,
     ) -> Result<Finish<Result<Stored, Cause>>, StoreError> {
-        let (stored, posting) = match rules::fence(&mut transaction.workspace, *self) {
-            Ok(decided) => decided,
-            Err(Stopped::Answer(cause)) => return Ok(Finish::Rollback(Err(cause))),
-            Err(Stopped::Error(stop)) => return Err(stop.into()),
-        };
+        let (stored, posting) =
+            match rules::fence(&mut transaction.workspace, self.ledger, self.key) {
+                Ok(decided) => decided,
+                Err(Stopped::Answer(cause)) => return Ok(Finish::Rollback(Err(cause))),
+                Err(Stopped::Error(stop)) => return Err(stop.into()),
+            };
         if posting.operations.is_empty() {
             return Ok(Finish::Rollback(Ok(stored)));
         }
@@ -104,11 +107,11 @@ impl TransactionBody<Moved> for Request {
         transaction.workspace.post(posting);
         transaction.workspace.numbers.seq = operation.saturating_add(1);
         let sql = "INSERT INTO externals (operation_id, direction, reference, user_id, asset_id, \
-                   amount, available, reason, caller, at) VALUES \
-                   ($1, $2, $3, $4, $5, ($6::text)::numeric, ($7::text)::numeric, $8, $9, $10)";
+                   amount, available, reason, caller, at, account_number) VALUES \
+                   ($1, $2, $3, $4, $5, ($6::text)::numeric, ($7::text)::numeric, $8, $9, $10, $11)";
         let (number, user, asset) = (int(operation), int(movement.user.0), small(movement.asset.0));
         let (amount, rest) = (movement.amount.0.to_string(), available.0.to_string());
-        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 10] = [
+        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 11] = [
             &number,
             &direction,
             &reference,
@@ -119,9 +122,11 @@ impl TransactionBody<Moved> for Request {
             &&*movement.reason,
             &&*movement.caller,
             &transaction.at(),
+            &movement.number.as_deref(),
         ];
         transaction.execute(sql, &row).await?;
-        let moved = (movement.direction, movement.asset, movement.amount);
+        let External { direction, asset, amount, .. } = *movement;
+        let moved = BookedExternal { ledger: movement.ledger(), direction, asset, amount };
         transaction.workspace.changes.externals.push(moved);
         transaction.append_to_chain(AuditChain::ExternalMovements, number).await?;
         if let Some((name, sum)) = counter {

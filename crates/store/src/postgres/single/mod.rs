@@ -80,9 +80,9 @@ impl WriterTask {
                     | StoreError::Cut(_)) => Wrote::Unknown(error.cause()),
                 }));
             }
-            SingleWrite::Fence(key, sender) => {
-                let row_set = RowSet { legs: [key.id].into(), ..RowSet::default() };
-                let done = self.retry(&row_set, plain, &key);
+            SingleWrite::Fence(fence, sender) => {
+                let row_set = RowSet { legs: [fence.key.id].into(), ..RowSet::default() };
+                let done = self.retry(&row_set, plain, &fence);
                 send_answer(sender, done.await);
             }
             SingleWrite::Status(change, sender) => {
@@ -94,8 +94,8 @@ impl WriterTask {
                 }
             }
             SingleWrite::External(request, sender) => {
-                let balances = [(request.movement.user, request.movement.asset)].into();
-                let row_set = RowSet { balances, ..RowSet::default() };
+                let mut row_set = RowSet::default();
+                row_set.movement(&request.movement);
                 let locks = TransactionLocks { exclusive: false, audit_chain: true };
                 match self.transaction(&row_set, (LockMode::Skip, locks), &*request).await {
                     Err(error) if may_retry(&error, tries) => {

@@ -22,7 +22,8 @@ impl SingleTransaction<'_> {
             | Put::Head { .. }
             | Put::Receipt { .. }
             | Put::Count(_)
-            | Put::Uncount(_) => {}
+            | Put::Uncount(_)
+            | Put::Account { .. } => {}
             Put::Attempt(attempt) => self.attempt(attempt).await?,
             Put::Form(id, form) => self.form(*id, form).await?,
             Put::Resource { name, value } => self.set(&format!("resource/{name}"), value).await?,
@@ -68,10 +69,6 @@ impl SingleTransaction<'_> {
 
     /// What guards leave behind.
     pub(crate) async fn mark(&self, plan: &Plan<'_>) -> Result<(), StoreError> {
-        for (consumer, event) in &plan.inbox {
-            let sql = "INSERT INTO inbox (consumer, event_id, at) VALUES ($1, $2, $3)";
-            self.execute(sql, &[consumer, &Uuid::from_u128(*event), &self.at()]).await?;
-        }
         for (name, sum) in &plan.counters {
             self.set(&format!("counter/{name}"), &sum.to_string()).await?;
         }

@@ -51,11 +51,6 @@ impl SingleTransaction<'_> {
                 let version = self.version(&format!("resource/{name}")).await?;
                 self.workspace.rare.resources.insert(name.clone(), version);
             }
-            Guard::Inbox { consumer, event } => {
-                let sql = "SELECT 1 FROM inbox WHERE consumer = $1 AND event_id = $2";
-                let seen = self.exists(sql, &[consumer, &Uuid::from_u128(*event)]).await?;
-                self.workspace.rare.seen.insert((*consumer, *event), seen);
-            }
             Guard::AtMost { name, .. } => {
                 let counter = self.counter(name).await?;
                 self.workspace.rare.counters.insert(name.clone(), counter);
@@ -66,7 +61,9 @@ impl SingleTransaction<'_> {
                 self.workspace.rare.approvals.insert(*id, stand);
             }
             Guard::Fresh(_)
+            | Guard::Account { .. }
             | Guard::Unbound { .. }
+            | Guard::Inbox { .. }
             | Guard::Transfer { .. }
             | Guard::NotHalted
             | Guard::Halt(_)

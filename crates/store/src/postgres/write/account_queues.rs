@@ -21,6 +21,8 @@ pub(crate) enum QueueKey {
     /// One asset of a user.
     Balance(UserId, AssetId),
     Transfer(Id),
+    /// A numbered account, by its number's hash: two of the same hash only share a line.
+    Account(u64),
     /// A client's key that is in another open transaction, by its hash: two of the same
     /// number only share a line.
     ClientKey(u64),
@@ -277,7 +279,7 @@ fn key(item: &Item) -> Option<u64> {
 /// whether what else it names is held is found out when it is written.
 fn account(item: &Item) -> QueueKey {
     let (op, guards) = match item {
-        Item::Leg(op, _) => (Some(op), [].as_slice()),
+        Item::Leg(asked, _) => (Some(&asked.op), [].as_slice()),
         Item::Unit(unit, _) => {
             let fork = unit.then.fork.as_deref().map(|fork| &fork.op);
             let op = fork.or_else(|| unit.then.ops.first().map(|(_, op)| op));
@@ -286,6 +288,10 @@ fn account(item: &Item) -> QueueKey {
     };
     if let Some(Op { account: record::Account::User(user), asset, .. }) = op {
         return QueueKey::Balance(*user, *asset);
+    }
+    if let Some(Op { account: record::Account::Named(number), other: Some(_), .. }) = op {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(number);
+        return QueueKey::Account(hash);
     }
     let named = guards.iter().find_map(|guard| {
         if let Guard::Fresh(id) | Guard::Transfer { id, .. } = guard { Some(*id) } else { None }

@@ -1,14 +1,16 @@
 //! How items become changes: the rules look at the workspace, and what they say is added to what is
 //! written.
 
+use super::work::EnlistedOp;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, Undecided, UsageRow};
 use crate::postgres::error::StoreError;
-use crate::rules::{self, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange, UsageKey};
+use crate::rules::{
+    self, Added, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange, UsageKey,
+};
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
-use kernel::ids::{FlowId, Id, LedgerId, Serial};
+use kernel::ids::{FlowId, Id, Serial};
 use kernel::limits::DailyUsage;
-use kernel::operation::Op;
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 
 impl BatchWorkspace {
@@ -25,8 +27,8 @@ impl BatchWorkspace {
     }
 
     /// A leg by itself: the plain path.
-    pub(crate) fn leg(&mut self, op: &Op) -> Result<Answer, Undecided> {
-        let (answer, posting) = rules::leg(self, op)?;
+    pub(crate) fn leg(&mut self, asked: &EnlistedOp) -> Result<Answer, Undecided> {
+        let (answer, posting) = rules::leg(self, asked.ledger, &asked.op)?;
         self.post(posting);
         Ok(answer)
     }
@@ -38,9 +40,9 @@ impl BatchWorkspace {
         plan: Plan<'_>,
     ) -> Result<Written, Undecided> {
         for then in plan.thens() {
-            self.changes.outbox.extend(then.outbox.iter().cloned());
             self.receipts(then);
         }
+        self.changes.inbox.extend(plan.inbox);
         self.post(plan.posting);
         for (spend, spent) in plan.days {
             self.spend(spend, spent);
@@ -53,12 +55,12 @@ impl BatchWorkspace {
     }
 
     pub(crate) fn post(&mut self, posting: Posting) {
-        let Posting { operations, balances, books } = posting;
-        for operation in operations {
+        let Posting { operations, balances, books, accounts } = posting;
+        for (ledger, operation) in operations {
             self.numbers.seq = operation.seq.saturating_add(1);
             let legs = self.legs.entry(operation.op.key.id).or_default();
-            legs.push((LedgerId::FUNDING, operation.clone()));
-            self.changes.operations.push((LedgerId::FUNDING, operation));
+            legs.push((ledger, operation.clone()));
+            self.changes.operations.push((ledger, operation));
         }
         for (key, balance) in balances {
             let change = match self.balances.get(&key) {
@@ -70,8 +72,9 @@ impl BatchWorkspace {
             };
             self.balances.insert(key, BalanceRow::Owned(BalanceChange { now: balance, ..change }));
         }
-        for (book, asset, delta) in books {
-            let sum = self.changes.books.entry((book, asset)).or_default();
+        self.post_accounts(accounts);
+        for (book, delta) in books {
+            let sum = self.changes.books.entry(book).or_default();
             *sum = sum.saturating_add(delta);
         }
     }
@@ -87,7 +90,8 @@ impl BatchWorkspace {
         let (id, next) = (touch.id, self.numbers.serial);
         let lane = Some(self.numbers.lane);
         let stamp = Stamp { at: self.at, unit: self.numbers.unit, lane };
-        let row = touch.row(flows, stamp, next, &mut self.changes.entries);
+        let to = Added { entries: &mut self.changes.entries, messages: &mut self.changes.outbox };
+        let row = touch.row(flows, stamp, next, to);
         let Some(row) = row.map_err(|_| StoreError::Damaged("a history that is no JSON"))? else {
             return Ok(None);
         };
@@ -148,7 +152,8 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
     let thens = unit.thens().flat_map(|then| {
         let events = then.events.iter().map(|event| event.id);
         let ops = then.ops.iter().map(|(_, op)| op.key.id);
-        then.puts.iter().filter_map(Put::transfer).chain(events).chain(ops)
+        let messages = then.outbox.iter().map(|message| message.id);
+        then.puts.iter().filter_map(Put::transfer).chain(events).chain(ops).chain(messages)
     });
     let guards = unit.guards.iter().filter_map(|guard| match guard {
         Guard::Fresh(id) | Guard::Transfer { id, .. } => Some(*id),
@@ -162,6 +167,7 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
         | Guard::Attempt { .. }
         | Guard::Resource { .. }
         | Guard::Inbox { .. }
+        | Guard::Account { .. }
         | Guard::AtMost { .. }
         | Guard::NoPastAction { .. }
         | Guard::Pending(_) => None,

@@ -6,7 +6,8 @@ use super::connection::ConnectionContext;
 use super::open_batches::OpenBatches;
 use super::transfer_cache::TransferCache;
 use super::work::{
-    AnswerSender, Item, QueuedWrite, ReplySlot, SingleWrite, UnitReply, batchable, closed, replies,
+    AnswerSender, EnlistedOp, Item, QueuedWrite, ReplySlot, SingleWrite, UnitReply, batchable,
+    closed, replies,
 };
 use super::writer::{WriterContext, WriterTask};
 use crate::postgres::read::read_pool::SessionContext;
@@ -14,7 +15,7 @@ use crate::postgres::session::connect::spawn;
 use crate::postgres::{OpenError, Options, columns};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause};
-use kernel::ids::Millis;
+use kernel::ids::{LedgerId, Millis};
 use kernel::operation::Op;
 use kernel::ports::Fut;
 use kernel::ports::journal::Writing;
@@ -144,13 +145,15 @@ impl Queue {
         sender(answers, asked).await.into_iter().map(|wrote| wrote.unwrap_or_else(closed)).collect()
     }
 
-    /// Legs at Funding, each by itself.
-    pub(crate) async fn legs(&self, ops: &[Op]) -> Vec<Answer> {
+    /// Legs at an enlisted ledger, each by itself.
+    pub(crate) async fn legs(&self, ledger: LedgerId, ops: &[Op]) -> Vec<Answer> {
         if ops.is_empty() {
             return Vec::new();
         }
         let (replies, answers) = replies(ops.len());
-        let leg = |(op, reply): (&Op, ReplySlot<Answer>)| Item::Leg(op.clone(), reply);
+        let leg = |(op, reply): (&Op, ReplySlot<Answer>)| {
+            Item::Leg(EnlistedOp { ledger, op: op.clone() }, reply)
+        };
         self.batched.0.add(ops.iter().zip(replies).map(leg));
         let closed = || Answer::Unknown(Cause::of("STORE_CLOSED"));
         sender(answers, ops.len())

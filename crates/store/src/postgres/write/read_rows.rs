@@ -10,8 +10,8 @@ use super::workspace::{
 };
 use crate::postgres::columns::{self, count, int, small, uint};
 use crate::postgres::error::StoreError;
-use crate::postgres::number_blocks;
 use crate::postgres::rows::{ledger, operation};
+use crate::postgres::{inbox, number_blocks, numbered_accounts};
 use crate::rules::{Balance, StoredTransfer, UsageKey};
 use futures_util::future::join_all;
 use kernel::audit::Hash;
@@ -98,10 +98,10 @@ const USAGE: &str = "SELECT l.day, l.user_id, l.asset_id, l.transfers, l.amount:
     ON l.day = n.day AND l.user_id = n.user_id AND l.asset_id = n.asset_id \
     ORDER BY l.day, l.user_id, l.asset_id FOR NO KEY UPDATE OF l";
 
-const OPERATIONS: &str = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger \
+const OPERATIONS: &str = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger, other_account \
     FROM operations WHERE req_id = ANY($1)";
 
-fn locking(sql: &str, wait: LockMode) -> String {
+pub(crate) fn locking(sql: &str, wait: LockMode) -> String {
     match wait {
         LockMode::Skip => format!("{sql} SKIP LOCKED"),
         LockMode::Wait => sql.to_owned(),
@@ -161,10 +161,12 @@ impl WriteConnection {
             (FLAGS.to_owned(), vec![Box::new(row_set.opens > 0), Box::new(operates)]);
         let mut queries = vec![flags];
         queries.extend(self.balance_query(row_set, wait));
+        queries.extend(numbered_accounts::query(row_set, wait));
         queries.extend(transfer_query(&row_set.transfers, wait));
         queries.extend(usage_query(&row_set.days, wait));
         queries.extend(operation_query(&row_set.legs));
         queries.extend(client_keys::query(flows, row_set));
+        queries.extend(inbox::query(row_set));
         let mut answers = self.all(queries, &turn.begin(row_set.opens > 0)).await?.into_iter();
         let mut workspace = BatchWorkspace { numbers: self.numbers(), ..BatchWorkspace::default() };
         for id in &row_set.fresh {
@@ -175,6 +177,9 @@ impl WriteConnection {
         }
         if !row_set.balances.is_empty() {
             take_balances(&mut workspace, answers.next().unwrap_or_default())?;
+        }
+        if !row_set.accounts.is_empty() {
+            numbered_accounts::take(&mut workspace, &answers.next().unwrap_or_default())?;
         }
         if !row_set.transfers.is_empty() {
             take_transfers(&mut workspace, flows, answers.next().unwrap_or_default())?;
@@ -190,6 +195,9 @@ impl WriteConnection {
         }
         if !row_set.keys.is_empty() {
             client_keys::read(&mut workspace, row_set, answers.next().unwrap_or_default())?;
+        }
+        if !row_set.inbox.is_empty() {
+            inbox::read(&mut workspace, row_set, &answers.next().unwrap_or_default())?;
         }
         self.missing(&mut workspace, row_set).await?;
         Ok(workspace)
@@ -268,6 +276,7 @@ impl WriteConnection {
         if !users.is_empty() {
             self.missing_balances(workspace, row_set, users.into_iter().collect()).await?;
         }
+        self.missing_accounts(workspace, row_set).await?;
         let transfers: Vec<Uuid> = row_set
             .transfers
             .iter()

@@ -1,10 +1,12 @@
 //! Which rows a group of items names: what is read, and locked, before anything is decided.
 
 use super::work::{BatchablePut, Item};
+use crate::postgres::inbox::InboxKey;
 use crate::rules::{ALL_ASSETS, UsageKey};
 use kernel::ids::{AssetId, FlowId, Id, UserId};
 use kernel::limits::DailyCount;
 use kernel::operation::Op;
+use kernel::ports::ledger::External;
 use kernel::record::{Account, Record};
 use kernel::unit::{Guard, Put, Then, Unit};
 use std::collections::BTreeSet;
@@ -23,9 +25,13 @@ pub(crate) struct RowSet {
     /// Keys that were not looked for.
     pub(crate) keys: BTreeSet<ClientKey>,
     pub(crate) balances: BTreeSet<(UserId, AssetId)>,
+    /// Numbers of accounts at the accounts ledger.
+    pub(crate) accounts: BTreeSet<Arc<str>>,
     /// Transfers whose operations matter.
     pub(crate) legs: BTreeSet<Id>,
     pub(crate) days: BTreeSet<UsageKey>,
+    /// Events that must not have been had.
+    pub(crate) inbox: BTreeSet<InboxKey>,
     /// The most transfers that are opened.
     pub(crate) opens: u64,
 }
@@ -46,7 +52,7 @@ impl RowSet {
         for item in items {
             match item {
                 Item::Unit(unit, _) => row_set.unit(unit, assume),
-                Item::Leg(op, _) => row_set.op(op),
+                Item::Leg(asked, _) => row_set.op(&asked.op),
             }
         }
         if assume {
@@ -86,13 +92,18 @@ impl RowSet {
                     self.days.insert((*day, *user, ALL_ASSETS));
                 }
                 Guard::DayAmount { count, .. } => self.count(count),
+                Guard::Inbox { consumer, event } => {
+                    self.inbox.insert((*consumer, *event));
+                }
+                Guard::Account { number, .. } => {
+                    self.accounts.insert(number.clone());
+                }
                 Guard::NotHalted
                 | Guard::Halt(_)
                 | Guard::Incarnation { .. }
                 | Guard::Owner { .. }
                 | Guard::Attempt { .. }
                 | Guard::Resource { .. }
-                | Guard::Inbox { .. }
                 | Guard::AtMost { .. }
                 | Guard::NoPastAction { .. }
                 | Guard::Pending(_) => {}
@@ -105,6 +116,11 @@ impl RowSet {
     }
 
     fn then(&mut self, then: &Then, assume: bool) {
+        for put in &then.puts {
+            if let Put::Account { number, .. } = put {
+                self.accounts.insert(number.clone());
+            }
+        }
         for put in then.puts.iter().filter_map(BatchablePut::of) {
             match put {
                 BatchablePut::Open(record) => {
@@ -125,13 +141,26 @@ impl RowSet {
             }
         }
         self.transfers.extend(then.events.iter().map(|event| event.id));
+        self.transfers.extend(then.outbox.iter().map(|message| message.id));
         then.ops.iter().for_each(|(_, op)| self.op(op));
     }
 
     pub(crate) fn op(&mut self, op: &Op) {
         self.legs.insert(op.key.id);
-        if let Account::User(user) = op.account {
-            self.balances.insert((user, op.asset));
+        for account in std::iter::once(&op.account).chain(&op.other) {
+            match account {
+                Account::User(user) => drop(self.balances.insert((*user, op.asset))),
+                Account::Named(number) => drop(self.accounts.insert(number.clone())),
+                // no row is of an account that is agreed later: the rules refuse the operation
+                Account::Unnamed => {}
+            }
+        }
+    }
+
+    pub(crate) fn movement(&mut self, movement: &External) {
+        match &movement.number {
+            None => drop(self.balances.insert((movement.user, movement.asset))),
+            Some(number) => drop(self.accounts.insert(number.clone())),
         }
     }
 

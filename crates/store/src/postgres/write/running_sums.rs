@@ -37,9 +37,9 @@ fn sums(changes: &BatchChanges) -> BTreeMap<Place, Sum> {
         let amount = if *outcome == StoredOutcome::Done { op.amount.0 } else { 0 };
         sums.entry(place).or_default().add(amount);
     }
-    for (direction, asset, amount) in &changes.externals {
-        let place = (LedgerId::FUNDING, *asset, columns::direction(*direction), "DONE");
-        sums.entry(place).or_default().add(amount.0);
+    for moved in &changes.externals {
+        let place = (moved.ledger, moved.asset, columns::direction(moved.direction), "DONE");
+        sums.entry(place).or_default().add(moved.amount.0);
     }
     sums
 }

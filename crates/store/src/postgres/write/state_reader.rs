@@ -2,7 +2,9 @@
 
 use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
 use crate::postgres::error::StoreError;
+use crate::postgres::numbered_accounts::NumberedRow;
 use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
+use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
@@ -88,6 +90,18 @@ impl StateReader for BatchWorkspace {
         }
     }
 
+    fn numbered_account(
+        &mut self,
+        number: &Arc<str>,
+    ) -> Result<Option<NumberedAccount>, Undecided> {
+        match self.accounts.get(number) {
+            Some(NumberedRow::Owned(owned)) => Ok(Some(owned.now.clone())),
+            Some(NumberedRow::Absent) => Ok(None),
+            Some(NumberedRow::Locked) => Err(Undecided::Locked),
+            None => Err(StoreError::Damaged("an account that was not asked for").into()),
+        }
+    }
+
     fn daily_usage(&mut self, spend: UsageKey) -> Result<DailyUsage, Undecided> {
         match read(&self.usage, &spend)? {
             UsageRow::Owned(_, now, _) => Ok(now),
@@ -113,6 +127,9 @@ impl StateReader for BatchWorkspace {
     }
 
     fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Undecided> {
+        if self.changes.inbox.contains(&event) {
+            return Err(Undecided::Again);
+        }
         read(&self.rare.seen, &event)
     }
 

@@ -8,7 +8,7 @@ use crate::postgres::columns::{self, int, small};
 use crate::rules::{Changed, Opened};
 use kernel::flow::table::Flows;
 use kernel::money::Amount;
-use kernel::record::{Head, Record, Terms};
+use kernel::record::{Head, Record, Terms, TermsVersion};
 use kernel::unit::Hold;
 use std::collections::BTreeMap;
 
@@ -41,10 +41,14 @@ const fn smooth(head: &Head) -> bool {
 
 /// It has nothing that only some transfers have.
 fn plain(record: &Record) -> bool {
-    let Terms { fee, deadline, memo, reference, metadata, day, .. } = &*record.terms;
+    let terms = &*record.terms;
+    let Terms { fee, deadline, memo, reference, metadata, day, .. } = terms;
     let bare = deadline.is_none() && memo.is_none() && reference.is_none() && day.is_none();
     let quiet = record.error.is_none() && smooth(&record.head);
-    bare && quiet && *fee == Amount::ZERO && metadata.is_empty()
+    let one = columns::target_asset(terms).is_none() && columns::target_amount(terms).is_none();
+    let user = terms.owner.user().is_some() && terms.origin.is_none();
+    let present = terms.version == TermsVersion::V2 && one && user;
+    bare && quiet && present && *fee == Amount::ZERO && metadata.is_empty()
 }
 
 /// What only some have that are opened.
@@ -69,6 +73,12 @@ fn besides(rows: &[Opened]) -> Params {
         column(rows, |row| row.record.head.alone),
         column(rows, |row| i16::from(row.record.head.deaths)),
         column(rows, |row| row.record.terms.day.map(|day| small(day.0))),
+        column(rows, |row| columns::owner(&row.record.terms)),
+        column(rows, |row| columns::target_asset(&row.record.terms).map(small)),
+        column(rows, |row| columns::target_amount(&row.record.terms).map(|net| net.0.to_string())),
+        column(rows, |row| row.record.terms.origin.as_ref().map(|at| i16::from(at.chain.0))),
+        column(rows, |row| row.record.terms.origin.as_ref().map(|at| at.key.to_string())),
+        column(rows, |row| columns::terms_version(row.record.terms.version).map(i16::from)),
     ]
 }
 
@@ -129,16 +139,16 @@ impl Statements {
             column(rows, |row| columns::uuid(row.record.id)),
             column(rows, |row| table(row).flow),
             column(rows, |row| row.record.terms.principal.to_string()),
-            column(rows, |row| int(row.record.terms.user.0)),
+            column(rows, |row| int(row.record.terms.owner.number())),
             column(rows, |row| binding(row).map(|b| b.scope.to_string())),
             column(rows, |row| binding(row).map(|b| b.key.to_string())),
             column(rows, |row| binding(row).map(|b| b.fingerprint.to_vec())),
-            column(rows, |row| small(row.record.terms.asset.0)),
-            column(rows, |row| row.record.terms.amount.0.to_string()),
+            column(rows, |row| small(row.record.terms.source.asset.0)),
+            column(rows, |row| row.record.terms.source.amount.0.to_string()),
             column(rows, |row| i16::from(row.record.terms.source.system.code())),
-            column(rows, |row| columns::account(&row.record.terms.source.account)),
+            column(rows, |row| row.record.terms.source.account.key()),
             column(rows, |row| i16::from(row.record.terms.target.system.code())),
-            column(rows, |row| columns::account(&row.record.terms.target.account)),
+            column(rows, |row| row.record.terms.target.account.key()),
             column(rows, |row| table(row).state(row.record.head.state).code),
             column(rows, |row| small(row.record.head.version)),
             column(rows, |row| row.record.head.due_at.map(int)),

@@ -6,7 +6,7 @@ use crate::postgres::error::StoreError;
 use crate::rules::Request;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
-use kernel::ids::{Id, Millis};
+use kernel::ids::{Id, LedgerId, Millis};
 use kernel::limits::DailyCount;
 use kernel::operation::{Key, Op, Operation};
 use kernel::ports::admin_queries::Tells;
@@ -95,12 +95,26 @@ pub(crate) const fn closed() -> Wrote {
     Wrote::Unknown(Cause::of("STORE_CLOSED"))
 }
 
+/// An operation and the enlisted ledger that it is for.
+#[derive(Debug, Clone)]
+pub(crate) struct EnlistedOp {
+    pub(crate) ledger: LedgerId,
+    pub(crate) op: Op,
+}
+
+/// A key that is to be fenced at an enlisted ledger.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FenceRequest {
+    pub(crate) ledger: LedgerId,
+    pub(crate) key: Key,
+}
+
 /// What many of are decided together.
 pub(crate) enum Item {
     /// A unit of nothing but transfers, their operations, receipts and counts.
     Unit(Box<Unit>, UnitReply),
-    /// A leg at Funding by itself.
-    Leg(Op, ReplySlot<Answer>),
+    /// A leg at an enlisted ledger by itself.
+    Leg(EnlistedOp, ReplySlot<Answer>),
 }
 
 impl Item {
@@ -159,7 +173,7 @@ pub(crate) type AnswerSender<T> = oneshot::Sender<Result<T, Cause>>;
 pub(crate) enum SingleWrite {
     /// A unit with something rare in it.
     Unit(Box<Unit>, ReplySlot<Wrote>),
-    Fence(Key, AnswerSender<Stored>),
+    Fence(FenceRequest, AnswerSender<Stored>),
     Status(StatusChange, AnswerSender<bool>),
     External(Box<Request>, AnswerSender<Moved>),
     /// A seal of the audit.
@@ -197,10 +211,11 @@ pub(crate) fn batchable(unit: &Unit) -> bool {
         | Guard::Incarnation { .. }
         | Guard::Owner { .. }
         | Guard::DayCount { .. }
-        | Guard::DayAmount { .. } => true,
+        | Guard::DayAmount { .. }
+        | Guard::Inbox { .. } => true,
         Guard::Attempt { .. }
         | Guard::Resource { .. }
-        | Guard::Inbox { .. }
+        | Guard::Account { .. }
         | Guard::AtMost { .. }
         | Guard::NoPastAction { .. }
         | Guard::Pending(_) => false,
@@ -243,6 +258,7 @@ impl<'u> BatchablePut<'u> {
             | Put::Propose(_)
             | Put::Decide { .. }
             | Put::Asset(_)
+            | Put::Account { .. }
             | Put::ForgetDays(_) => None,
         }
     }

@@ -4,16 +4,18 @@
 use super::balance_cache::BalanceKey;
 use super::row_set::ClientKey;
 use crate::postgres::error::StoreError;
-use crate::rules::{Balance, Changed, Opened, StoredTransfer, SystemBook, UsageKey};
+use crate::postgres::inbox::InboxKey;
+use crate::postgres::numbered_accounts::NumberedRow;
+use crate::rules::{Balance, Book, Changed, Opened, StoredTransfer, UsageKey};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
 use kernel::limits::DailyUsage;
+use kernel::message::Emitted;
 use kernel::money::Amount;
 use kernel::operation::{Incarnation, Key, Known, Operation};
 use kernel::operators::ApprovalStatus;
 use kernel::ports::ledger::Direction;
-use kernel::unit::Outgoing;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -132,6 +134,15 @@ pub(crate) struct RareRows {
     pub(crate) superseded: HashMap<(LedgerId, Incarnation), bool>,
 }
 
+/// External money that is booked, as the running sums count it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BookedExternal {
+    pub(crate) ledger: LedgerId,
+    pub(crate) direction: Direction,
+    pub(crate) asset: AssetId,
+    pub(crate) amount: Amount,
+}
+
 /// What is written once everything is decided.
 #[derive(Debug, Default)]
 pub(crate) struct BatchChanges {
@@ -139,9 +150,11 @@ pub(crate) struct BatchChanges {
     pub(crate) changed: Vec<Changed>,
     pub(crate) operations: Vec<(LedgerId, Operation)>,
     /// External money; the rows are written already.
-    pub(crate) externals: Vec<(Direction, AssetId, Amount)>,
-    pub(crate) outbox: Vec<Outgoing>,
-    pub(crate) books: BTreeMap<(SystemBook, AssetId), i128>,
+    pub(crate) externals: Vec<BookedExternal>,
+    pub(crate) outbox: Vec<Emitted>,
+    /// Events that consumers had by this write.
+    pub(crate) inbox: BTreeSet<InboxKey>,
+    pub(crate) books: BTreeMap<Book, i128>,
     pub(crate) highest: BTreeMap<LedgerId, u64>,
     pub(crate) ends: BTreeMap<(FlowId, i16), i64>,
     /// Hashes of new entries, with their transfer's number (0 and below: entries of the audit
@@ -159,6 +172,8 @@ pub(crate) struct BatchWorkspace {
     pub(crate) flags: ServiceFlags,
     pub(crate) transfers: HashMap<Id, TransferRow>,
     pub(crate) balances: HashMap<BalanceKey, BalanceRow>,
+    /// Numbered accounts, in the order in which they are locked and written.
+    pub(crate) accounts: BTreeMap<Arc<str>, NumberedRow>,
     pub(crate) usage: HashMap<UsageKey, UsageRow>,
     pub(crate) legs: HashMap<Id, Vec<(LedgerId, Operation)>>,
     /// Keys that are bound.
@@ -179,6 +194,7 @@ impl BatchWorkspace {
             && changes.changed.is_empty()
             && changes.operations.is_empty()
             && changes.outbox.is_empty()
+            && changes.inbox.is_empty()
             && changes.highest.is_empty()
             && changes.entries.is_empty()
             && !self.usage.values().any(moved)

@@ -10,14 +10,16 @@ use super::statement::{Statements, params};
 use super::transfer_rows::EndedTransfers;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, UsageRow};
 use crate::postgres::columns::{self, int, small};
-use crate::rules::{SystemBook, UsageKey};
+use crate::rules::{Book, UsageKey};
 use kernel::audit::UnitDigest;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, LedgerId};
+use kernel::ids::LedgerId;
 use kernel::limits::DailyUsage;
+use kernel::message::{self, Emitted};
 use kernel::operation::Operation;
-use kernel::unit::Outgoing;
+use kernel::record::Account;
 use std::collections::BTreeMap;
+use uuid::Uuid;
 
 const OPERATIONS: &str = include_str!("sql/operations.sql");
 const BALANCES: &str = include_str!("sql/balances.sql");
@@ -62,10 +64,12 @@ impl Statements {
         let at = int(workspace.at);
         // first, as they are locked first where they are read
         all.balances(workspace);
+        all.accounts(workspace);
         let ended = all.transfers(flows, workspace, (at, worker));
         all.operations(&workspace.changes.operations, at);
         all.usage(workspace);
         all.outbox(&workspace.changes.outbox, at);
+        all.inbox(workspace, at);
         let number = workspace.numbers.lane;
         all.books(&workspace.changes.books, number);
         all.running(&workspace.changes, number);
@@ -100,7 +104,8 @@ impl Statements {
                 column(rows, |(_, o)| int(o.seq)),
                 column(rows, |(_, o)| small(o.op.asset.0)),
                 column(rows, |(_, o)| o.op.amount.0.to_string()),
-                column(rows, |(_, o)| columns::account(&o.op.account)),
+                column(rows, |(_, o)| o.op.account.key()),
+                column(rows, |(_, o)| o.op.other.as_ref().map(Account::key)),
             ],
         );
     }
@@ -185,24 +190,37 @@ impl Statements {
         }
     }
 
-    fn outbox(&mut self, rows: &[Outgoing], at: i64) {
+    fn outbox(&mut self, rows: &[Emitted], at: i64) {
         if rows.is_empty() {
             return;
         }
-        let id = column(rows, crate::message_id::message_id);
-        let transfer = column(rows, |message| columns::uuid(message.id));
-        let n = column(rows, |message| small(message.n));
-        let (topic, key) =
-            (column(rows, |message| message.topic), column(rows, |message| message.id.to_string()));
-        self.add(OUTBOX, params![at, id, transfer, n, topic, key]);
+        self.add(
+            OUTBOX,
+            params![
+                at,
+                column(rows, |row| i16::try_from(message::bucket(&row.key)).unwrap_or(0)),
+                column(rows, |row| Uuid::from_u128(row.number)),
+                column(rows, |row| columns::uuid(row.id)),
+                column(rows, |row| small(row.n)),
+                column(rows, |row| row.topic.to_string()),
+                column(rows, |row| row.key.to_string()),
+                column(rows, |row| row.kind.to_string()),
+                column(rows, |row| row.payload.to_string()),
+                column(rows, |row| row.headers.to_string()),
+            ],
+        );
     }
 
-    fn books(&mut self, books: &BTreeMap<(SystemBook, AssetId), i128>, lane: i32) {
+    fn books(&mut self, books: &BTreeMap<Book, i128>, lane: i32) {
         let rows: Vec<_> = books.iter().filter(|(_, sum)| **sum != 0).collect();
         if !rows.is_empty() {
-            let book = column(&rows, |((book, _), _)| book.name());
-            let asset = column(&rows, |((_, asset), _)| small(asset.0));
-            self.add(BOOKS, params![lane, book, asset, column(&rows, |(_, sum)| sum.to_string())]);
+            let (book, ledger) = (
+                column(&rows, |(of, _)| of.book.name()),
+                column(&rows, |(of, _)| of.ledger.name()),
+            );
+            let asset = column(&rows, |(of, _)| small(of.asset.0));
+            let sum = column(&rows, |(_, sum)| sum.to_string());
+            self.add(BOOKS, params![lane, book, asset, sum, ledger]);
         }
     }
 

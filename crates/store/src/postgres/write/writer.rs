@@ -7,13 +7,15 @@ use super::batch::{BatchMode, ItemResult};
 use super::connection::{ConnectionContext, WriteConnection};
 use super::open_batches::OpenBatches;
 use super::read_rows::LockMode;
+use super::row_set::RowSet;
 use super::transfer_cache::TransferCache;
-use super::work::{Item, QueuedWrite};
+use super::work::{EnlistedOp, Item, QueuedWrite};
 use crate::postgres::error::StoreError;
 use crate::postgres::session::connect::spawn;
 use crate::postgres::{OpenError, single};
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
+use kernel::ids::LedgerId;
 use kernel::operation::{Key, Op};
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::{Meter, Seen};
@@ -264,6 +266,9 @@ impl WriterTask {
             (Ok(connection), QueueKey::Balance(user, asset)) => {
                 connection.wait_for_balance(user, asset).await
             }
+            (Ok(connection), QueueKey::Account(_)) => {
+                connection.wait_for_accounts(&RowSet::of(items.iter(), false).accounts).await
+            }
             (Ok(connection), QueueKey::Transfer(id)) => connection.wait_for_transfer(id).await,
             (Err(error), _) => Err(error),
         };
@@ -313,22 +318,22 @@ impl WriterTask {
     /// refused, and it was refused with nothing else in its transaction (`ledgers.md` §1).
     async fn refused(&mut self, item: Item, mode: BatchMode, why: &Arc<str>) {
         let unknown = StoreError::Refused(why.clone());
-        let Some(op) = refusable(&item).cloned() else { return item.unknown(&unknown) };
+        let Some(asked) = refusable(&item) else { return item.unknown(&unknown) };
         if let Item::Unit(..) = &item {
             let (replies, _answers) = super::work::replies(1);
             let trial: Vec<Item> =
-                replies.into_iter().map(|reply| Item::Leg(op.clone(), reply)).collect();
+                replies.into_iter().map(|reply| Item::Leg(asked.clone(), reply)).collect();
             let mode = BatchMode { keep: false, assume: false, ..mode.clone() };
             let Err(StoreError::Refused(_)) = self.try_items(&trial, &mode).await else {
                 return item.unknown(&unknown);
             };
         }
-        let key = op.key;
+        let EnlistedOp { ledger, op: Op { key, .. } } = asked;
         tracing::warn!(transfer = %key.id, leg = key.leg.name(), %why, "the database refused a leg");
         let mode = BatchMode { assume: false, refused: Some((key, REFUSED.into())), ..mode };
         let items = vec![item];
         match self.try_items(&items, &mode).await {
-            Ok(results) => match self.reread(key).await {
+            Ok(results) => match self.reread(ledger, key).await {
                 Ok(Some(answer)) => drop(self.answer(items, with(results, &answer), mode.wait)),
                 Ok(None) => items.into_iter().for_each(|item| item.unknown(&unknown)),
                 Err(error) => items.into_iter().for_each(|item| item.unknown(&error)),
@@ -343,13 +348,16 @@ impl WriterTask {
     }
 
     /// What is stored under a key, by a statement of its own.
-    async fn reread(&mut self, key: Key) -> Result<Option<Answer>, StoreError> {
+    async fn reread(&mut self, ledger: LedgerId, key: Key) -> Result<Option<Answer>, StoreError> {
         let connection = self.connection().await?;
-        let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger \
-                   FROM operations WHERE req_id = $1 AND ledger = 1 AND leg = $2";
+        let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount::text, account, ledger, \
+                   other_account FROM operations WHERE req_id = $1 AND ledger = $3 AND leg = $2";
         let statement = connection.prepared(sql).await?;
         let id = crate::postgres::columns::uuid(key.id);
-        let row = connection.client.query_opt(&statement, &[&id, &key.leg.name()]).await?;
+        let row = connection
+            .client
+            .query_opt(&statement, &[&id, &key.leg.name(), &i16::from(ledger.0)])
+            .await?;
         let found = row.map(|row| crate::postgres::rows::operation(&row)).transpose()?;
         Ok(found.map(|(_, operation)| crate::rules::answer(&operation)))
     }
@@ -359,18 +367,18 @@ impl WriterTask {
 const REFUSED: &str = "CHECK_VIOLATION";
 
 /// The one leg of an item that may be refused: alone, or in a unit that may stand for it.
-fn refusable(item: &Item) -> Option<&Op> {
-    let op = match item {
-        Item::Leg(op, _) => op,
+fn refusable(item: &Item) -> Option<EnlistedOp> {
+    let asked = match item {
+        Item::Leg(asked, _) => asked.clone(),
         Item::Unit(unit, _) => lone(unit)?,
     };
-    op.key.leg.refusable().then_some(op)
+    asked.op.key.leg.refusable().then_some(asked)
 }
 
 /// The leg of a unit that records nothing else: the row that opens its transfer, or the answer to a
 /// call whose claim is durable. A unit with another ledger's answer in it, or a settle, refuses
 /// nothing.
-fn lone(unit: &Unit) -> Option<&Op> {
+fn lone(unit: &Unit) -> Option<EnlistedOp> {
     let then = &unit.then;
     let fork =
         then.fork.as_deref().filter(|fork| fork.rejected.is_some() && then.ops.is_empty())?;
@@ -378,7 +386,7 @@ fn lone(unit: &Unit) -> Option<&Op> {
     let receipts = then.puts.iter().any(|put| matches!(put, Put::Receipt { .. }));
     let opens = then.puts.iter().any(own) && !receipts;
     let claimed = then.puts.is_empty() && then.events.is_empty();
-    (opens || claimed).then_some(&fork.op)
+    (opens || claimed).then(|| EnlistedOp { ledger: fork.ledger, op: fork.op.clone() })
 }
 
 /// The answers with what was read again of the fork, or the leg.

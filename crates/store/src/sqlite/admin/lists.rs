@@ -1,7 +1,7 @@
 //! Cases, approvals, actions, legs and counts, as operators list them.
 
 use crate::sqlite::columns::{self, uint};
-use crate::sqlite::funding::operations::operation;
+use crate::sqlite::funding::operations;
 use crate::sqlite::read::{operators, transfers};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis};
@@ -13,10 +13,9 @@ use std::sync::Arc;
 
 /// What each ledger answered for a transfer.
 pub(crate) fn legs(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, Operation)>> {
-    let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
-               FROM operations WHERE req_id = ? ORDER BY ledger, seq";
-    let read = |row: &Row<'_>| Ok((LedgerId(row.get(8)?), operation(row)?));
-    db.prepare_cached(sql)?.query_map([id.to_string()], read)?.collect()
+    let mut found = operations::of(db, id)?;
+    found.sort_by_key(|(ledger, operation)| (*ledger, operation.seq));
+    Ok(found)
 }
 
 /// The columns of a case as `c`, in the order of [`operators::open_case`] and then of [`case_row`].

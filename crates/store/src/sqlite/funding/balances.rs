@@ -3,7 +3,7 @@
 //! A row is read once for each write and written once: a hot account gets faster. Nothing is kept
 //! beyond the transaction, so an operator's plain SQL works from its commit.
 
-use crate::rules::{Balance, SystemBook};
+use crate::rules::{Balance, Book};
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::write::writer_state::LANE;
 use kernel::ids::{AssetId, UserId};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Default)]
 pub(crate) struct BalanceBuffer {
     rows: HashMap<(UserId, AssetId), Balance>,
-    books: BTreeMap<(SystemBook, AssetId), i128>,
+    books: BTreeMap<Book, i128>,
 }
 
 impl BalanceBuffer {
@@ -73,11 +73,11 @@ impl BalanceBuffer {
     pub(crate) fn post(
         &mut self,
         balances: Vec<((UserId, AssetId), Balance)>,
-        books: Vec<(SystemBook, AssetId, i128)>,
+        books: Vec<(Book, i128)>,
     ) {
         self.rows.extend(balances);
-        for (book, asset, delta) in books {
-            let sum = self.books.entry((book, asset)).or_default();
+        for (book, delta) in books {
+            let sum = self.books.entry(book).or_default();
             *sum = sum.saturating_add(delta);
         }
     }
@@ -111,9 +111,9 @@ impl BalanceBuffer {
                 add.execute(params![user, asset.0, available, frozen, balance.status.name()])?;
             }
         }
-        for ((book, asset), delta) in std::mem::take(&mut self.books) {
+        for (book, delta) in std::mem::take(&mut self.books) {
             if delta != 0 {
-                shift(db, book, asset, delta)?;
+                shift(db, book, delta)?;
             }
         }
         Ok(())
@@ -121,17 +121,18 @@ impl BalanceBuffer {
 }
 
 /// Adds to a stored book; the text of a sum is added up here, not by SQL.
-fn shift(db: &Connection, book: SystemBook, asset: AssetId, delta: i128) -> rusqlite::Result<()> {
-    let key = params![book.name(), int(LANE), asset.0];
-    let sql = "SELECT amount FROM books WHERE account_type = 'FUNDING' \
+fn shift(db: &Connection, of: Book, delta: i128) -> rusqlite::Result<()> {
+    let Book { ledger, book, asset } = of;
+    let key = params![ledger.name(), book.name(), int(LANE), asset.0];
+    let sql = "SELECT amount FROM books WHERE account_type = ? \
                AND book = ? AND lane = ? AND asset_id = ?";
     let read = |row: &rusqlite::Row<'_>| columns::read_signed(0, row.get_ref(0)?.as_str()?);
     let before = db.prepare_cached(sql)?.query_row(key, read).optional()?.unwrap_or(0);
     let sum = before.checked_add(delta).ok_or_else(|| columns::damaged(0, "a sum too large"))?;
     let sql = "INSERT INTO books (account_type, book, lane, asset_id, amount) \
-               VALUES ('FUNDING', ?1, ?2, ?3, ?4) \
-               ON CONFLICT (account_type, book, lane, asset_id) DO UPDATE SET amount = ?4";
-    let row = params![book.name(), int(LANE), asset.0, sum.to_string()];
+               VALUES (?1, ?2, ?3, ?4, ?5) \
+               ON CONFLICT (account_type, book, lane, asset_id) DO UPDATE SET amount = ?5";
+    let row = params![ledger.name(), book.name(), int(LANE), asset.0, sum.to_string()];
     db.prepare_cached(sql)?.execute(row)?;
     Ok(())
 }

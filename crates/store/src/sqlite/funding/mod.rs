@@ -1,8 +1,9 @@
-//! The Funding ledger: double entry inside the journal's own transactions.
+//! The ledgers that live in the journal's database, Funding and the accounts ledger: double entry inside the journal's own transactions.
 
+pub(crate) mod accounts;
 pub(crate) mod balances;
 pub(crate) mod operations;
 mod port;
 mod single;
 
-pub use port::Funding;
+pub use port::EnlistedLedger;

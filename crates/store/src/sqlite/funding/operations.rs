@@ -7,9 +7,10 @@ use crate::sqlite::write::writer_state::higher;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId};
 use kernel::operation::{Key, Op, Operation};
+use kernel::record::Account;
 use rusqlite::{Connection, Row, params};
 
-/// Reads an operation from (req_id, leg, result, code, seq, asset_id, amount, account).
+/// Reads an operation from its columns ([`COLUMNS`]).
 pub(crate) fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
     let leg = row.get_ref(1)?.as_str()?;
     let leg = Leg::parse(leg).ok_or_else(|| columns::damaged(1, "not a leg"))?;
@@ -18,7 +19,11 @@ pub(crate) fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
         op: Op {
             key: Key { id: columns::read_id(0, row.get_ref(0)?.as_str()?)?, leg },
             account: columns::read_account(7, row.get_ref(7)?.as_str()?)?,
-            other: None,
+            other: row
+                .get_ref(8)?
+                .as_str_or_null()?
+                .map(|text| columns::read_account(8, text))
+                .transpose()?,
             asset: AssetId(row.get(5)?),
             amount: columns::read_amount(6, row.get_ref(6)?.as_str()?)?,
         },
@@ -27,25 +32,26 @@ pub(crate) fn operation(row: &Row<'_>) -> rusqlite::Result<Operation> {
 }
 
 /// The columns that [`operation`] reads.
-pub(crate) const COLUMNS: &str = "req_id, leg, result, code, seq, asset_id, amount, account";
+pub(crate) const COLUMNS: &str =
+    "req_id, leg, result, code, seq, asset_id, amount, account, other_account";
 
 /// What every ledger stored for a transfer.
 pub(crate) fn of(db: &Connection, id: Id) -> rusqlite::Result<Vec<(LedgerId, Operation)>> {
-    let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
-               FROM operations WHERE req_id = ?";
-    let read = |row: &Row<'_>| Ok((LedgerId(row.get(8)?), operation(row)?));
-    db.prepare_cached(sql)?.query_map([id.to_string()], read)?.collect()
+    let sql = format!("SELECT {COLUMNS}, ledger FROM operations WHERE req_id = ?");
+    let read = |row: &Row<'_>| Ok((LedgerId(row.get(9)?), operation(row)?));
+    db.prepare_cached(&sql)?.query_map([id.to_string()], read)?.collect()
 }
 
 impl WriteBatch<'_> {
-    /// Writes what Funding does, or gathers it to be written once.
+    /// Writes what enlisted ledgers do, or gathers it to be written once.
     pub(crate) fn post(&mut self, posting: Posting) -> rusqlite::Result<()> {
-        let Posting { operations, balances, books } = posting;
-        for operation in &operations {
+        let Posting { operations, balances, books, accounts } = posting;
+        for (ledger, operation) in &operations {
             self.state.seq = operation.seq;
-            self.store(LedgerId::FUNDING, operation)?;
+            self.store(*ledger, operation)?;
         }
         self.balances.post(balances, books);
+        self.accounts.post(accounts);
         Ok(())
     }
 
@@ -56,8 +62,9 @@ impl WriteBatch<'_> {
         operation: &Operation,
     ) -> rusqlite::Result<()> {
         let sql = "INSERT INTO operations \
-                     (req_id, ledger, leg, result, code, seq, asset_id, amount, account, at) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                     (req_id, ledger, leg, result, code, seq, asset_id, amount, account, \
+                      other_account, at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         let op = &operation.op;
         let (result, code) = columns::outcome(&operation.outcome);
         self.db.prepare_cached(sql)?.execute(params![
@@ -69,7 +76,8 @@ impl WriteBatch<'_> {
             int(operation.seq),
             op.asset.0,
             columns::amount(op.amount),
-            columns::account(&op.account),
+            op.account.key(),
+            op.other.as_ref().map(Account::key),
             int(self.at),
         ])?;
         self.running.add((ledger, op.asset, op.key.leg.name(), result), op.amount)?;

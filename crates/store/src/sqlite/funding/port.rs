@@ -1,10 +1,10 @@
-//! Funding as a [`Ledger`] of its own: the plain path, operators, and external money.
+//! An enlisted ledger as a [`Ledger`] of its own: the plain path, operators, and external money.
 
 use crate::rules::Request;
 use crate::sqlite::columns::{self, int, most, uint};
 use crate::sqlite::read::sums;
 use crate::sqlite::read::threads::ReaderThreads;
-use crate::sqlite::write::work::{PendingAnswer, Work};
+use crate::sqlite::write::work::{FenceRequest, PendingAnswer, Work};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation};
@@ -17,16 +17,17 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 use tokio::sync::{mpsc::Sender, oneshot};
 
-/// The Funding ledger. It lives in the journal's database, so it is always the one that the
-/// journal knows; only its identity is compared.
+/// Funding, or the accounts ledger. It lives in the journal's database, so it is always the one that
+/// the journal knows; only its identity is compared.
 #[derive(Debug, Clone)]
-pub struct Funding {
+pub struct EnlistedLedger {
+    pub(crate) ledger: LedgerId,
     pub(crate) writer: Sender<Work>,
     pub(crate) readers: ReaderThreads,
     pub(crate) identity: Identity,
 }
 
-impl Funding {
+impl EnlistedLedger {
     fn known(&self, highest: u64) -> Known {
         Known { identity: self.identity, incarnation: Incarnation(0), highest }
     }
@@ -80,6 +81,9 @@ impl Funding {
     }
 }
 
+/// Numbered accounts are listed and changed through the journal, by their numbers.
+const NUMBERED: Cause = Cause::of("NUMBERED_ACCOUNTS");
+
 /// The highest number of an operation, as the writer left it with its last write.
 fn highest(db: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT value FROM service_state WHERE name = 'writer'";
@@ -90,9 +94,9 @@ fn highest(db: &Connection) -> rusqlite::Result<u64> {
     Ok(db.prepare_cached(sql)?.query_row([], read).optional()?.unwrap_or(0))
 }
 
-impl Ledger for Funding {
+impl Ledger for EnlistedLedger {
     fn id(&self) -> LedgerId {
-        LedgerId::FUNDING
+        self.ledger
     }
 
     fn hello(&self) -> Fut<'_, Reply<()>> {
@@ -100,16 +104,18 @@ impl Ledger for Funding {
     }
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
-        self.write(known, move |sender| Work::Legs { ops, answers: Vec::new(), sender })
+        let ledger = self.ledger;
+        self.write(known, move |sender| Work::Legs { ledger, ops, answers: Vec::new(), sender })
     }
 
     fn query(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
+        let ledger = self.ledger;
         self.read(move |db| {
             let sql = format!(
-                "SELECT {} FROM operations WHERE req_id = ? AND ledger = 1 AND leg = ?",
+                "SELECT {} FROM operations WHERE req_id = ? AND ledger = ? AND leg = ?",
                 super::operations::COLUMNS
             );
-            let params = params![key.id.to_string(), key.leg.name()];
+            let params = params![key.id.to_string(), ledger.0, key.leg.name()];
             let found = db
                 .prepare_cached(&sql)?
                 .query_row(params, super::operations::operation)
@@ -119,16 +125,19 @@ impl Ledger for Funding {
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
-        let asked = self.write(known, move |sender| Work::Fence(PendingAnswer::new(key, sender)));
+        let fence = FenceRequest { ledger: self.ledger, key };
+        let asked = self.write(known, move |sender| Work::Fence(PendingAnswer::new(fence, sender)));
         Box::pin(async move { flat(asked.await) })
     }
 
     fn totals(&self) -> Fut<'_, Reply<Vec<(AssetId, Totals)>>> {
-        self.read(sums::books)
+        let ledger = self.ledger;
+        self.read(move |db| sums::books(db, ledger))
     }
 
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
-        self.read(move |db| sums::operations(db, LedgerId::FUNDING, after, limit))
+        let ledger = self.ledger;
+        self.read(move |db| sums::operations(db, ledger, after, limit))
     }
 
     /// The journal keeps every operation for ever: nothing to forget.
@@ -137,6 +146,9 @@ impl Ledger for Funding {
     }
 
     fn accounts(&self, whose: Whose) -> Fut<'_, Reply<Vec<Holding>>> {
+        if self.ledger != LedgerId::FUNDING {
+            return Box::pin(async { Reply::NoAnswer(NUMBERED) });
+        }
         self.read(move |db| {
             let (low, high, limit) = match whose {
                 Whose::User(user) => (int(user.0), int(user.0), i64::MAX),
@@ -151,6 +163,9 @@ impl Ledger for Funding {
     }
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
+        if self.ledger != LedgerId::FUNDING {
+            return Box::pin(async { Reply::NoAnswer(NUMBERED) });
+        }
         let asked =
             self.write(known, move |sender| Work::Status(PendingAnswer::new(change, sender)));
         Box::pin(async move { flat(asked.await) })
@@ -161,13 +176,13 @@ impl Ledger for Funding {
     }
 }
 
-impl Enlist for Funding {
+impl Enlist for EnlistedLedger {
     fn holds(&self) -> bool {
-        true
+        self.ledger == LedgerId::FUNDING
     }
 }
 
-impl World for Funding {
+impl World for EnlistedLedger {
     fn book(&self, movement: External, authority: Authority) -> Fut<'_, Result<Moved, Cause>> {
         Box::pin(async move {
             let (sender, answer) = oneshot::channel();

@@ -5,24 +5,25 @@ use crate::audit_chain::AuditChain;
 use crate::rules::{self, BookedMovement, MovementPlan, Request, Stopped};
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::write::batch::WriteBatch;
+use crate::sqlite::write::work::FenceRequest;
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
-use kernel::operation::{Key, Op};
+use kernel::operation::Op;
 use kernel::ports::ledger::{Authority, External, Moved, StatusChange, Stored};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 impl WriteBatch<'_> {
     /// One leg: the plain path.
-    pub(crate) fn leg(&mut self, op: &Op) -> rusqlite::Result<Answer> {
-        let (answer, posting) = rules::leg(self, op)?;
+    pub(crate) fn leg(&mut self, ledger: LedgerId, op: &Op) -> rusqlite::Result<Answer> {
+        let (answer, posting) = rules::leg(self, ledger, op)?;
         self.post(posting)?;
         Ok(answer)
     }
 
     /// A tombstone, or what is stored already; the inner error: HALT keeps it from being written.
-    pub(crate) fn fence(&mut self, key: Key) -> rusqlite::Result<Result<Stored, Cause>> {
-        let (stored, posting) = match rules::fence(self, key) {
+    pub(crate) fn fence(&mut self, fence: FenceRequest) -> rusqlite::Result<Result<Stored, Cause>> {
+        let (stored, posting) = match rules::fence(self, fence.ledger, fence.key) {
             Ok(decided) => decided,
             Err(Stopped::Answer(cause)) => return Ok(Err(cause)),
             Err(Stopped::Error(error)) => return Err(error),
@@ -85,7 +86,8 @@ impl WriteBatch<'_> {
         self.post(posting)?;
         self.state.seq = operation;
         let sql = "INSERT INTO externals (operation_id, direction, reference, user_id, asset_id, \
-                   amount, available, reason, caller, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   amount, available, reason, caller, at, account_number) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.db.prepare_cached(sql)?.execute(params![
             int(operation),
             columns::direction(movement.direction),
@@ -97,9 +99,10 @@ impl WriteBatch<'_> {
             &*movement.reason,
             &*movement.caller,
             int(self.at),
+            movement.number.as_deref(),
         ])?;
         let direction = columns::direction(movement.direction);
-        let place = (LedgerId::FUNDING, movement.asset, direction, "DONE");
+        let place = (movement.ledger(), movement.asset, direction, "DONE");
         self.running.add(place, movement.amount)?;
         self.append_to_chain(AuditChain::ExternalMovements)?;
         if let Some((name, sum)) = counter {
@@ -116,7 +119,7 @@ impl WriteBatch<'_> {
 
 /// What became of this reference before.
 pub(crate) fn booked(db: &Connection, movement: &External) -> rusqlite::Result<Option<Moved>> {
-    let sql = "SELECT operation_id, user_id, asset_id, amount, available, at FROM externals \
+    let sql = "SELECT operation_id, user_id, asset_id, amount, available, at, account_number FROM externals \
                WHERE direction = ? AND reference = ?";
     let read = |row: &Row<'_>| {
         Ok(BookedMovement {
@@ -126,6 +129,7 @@ pub(crate) fn booked(db: &Connection, movement: &External) -> rusqlite::Result<O
             amount: columns::read_amount(3, row.get_ref(3)?.as_str()?)?,
             available: columns::read_amount(4, row.get_ref(4)?.as_str()?)?,
             at: uint(row.get(5)?),
+            number: row.get::<_, Option<String>>(6)?.map(Into::into),
         })
     };
     let key = params![columns::direction(movement.direction), &*movement.reference];

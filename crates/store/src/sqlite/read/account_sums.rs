@@ -13,12 +13,16 @@ use tokio::sync::mpsc;
 /// So many accounts travel at once.
 const PART: usize = 256;
 
-/// DONE rows and balances with their accounts, users by number before accounts with names. SQLite
+/// DONE rows and balances with their accounts: a move takes from the one and gives to the other. Users by number before accounts with names. SQLite
 /// sorts what does not fit its memory in a file.
 const ROWS: &str = "SELECT account, asset_id, leg, amount FROM ( \
-    SELECT account, asset_id, leg, amount FROM operations \
+    SELECT account, asset_id, iif(leg = 'MOVE', 'WITHDRAW', leg) AS leg, amount FROM operations \
       WHERE ledger = ?1 AND result = 'DONE' AND seq <= ?2 \
-    UNION ALL SELECT CAST(user_id AS TEXT), asset_id, direction, amount FROM externals WHERE ?1 = 1 \
+    UNION ALL SELECT other_account, asset_id, 'DEPOSIT', amount FROM operations \
+      WHERE ?1 = 10 AND ledger = 10 AND leg = 'MOVE' AND result = 'DONE' AND seq <= ?2 \
+    UNION ALL SELECT iif(?1 = 1, CAST(user_id AS TEXT), '@' || account_number), asset_id, direction, amount \
+      FROM externals WHERE iif(account_number IS NULL, 1, 10) = ?1 \
+    UNION ALL SELECT '@' || account_number, asset_id, 'AVAILABLE', balance FROM accounts_tb WHERE ?1 = 10 \
     UNION ALL SELECT CAST(user_id AS TEXT), asset_id, 'AVAILABLE', available FROM balances_tb \
       WHERE ?1 = 1 AND account_type = 'FUNDING' \
     UNION ALL SELECT CAST(user_id AS TEXT), asset_id, 'FROZEN', frozen FROM balances_tb \

@@ -4,12 +4,12 @@ use super::account_sums::Reading;
 use super::sums;
 use super::threads::ReaderThreads;
 use crate::sqlite::columns::{self, int, uint};
-use crate::sqlite::funding::operations::operation;
-use crate::sqlite::rows::party;
+use crate::sqlite::funding::operations;
+use crate::sqlite::rows::{PartyColumns, parties};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
-use kernel::operation::{Key, Operation};
+use kernel::operation::Key;
 use kernel::ports::Fut;
 use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
@@ -46,10 +46,10 @@ pub(crate) fn begin(db: &Connection) -> rusqlite::Result<()> {
 
 impl Snapshot for SnapshotTransaction {
     fn books(&mut self, ledger: LedgerId) -> Fut<'_, Result<Vec<(AssetId, Totals)>, Cause>> {
-        if ledger != LedgerId::FUNDING {
+        if !ledger.is_enlisted() {
             return Box::pin(async { Err(Cause::of("NOT_ENLISTED")) });
         }
-        self.asks().ask(sums::books)
+        self.asks().ask(move |db| sums::books(db, ledger))
     }
 
     fn sums(
@@ -123,21 +123,21 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
-    target_type, target_account, asset_id, amount, fee";
+    target_type, target_account, asset_id, amount, fee, target_asset, target_amount";
 
 fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let flow = flows.named(row.get_ref(2)?.as_str()?);
     let flow = flow.ok_or_else(|| columns::damaged(2, "not a flow of ours"))?;
     let state = flows.table(flow).coded(row.get(3)?);
+    let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
+    let [source, target] = parties(row, at)?;
     Ok(Line {
         serial: Serial(uint(row.get(0)?)),
         id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
         flow,
         state: state.ok_or_else(|| columns::damaged(3, "not a state of the flow"))?,
-        source: party(row, 4)?,
-        target: party(row, 6)?,
-        asset: AssetId(row.get(8)?),
-        amount: columns::read_amount(9, row.get_ref(9)?.as_str()?)?,
+        source,
+        target,
         fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
         operations: Vec::new(),
     })
@@ -145,13 +145,6 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
 
 /// The line with its operations.
 fn completed(db: &Connection, mut line: Line) -> rusqlite::Result<Line> {
-    let sql = "SELECT req_id, leg, result, code, seq, asset_id, amount, account, ledger \
-               FROM operations WHERE req_id = ?";
-    let mut ask = db.prepare_cached(sql)?;
-    let read = |row: &Row<'_>| -> rusqlite::Result<(LedgerId, Operation)> {
-        Ok((LedgerId(row.get(8)?), operation(row)?))
-    };
-    line.operations =
-        ask.query_map([line.id.to_string()], read)?.collect::<rusqlite::Result<_>>()?;
+    line.operations = operations::of(db, line.id)?;
     Ok(line)
 }

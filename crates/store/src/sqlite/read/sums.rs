@@ -14,10 +14,14 @@ fn add(sum: &mut i128, more: i128) -> rusqlite::Result<()> {
     crate::sums::add(sum, more).map_err(|what| columns::damaged(0, what))
 }
 
-/// Funding's books, recomputed from its balances.
-pub(crate) fn books(db: &Connection) -> rusqlite::Result<Vec<(AssetId, Totals)>> {
+/// The books of an enlisted ledger, recomputed from its balances.
+pub(crate) fn books(db: &Connection, ledger: LedgerId) -> rusqlite::Result<Vec<(AssetId, Totals)>> {
     let mut totals: BTreeMap<AssetId, Totals> = BTreeMap::new();
-    let sql = "SELECT asset_id, available, frozen FROM balances_tb WHERE account_type = 'FUNDING'";
+    let sql = if ledger == LedgerId::ACCOUNT {
+        "SELECT asset_id, balance, '0' FROM accounts_tb"
+    } else {
+        "SELECT asset_id, available, frozen FROM balances_tb WHERE account_type = 'FUNDING'"
+    };
     let mut ask = db.prepare_cached(sql)?;
     let mut rows = ask.query([])?;
     while let Some(row) = rows.next()? {
@@ -25,9 +29,9 @@ pub(crate) fn books(db: &Connection) -> rusqlite::Result<Vec<(AssetId, Totals)>>
         add(&mut of.users, columns::read_signed(1, row.get_ref(1)?.as_str()?)?)?;
         add(&mut of.frozen, columns::read_signed(2, row.get_ref(2)?.as_str()?)?)?;
     }
-    let sql = "SELECT asset_id, amount, book FROM books WHERE account_type = 'FUNDING'";
+    let sql = "SELECT asset_id, amount, book FROM books WHERE account_type = ?";
     let mut ask = db.prepare_cached(sql)?;
-    let mut rows = ask.query([])?;
+    let mut rows = ask.query([ledger.name()])?;
     while let Some(row) = rows.next()? {
         let of = totals.entry(AssetId(row.get(0)?)).or_default();
         let amount = columns::read_signed(1, row.get_ref(1)?.as_str()?)?;
@@ -89,7 +93,8 @@ pub(crate) fn recount(db: &Connection) -> rusqlite::Result<Recount> {
     let mut places = SumsByAsset::new();
     let operations = "SELECT ledger, asset_id, leg, result, amount, 1 FROM operations";
     all(Sign::Add, &mut places, db, operations, [])?;
-    let externals = "SELECT 1, asset_id, direction, 'DONE', amount, 1 FROM externals";
+    let externals = "SELECT iif(account_number IS NULL, 1, 10), asset_id, direction, 'DONE', \
+                     amount, 1 FROM externals";
     all(Sign::Add, &mut places, db, externals, [])?;
     Ok(places.into_iter().map(|((ledger, asset), sums)| (ledger, asset, sums)).collect())
 }

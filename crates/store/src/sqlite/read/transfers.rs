@@ -127,7 +127,7 @@ pub(crate) fn open_of(
     user: UserId,
 ) -> rusqlite::Result<Vec<Record>> {
     let mut open = Vec::new();
-    each_open(db, flows, &format!("t.user_id = {}", int(user.0)), |record| {
+    each_open(db, flows, &format!("t.user_id = {} AND t.owner IS NULL", int(user.0)), |record| {
         open.push(record);
         ControlFlow::Continue(())
     })?;

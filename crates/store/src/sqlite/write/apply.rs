@@ -32,9 +32,6 @@ impl WriteBatch<'_> {
         for (spend, spent) in &plan.days {
             self.days.put(*spend, *spent);
         }
-        for message in plan.thens().flat_map(|then| &then.outbox) {
-            self.message(message)?;
-        }
         let serial = self.transfers(plan.changes)?;
         Ok(Written { at: self.at, serial, fork: plan.fork })
     }

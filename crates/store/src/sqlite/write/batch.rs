@@ -8,6 +8,7 @@ use super::daily_usage::UsageBuffer;
 use super::running_sums::RunningSums;
 use super::writer_state::{LANE, WriterState};
 use crate::sqlite::columns::{int, uint};
+use crate::sqlite::funding::accounts::AccountBuffer;
 use crate::sqlite::funding::balances::BalanceBuffer;
 use kernel::audit::{Hash, UnitDigest};
 use kernel::flow::table::Flows;
@@ -24,6 +25,7 @@ pub(crate) struct WriteBatch<'c> {
     pub at: Millis,
     pub state: WriterState,
     pub balances: BalanceBuffer,
+    pub accounts: AccountBuffer,
     /// What its operations add up to.
     pub running: RunningSums,
     /// Every asset, once it was asked for.
@@ -45,6 +47,8 @@ pub(crate) struct WriteBatch<'c> {
     pub entries: Vec<(i64, u32, Hash)>,
     /// So many rows the connection had changed before.
     changes: u64,
+    /// The last place in the outbox before this write.
+    places: u64,
 }
 
 impl<'c> WriteBatch<'c> {
@@ -62,6 +66,7 @@ impl<'c> WriteBatch<'c> {
             at,
             state,
             balances: BalanceBuffer::default(),
+            accounts: AccountBuffer::default(),
             running: RunningSums::default(),
             assets: None,
             legs: None,
@@ -72,12 +77,14 @@ impl<'c> WriteBatch<'c> {
             highest: BTreeMap::new(),
             entries: Vec::new(),
             changes: db.total_changes(),
+            places: state.outbox,
         }
     }
 
     /// Writes what was gathered. The lane is what the next write begins with.
     pub(crate) fn finish(mut self) -> rusqlite::Result<WriterState> {
         self.balances.write(self.db)?;
+        self.accounts.write(self.db)?;
         self.write_running()?;
         if let Some((lo, open)) = self.opened.filter(|(_, open)| *open > 0) {
             let sql = "INSERT INTO open_batches (batch, lo, hi, open) VALUES (?, ?, ?, ?)";
@@ -101,6 +108,7 @@ impl<'c> WriteBatch<'c> {
         self.write_ends()?;
         self.write_days()?;
         self.write_audit()?;
+        self.write_places(self.places)?;
         if self.db.total_changes() != self.changes {
             self.set("writer", &self.state.seq.to_string())?;
         }

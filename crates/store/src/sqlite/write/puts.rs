@@ -1,21 +1,24 @@
 //! Rows that belong to no transfer: receipts, identities, counters, messages.
 
 use super::batch::WriteBatch;
-use crate::message_id::message_id;
 use crate::rules::StateReader;
 use crate::sqlite::columns::{self, int};
 use crate::sqlite::ledger_owners;
 use kernel::ids::LedgerId;
 use kernel::money::Amount;
 use kernel::operation::{Known, Operation};
-use kernel::unit::{Outgoing, Put};
+use kernel::unit::Put;
 use rusqlite::params;
 
 impl WriteBatch<'_> {
-    /// Writes one put. Transfers and counts were gathered before.
+    /// Writes one put. Transfers, counts and accounts were gathered before.
     pub(crate) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
         match put {
-            Put::Open(_) | Put::Head { .. } | Put::Count(_) | Put::Uncount(_) => Ok(()),
+            Put::Open(_)
+            | Put::Head { .. }
+            | Put::Count(_)
+            | Put::Uncount(_)
+            | Put::Account { .. } => Ok(()),
             Put::Attempt(attempt) => self.put_attempt(attempt),
             Put::Form(id, form) => self.add_form(*id, form),
             Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
@@ -78,18 +81,6 @@ impl WriteBatch<'_> {
         let incarnation = format!("{:032x}", known.incarnation.0);
         let identity = format!("{:032x}", known.identity.0);
         let row = params![ledger.0, incarnation, identity, int(highest), int(self.at)];
-        self.db.prepare_cached(sql)?.execute(row)?;
-        Ok(())
-    }
-
-    /// One message for each (transfer, type, n), however often it is written.
-    pub(crate) fn message(&self, message: &Outgoing) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO outbox \
-                     (id, req_id, n, topic, partition_key, type, payload, headers, created_at) \
-                   VALUES (?1, ?2, ?3, ?4, ?2, ?4, '{}', '{}', ?5) \
-                   ON CONFLICT (req_id, type, n) DO NOTHING";
-        let (id, req_id) = (message_id(message).to_string(), message.id.to_string());
-        let row = params![id, req_id, message.n, message.topic, int(self.at)];
         self.db.prepare_cached(sql)?.execute(row)?;
         Ok(())
     }

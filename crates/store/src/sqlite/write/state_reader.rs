@@ -6,6 +6,7 @@ use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
 use crate::sqlite::funding::operations;
 use crate::sqlite::read::transfers;
 use crate::sqlite::{columns, ledger_owners};
+use kernel::accounts::NumberedAccount;
 use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::limits::DailyUsage;
@@ -95,6 +96,10 @@ impl StateReader for WriteBatch<'_> {
 
     fn balance(&mut self, (user, asset): (UserId, AssetId)) -> rusqlite::Result<Option<Balance>> {
         self.balances.balance(self.db, user, asset)
+    }
+
+    fn numbered_account(&mut self, number: &Arc<str>) -> rusqlite::Result<Option<NumberedAccount>> {
+        self.accounts.account(self.db, number)
     }
 
     fn daily_usage(&mut self, spend: UsageKey) -> rusqlite::Result<DailyUsage> {

@@ -2,7 +2,9 @@
 
 use super::batch::WriteBatch;
 use super::writer_state::higher;
-use crate::rules::{AddedHistory, Changed, Opened, Row, Stamp, StoredTransfer, TransferChanges};
+use crate::rules::{
+    Added, AddedHistory, Changed, Opened, Row, Stamp, StoredTransfer, TransferChanges,
+};
 use crate::sqlite::columns::{self, int};
 use kernel::ids::{Millis, Serial};
 use kernel::record::Record;
@@ -15,7 +17,7 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO transfers ({}, batch, events, chain, history) VALUES \
          (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         crate::sqlite::rows::COLUMNS
     )
 });
@@ -27,15 +29,23 @@ impl WriteBatch<'_> {
         changes: TransferChanges,
     ) -> rusqlite::Result<Option<Serial>> {
         let stamp = Stamp { at: self.at, unit: self.unit(), lane: None };
-        let mut serial = None;
+        let (mut serial, mut messages) = (None, Vec::new());
         for touch in changes {
             let next = int(self.state.serial.saturating_add(1));
-            let row = touch.row(self.flows, stamp, next, &mut self.entries);
+            let row = touch.row(
+                self.flows,
+                stamp,
+                next,
+                Added { entries: &mut self.entries, messages: &mut messages },
+            );
             match row.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))? {
                 Some(Row::Opened(opened)) => serial = Some(self.insert(&opened)?),
                 Some(Row::Changed(changed)) => self.update(&changed)?,
                 None => {}
             }
+        }
+        for message in &messages {
+            self.emit(message)?;
         }
         Ok(serial)
     }
@@ -77,17 +87,17 @@ impl WriteBatch<'_> {
             record.id.to_string(),
             table.flow,
             &*terms.principal,
-            int(terms.user.0),
+            int(terms.owner.number()),
             binding.map(|b| &*b.scope),
             binding.map(|b| &*b.key),
             binding.map(|b| b.fingerprint),
-            terms.asset.0,
-            columns::amount(terms.amount),
+            terms.source.asset.0,
+            columns::amount(terms.source.amount),
             columns::amount(terms.fee),
             terms.source.system.code(),
-            columns::account(&terms.source.account),
+            terms.source.account.key(),
             terms.target.system.code(),
-            columns::account(&terms.target.account),
+            terms.target.account.key(),
             terms.deadline.map(int),
             terms.memo,
             terms.reference,
@@ -104,6 +114,12 @@ impl WriteBatch<'_> {
             int(self.at),
             int(self.at),
             terms.day.map(|day| day.0),
+            columns::owner(terms),
+            columns::target_asset(terms),
+            columns::target_amount(terms).map(columns::amount),
+            terms.origin.as_ref().map(|origin| origin.chain.0),
+            terms.origin.as_ref().map(|origin| &*origin.key),
+            columns::terms_version(terms.version),
             self.state.batch,
             added.events,
             added.chain,

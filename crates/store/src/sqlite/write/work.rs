@@ -4,13 +4,22 @@
 use super::batch::WriteBatch;
 use crate::rules::Request;
 use crate::sqlite::admin::DeliveryAttempt;
+use crate::sqlite::outbox::OutboxWrite;
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
+use kernel::ids::LedgerId;
 use kernel::operation::{Key, Op};
 use kernel::ports::ledger::{Moved, StatusChange, Stored};
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
 use tokio::sync::oneshot::Sender;
+
+/// A key that is to be fenced at an enlisted ledger.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FenceRequest {
+    pub(crate) ledger: LedgerId,
+    pub(crate) key: Key,
+}
 
 /// One answer on its way.
 pub(crate) struct PendingAnswer<Q, A> {
@@ -37,13 +46,14 @@ pub(crate) enum Work {
         wrote: Vec<Wrote>,
         sender: Sender<Vec<Wrote>>,
     },
-    /// Single legs at Funding, each by itself.
+    /// Single legs at an enlisted ledger, each by itself.
     Legs {
+        ledger: LedgerId,
         ops: Arc<[Op]>,
         answers: Vec<Answer>,
         sender: Sender<Vec<Answer>>,
     },
-    Fence(PendingAnswer<Key, Stored>),
+    Fence(PendingAnswer<FenceRequest, Stored>),
     Status(PendingAnswer<StatusChange, bool>),
     External(PendingAnswer<Request, Moved>),
     /// A seal of the audit.
@@ -52,6 +62,8 @@ pub(crate) enum Work {
     Delivered(PendingAnswer<DeliveryAttempt, ()>),
     /// From now on webhooks are posted.
     StartWebhooks(PendingAnswer<(), ()>),
+    /// Rows of the outbox are marked, sent again or forgotten.
+    Outbox(PendingAnswer<OutboxWrite, u64>),
 }
 
 impl Work {
@@ -65,7 +77,8 @@ impl Work {
             | Self::External(_)
             | Self::Seal(_)
             | Self::Delivered(_)
-            | Self::StartWebhooks(_) => 1,
+            | Self::StartWebhooks(_)
+            | Self::Outbox(_) => 1,
         }
     }
 
@@ -76,9 +89,9 @@ impl Work {
                 let Some(unit) = units.get(n) else { return Ok(()) };
                 put(wrote, n, batch.apply(unit)?, Wrote::Full);
             }
-            Self::Legs { ops, answers, .. } => {
+            Self::Legs { ledger, ops, answers, .. } => {
                 let Some(op) = ops.get(n) else { return Ok(()) };
-                put(answers, n, batch.leg(op)?, Answer::Unknown(Cause::of("NOT_WRITTEN")));
+                put(answers, n, batch.leg(*ledger, op)?, Answer::Unknown(Cause::of("NOT_WRITTEN")));
             }
             Self::Fence(pending) => pending.answer = Some(batch.fence(pending.question)?),
             Self::Status(pending) => pending.answer = Some(batch.status(&pending.question)?),
@@ -90,6 +103,7 @@ impl Work {
                 pending.answer = Some(Ok(batch.attempt(&pending.question)?))
             }
             Self::StartWebhooks(pending) => pending.answer = Some(Ok(batch.start_webhooks()?)),
+            Self::Outbox(pending) => pending.answer = Some(Ok(batch.outbox(&pending.question)?)),
         }
         Ok(())
     }
@@ -104,7 +118,8 @@ impl Work {
             | Self::External(_)
             | Self::Seal(_)
             | Self::Delivered(_)
-            | Self::StartWebhooks(_) => {
+            | Self::StartWebhooks(_)
+            | Self::Outbox(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -124,6 +139,7 @@ impl Work {
             Self::Seal(pending) => pending.answer = Some(Err(cause.clone())),
             Self::Delivered(pending) => pending.answer = Some(Err(cause.clone())),
             Self::StartWebhooks(pending) => pending.answer = Some(Err(cause.clone())),
+            Self::Outbox(pending) => pending.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -139,6 +155,7 @@ impl Work {
             Self::Seal(pending) => pending.tell(),
             Self::Delivered(pending) => pending.tell(),
             Self::StartWebhooks(pending) => pending.tell(),
+            Self::Outbox(pending) => pending.tell(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::audit_chain::{self, ChainEnds};
 use crate::sqlite::columns::{int, read_id, uint};
+use crate::sqlite::outbox;
 use kernel::ids::{Id, Millis};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -27,6 +28,8 @@ pub(crate) struct WriterState {
     pub opened: Option<Id>,
     /// The highest id with an operation: what lies above it has none.
     pub operated: Option<Id>,
+    /// The last place that was given in the outbox.
+    pub outbox: u64,
     /// No claim is written.
     pub halted: bool,
     /// The number of the last halt.
@@ -70,6 +73,7 @@ impl WriterState {
             chains: audit_chain::last(db)?,
             opened: highest("SELECT max(req_id) FROM transfers")?,
             operated: highest("SELECT max(req_id) FROM operations")?,
+            outbox: outbox::last_place(db)?,
             halted: state("halted")?.is_some(),
             halts: uint(most("SELECT max(halt) FROM halts")?),
             horizon: state("horizon")?.and_then(|text| text.parse().ok()),

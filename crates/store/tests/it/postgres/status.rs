@@ -54,6 +54,7 @@ fn into(asset: AssetId) -> External {
         direction: Direction::In,
         reference: format!("into {asset}").into(),
         user: UserId(USER),
+        number: None,
         asset,
         amount: Amount(5),
         reason: "a test".into(),

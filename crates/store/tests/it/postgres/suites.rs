@@ -17,7 +17,13 @@ async fn the_journal_on_postgresql_is_a_journal() {
             let (database, clock, flows) = (database.clone(), clock.clone(), flows.clone());
             Box::pin(async move {
                 let store = open(database.url(), clock, flows).await;
-                Opened { funding: store.funding(), world: store.funding(), journal: store }
+                Opened {
+                    funding: store.funding(),
+                    accounts: store.accounts(),
+                    world: store.funding(),
+                    outbox: store.clone(),
+                    journal: store,
+                }
             })
         });
         site

@@ -11,7 +11,7 @@ use kernel::code::Code;
 use kernel::ids::{AssetId, FlowId, LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::record::{Binding, Terms};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -73,22 +73,10 @@ pub(super) fn terms(
     (from, to): (LedgerId, LedgerId),
     (asset, amount): (AssetId, u128),
 ) -> Terms {
-    let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
     let binding = Binding { scope: "clients|1".into(), key: key.into(), fingerprint: [0; 32] };
     Terms {
-        principal: "clients|1".into(),
-        user,
         binding: Some(binding),
-        source: party(from),
-        target: party(to),
-        asset,
-        amount: Amount(amount),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers("clients|1".into(), user, [from, to], asset, Amount(amount))
     }
 }
 
@@ -239,7 +227,9 @@ impl Clients {
         if self.often(Knob::Bodies) {
             self.change(n, |request| request.unknown = true);
             let mut other = request.clone();
-            other.terms.amount = Amount(other.terms.amount.0 + 1);
+            for party in other.terms.parties_mut() {
+                party.amount = Amount(party.amount.0 + 1);
+            }
             self.beside(next_process, other);
         }
         if self.often(Knob::Repeats) {

@@ -22,6 +22,7 @@ use kernel::ports::journal::{Journal, ServiceStatus};
 use kernel::ports::ledger::{Ledger, Reply, World};
 use kernel::ports::meter::NoMeter;
 use kernel::retry::Backoff;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// More steps than any run takes that comes to its end: most take less than half a million, and one
@@ -298,6 +299,7 @@ impl Env {
         Parts {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
+            facts: BTreeMap::new(),
             journal: Arc::new(Wrapper(journal)),
             ledgers: links.iter().map(ledger).collect(),
             world,

@@ -90,6 +90,7 @@ pub(super) fn prepare(env: &Env, process: Process) -> Result<Process, String> {
                     direction: Direction::In,
                     reference: format!("start {user} {asset}").into(),
                     user,
+                    number: None,
                     asset,
                     amount: Amount(GIVEN),
                     reason: "start".into(),

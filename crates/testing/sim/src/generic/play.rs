@@ -15,8 +15,7 @@ use kernel::limits::DailyUsage;
 use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Moved, StatusChange, World};
-use kernel::record::{Account, Binding, Party, Record, System, Terms};
-use std::collections::BTreeMap;
+use kernel::record::{Binding, Record, Terms};
 use std::sync::Arc;
 
 /// Who plays.
@@ -88,9 +87,9 @@ fn wrong_site(name: Option<&'static str>, mut site: Site) -> Site {
     Box::new(move || {
         let opening = site();
         Box::pin(async move {
-            let Opened { journal, funding, world } = opening.await;
+            let Opened { journal, outbox, funding, accounts, world } = opening.await;
             let (journal, funding) = (wrong::journal(name, journal), wrong::ledger(name, funding));
-            Opened { journal, funding, world: wrong::world(name, world) }
+            Opened { journal, outbox, funding, accounts, world: wrong::world(name, world) }
         })
     })
 }
@@ -114,22 +113,10 @@ impl Run<'_> {
     }
 
     fn terms(&self, key: &str, (from, to): (LedgerId, LedgerId), amount: u128) -> Terms {
-        let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(USER) };
         let binding = Binding { scope: "sim|1".into(), key: key.into(), fingerprint: [0; 32] };
         Terms {
-            principal: "sim|1".into(),
-            user: USER,
             binding: Some(binding),
-            source: party(from),
-            target: party(to),
-            asset: COIN,
-            amount: Amount(amount),
-            fee: Amount::ZERO,
-            deadline: None,
-            memo: None,
-            reference: None,
-            metadata: BTreeMap::new(),
-            day: None,
+            ..Terms::between_ledgers("sim|1".into(), USER, [from, to], COIN, Amount(amount))
         }
     }
 
@@ -298,6 +285,7 @@ async fn fund(world: &dyn World) -> Result<(), String> {
         direction: Direction::In,
         reference: "before".into(),
         user: USER,
+        number: None,
         asset: COIN,
         amount: Amount(TestTransfer::HAS * 2),
         reason: "the case".into(),

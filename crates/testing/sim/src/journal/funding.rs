@@ -104,7 +104,7 @@ impl Ledger for SimFunding {
 
     fn fence(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         self.asked(vec![key.id], move |state, _| match state.books.query(key)? {
-            Stored::Nothing if state.halted.is_some() && key.leg.refusable() => {
+            Stored::Nothing if state.halted.is_some() && key.leg.fenceable() => {
                 Err(Cause::of(Cause::HALTED))
             }
             Stored::Nothing | Stored::Found(_) => state.books.fence(key),
@@ -162,8 +162,10 @@ impl World for SimFunding {
     }
 
     fn booked(&self, movement: External) -> Fut<'_, Result<Option<Moved>, Cause>> {
-        let booked =
-            self.journal.readable().map(|()| self.journal.place.now().books.booked(&movement));
+        let booked = self.journal.readable().map(|()| {
+            let state = self.journal.place.now();
+            state.books.booked(&movement).or_else(|| state.accounts.booked(&movement))
+        });
         Box::pin(std::future::ready(booked))
     }
 }

@@ -4,20 +4,24 @@
 //! over it. It is held to the same suite as the real stores, which is why the simulation may stand
 //! on it.
 
+mod accounts;
 mod faults;
 mod funding;
 mod leases;
 mod observe;
+mod outbox;
 mod standby;
 mod state;
 mod view;
 
+pub use accounts::SimAccounts;
 pub use faults::{Fault, Faults};
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
 
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
@@ -76,6 +80,7 @@ impl Place {
             state.lives += 1;
             let worker = WorkerId(u64::MAX - state.lives);
             state.leases.owned(worker);
+            state.outbox.forget_leases();
             worker
         };
         Arc::new(SimJournal { place: self.clone(), clock, crash, worker, sole: true })
@@ -149,6 +154,11 @@ impl fmt::Debug for SimJournal {
 }
 
 impl SimJournal {
+    /// The ledger of numbered accounts that lives in it.
+    pub fn accounts(self: &Arc<Self>) -> Arc<SimAccounts> {
+        Arc::new(SimAccounts::new(self.clone()))
+    }
+
     /// The ledger that lives in it.
     pub fn funding(self: &Arc<Self>) -> Arc<SimFunding> {
         Arc::new(SimFunding::new(self.clone()))
@@ -247,6 +257,11 @@ impl Journal for SimJournal {
         })
     }
 
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        let found = self.readable().map(|()| self.place.now().accounts.list(&of));
+        Box::pin(std::future::ready(found))
+    }
+
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         Box::pin(async move {
             breath().await;
@@ -325,7 +340,11 @@ impl Journal for SimJournal {
         Box::pin(async move {
             self.readable()?;
             let state = self.place.now();
-            Ok(state.opens().filter(|record| record.terms.user == user).cloned().collect())
+            Ok(state
+                .opens()
+                .filter(|record| record.terms.owner.user() == Some(user))
+                .cloned()
+                .collect())
         })
     }
 

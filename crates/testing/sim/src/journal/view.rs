@@ -5,7 +5,7 @@ use crate::books::{add_up, by_account};
 use kernel::answer::Cause;
 use kernel::flow::life::Leg;
 use kernel::ids::{AssetId, Id, LedgerId, Serial};
-use kernel::operation::Key;
+use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
 use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
@@ -41,6 +41,9 @@ impl View {
     fn line(&self, id: &Id) -> Option<Line> {
         let record = self.state.transfers.get(id)?;
         let funding = self.state.books.of(*id).map(|o| (LedgerId::FUNDING, o.clone()));
+        let own = |operation: &&Operation| operation.op.key.id == *id;
+        let numbered = self.state.accounts.operations().filter(own);
+        let numbered = numbered.map(|operation| (LedgerId::ACCOUNT, operation.clone()));
         let (receipts, ledgers) = (&self.state.receipts, self.ledgers());
         let others = ledgers.iter().flat_map(|ledger| {
             let at = |leg| (*ledger, Key { id: *id, leg });
@@ -52,12 +55,10 @@ impl View {
             id: *id,
             flow: record.flow,
             state: record.head.state,
-            source: record.terms.source.clone(),
-            target: record.terms.target.clone(),
-            asset: record.terms.asset,
-            amount: record.terms.amount,
-            fee: record.terms.fee,
-            operations: funding.chain(others).collect(),
+            source: record.source().clone(),
+            target: record.target().clone(),
+            fee: record.fee(),
+            operations: funding.chain(numbered).chain(others).collect(),
         })
     }
 }
@@ -67,6 +68,7 @@ impl Snapshot for View {
         self.reading = None;
         let books = match ledger {
             LedgerId::FUNDING => Ok(self.state.books.totals()),
+            LedgerId::ACCOUNT => Ok(self.state.accounts.totals()),
             _ => Err(Cause::of("NOT_ENLISTED")),
         };
         Box::pin(std::future::ready(books))
@@ -80,6 +82,8 @@ impl Snapshot for View {
         self.reading = None;
         let sums = if ledger == LedgerId::FUNDING {
             self.state.books.sums(upto)
+        } else if ledger == LedgerId::ACCOUNT {
+            self.state.accounts.sums(upto)
         } else {
             let own =
                 self.state.receipts.iter().filter(|((at, _), o)| *at == ledger && o.seq <= upto);
@@ -92,6 +96,8 @@ impl Snapshot for View {
         self.reading = None;
         let funding = self.state.books.sums(u64::MAX).into_iter();
         let mut all: Vec<_> = funding.map(|(asset, s)| (LedgerId::FUNDING, asset, s)).collect();
+        let numbered = self.state.accounts.sums(u64::MAX).into_iter();
+        all.extend(numbered.map(|(asset, s)| (LedgerId::ACCOUNT, asset, s)));
         for ledger in self.ledgers() {
             let own = self.state.receipts.iter().filter(|((at, _), _)| *at == ledger);
             let sums = add_up(own.map(|(_, operation)| operation));
@@ -110,6 +116,8 @@ impl Snapshot for View {
         let (_, mut rest) = begun.unwrap_or_else(|| {
             let all = if ledger == LedgerId::FUNDING {
                 self.state.books.account_sums(upto)
+            } else if ledger == LedgerId::ACCOUNT {
+                self.state.accounts.account_sums(upto)
             } else {
                 let own = self.state.receipts.iter();
                 let own = own.filter(|((at, _), o)| *at == ledger && o.seq <= upto);

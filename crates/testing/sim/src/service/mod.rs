@@ -21,6 +21,7 @@ use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::NoMeter;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -71,7 +72,8 @@ pub fn simulated(sim: &Sim, place: &Place) -> Site {
     Box::new(move || {
         let journal = place.open(Arc::new(sim.clone()), sim.crash());
         let funding = journal.funding();
-        let opened = Opened { journal, funding: funding.clone(), world: funding };
+        let (accounts, outbox) = (journal.accounts(), journal.clone());
+        let opened = Opened { journal, outbox, funding: funding.clone(), accounts, world: funding };
         Box::pin(std::future::ready(opened))
     })
 }
@@ -115,6 +117,7 @@ impl SimService {
         let parts = Parts {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
+            facts: BTreeMap::new(),
             world: opened.world.clone(),
             journal: opened.journal.clone(),
             ledgers: self.ports(),

@@ -1,5 +1,6 @@
-//! Contract suites: what every ledger and every journal is held to, no matter who wrote it.
+//! Contract suites: what every bus, ledger and journal is held to, no matter who wrote it.
 
+pub mod bus;
 pub mod journal;
 pub mod ledger;
 mod manual_clock;

@@ -1,6 +1,7 @@
 //! The wrapper of a journal.
 
 use super::Wrapper;
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -26,6 +27,10 @@ pub trait JournalWrapper: Send + Sync {
     /// In the place of [`Journal::get`].
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.inner().get(ids)
+    }
+    /// In the place of [`Journal::numbered_accounts`].
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        self.inner().numbered_accounts(of)
     }
     /// In the place of [`Journal::find_by_idempotency_key`].
     fn find_by_idempotency_key(
@@ -121,6 +126,9 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     }
     fn get(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Record>, Cause>> {
         self.0.get(ids)
+    }
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        self.0.numbered_accounts(of)
     }
     fn find_by_idempotency_key(
         &self,

@@ -114,7 +114,7 @@ impl JournalWrapper for SameAmount {
         for unit in &mut units {
             for put in &unit.then.puts {
                 let Put::Open(record) = put else { continue };
-                let same = (record.terms.user.0, record.terms.amount.0);
+                let same = (record.terms.owner.number(), record.terms.source.amount.0);
                 if seen.contains(&same) {
                     unit.guards.push(Guard::AtMost { name: "same".into(), n: 1, limit: 0 });
                 }

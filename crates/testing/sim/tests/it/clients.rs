@@ -6,7 +6,7 @@ use kernel::ids::{AssetId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::ports::clock::Clock;
 use kernel::ports::ledger::{Direction, External};
-use kernel::record::{Account, Binding, Party, System, Terms};
+use kernel::record::{Binding, System, Terms};
 use sim::generic::RemoteLedger;
 use sim::journal::Place;
 use sim::service::{
@@ -37,22 +37,16 @@ fn terms(n: u64, draws: &mut SplitMix) -> Terms {
     let user = UserId(1 + draws.next() % USERS);
     let ends = [LedgerId::FUNDING, LedgerId::SPOT];
     let (from, to) = if draws.once_in(1, 2) { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
-    let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
     let key = format!("client {n}");
     Terms {
-        principal: "clients|1".into(),
-        user,
         binding: Some(Binding { scope: "clients|1".into(), key: key.into(), fingerprint: [0; 32] }),
-        source: party(from),
-        target: party(to),
-        asset: COIN,
-        amount: Amount(u128::from(1 + draws.next() % 400)),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers(
+            "clients|1".into(),
+            user,
+            [from, to],
+            COIN,
+            Amount(u128::from(1 + draws.next() % 400)),
+        )
     }
 }
 
@@ -70,6 +64,7 @@ impl SimClients {
                 direction: Direction::In,
                 reference: format!("start {user}").into(),
                 user: UserId(user),
+                number: None,
                 asset: COIN,
                 amount: Amount(START),
                 reason: "start".into(),
@@ -168,8 +163,9 @@ impl SimClients {
                 else {
                     panic!("{terms:?}")
                 };
-                *has.get_mut(&(from, terms.user)).unwrap() -= terms.amount.signed().unwrap();
-                *has.get_mut(&(to, terms.user)).unwrap() += terms.amount.signed().unwrap();
+                let user = terms.owner.user().unwrap();
+                *has.get_mut(&(from, user)).unwrap() -= terms.source.amount.signed().unwrap();
+                *has.get_mut(&(to, user)).unwrap() += terms.target.amount.signed().unwrap();
             }
         }
         let one = |((ledger, user), amount)| Expected {

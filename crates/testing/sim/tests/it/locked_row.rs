@@ -80,7 +80,7 @@ fn a_row_that_is_held_for_ninety_seconds_by_the_defaults() {
         let inner = me.block_on(spot(me.clone(), SimDisk::new(seed, cluster.sim.crash()), 0));
         let inner: Arc<dyn Ledger> = inner.expect("it opens");
         // key 0 is the first user's
-        let (user, until) = (terms(0).user, cluster.sim.time() + HELD);
+        let (user, until) = (terms(0).owner.user().unwrap(), cluster.sim.time() + HELD);
         let locked = Arc::new(Wrapper(Locked { inner, sim: me, user, until }));
         let member = cluster.join(1, (locked, Vec::new()), plain).expect("it starts");
         cluster.fund(&member);
@@ -115,6 +115,6 @@ fn a_row_that_is_held_for_ninety_seconds_by_the_defaults() {
         cluster.passes(5_000);
         assert_eq!(alerts(&cluster, &member, held), 0, "seed {seed}: the question is closed");
         assert_eq!(cluster.faults(&member), [""; 0], "seed {seed}");
-        assert_eq!(terms(0).asset, COIN);
+        assert_eq!(terms(0).source.asset, COIN);
     }
 }

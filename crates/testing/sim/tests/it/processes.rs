@@ -7,7 +7,7 @@ use kernel::money::Amount;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Ledger, World};
 use kernel::ports::meter::NoMeter;
-use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use kernel::record::{Binding, Record, Terms};
 use sim::journal::{Place, SimFunding};
 use sim::world::{Sim, Stop};
 use std::collections::BTreeMap;
@@ -68,6 +68,7 @@ impl Cluster {
         let parts = Parts {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
+            facts: BTreeMap::new(),
             journal: wrap(journal),
             ledgers: vec![funding.clone(), spot],
             world: funding.clone(),
@@ -104,6 +105,7 @@ impl Cluster {
                 direction: Direction::In,
                 reference: format!("fund {user}").into(),
                 user: UserId(user),
+                number: None,
                 asset: COIN,
                 amount: Amount(GIVEN),
                 reason: "a test".into(),
@@ -155,21 +157,15 @@ impl Cluster {
 /// The transfer of a key, from Funding to Spot.
 pub(crate) fn terms(key: u64) -> Terms {
     let user = UserId(1 + key % 4);
-    let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
     let key = format!("key {key}").into();
     Terms {
-        principal: "clients|1".into(),
-        user,
         binding: Some(Binding { scope: "clients|1".into(), key, fingerprint: [0; 32] }),
-        source: party(LedgerId::FUNDING),
-        target: party(LedgerId::SPOT),
-        asset: COIN,
-        amount: Amount(7),
-        fee: Amount::ZERO,
-        deadline: None,
-        memo: None,
-        reference: None,
-        metadata: BTreeMap::new(),
-        day: None,
+        ..Terms::between_ledgers(
+            "clients|1".into(),
+            user,
+            [LedgerId::FUNDING, LedgerId::SPOT],
+            COIN,
+            Amount(7),
+        )
     }
 }

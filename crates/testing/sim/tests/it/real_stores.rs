@@ -1,6 +1,7 @@
 //! The embedded store inside the simulation: its own thread does the work while the one thread of
 //! the simulation waits, so virtual time stands still meanwhile.
 
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::{Answer, Cause};
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
@@ -70,6 +71,9 @@ impl Journal for Waiting<dyn Journal> {
             breath().await;
             wait(self.0.get(ids))
         })
+    }
+    fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
+        Box::pin(async move { wait(self.0.numbered_accounts(of)) })
     }
     fn find_by_idempotency_key(
         &self,
@@ -252,12 +256,16 @@ pub(crate) fn embedded(sim: &Sim, dir: PathBuf) -> Site {
     let sim = sim.clone();
     Box::new(move || {
         let store = open(dir.clone(), &sim);
-        let (funding, world): (Arc<dyn Ledger>, Arc<dyn World>) =
-            (store.funding(), store.funding());
+        let ledgers: [Arc<dyn Ledger>; 2] = [store.funding(), store.accounts()];
+        let [funding, accounts] = ledgers.map(|ledger| Arc::new(Waiting(ledger)));
+        let world: Arc<dyn World> = store.funding();
+        let outbox = store.clone();
         let journal: Arc<dyn Journal> = store;
         let opened = Opened {
+            outbox,
             journal: Arc::new(Waiting(journal)),
-            funding: Arc::new(Waiting(funding)),
+            funding,
+            accounts,
             world: Arc::new(Waiting(world)),
         };
         Box::pin(std::future::ready(opened))

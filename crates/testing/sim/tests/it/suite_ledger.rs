@@ -38,6 +38,7 @@ async fn enlisted(sim: Sim, funds: Vec<(AssetId, Amount)>) -> Arc<dyn Ledger> {
             direction: Direction::In,
             reference: format!("start {asset}").into(),
             user: UserId(1),
+            number: None,
             asset,
             amount,
             reason: "start".into(),

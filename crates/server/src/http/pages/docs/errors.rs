@@ -35,6 +35,8 @@ pages! {
     TransferNotAllowed = "TRANSFER_NOT_ALLOWED",
     SourceAccountNotFound = "SOURCE_ACCOUNT_NOT_FOUND",
     TargetAccountNotFound = "TARGET_ACCOUNT_NOT_FOUND",
+    AccountClosed = "ACCOUNT_CLOSED",
+    CurrencyMismatch = "CURRENCY_MISMATCH",
     AccountFrozen = "ACCOUNT_FROZEN",
     AccountDisabled = "ACCOUNT_DISABLED",
     InsufficientBalance = "INSUFFICIENT_BALANCE",

@@ -240,6 +240,7 @@ impl Operator {
             direction: if inward { Direction::In } else { Direction::Out },
             reference: key,
             user: UserId(1 + self.below(self.options.some(Knob::Users))),
+            number: None,
             asset,
             amount: Amount(1 + u128::from(self.draws.next()) % MOVED),
             reason,

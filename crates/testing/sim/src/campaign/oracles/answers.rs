@@ -138,6 +138,5 @@ impl Oracles {
 
 /// Whether both ask for the same.
 fn same(a: &Terms, b: &Terms) -> bool {
-    (a.user, a.asset, a.amount, &a.source, &a.target)
-        == (b.user, b.asset, b.amount, &b.source, &b.target)
+    (&a.owner, &a.source, &a.target) == (&b.owner, &b.source, &b.target)
 }

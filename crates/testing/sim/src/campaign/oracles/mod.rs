@@ -264,8 +264,8 @@ fn op_of(terms: &Terms, key: Key) -> Op {
         key,
         account: party.account.clone(),
         other: None,
-        asset: terms.asset,
-        amount: terms.amount,
+        asset: party.asset,
+        amount: party.amount,
     }
 }
 

@@ -102,7 +102,7 @@ type Brief<'a> = (Id, Head, Millis, Millis, Option<&'a Evidence>, Amount);
 
 fn brief(record: &Record) -> Brief<'_> {
     let Record { id, head, created_at, updated_at, error, terms, .. } = record;
-    (*id, *head, *created_at, *updated_at, error.as_ref(), terms.amount)
+    (*id, *head, *created_at, *updated_at, error.as_ref(), terms.source.amount)
 }
 
 fn due_brief(due: &Due) -> (&'static str, Option<Brief<'_>>) {

@@ -1,13 +1,16 @@
 //! Everything that was written, and how a unit is added to it: decided first, then written whole.
 
 mod log;
+mod message;
 mod operators;
 mod put;
 mod unit;
 mod world;
 
 use super::leases::Leases;
+use super::outbox::OutboxTables;
 use crate::books::Books;
+use crate::numbered_books::NumberedBooks;
 use crate::suite::ledger::Profile;
 use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::Hash;
@@ -18,7 +21,6 @@ use kernel::operation::{Incarnation, Key, Known, Operation};
 use kernel::operators::Halt;
 use kernel::ports::journal::{Count, Due, Linked, Owner, ServiceStatus};
 use kernel::record::Record;
-use kernel::unit::Outgoing;
 use log::OperatorLog;
 use operators::Operators;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +33,7 @@ pub(super) struct State {
     pub flows: Arc<Flows>,
     pub last: Millis,
     pub books: Books,
+    pub accounts: NumberedBooks,
     pub transfers: BTreeMap<Id, Record>,
     pub by_serial: BTreeMap<Serial, Id>,
     pub bindings: BTreeMap<BindingKey, Id>,
@@ -55,7 +58,8 @@ pub(super) struct State {
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     attempts: BTreeMap<AttemptId, Attempt>,
     inbox: BTreeSet<(&'static str, u128)>,
-    outbox: Vec<Outgoing>,
+    /// What is to be published, and what was.
+    pub outbox: OutboxTables,
     /// One row per group write: how many entries, and their digest.
     audit: Vec<(u32, Hash)>,
     /// Entries in the rows of the audit, and in the histories.
@@ -70,6 +74,7 @@ impl State {
             flows,
             last: 0,
             books: Books::new(Profile::FUNDING),
+            accounts: NumberedBooks::default(),
             transfers: BTreeMap::new(),
             by_serial: BTreeMap::new(),
             bindings: BTreeMap::new(),
@@ -90,7 +95,7 @@ impl State {
             resources: BTreeMap::new(),
             attempts: BTreeMap::new(),
             inbox: BTreeSet::new(),
-            outbox: Vec::new(),
+            outbox: OutboxTables::default(),
             audit: Vec::new(),
             audited: (0, 0),
             touched: Vec::new(),

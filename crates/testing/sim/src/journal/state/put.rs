@@ -2,9 +2,11 @@
 
 use super::operators::UnitWrites;
 use super::{BindingKey, State};
+use kernel::accounts::NumberedAccount;
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
+use kernel::money::Amount;
 use kernel::operation::Known;
 use kernel::operators::Halt;
 use kernel::ports::journal::Owner;
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 impl State {
     /// What of a unit can never be written beside what is there.
-    pub(super) fn objection(&self, parts: &[Then], now: Millis) -> Option<Wrote> {
+    pub(super) fn objection(&mut self, parts: &[Then], now: Millis) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
         let (mut opened, mut said) = (BTreeSet::new(), UnitWrites::default());
         for put in parts.iter().flat_map(|part| &part.puts) {
@@ -53,6 +55,12 @@ impl State {
                         return objection;
                     }
                 }
+                // put here, and taken back with the unit where anything else objects
+                Put::Account { .. } => {
+                    if let Some(cause) = wanted(put).and_then(|wanted| self.accounts.put(wanted)) {
+                        return Some(Wrote::Unknown(cause));
+                    }
+                }
                 Put::Own { .. }
                 | Put::Attempt(_)
                 | Put::Form(..)
@@ -71,6 +79,10 @@ impl State {
                 | Put::ForgetDays(_)
                 | Put::Asset(_) => {}
             }
+        }
+        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
+        if parts.iter().flat_map(|part| &part.outbox).any(|message| !known(&message.id)) {
+            return unknown("NO_SUCH_TRANSFER");
         }
         // a symbol that is taken shows only in the writing, after everything else was looked at
         let puts = parts.iter().flat_map(|part| &part.puts);
@@ -146,6 +158,8 @@ impl State {
             Put::Propose(proposal) => self.operators.propose(proposal, at),
             Put::Decide { id, stand, caller } => self.operators.decide(id, stand, caller, at),
             Put::Asset(asset) => self.asset(asset),
+            // it is there since nothing objected
+            Put::Account { .. } => {}
             Put::Count(count) => self.operators.count(count),
             Put::Uncount(count) => self.operators.uncount(count),
             Put::ForgetDays(before) => {
@@ -234,6 +248,13 @@ impl State {
             detail: event.detail.as_deref().map(str::to_owned),
         })
     }
+}
+
+/// A numbered account as a unit wants it.
+fn wanted(put: &Put) -> Option<NumberedAccount> {
+    let Put::Account { number, owner, asset, status } = put else { return None };
+    let (number, owner, asset, status) = (number.clone(), *owner, *asset, *status);
+    Some(NumberedAccount { number, owner, asset, balance: Amount::ZERO, status, version: 0 })
 }
 
 fn bound(record: &Record) -> Option<BindingKey> {

@@ -4,10 +4,11 @@ use super::State;
 use crate::books::Before;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::audit::UnitDigest;
-use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
+use kernel::ids::{AssetId, Id, LedgerId, Millis, WorkerId};
 use kernel::limits::DailyCount;
 use kernel::operation::{Known, Op};
 use kernel::unit::{Fork, Guard, Put, Then, Unit, Written, Wrote};
+use std::collections::BTreeMap;
 
 /// What a unit comes to once its operations are decided.
 struct Decided {
@@ -47,6 +48,8 @@ impl State {
             }
         }
         let mut undo = Vec::new();
+        // only a few units are of numbered accounts
+        let accounts = names_accounts(&unit).then(|| self.accounts.clone());
         let decided = self.decide(unit.then, &mut undo).map_err(Wrote::Unknown);
         let decided = decided.and_then(|decided| match self.objection(&decided.parts, at) {
             Some(objection) => Err(objection),
@@ -58,6 +61,9 @@ impl State {
                 for before in undo.into_iter().rev() {
                     self.books.undo(before);
                 }
+                if let Some(before) = accounts {
+                    self.accounts = before;
+                }
                 return wrote;
             }
         };
@@ -67,14 +73,22 @@ impl State {
         let mut serial = None;
         let halts = |put: &Put| matches!(put, Put::Halt { .. } | Put::Resume { .. });
         let supersedes = parts.iter().flat_map(|part| &part.puts).any(halts);
+        let stored: BTreeMap<Id, usize> = parts
+            .iter()
+            .flat_map(|part| &part.outbox)
+            .map(|message| (message.id, self.entries(message.id).len()))
+            .collect();
         for part in parts {
+            let places = self.places(&part, &stored);
             for put in part.puts {
                 serial = self.put(worker, digest, put, at).or(serial);
             }
             for event in part.events {
                 digest.push(self.event(event, at));
             }
-            self.outbox.extend(part.outbox);
+            for (message, place) in part.outbox.iter().zip(places) {
+                self.emit(message, place, at);
+            }
         }
         if supersedes {
             self.operators.supersede(at);
@@ -103,6 +117,9 @@ impl State {
             }
             Guard::Inbox { consumer, event } => {
                 !self.inbox.contains(&(*consumer, *event)) && !before.contains(guard)
+            }
+            Guard::Account { number, version } => {
+                self.accounts.account(number).map_or(0, |account| account.version) == *version
             }
             Guard::NotHalted => self.halted.is_none(),
             Guard::Halt(number) => self.halted.is_some() && self.halts() == *number,
@@ -149,6 +166,7 @@ impl State {
             | Guard::Transfer { .. }
             | Guard::Attempt { .. }
             | Guard::Resource { .. }
+            | Guard::Account { .. }
             | Guard::NotHalted
             | Guard::Halt(_)
             | Guard::Incarnation { .. }
@@ -201,13 +219,25 @@ impl State {
         op: &Op,
         undo: &mut Vec<Before>,
     ) -> Result<Answer, Cause> {
-        if ledger != LedgerId::FUNDING {
-            return Err(Cause::of("NOT_ENLISTED"));
+        match ledger {
+            LedgerId::FUNDING => {
+                let (answer, before) = self.books.decide(op);
+                undo.extend(before);
+                Ok(answer)
+            }
+            LedgerId::ACCOUNT => Ok(self.accounts.decide(op)),
+            _ => Err(Cause::of("NOT_ENLISTED")),
         }
-        let (answer, before) = self.books.decide(op);
-        undo.extend(before);
-        Ok(answer)
     }
+}
+
+/// Whether a unit may change numbered accounts.
+fn names_accounts(unit: &Unit) -> bool {
+    let at = |ledger| ledger == LedgerId::ACCOUNT;
+    let op = |then: &Then| then.ops.iter().any(|(ledger, _)| at(*ledger));
+    let put = |then: &Then| then.puts.iter().any(|put| matches!(put, Put::Account { .. }));
+    let fork = unit.then.fork.as_ref().is_some_and(|fork| at(fork.ledger));
+    fork || unit.thens().any(|then| op(then) || put(then))
 }
 
 /// A refused way with what only the answer knows.

@@ -19,7 +19,8 @@ impl State {
         authority: &Authority,
         at: Millis,
     ) -> Result<Moved, Cause> {
-        if let Some(before) = self.books.booked(movement) {
+        let before = self.books.booked(movement).or_else(|| self.accounts.booked(movement));
+        if let Some(before) = before {
             return Ok(before);
         }
         if self.halted.is_some() {
@@ -29,7 +30,10 @@ impl State {
             Ok(counted) => counted,
             Err(code) => return Ok(Moved::Refused(code)),
         };
-        let moved = self.books.external(movement, at)?;
+        let moved = match &movement.number {
+            None => self.books.external(movement, at)?,
+            Some(number) => self.accounts.external(movement, number, at),
+        };
         if !matches!(moved, Moved::Done { .. }) {
             return Ok(moved);
         }

@@ -23,6 +23,7 @@ fn movement(direction: Direction, reference: &str, user: u64, amount: u128) -> E
         direction,
         reference: reference.into(),
         user: UserId(user),
+        number: None,
         asset: COIN,
         amount: Amount(amount),
         reason: "a check".into(),

@@ -2,10 +2,12 @@
 
 use super::{Fresh, Opened, Site};
 use crate::suite::ManualClock;
+use kernel::accounts::AccountsOf;
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Leg;
 use kernel::flow::table::{Flows, S};
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::message::{Message, Outgoing};
 use kernel::money::Amount;
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::Scope;
@@ -14,7 +16,7 @@ use kernel::ports::journal::{Due, Line, Linked, ServiceStatus};
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Moved, Reply, StatusChange, Stored, Whose,
 };
-use kernel::record::{Account, Binding, Head, Party, Record, System, Terms};
+use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -82,6 +84,12 @@ pub(super) fn op(n: u64, leg: Leg, amount: u128) -> Op {
 pub(super) fn receipt(seq: u64, op: Op) -> Put {
     let operation = Operation { seq, op, outcome: StoredOutcome::Done };
     Put::Receipt { ledger: LedgerId::SPOT, operation }
+}
+
+/// A message about the n-th transfer, beside the first event of its unit.
+pub(super) fn message(of: u64, kind: &'static str, key: &str, n: u32) -> Outgoing {
+    let message = Message::new("transfers", kind, key).field("of", of.to_string());
+    Outgoing { message, id: id(of), n, event: Some(0) }
 }
 
 impl JournalFixture {
@@ -192,31 +200,22 @@ impl JournalFixture {
 
     /// The n-th transfer, from Funding to Spot, before it is opened.
     pub(super) fn record(&self, n: u64, user: UserId, amount: u128) -> Record {
-        let party = |ledger| Party { system: System::Ledger(ledger), account: Account::User(user) };
-        Record {
-            id: id(n),
-            flow: self.flow,
-            serial: None,
-            created_at: 0,
-            updated_at: 0,
-            head: Head::start(self.state("INIT")),
-            error: None,
-            terms: Arc::new(Terms {
-                principal: "suite|1".into(),
-                user,
-                binding: None,
-                source: party(LedgerId::FUNDING),
-                target: party(LedgerId::SPOT),
-                asset: COIN,
-                amount: Amount(amount),
-                fee: Amount::ZERO,
-                deadline: None,
-                memo: None,
+        Record::new(
+            id(n),
+            self.flow,
+            Head::start(self.state("INIT")),
+            Arc::new(Terms {
                 reference: Some("a reference".to_owned()),
                 metadata: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
-                day: None,
+                ..Terms::between_ledgers(
+                    "suite|1".into(),
+                    user,
+                    [LedgerId::FUNDING, LedgerId::SPOT],
+                    COIN,
+                    Amount(amount),
+                )
             }),
-        }
+        )
     }
 
     /// The same with a client's key.
@@ -359,7 +358,7 @@ impl JournalFixture {
         let mut snapshot = self.ok("snapshot", journal.snapshot().await);
         let lines = self.ok("lines", snapshot.lines(Serial(0), 10_000).await);
         let mut text = String::new();
-        for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+        for ledger in [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::ACCOUNT] {
             let sums = self.ok("sums", snapshot.sums(ledger, u64::MAX).await);
             text += &format!("{ledger:?} {sums:?}\n");
         }
@@ -376,6 +375,10 @@ impl JournalFixture {
         let funding = &self.on().funding;
         text += &format!("{:?}\n", said(funding.operations(0, 10_000).await));
         text += &format!("{:?}\n", said(funding.accounts(Whose::After(0, 10_000)).await));
+        let every = AccountsOf::After("".into(), 10_000);
+        let numbered = self.ok("accounts", journal.numbered_accounts(every).await);
+        let moves = said(self.on().accounts.operations(0, 10_000).await);
+        text += &format!("{numbered:?}\n{moves:?}\n");
         for line in lines {
             let line = sorted(line);
             let (record, history) = (self.get(line.id).await, self.history(line.id).await);
@@ -389,7 +392,7 @@ impl JournalFixture {
         let mut snapshot = self.ok("snapshot", self.on().journal.snapshot().await);
         let mut rows = self.ok("recount", snapshot.recount().await);
         let mut running = Vec::new();
-        for ledger in [LedgerId::FUNDING, LedgerId::SPOT] {
+        for ledger in [LedgerId::FUNDING, LedgerId::SPOT, LedgerId::ACCOUNT] {
             let sums = self.ok("sums", snapshot.sums(ledger, u64::MAX).await);
             running.extend(sums.into_iter().map(|(asset, sums)| (ledger, asset, sums)));
         }
@@ -413,6 +416,7 @@ impl JournalFixture {
             direction: Direction::In,
             reference: reference.into(),
             user,
+            number: None,
             asset: COIN,
             amount: Amount(amount),
             reason: "a check".into(),

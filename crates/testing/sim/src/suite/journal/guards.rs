@@ -143,6 +143,11 @@ async fn an_event_is_consumed_once(b: &mut JournalFixture) {
     b.wins("its event was not consumed", inbox("x", 8)).await;
     b.reopen().await;
     b.loses("for ever", inbox("x", 8)).await;
+    let take = |consumer| Unit { guards: vec![inbox(consumer, 9)], then: Then::default() };
+    let wrote = b.all(vec![take("x"), take("x"), take("y")]).await;
+    let taken: Vec<_> = wrote.iter().map(|wrote| matches!(wrote, Wrote::Written(_))).collect();
+    b.same("one of a group takes an event", &taken, &vec![true, false, true]);
+    b.same("the other is lost", &wrote.get(1), &Some(&Wrote::Lost(inbox("x", 9))));
 }
 
 async fn a_resource_has_a_version(b: &mut JournalFixture) {

@@ -3,6 +3,7 @@
 //! A check that fails panics with its name and the facts. Time is a clock that the checks move
 //! themselves, so the suite runs on any runtime.
 
+mod accounts;
 mod actions;
 mod assets;
 mod cases;
@@ -17,6 +18,7 @@ mod guards;
 mod history;
 mod ledgers;
 mod lifetime;
+mod outbox;
 mod puts;
 mod running;
 mod snapshots;
@@ -26,6 +28,7 @@ use kernel::flow::table::Flows;
 use kernel::ports::Fut;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
+use kernel::ports::outbox::Outbox;
 use std::sync::Arc;
 
 /// A journal in use, with the ledger that lives in it.
@@ -34,8 +37,12 @@ use std::sync::Arc;
 pub struct Opened {
     /// The journal.
     pub journal: Arc<dyn Journal>,
+    /// The outbox of that journal.
+    pub outbox: Arc<dyn Outbox>,
     /// Its Funding ledger.
     pub funding: Arc<dyn Ledger>,
+    /// The ledger of numbered accounts that lives in it.
+    pub accounts: Arc<dyn Ledger>,
     /// Where the world's money enters it.
     pub world: Arc<dyn World>,
 }
@@ -66,8 +73,10 @@ pub async fn run(fresh: impl Fresh) {
     snapshots::run(&fresh).await;
     running::run(&fresh).await;
     lifetime::run(&fresh).await;
+    outbox::run(&fresh).await;
     external_movements::run(&fresh).await;
     deposits::run(&fresh).await;
+    accounts::run(&fresh).await;
 }
 
 /// Runs the named checks of a file, each over a journal of its own.

@@ -11,7 +11,7 @@ use kernel::money::{Amount, Asset};
 use kernel::operators::{Accepted, Action, Case, Proposal, Severity, Subject};
 use kernel::ports::journal;
 use kernel::record::Head;
-use kernel::unit::{Guard, Hold, Outgoing, Put, Then, Unit, Wrote};
+use kernel::unit::{Guard, Hold, Put, Then, Unit, Wrote};
 use std::sync::Arc;
 
 checks! {
@@ -24,7 +24,6 @@ checks! {
     a_unit_is_all_or_nothing,
     a_group_answers_each_for_itself,
     a_unit_sees_the_earlier_ones_of_its_group,
-    messages_are_taken,
     open_transfers_are_counted_and_listed,
     those_that_stay_open_come_by_age,
 }
@@ -191,7 +190,7 @@ async fn a_unit_is_all_or_nothing(b: &mut JournalFixture) {
         pause(b.flow, "no"),
         Put::Halt { reason: "no".into() },
     ]);
-    unit.then.outbox.push(Outgoing { topic: "t", id: id(1), n: 0 });
+    unit.then.outbox.push(super::fixture::message(1, "t", "key", 0));
     let settle = super::fixture::op(1, Leg::Settle, 10);
     unit.then.ops = vec![(LedgerId::FUNDING, settle)];
     b.unknown("a settle without its withdraw", unit, "CONTRADICTION").await;
@@ -253,14 +252,6 @@ async fn a_unit_sees_the_earlier_ones_of_its_group(b: &mut JournalFixture) {
     b.same("the third", &wrote.get(2), &Some(&Wrote::Lost(b.stands(&record))));
     b.same("the last", &wrote.get(6), &Some(&Wrote::Lost(limit)));
     b.same("where it stands", &b.get(id(1)).await.head, &head);
-}
-
-async fn messages_are_taken(b: &mut JournalFixture) {
-    let record = b.opened(1).await;
-    let mut unit = b.moving(&record, "SOURCE_PENDING", "SOURCE_CALL");
-    unit.then.outbox = (0..3).map(|n| Outgoing { topic: "transfers", id: id(1), n }).collect();
-    b.written("a unit with messages", unit).await;
-    b.same("where it stands", &b.get(id(1)).await.head.version, &1);
 }
 
 async fn open_transfers_are_counted_and_listed(b: &mut JournalFixture) {

@@ -34,6 +34,7 @@ async fn external(b: &JournalFixture, direction: Direction, amount: u128) {
         direction,
         reference: format!("{direction:?} {amount}").into(),
         user: RICH,
+        number: None,
         asset: super::fixture::COIN,
         amount: kernel::money::Amount(amount),
         reason: "a check".into(),

@@ -47,9 +47,9 @@ async fn lines_are_paged_by_number(b: &mut JournalFixture) {
     b.same("every transfer, by number", &ids, &(1..6).map(id).collect());
     for line in seen {
         let record = b.get(line.id).await;
-        let has = (Some(line.serial), line.flow, line.state, line.amount, line.asset);
+        let has = (Some(line.serial), line.flow, line.state, line.fee);
         let terms = &record.terms;
-        let should = (record.serial, record.flow, record.head.state, terms.amount, terms.asset);
+        let should = (record.serial, record.flow, record.head.state, terms.fee);
         b.same("a line", &has, &should);
         b.same("its ends", &(&line.source, &line.target), &(&terms.source, &terms.target));
     }
@@ -175,6 +175,7 @@ async fn accounts_stand_beside_their_operations(b: &mut JournalFixture) {
         direction: Direction::Out,
         reference: "out".into(),
         user: other,
+        number: None,
         asset: COIN,
         amount: Amount(15),
         reason: "a check".into(),

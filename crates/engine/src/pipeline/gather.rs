@@ -1,0 +1,218 @@
+//! States that look outside without an effect: a rule gathers its facts there, and a question is asked.
+//!
+//! *Not yet* is no answer: nothing is written and nothing is counted. The record waits in its worker's own
+//! heap, at longer and longer intervals from the first time; after a crash it is found as open work.
+
+use crate::pipeline::commit::{CommitReason, Job};
+use crate::pipeline::select::caught;
+use crate::pipeline::station::{LONELY_AFTER, Place};
+use crate::{Engine, Parts};
+use kernel::answer::{Answer, Cause};
+use kernel::flow::life::Step;
+use kernel::flow::table::{A, R, S};
+use kernel::ids::Id;
+use kernel::ports::facts::{FactSource, Gathered};
+use kernel::record::{Facts, Record};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A flow that learns from outside is offered with its port.
+///
+/// # Errors
+/// `NO_FACT_SOURCE`, with the flow's name.
+pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
+    for flow in &parts.offered {
+        let table = parts.flows.table(*flow);
+        if table.learns() && !parts.facts.contains_key(table.flow) {
+            return Err(Cause::because("NO_FACT_SOURCE", table.flow));
+        }
+    }
+    Ok(())
+}
+
+/// The transfers of this process that a rule holds back, with the state and how often it said so there.
+#[derive(Debug, Default)]
+pub(crate) struct NotYet {
+    times: Mutex<BTreeMap<Id, (S, u32)>>,
+    /// How many there are: most flows have none, and no lock is taken for them.
+    all: AtomicUsize,
+}
+
+impl NotYet {
+    fn times(&self) -> MutexGuard<'_, BTreeMap<Id, (S, u32)>> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one more time in this state; how many it has been.
+    fn count(&self, id: Id, state: S) -> u32 {
+        let mut times = self.times();
+        let (at, n) = times.entry(id).or_insert((state, 0));
+        *n = if *at == state { n.saturating_add(1) } else { 1 };
+        *at = state;
+        let n = *n;
+        self.all.store(times.len(), Ordering::SeqCst);
+        n
+    }
+
+    /// It goes on, or is in other workers.
+    pub(crate) fn forget(&self, id: Id) {
+        if self.len() == 0 {
+            return;
+        }
+        let mut times = self.times();
+        times.remove(&id);
+        self.all.store(times.len(), Ordering::SeqCst);
+    }
+
+    /// A rule holds this record back where it stands.
+    pub(crate) fn holds(&self, record: &Record) -> bool {
+        let here = |times: &BTreeMap<Id, (S, u32)>| {
+            times.get(&record.id).is_some_and(|(state, _)| *state == record.head.state)
+        };
+        record.head.due_at.is_some() && self.len() > 0 && here(&self.times())
+    }
+
+    /// How many a rule holds back.
+    pub(crate) fn len(&self) -> usize {
+        self.all.load(Ordering::SeqCst)
+    }
+}
+
+/// What a port said of a batch, and whether the batch failed as a whole.
+struct BatchReply<T> {
+    items: Result<Vec<T>, Cause>,
+    whole: bool,
+}
+
+impl<T> BatchReply<T> {
+    fn of(reply: Option<Vec<T>>, asked: usize) -> Self {
+        let items = match reply {
+            Some(items) if items.len() == asked => Ok(items),
+            Some(_) => Err(Cause::of("BAD_REPLY")),
+            None => Err(Cause::of("PANIC")),
+        };
+        Self { whole: items.is_err(), items }
+    }
+
+    /// Each record with what was said of it.
+    fn each(self, records: Vec<Record>) -> Vec<(Record, Result<T, Cause>)> {
+        let mut items = self.items.map(Vec::into_iter);
+        let with_item = |record| {
+            let item = match &mut items {
+                Ok(items) => items.next().ok_or(Cause::of("BAD_REPLY")),
+                Err(cause) => Err(cause.clone()),
+            };
+            (record, item)
+        };
+        records.into_iter().map(with_item).collect()
+    }
+}
+
+impl Engine {
+    fn fact_source(&self, place: &Place) -> Option<Arc<dyn FactSource>> {
+        self.parts.facts.get(self.plan.table(place.flow).flow).cloned()
+    }
+
+    /// True where a question is asked, which has no effect: it goes on under HALT.
+    pub(crate) fn asks(&self, place: &Place) -> bool {
+        self.plan.table(place.flow).asks(place.state).is_some()
+    }
+
+    /// The units of states that call no ledger.
+    pub(crate) async fn inside(self: &Arc<Self>, at: &Place, records: Vec<Record>) -> Vec<Job> {
+        let table = self.plan.table(at.flow);
+        match (table.gathers(at.state), table.asks(at.state)) {
+            (Some(rule), _) => self.decide(at, rule, records).await,
+            (None, Some(act)) => self.question(at, act, records).await,
+            (None, None) => self.moves(records).0,
+        }
+    }
+
+    /// Gathers the facts of a rule for the whole batch, and decides each record by its own.
+    async fn decide(self: &Arc<Self>, at: &Place, rule: R, records: Vec<Record>) -> Vec<Job> {
+        let name = self.plan.table(at.flow).rules.get(usize::from(rule)).copied();
+        let (Some(port), Some(name)) = (self.fact_source(at), name) else {
+            return self.unlearned(records);
+        };
+        let reply = caught(async { port.facts(name, &records).await }).await;
+        let reply = BatchReply::of(reply, records.len());
+        let (company, whole) = (records.len() > 1, reply.whole);
+        let mut jobs = Vec::with_capacity(records.len());
+        for (record, item) in reply.each(records) {
+            match item {
+                Ok(Gathered::Facts(facts)) => jobs.extend(self.decided(record, &facts)),
+                Ok(Gathered::Unknown(cause)) => jobs.push(self.unanswered(record, &cause, false)),
+                Err(cause) => jobs.push(self.unanswered(record, &cause, company && whole)),
+            }
+        }
+        jobs
+    }
+
+    /// The unit of one decision; none where it is not yet one.
+    fn decided(self: &Arc<Self>, record: Record, facts: &Facts) -> Option<Job> {
+        match self.plan.resume(&record, self.fuse_mode(&record), Some(facts)) {
+            Some(planned) => {
+                self.not_yet.forget(record.id);
+                Some(Job::new(record, planned, CommitReason::Moves))
+            }
+            None => self.waits(record),
+        }
+    }
+
+    /// Asks one question about the whole batch.
+    async fn question(self: &Arc<Self>, at: &Place, act: A, records: Vec<Record>) -> Vec<Job> {
+        let Some(port) = self.fact_source(at) else { return self.unlearned(records) };
+        let name = self.plan.table(at.flow).act(act).name;
+        let begun = self.parts.clock.ticks();
+        let reply = caught(async { port.ask(name, &records).await }).await;
+        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let reply = BatchReply::of(reply, records.len());
+        let (company, whole) = (records.len() > 1, reply.whole);
+        let mut jobs = Vec::with_capacity(records.len());
+        for (record, item) in reply.each(records) {
+            let answer = item.unwrap_or_else(Answer::Unknown);
+            self.seen(&record, &answer, nanos);
+            jobs.push(match &answer {
+                Answer::Unknown(cause) if cause.class != "CONTRADICTION" => {
+                    self.unanswered(record, cause, company && whole)
+                }
+                Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_) => {
+                    self.answered(record, answer)
+                }
+            });
+        }
+        jobs
+    }
+
+    /// Nothing was learnt of it: it counts. A batch that failed as a whole is split as calls are: at once
+    /// after a panic, else in the long run.
+    fn unanswered(&self, mut record: Record, cause: &Cause, split: bool) -> Job {
+        self.not_yet.forget(record.id);
+        let lonely = split && record.head.retries >= LONELY_AFTER;
+        record.head.alone = cause.class == "PANIC" || lonely;
+        self.postponed(record, cause)
+    }
+
+    /// Start refuses a flow without its port, so this is a flow that is not offered.
+    fn unlearned(&self, records: Vec<Record>) -> Vec<Job> {
+        let cause = Cause::of("NO_FACT_SOURCE");
+        records.into_iter().map(|record| self.postponed(record, &cause)).collect()
+    }
+
+    /// Not yet: it stays, without a trace. One that was marked as tried alone has proven itself, and the
+    /// mark is taken away, so that no later restart counts it.
+    pub(crate) fn waits(self: &Arc<Self>, mut record: Record) -> Option<Job> {
+        if !matches!(self.plan.table(record.flow).step(record.head.state), Step::Decide { .. }) {
+            return Some(self.postponed(record, &Cause::of("NO_SUCH_STEP")));
+        }
+        let times = self.not_yet.count(record.id, record.head.state);
+        let due = self.due(times);
+        if record.head.alone || record.head.deaths > 0 {
+            let planned = self.plan.survived(&record, due);
+            return Some(Job::new(record, planned, CommitReason::Later));
+        }
+        record.head.due_at = Some(due);
+        self.advance(vec![record]).pop()
+    }
+}

@@ -1,0 +1,193 @@
+//! The publisher: sends the rows of the buckets that it holds, in the order of each key, and marks them
+//! behind the bus's answer. A message may be sent twice, and none is lost.
+
+use crate::pipeline::select::{caught, race};
+use kernel::answer::Cause;
+use kernel::ids::{Millis, WorkerId};
+use kernel::message::{BUCKETS, Emitted};
+use kernel::ports::bus::{Bus, BusMessage};
+use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::journal::Journal;
+use kernel::ports::outbox::{BucketLease, Outbox, Queued};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Published messages are kept for so long: longer than a broker may lose what it acknowledged
+/// (`spec/storage.md`).
+const KEPT: Millis = 7 * 86_400_000;
+/// Old messages are forgotten so often, in nanoseconds of the clock.
+const FORGET_EVERY: u64 = 3_600_000 * TICKS;
+/// So many messages are forgotten in one write.
+const FORGET_AT_ONCE: usize = 10_000;
+
+/// What a publisher works with.
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct PublisherParts {
+    pub outbox: Arc<dyn Outbox>,
+    pub bus: Arc<dyn Bus>,
+    /// For its time alone.
+    pub journal: Arc<dyn Journal>,
+    pub clock: Arc<dyn Clock>,
+    pub worker: WorkerId,
+    /// So long a bucket stays this worker's without a renewal.
+    pub lease_ms: Millis,
+    /// So long it waits at most before it looks again.
+    pub poll_ms: Millis,
+    /// So many rows of each bucket it takes at once.
+    pub batch: usize,
+}
+
+/// The result of one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// So many messages are on the bus, and marked.
+    pub marked: usize,
+    /// So many are sent again: the bus gave no good answer, or another publisher has their bucket.
+    pub left: usize,
+}
+
+/// What the publisher holds.
+#[derive(Debug, Default)]
+struct Holdings {
+    leases: Vec<BucketLease>,
+    /// When it asks for its buckets again, by the clock's ticks.
+    renew_at: u64,
+    forget_at: u64,
+}
+
+/// Publishes the outbox of a journal. One for each process; its task is [`Publisher::run`].
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Publisher {
+    parts: PublisherParts,
+    holdings: Mutex<Holdings>,
+    bell: Notify,
+}
+
+impl Publisher {
+    pub fn new(parts: PublisherParts) -> Arc<Self> {
+        Arc::new(Self { parts, holdings: Mutex::default(), bell: Notify::new() })
+    }
+
+    /// Messages were written: the publisher looks at once instead of at its next poll.
+    pub fn wake(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Publishes for as long as the process lives.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            let idle = match self.round().await {
+                Ok(sent) => sent.marked == 0 || sent.left > 0,
+                Err(cause) => {
+                    tracing::error!(%cause, "the outbox cannot be published");
+                    true
+                }
+            };
+            if idle {
+                let _woken =
+                    race(self.bell.notified(), self.parts.clock.sleep(self.parts.poll_ms)).await;
+            }
+        }
+    }
+
+    /// Sends what waits in the buckets of this worker, at most a batch of each.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer. What was sent before is sent again.
+    pub async fn round(&self) -> Result<Sent, Cause> {
+        let leases = self.leases().await?;
+        self.forget().await?;
+        if leases.is_empty() {
+            return Ok(Sent::default());
+        }
+        let rows = self.parts.outbox.unpublished(leases.clone(), self.parts.batch).await?;
+        if rows.is_empty() {
+            return Ok(Sent::default());
+        }
+        let messages = rows.iter().map(|row| message(&row.emitted)).collect();
+        // a panic of the bus says nothing: everything is sent again
+        let said = caught(self.parts.bus.publish(messages)).await.unwrap_or_default();
+        let sure = sure(&rows, &said);
+        let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
+        let lost = if places.is_empty() {
+            Vec::new()
+        } else {
+            self.parts.outbox.mark_published(self.parts.worker, leases, places).await?
+        };
+        self.holdings().leases.retain(|lease| !lost.contains(&lease.bucket));
+        let marked = sure.iter().filter(|row| !lost.contains(&row.bucket)).count();
+        Ok(Sent { marked, left: rows.len().saturating_sub(marked) })
+    }
+
+    /// A clean stop: others publish what is left at once.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer; the leases run out.
+    pub async fn stop(&self) -> Result<(), Cause> {
+        self.holdings().leases.clear();
+        self.parts.outbox.release_buckets(self.parts.worker).await
+    }
+
+    fn holdings(&self) -> MutexGuard<'_, Holdings> {
+        self.holdings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The buckets of this worker, renewed three times before they can run out.
+    async fn leases(&self) -> Result<Vec<BucketLease>, Cause> {
+        let now = self.parts.clock.ticks();
+        {
+            let holdings = self.holdings();
+            if now < holdings.renew_at {
+                return Ok(holdings.leases.clone());
+            }
+        }
+        let (worker, length) = (self.parts.worker, self.parts.lease_ms);
+        let leases = self.parts.outbox.lease_buckets(worker, length, BUCKETS).await?;
+        let third = length.saturating_mul(TICKS).checked_div(3).unwrap_or(0);
+        let mut holdings = self.holdings();
+        holdings.leases.clone_from(&leases);
+        holdings.renew_at = now.saturating_add(third);
+        Ok(leases)
+    }
+
+    /// Forgets what was published long ago.
+    async fn forget(&self) -> Result<(), Cause> {
+        let now = self.parts.clock.ticks();
+        if now < self.holdings().forget_at {
+            return Ok(());
+        }
+        let before = self.parts.journal.now().saturating_sub(KEPT);
+        let gone = self.parts.outbox.expire_published(before, FORGET_AT_ONCE).await?;
+        if gone == 0 {
+            self.holdings().forget_at = now.saturating_add(FORGET_EVERY);
+        }
+        Ok(())
+    }
+}
+
+/// The rows that are on the bus for sure. Behind one that may not be, no row of its key counts: it is
+/// sent again, and what follows it goes behind it.
+fn sure<'r>(rows: &'r [Queued], said: &[Result<(), Cause>]) -> Vec<&'r Queued> {
+    let mut open = BTreeSet::new();
+    let mut sure = Vec::with_capacity(rows.len());
+    for (n, row) in rows.iter().enumerate() {
+        let key = &row.emitted.key;
+        if matches!(said.get(n), Some(Ok(()))) && !open.contains(key) {
+            sure.push(row);
+        } else if open.insert(key.clone()) {
+            tracing::warn!(transfer = %row.emitted.id, %key, "a message is sent again");
+        }
+    }
+    sure
+}
+
+fn message(emitted: &Emitted) -> BusMessage {
+    BusMessage {
+        topic: emitted.topic.clone(),
+        key: emitted.key.clone(),
+        number: emitted.number,
+        payload: emitted.payload.clone(),
+        headers: emitted.headers.clone(),
+    }
+}

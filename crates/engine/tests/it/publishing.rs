@@ -1,0 +1,225 @@
+//! The publisher over the real outbox of the embedded store and the bus of the process.
+//!
+//! Wrong builds that were run: marking before publishing (`a_crash_between_sending_and_marking`), every
+//! good answer of a batch counted (`nothing_overtakes_a_message_of_its_key`).
+
+use crate::fixture::runtime::{ManualClock, Tasks};
+use crate::fixture::test_service::{COIN, FUNDING, terms};
+use engine::publishing::{Publisher, PublisherParts, Sent};
+use engine::tasks::Background;
+use kernel::answer::Cause;
+use kernel::ids::{Id, WorkerId};
+use kernel::message::{Message, Outgoing};
+use kernel::ports::Fut;
+use kernel::ports::bus::{Bus, BusMessage, Member};
+use kernel::ports::clock::Clock as _;
+use kernel::ports::journal::Journal as _;
+use kernel::ports::meter::NoMeter;
+use kernel::ports::outbox::Outbox as _;
+use kernel::ports::spawn::Spawn as _;
+use kernel::record::{Head, Record};
+use kernel::unit::{Event, Put, Unit, Wrote};
+use links::in_process::InProcess;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use store::sqlite::{Embedded, Options};
+use tempfile::TempDir;
+
+const TOPIC: &str = "transfer-validation";
+
+/// A bus that may keep some numbers out, or die before it answers.
+struct FaultyBus {
+    inner: InProcess,
+    refuses: Mutex<BTreeSet<u128>>,
+    dies: Mutex<bool>,
+}
+
+impl Bus for FaultyBus {
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            let refuses = self.refuses.lock().expect("no panic").clone();
+            let taken = |message: &&BusMessage| !refuses.contains(&message.number);
+            let some: Vec<_> = messages.iter().filter(taken).cloned().collect();
+            let said = self.inner.publish(some).await;
+            assert!(said.iter().all(Result::is_ok), "{said:?}");
+            assert!(!*self.dies.lock().expect("no panic"), "it dies before it answers");
+            let answer = |message: &BusMessage| {
+                if taken(&message) { Ok(()) } else { Err(Cause::of("TIMEOUT")) }
+            };
+            messages.iter().map(answer).collect()
+        })
+    }
+
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
+        self.inner.subscribe(group, topics)
+    }
+}
+
+struct Fixture {
+    _dir: TempDir,
+    clock: ManualClock,
+    store: Arc<Embedded>,
+    bus: Arc<FaultyBus>,
+    opened: u64,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let (dir, clock) = (tempfile::tempdir().expect("a folder"), ManualClock::new());
+        let store = Embedded::open(Options {
+            dir: dir.path().join("store"),
+            flows: Arc::new(flows::registry()),
+            clock: Arc::new(clock.clone()),
+            meter: Arc::new(NoMeter),
+            max_bytes: None,
+            fatal: Arc::new(|what| panic!("the store gave up: {what}")),
+        })
+        .expect("a store");
+        let file = dir.path().join("bus.db");
+        let inner = InProcess::open(&file, Arc::new(clock.clone())).expect("a bus");
+        let bus = FaultyBus { inner, refuses: Mutex::default(), dies: Mutex::default() };
+        Self { _dir: dir, clock, store, bus: Arc::new(bus), opened: 0 }
+    }
+
+    fn publisher(&self, worker: u64) -> Arc<Publisher> {
+        Publisher::new(PublisherParts {
+            outbox: self.store.clone(),
+            bus: self.bus.clone(),
+            journal: self.store.clone(),
+            clock: Arc::new(self.clock.clone()),
+            worker: WorkerId(worker),
+            lease_ms: 60_000,
+            poll_ms: 10,
+            batch: 100,
+        })
+    }
+
+    /// Opens a transfer with a message under this key; the message's number.
+    async fn emit(&mut self, key: &str) -> u128 {
+        self.opened += 1;
+        let flows = flows::registry();
+        let flow = flows.named("internal").expect("the flow");
+        let head = Head::start(flows.table(flow).start);
+        let id = Id::new(self.clock.now(), self.opened.into());
+        let terms = Arc::new(terms(FUNDING, 1, 1, COIN));
+        let (serial, error) = (None, None);
+        let record = Record { id, flow, serial, created_at: 0, updated_at: 0, head, error, terms };
+        let message = Message::new(TOPIC, "transfer-created", key);
+        let outgoing = Outgoing { message, id, n: 0, event: Some(0) };
+        let number = outgoing.number();
+        let mut unit = Unit::puts(vec![Put::Open(record)]);
+        let (from, caller, detail) = (None, None, None);
+        let event = Event { id, from, to: head.state, what: "CREATED", caller, detail };
+        unit.then.events.push(event);
+        unit.then.outbox.push(outgoing);
+        let wrote = self.store.write(vec![unit]).await;
+        assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+        number
+    }
+
+    /// Every number on the bus, in the order of its partition.
+    async fn on_bus(&self) -> Vec<u128> {
+        let group = format!("reader {}", self.clock.ticks());
+        let topics = vec![TOPIC.into()];
+        let mut member = self.bus.subscribe(group.into(), topics).await.expect("a member");
+        let mut all = Vec::new();
+        for _ in 0..20 {
+            let polled = member.poll(100).await.expect("a poll");
+            all.extend(polled.messages.into_iter().map(|delivery| delivery.message.number));
+        }
+        all
+    }
+
+    async fn left(&self) -> u64 {
+        self.store.backlog().await.expect("a backlog").messages
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_is_published_once_and_marked() {
+    let mut fixture = Fixture::new();
+    let publisher = fixture.publisher(1);
+    let mut sent = Vec::new();
+    for _ in 0..5 {
+        sent.push(fixture.emit("alice").await);
+    }
+    assert_eq!(publisher.round().await, Ok(Sent { marked: 5, left: 0 }));
+    assert_eq!(publisher.round().await, Ok(Sent::default()));
+    assert_eq!((fixture.on_bus().await, fixture.left().await), (sent, 0));
+}
+
+#[tokio::test]
+async fn nothing_overtakes_a_message_of_its_key() {
+    let mut fixture = Fixture::new();
+    let publisher = fixture.publisher(1);
+    let first = fixture.emit("alice").await;
+    let second = fixture.emit("alice").await;
+    let third = fixture.emit("alice").await;
+    fixture.emit("bob").await;
+    fixture.bus.refuses.lock().expect("no panic").insert(second);
+    assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 2 }));
+    fixture.bus.refuses.lock().expect("no panic").clear();
+    assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 0 }));
+    let all = fixture.on_bus().await;
+    let last = |number| all.iter().rposition(|found| *found == number);
+    // the third was on the bus before, and comes again behind the second
+    assert!(last(first) < last(second) && last(second) < last(third), "{all:?}");
+    assert_eq!(fixture.left().await, 0);
+}
+
+#[tokio::test]
+async fn a_crash_between_sending_and_marking_sends_again() {
+    let mut fixture = Fixture::new();
+    let number = fixture.emit("alice").await;
+    *fixture.bus.dies.lock().expect("no panic") = true;
+    assert_eq!(fixture.publisher(1).round().await, Ok(Sent { marked: 0, left: 1 }));
+    assert_eq!(fixture.left().await, 1, "nothing is marked that no answer came for");
+    fixture.bus.dies.clear_poison();
+    *fixture.bus.dies.lock().expect("no panic") = false;
+    assert_eq!(fixture.publisher(1).round().await, Ok(Sent { marked: 1, left: 0 }));
+    assert_eq!(fixture.on_bus().await, [number, number]);
+}
+
+#[tokio::test]
+async fn a_bucket_goes_to_another_publisher_once_its_lease_ran_out() {
+    let mut fixture = Fixture::new();
+    let (one, other) = (fixture.publisher(1), fixture.publisher(2));
+    fixture.emit("alice").await;
+    assert_eq!(one.round().await, Ok(Sent { marked: 1, left: 0 }));
+    fixture.emit("alice").await;
+    assert_eq!(other.round().await, Ok(Sent::default()), "the first one has every bucket");
+    fixture.clock.forward(61_000);
+    let late = fixture.publisher(2);
+    assert_eq!(late.round().await, Ok(Sent { marked: 1, left: 0 }));
+    fixture.emit("alice").await;
+    // it believes that it still has them: the bus gets the message, and the mark is refused
+    assert_eq!(one.round().await, Ok(Sent { marked: 0, left: 1 }));
+    assert_eq!(late.round().await, Ok(Sent { marked: 1, left: 0 }));
+    late.stop().await.expect("it stops");
+    fixture.emit("alice").await;
+    assert_eq!(fixture.publisher(3).round().await, Ok(Sent { marked: 1, left: 0 }));
+    assert_eq!(fixture.left().await, 0);
+}
+
+#[tokio::test]
+async fn a_woken_publisher_sends_at_once_and_a_sleeping_one_soon() {
+    let mut fixture = Fixture::new();
+    let publisher = fixture.publisher(1);
+    let tasks = Tasks::default();
+    tasks.spawn(Background::Publisher.task(), Box::pin(publisher.clone().run()));
+    for wakes in [true, false] {
+        fixture.emit("alice").await;
+        if wakes {
+            publisher.wake();
+        }
+        while fixture.left().await > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    tasks.kill().await;
+    assert_eq!(fixture.on_bus().await.len(), 2);
+}

@@ -1,0 +1,32 @@
+//! The events of the pipeline: topics and fields have the source's names.
+
+use super::State;
+use kernel::message::{Emission, Message};
+use kernel::record::Record;
+
+/// What the consumers of a topic are sent about a transfer in a state. A claim sends nothing when it
+/// is made, since its consumer is at work; when its time has come it is sent what it was sent before.
+pub(super) fn message(state: State, record: &Record, emission: Emission) -> Option<Message> {
+    let due = emission == Emission::Due;
+    let topic = match state {
+        State::Pending => "transfer-validation",
+        State::Validating => return due.then(|| fields("transfer-validation", record)),
+        State::Validated => "transfer-execution",
+        State::Executing => return due.then(|| fields("transfer-execution", record)),
+        State::Completed => "transfer-completed",
+        State::Failed => "transfer-failed",
+    };
+    Some(fields(topic, record))
+}
+
+/// Amounts are in base units of the asset: a flow knows no scales.
+fn fields(topic: &'static str, record: &Record) -> Message {
+    let terms = &record.terms;
+    let from = terms.source.account.to_string();
+    Message::new(topic, topic, from.as_str())
+        .field("transferId", record.id.uuid_text())
+        .field("fromAccountNumber", from)
+        .field("toAccountNumber", terms.target.account.to_string())
+        .field("amount", terms.source.amount.0.to_string())
+        .field("assetId", terms.source.asset.to_string())
+}

@@ -1,0 +1,83 @@
+//! Accounts with a number of their own, at the accounts ledger: one asset, one owner (`accounts_tb`).
+
+use crate::code::Code;
+use crate::ids::{AssetId, UserId};
+use crate::money::Amount;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Whether a numbered account may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum NumberedStatus {
+    /// The account may pay and receive.
+    Active,
+    /// It may receive, not pay.
+    Frozen,
+    /// It is empty, and may neither receive nor pay again.
+    Closed,
+}
+
+impl NumberedStatus {
+    /// Every status, in the order of the declaration.
+    pub const ALL: &'static [Self] = &[Self::Active, Self::Frozen, Self::Closed];
+
+    /// The stored and wire spelling.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "ACTIVE",
+            Self::Frozen => "FROZEN",
+            Self::Closed => "CLOSED",
+        }
+    }
+
+    /// The status of that spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.name() == text)
+    }
+
+    /// What a payment out of the account is refused with.
+    pub const fn bars_payment(self) -> Option<Code> {
+        match self {
+            Self::Active => None,
+            Self::Frozen => Some(Code::AccountFrozen),
+            Self::Closed => Some(Code::AccountClosed),
+        }
+    }
+
+    /// What money into the account is refused with.
+    pub const fn bars_receipt(self) -> Option<Code> {
+        match self {
+            Self::Active | Self::Frozen => None,
+            Self::Closed => Some(Code::AccountClosed),
+        }
+    }
+}
+
+/// A numbered account as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberedAccount {
+    /// The account's number: a text of its operator's choice, unique for ever.
+    pub number: Arc<str>,
+    /// The user who may move its money.
+    pub owner: UserId,
+    /// The one asset that it holds (`currency`).
+    pub asset: AssetId,
+    /// What it holds, in base units.
+    pub balance: Amount,
+    /// Whether it may be used.
+    pub status: NumberedStatus,
+    /// Raised by every write of its row; above 0.
+    pub version: u64,
+}
+
+/// Which numbered accounts are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountsOf {
+    /// Those of these numbers; unknown ones are left out.
+    Numbers(Vec<Arc<str>>),
+    /// Every account of this owner.
+    Owner(UserId),
+    /// The next ones above this number in the order of its bytes, at most so many.
+    After(Arc<str>, usize),
+}

@@ -1,0 +1,85 @@
+//! A bus: topics of partitions, to which messages are published and from which groups consume.
+//!
+//! It delivers at least once. Messages of one key and topic lie in one partition, in the order in which
+//! they were published; a group consumes each partition with one of its members at a time.
+
+use super::Fut;
+use crate::answer::Cause;
+use std::sync::Arc;
+
+/// A message on a bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusMessage {
+    /// The topic that it is published to.
+    pub topic: Arc<str>,
+    /// What its partition follows from, and its order.
+    pub key: Arc<str>,
+    /// The number by which a consumer knows a message that comes again.
+    pub number: u128,
+    /// What it says; for the bus these are bytes.
+    pub payload: Arc<str>,
+    /// A JSON object of texts.
+    pub headers: Arc<str>,
+}
+
+/// A part of a topic that has one order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition {
+    /// The topic that it is a part of.
+    pub topic: Arc<str>,
+    /// Its number among the topic's, from 0.
+    pub number: u32,
+}
+
+/// A message as a member gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusDelivery {
+    /// The partition that it lies in.
+    pub partition: Partition,
+    /// Its place in the partition, from 0; later messages have higher ones.
+    pub offset: u64,
+    /// The message, as it was published.
+    pub message: BusMessage,
+}
+
+/// What one poll gives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Polled {
+    /// Every partition that the member has from now on, where that changed since its last poll. What
+    /// it has in hand of a partition that is gone may come to another member again.
+    pub assigned: Option<Vec<Partition>>,
+    /// Messages of partitions that the member has, in order by partition.
+    pub messages: Vec<BusDelivery>,
+}
+
+/// A bus, to its publishers and to those who consume.
+pub trait Bus: Send + Sync {
+    /// Publishes messages; one answer each, in order. An error says that it is unknown whether the
+    /// message is there: it is published again, and may then be there twice. Of one key, whatever
+    /// follows a message that failed is published again too.
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>>;
+    /// Joins a group that consumes topics. A partition that the group never consumed begins at its
+    /// first message.
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>>;
+}
+
+/// A member of a group. Dropping it leaves the group without a commit, as a crash does.
+pub trait Member: Send {
+    /// The next messages, at most `limit`: nothing where there are none, at once or after a moment. A
+    /// member that does not poll is taken for dead after a while.
+    fn poll(&mut self, limit: usize) -> Fut<'_, Result<Polled, Cause>>;
+    /// Gives no messages of a partition until it is resumed; the member keeps it, and polls.
+    fn pause(&mut self, partition: &Partition);
+    /// Gives messages of a paused partition again, from where it was paused.
+    fn resume(&mut self, partition: &Partition);
+    /// From these offsets on the group goes on when a member begins: what lies before them is done.
+    ///
+    /// # Errors
+    /// Nothing of it counts. `REBALANCED`: a partition went to another member, to which its messages
+    /// come again; that is no failure of the member.
+    fn commit(&mut self, next: Vec<(Partition, u64)>) -> Fut<'_, Result<(), Cause>>;
+}

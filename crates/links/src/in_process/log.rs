@@ -1,0 +1,116 @@
+//! The file: messages by partition and offset, and how far each group is.
+
+use super::PARTITIONS;
+use kernel::ids::Millis;
+use kernel::message::partition;
+use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::path::Path;
+use std::sync::Arc;
+use uuid::Uuid;
+
+const TABLES: &str = "CREATE TABLE IF NOT EXISTS messages (
+  topic TEXT NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL,
+  id TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL, headers TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (topic, partition, offset)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ends (
+  topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS offsets (
+  consumers TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
+  PRIMARY KEY (consumers, topic, partition)
+) WITHOUT ROWID";
+
+/// The file that holds them, open.
+pub(super) struct Log(Connection);
+
+impl Log {
+    pub(super) fn open(file: &Path) -> rusqlite::Result<Self> {
+        let db = Connection::open(file)?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "NORMAL")?;
+        db.execute_batch(TABLES)?;
+        Ok(Self(db))
+    }
+
+    /// Adds messages at the ends of their partitions: all of them or none.
+    pub(super) fn append(&self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
+        let all = self.0.unchecked_transaction()?;
+        let end = "INSERT INTO ends VALUES (?, ?, 1) \
+                   ON CONFLICT DO UPDATE SET next = next + 1 RETURNING next - 1";
+        let add = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        for message in messages {
+            let (topic, number) = (&*message.topic, partition(&message.key, PARTITIONS));
+            let offset: i64 =
+                all.prepare_cached(end)?.query_row(params![topic, number], |row| row.get(0))?;
+            let id = Uuid::from_u128(message.number).to_string();
+            let row = params![
+                topic,
+                number,
+                offset,
+                id,
+                &*message.key,
+                &*message.payload,
+                &*message.headers,
+                signed(at)
+            ];
+            all.prepare_cached(add)?.execute(row)?;
+        }
+        all.commit()
+    }
+
+    /// Messages of a partition from an offset on.
+    pub(super) fn read(
+        &self,
+        of: &Partition,
+        from: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<BusDelivery>> {
+        let sql = "SELECT offset, id, key, payload, headers FROM messages \
+                   WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?";
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let bounds = params![&*of.topic, of.number, signed(from), most];
+        self.0.prepare_cached(sql)?.query_map(bounds, |row| delivery(of, row))?.collect()
+    }
+
+    /// Where a group goes on in a partition; 0 where it never committed.
+    pub(super) fn committed(&self, group: &str, of: &Partition) -> rusqlite::Result<u64> {
+        let sql = "SELECT next FROM offsets WHERE consumers = ? AND topic = ? AND partition = ?";
+        let place = params![group, &*of.topic, of.number];
+        let next: Option<i64> =
+            self.0.prepare_cached(sql)?.query_row(place, |row| row.get(0)).optional()?;
+        Ok(next.map_or(0, |next| u64::try_from(next).unwrap_or(0)))
+    }
+
+    pub(super) fn commit(&self, group: &str, next: &[(Partition, u64)]) -> rusqlite::Result<()> {
+        let all = self.0.unchecked_transaction()?;
+        let sql = "INSERT INTO offsets VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET next = ?4";
+        for (of, next) in next {
+            let row = params![group, &*of.topic, of.number, signed(*next)];
+            all.prepare_cached(sql)?.execute(row)?;
+        }
+        all.commit()
+    }
+
+    pub(super) fn forget(&self, before: Millis) -> rusqlite::Result<u64> {
+        let gone = self.0.execute("DELETE FROM messages WHERE at < ?", [signed(before)])?;
+        Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn delivery(of: &Partition, row: &Row<'_>) -> rusqlite::Result<BusDelivery> {
+    let text =
+        |n: usize| row.get_ref(n)?.as_str().map(Arc::<str>::from).map_err(rusqlite::Error::from);
+    let number = Uuid::parse_str(&text(1)?).unwrap_or_default().as_u128();
+    let (topic, key, payload, headers) = (of.topic.clone(), text(2)?, text(3)?, text(4)?);
+    Ok(BusDelivery {
+        partition: of.clone(),
+        offset: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+        message: BusMessage { topic, key, number, payload, headers },
+    })
+}

@@ -1,0 +1,3 @@
+//! Tests of the links over real files.
+
+mod in_process;

@@ -1,0 +1,243 @@
+//! The outbox: leases of its buckets, rows that are taken, marked, sent again and forgotten.
+//!
+//! Each statement is a transaction of its own, on connections that no transfer waits for. A bucket is
+//! read from its beginning every time, and what is marked leaves the table: a row that is committed
+//! after one of a higher place was marked is found all the same.
+
+use super::read_pool::{ReadPool, rows, written};
+use crate::postgres::columns::{self, count, int, small, uint};
+use crate::postgres::error::StoreError;
+use crate::postgres::journal::Postgres;
+use kernel::answer::Cause;
+use kernel::ids::{Day, Millis, WorkerId};
+use kernel::message::Emitted;
+use kernel::ports::Fut;
+use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
+use std::sync::Arc;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// The time of a statement, as `m.now`.
+const NOW: &str = "m AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now)";
+/// What both tables say of a message.
+const COLUMNS: &str = "id, req_id, n, topic, partition_key, type, payload, headers, created_at";
+
+fn number(bucket: u16) -> i16 {
+    i16::try_from(bucket).unwrap_or(i16::MAX)
+}
+
+fn bucket(row: &Row, column: usize) -> Result<u16, StoreError> {
+    Ok(u16::try_from(row.try_get::<_, i16>(column)?).unwrap_or(0))
+}
+
+fn queued(row: &Row) -> Result<Queued, StoreError> {
+    let text = |n: usize| Ok::<_, StoreError>(Arc::<str>::from(row.try_get::<_, &str>(n)?));
+    let emitted = Emitted {
+        number: row.try_get::<_, Uuid>(0)?.as_u128(),
+        id: columns::id(row.try_get(1)?),
+        n: count(row.try_get(2)?),
+        topic: text(3)?,
+        key: text(4)?,
+        kind: text(5)?,
+        payload: text(6)?,
+        headers: text(7)?,
+        at: uint(row.try_get(8)?),
+    };
+    Ok(Queued { bucket: bucket(row, 9)?, place: uint(row.try_get(10)?), emitted })
+}
+
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+impl ReadPool {
+    /// Keeps its own first, then takes what is free. One that ran out gets a new epoch even where it
+    /// is its own: in between it may have been another's.
+    async fn lease_buckets(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        most: u16,
+    ) -> Result<Vec<BucketLease>, Cause> {
+        let over = "(b.worker IS NULL OR b.leased_until <= m.now OR b.leased_until > m.now + $3)";
+        let sql = format!(
+            "WITH {NOW}, wanted AS (SELECT b.bucket, b.worker IS NOT DISTINCT FROM $2 AS mine, \
+               {over} AS free FROM outbox_buckets b, m WHERE b.worker = $2 OR {over} \
+               ORDER BY b.worker IS NOT DISTINCT FROM $2 DESC, b.bucket FOR UPDATE OF b SKIP LOCKED), \
+             ranked AS (SELECT *, row_number() OVER (ORDER BY mine DESC, bucket) <= $4 AS kept \
+               FROM wanted) \
+             UPDATE outbox_buckets b SET worker = CASE WHEN r.kept THEN $2 END, \
+               leased_until = CASE WHEN r.kept THEN m.now + $3 ELSE 0 END, \
+               epoch = b.epoch + (r.kept AND (r.free OR NOT r.mine))::int \
+             FROM ranked r, m WHERE r.bucket = b.bucket AND (r.kept OR r.mine) \
+             RETURNING b.bucket, b.epoch, r.kept"
+        );
+        let db = self.lease().await?;
+        let (own, most) = (columns::worker(worker.0), i64::from(most));
+        let found = written(&db, &sql, &[&self.manual_now(), &own, &int(length), &most]).await?;
+        let read = |row: &Row| -> Result<Option<BucketLease>, StoreError> {
+            let lease = BucketLease { bucket: bucket(row, 0)?, epoch: uint(row.try_get(1)?) };
+            Ok(row.try_get::<_, bool>(2)?.then_some(lease))
+        };
+        let leases: Vec<Option<_>> = found.iter().map(read).collect::<Result<_, _>>()?;
+        let mut leases: Vec<_> = leases.into_iter().flatten().collect();
+        leases.sort_unstable();
+        Ok(leases)
+    }
+
+    async fn release_buckets(&self, worker: WorkerId) -> Result<(), Cause> {
+        let sql = "UPDATE outbox_buckets SET worker = NULL, leased_until = 0 WHERE worker = $1";
+        written(&self.lease().await?, sql, &[&columns::worker(worker.0)]).await?;
+        Ok(())
+    }
+
+    async fn unpublished(
+        &self,
+        leases: Vec<BucketLease>,
+        limit: usize,
+    ) -> Result<Vec<Queued>, Cause> {
+        let sql = format!(
+            "SELECT {COLUMNS}, q.bucket, q.place FROM unnest($1::smallint[]) AS b(bucket), \
+             LATERAL (SELECT * FROM outbox_queue o WHERE o.bucket = b.bucket \
+               ORDER BY o.place LIMIT $2) q ORDER BY q.bucket, q.place"
+        );
+        let buckets: Vec<i16> = leases.iter().map(|lease| number(lease.bucket)).collect();
+        let found = rows(&self.lease().await?, &sql, &[&buckets, &most(limit)]).await?;
+        Ok(found.iter().map(queued).collect::<Result<_, _>>()?)
+    }
+
+    /// The leases are locked while their rows move, so no other worker takes a bucket in between.
+    async fn mark_published(
+        &self,
+        worker: WorkerId,
+        leases: Vec<BucketLease>,
+        marked: Vec<(u16, u64)>,
+    ) -> Result<Vec<u16>, Cause> {
+        let sql = format!(
+            "WITH {NOW}, held AS MATERIALIZED (SELECT b.bucket FROM outbox_buckets b \
+               JOIN unnest($3::smallint[], $4::bigint[]) AS l(bucket, epoch) \
+               ON l.bucket = b.bucket AND l.epoch = b.epoch WHERE b.worker = $2 \
+               ORDER BY b.bucket FOR UPDATE OF b), \
+             gone AS (DELETE FROM outbox_queue q \
+               USING unnest($5::smallint[], $6::bigint[]) AS r(bucket, place) \
+               WHERE q.bucket = r.bucket AND q.place = r.place \
+               AND q.bucket IN (SELECT bucket FROM held) RETURNING q.*), \
+             kept AS (INSERT INTO outbox_history SELECT (m.now / 86400000)::int, bucket, place, \
+               {COLUMNS}, m.now FROM gone, m) \
+             SELECT bucket FROM held"
+        );
+        let epochs: Vec<i64> = leases.iter().map(|lease| int(lease.epoch)).collect();
+        let buckets: Vec<i16> = leases.iter().map(|lease| number(lease.bucket)).collect();
+        let of: Vec<i16> = marked.iter().map(|(bucket, _)| number(*bucket)).collect();
+        let places: Vec<i64> = marked.iter().map(|(_, place)| int(*place)).collect();
+        let (db, own) = (self.lease().await?, columns::worker(worker.0));
+        let held = written(&db, &sql, &[&self.manual_now(), &own, &buckets, &epochs, &of, &places])
+            .await?;
+        let held: Vec<u16> =
+            held.iter().map(|row| bucket(row, 0)).collect::<Result<_, StoreError>>()?;
+        let lost = leases.iter().map(|lease| lease.bucket).filter(|bucket| !held.contains(bucket));
+        Ok(lost.collect())
+    }
+
+    async fn published(&self, range: PublishedRange) -> Result<u64, Cause> {
+        let sql = "SELECT count(*) FROM outbox_history WHERE day BETWEEN $1 AND $2 \
+                   AND published_at >= $3 AND published_at < $4";
+        let days = (small(Day::of(range.from).0), small(Day::of(range.to).0));
+        let db = self.search().await?;
+        let found = rows(&db, sql, &[&days.0, &days.1, &int(range.from), &int(range.to)]).await?;
+        counted(&found)
+    }
+
+    async fn emit_again(&self, range: PublishedRange, limit: usize) -> Result<u64, Cause> {
+        let sql = format!(
+            "WITH chosen AS (SELECT day, bucket, place FROM outbox_history \
+               WHERE day BETWEEN $1 AND $2 AND published_at >= $3 AND published_at < $4 \
+               ORDER BY day, bucket, place LIMIT $5), \
+             gone AS (DELETE FROM outbox_history h USING chosen c WHERE h.day = c.day \
+               AND h.bucket = c.bucket AND h.place = c.place RETURNING h.*), \
+             again AS (INSERT INTO outbox_queue (bucket, {COLUMNS}) SELECT bucket, {COLUMNS} \
+               FROM gone ORDER BY day, bucket, gone.place RETURNING 1) \
+             SELECT count(*) FROM again"
+        );
+        let days = (small(Day::of(range.from).0), small(Day::of(range.to).0));
+        let (from, to) = (int(range.from), int(range.to));
+        let db = self.lease().await?;
+        let found = written(&db, &sql, &[&days.0, &days.1, &from, &to, &most(limit)]).await?;
+        counted(&found)
+    }
+
+    async fn expire_published(&self, before: Millis, limit: usize) -> Result<u64, Cause> {
+        let sql = "WITH old AS (SELECT day, bucket, place FROM outbox_history WHERE day < $1 \
+                     ORDER BY day, bucket, place LIMIT $2), \
+                   gone AS (DELETE FROM outbox_history h USING old o WHERE h.day = o.day \
+                     AND h.bucket = o.bucket AND h.place = o.place RETURNING 1) \
+                   SELECT count(*) FROM gone";
+        let db = self.lease().await?;
+        counted(&written(&db, sql, &[&small(Day::of(before).0), &most(limit)]).await?)
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Cause> {
+        let sql = "SELECT count(*), (SELECT min(f.created_at) FROM outbox_buckets b, \
+                     LATERAL (SELECT created_at FROM outbox_queue q WHERE q.bucket = b.bucket \
+                       ORDER BY q.place LIMIT 1) f) FROM outbox_queue";
+        let found = rows(&self.search().await?, sql, &[]).await?;
+        let Some(row) = found.first() else { return Err(Cause::of("STORE_DAMAGED")) };
+        let oldest: Option<i64> = row.try_get(1).map_err(StoreError::from)?;
+        Ok(Backlog { messages: counted(&found)?, oldest: oldest.map(uint) })
+    }
+}
+
+fn counted(rows: &[Row]) -> Result<u64, Cause> {
+    let row = rows.first().ok_or_else(|| Cause::of("STORE_DAMAGED"))?;
+    Ok(uint(row.try_get::<_, i64>(0).map_err(StoreError::from)?))
+}
+
+impl Outbox for Postgres {
+    fn lease_buckets(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        most: u16,
+    ) -> Fut<'_, Result<Vec<BucketLease>, Cause>> {
+        Box::pin(self.read_pool().lease_buckets(worker, length, most))
+    }
+
+    fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(self.read_pool().release_buckets(worker))
+    }
+
+    fn unpublished(
+        &self,
+        leases: Vec<BucketLease>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        let pool = self.read_pool();
+        // what a standby does not have yet may be lost with the primary: it is not published
+        Box::pin(pool.confirmed(pool.unpublished(leases, limit)))
+    }
+
+    fn mark_published(
+        &self,
+        worker: WorkerId,
+        leases: Vec<BucketLease>,
+        rows: Vec<(u16, u64)>,
+    ) -> Fut<'_, Result<Vec<u16>, Cause>> {
+        Box::pin(self.read_pool().mark_published(worker, leases, rows))
+    }
+
+    fn published(&self, range: PublishedRange) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.read_pool().published(range))
+    }
+
+    fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.read_pool().emit_again(range, limit))
+    }
+
+    fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.read_pool().expire_published(before, limit))
+    }
+
+    fn backlog(&self) -> Fut<'_, Result<Backlog, Cause>> {
+        Box::pin(self.read_pool().backlog())
+    }
+}

@@ -1,0 +1,125 @@
+//! The accounts ledger: a move between two numbered accounts, and an account that is opened, frozen or
+//! closed. Both balances change, or neither.
+
+use super::legs::{Posting, counts, refused, unknown};
+use super::{StateReader, Stopped};
+use kernel::accounts::{NumberedAccount, NumberedStatus};
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::code::Code;
+use kernel::flow::life::Leg;
+use kernel::ids::{AssetId, UserId};
+use kernel::money::Amount;
+use kernel::operation::Op;
+use kernel::record::Account;
+use kernel::unit::Wrote;
+use std::sync::Arc;
+
+impl Posting {
+    /// Whether a move may be made: then both accounts change.
+    pub(super) fn transfer<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        op: &Op,
+    ) -> Result<(), Stopped<Answer, S::Error>> {
+        let (Account::Named(from), Some(Account::Named(to))) = (&op.account, &op.other) else {
+            return Err(unknown("BAD_OPERATION", "not two numbered accounts"));
+        };
+        if op.key.leg != Leg::Move || !counts(op) || !state.knows(op.asset)? {
+            return Err(unknown("BAD_OPERATION", "not a move, or asset or amount"));
+        }
+        if let Some(why) = state.refused(op.key) {
+            return Err(refused(why));
+        }
+        let no = |code: Code| Err(refused(Evidence::code(code)));
+        if from == to {
+            return no(Code::SameAccount);
+        }
+        let Some(payer) = self.account(state, from)? else {
+            return no(Code::SourceAccountNotFound);
+        };
+        let Some(payee) = self.account(state, to)? else {
+            return no(Code::TargetAccountNotFound);
+        };
+        if payer.asset != op.asset || payee.asset != op.asset {
+            return no(Code::CurrencyMismatch);
+        }
+        if let Some(code) = payer.status.bars_payment().or_else(|| payee.status.bars_receipt()) {
+            return no(code);
+        }
+        let Some(rest) = payer.balance.minus(op.amount) else {
+            return no(Code::InsufficientBalance);
+        };
+        let Some(sum) = payee.balance.plus(op.amount) else {
+            return Err(unknown("BAD_OPERATION", "a balance too large"));
+        };
+        self.set_balance(payer, rest);
+        self.set_balance(payee, sum);
+        Ok(())
+    }
+
+    /// A numbered account as this posting leaves it so far.
+    pub(super) fn account<S: StateReader>(
+        &self,
+        state: &mut S,
+        number: &Arc<str>,
+    ) -> Result<Option<NumberedAccount>, S::Error> {
+        match self.accounts.iter().find(|account| account.number == *number) {
+            Some(account) => Ok(Some(account.clone())),
+            None => state.numbered_account(number),
+        }
+    }
+
+    pub(super) fn set_balance(&mut self, account: NumberedAccount, balance: Amount) {
+        self.set_account(NumberedAccount { balance, ..account });
+    }
+
+    fn set_account(&mut self, account: NumberedAccount) {
+        match self.accounts.iter_mut().find(|other| other.number == account.number) {
+            Some(other) => *other = account,
+            None => self.accounts.push(account),
+        }
+    }
+
+    /// Opens an account, or changes its status. Its owner and its asset never change, and only an empty
+    /// account is closed.
+    pub(super) fn put_account<S: StateReader>(
+        &mut self,
+        state: &mut S,
+        wanted: &WantedAccount<'_>,
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
+        let WantedAccount { number, owner, asset, status } = *wanted;
+        let no = |class, why: &str| {
+            Err(Stopped::Answer(Wrote::Unknown(Cause::because(class, why.to_owned()))))
+        };
+        let account = match self.account(state, number)? {
+            None => {
+                if !super::legs::sound(owner) || !state.knows(asset)? || number.is_empty() {
+                    return no("BAD_OPERATION", "number, owner or asset");
+                }
+                let (number, balance) = (number.clone(), Amount::ZERO);
+                NumberedAccount { number, owner, asset, balance, status, version: 0 }
+            }
+            Some(now) if (now.owner, now.asset) != (owner, asset) => {
+                return no("CONTRADICTION", "the account has another owner or currency");
+            }
+            Some(now) if status == NumberedStatus::Closed && now.balance != Amount::ZERO => {
+                return no("CONTRADICTION", "the account that is closed is not empty");
+            }
+            Some(now) if now.status == NumberedStatus::Closed && now.status != status => {
+                return no("CONTRADICTION", "the account is closed for ever");
+            }
+            Some(now) => NumberedAccount { status, ..now },
+        };
+        self.set_account(account);
+        Ok(())
+    }
+}
+
+/// What a unit says of an account.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WantedAccount<'u> {
+    pub(super) number: &'u Arc<str>,
+    pub(super) owner: UserId,
+    pub(super) asset: AssetId,
+    pub(super) status: NumberedStatus,
+}

@@ -1,0 +1,132 @@
+//! The outbox: rows that units add, rows that are marked, sent again and forgotten.
+
+mod port;
+mod rows;
+
+use super::columns::{int, uint};
+use super::write::batch::WriteBatch;
+use kernel::ids::Day;
+use kernel::message::{self, Emitted};
+use kernel::ports::outbox::PublishedRange;
+use rows::{COLUMNS, uuid_text};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// The name of the last place in `service_state`.
+const PLACES: &str = "outbox";
+
+/// What the writer is asked to do to the outbox; it answers with how many rows it was.
+#[derive(Debug)]
+pub(crate) enum OutboxWrite {
+    /// These (bucket, place) are published.
+    Mark(Vec<(u16, u64)>),
+    /// Sends again what was published, at most so many.
+    EmitAgain(PublishedRange, usize),
+    /// Forgets what was published before a day, at most so many.
+    Expire(Day, usize),
+}
+
+/// The last place that was given, in all buckets.
+pub(crate) fn last_place(db: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT value FROM service_state WHERE name = ?";
+    let text: Option<String> = db.query_row(sql, [PLACES], |row| row.get(0)).optional()?;
+    Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+impl WriteBatch<'_> {
+    /// A new row at the end of its bucket.
+    pub(crate) fn emit(&mut self, row: &Emitted) -> rusqlite::Result<()> {
+        self.state.outbox = self.state.outbox.saturating_add(1);
+        let sql = "INSERT INTO outbox_queue VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            message::bucket(&row.key),
+            int(self.state.outbox),
+            uuid_text(row.number),
+            row.id.to_string(),
+            row.n,
+            &*row.topic,
+            &*row.key,
+            &*row.kind,
+            &*row.payload,
+            &*row.headers,
+            int(row.at),
+        ])?;
+        Ok(())
+    }
+
+    /// The place of the last row, where this write added any.
+    pub(crate) fn write_places(&self, before: u64) -> rusqlite::Result<()> {
+        if self.state.outbox == before {
+            return Ok(());
+        }
+        self.set(PLACES, &self.state.outbox.to_string())
+    }
+
+    pub(crate) fn outbox(&mut self, write: &OutboxWrite) -> rusqlite::Result<u64> {
+        match write {
+            OutboxWrite::Mark(rows) => self.mark_published(rows),
+            OutboxWrite::EmitAgain(range, limit) => self.emit_again(*range, *limit),
+            OutboxWrite::Expire(day, limit) => {
+                let sql = "DELETE FROM outbox_history WHERE (day, bucket, place) IN \
+                             (SELECT day, bucket, place FROM outbox_history WHERE day < ? \
+                              ORDER BY day, bucket, place LIMIT ?)";
+                let row = params![day.0, most(*limit)];
+                Ok(count(self.db.prepare_cached(sql)?.execute(row)?))
+            }
+        }
+    }
+
+    fn mark_published(&self, rows: &[(u16, u64)]) -> rusqlite::Result<u64> {
+        let keep = format!(
+            "INSERT INTO outbox_history SELECT ?3, bucket, place, {COLUMNS}, ?4 \
+             FROM outbox_queue WHERE bucket = ?1 AND place = ?2"
+        );
+        let gone = "DELETE FROM outbox_queue WHERE bucket = ? AND place = ?";
+        let (day, mut marked) = (Day::of(self.at).0, 0);
+        for (bucket, place) in rows {
+            let row = params![bucket, int(*place), day, int(self.at)];
+            marked += count(self.db.prepare_cached(&keep)?.execute(row)?);
+            self.db.prepare_cached(gone)?.execute(params![bucket, int(*place)])?;
+        }
+        Ok(marked)
+    }
+
+    fn emit_again(&mut self, range: PublishedRange, limit: usize) -> rusqlite::Result<u64> {
+        let sql = "SELECT day, bucket, place FROM outbox_history WHERE day BETWEEN ? AND ? \
+                   AND published_at >= ? AND published_at < ? \
+                   ORDER BY day, bucket, place LIMIT ?";
+        let days = (Day::of(range.from).0, Day::of(range.to).0);
+        let bounds = params![days.0, days.1, int(range.from), int(range.to), most(limit)];
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let found: Vec<(u32, u16, i64)> =
+            self.db.prepare_cached(sql)?.query_map(bounds, read)?.collect::<Result<_, _>>()?;
+        let again = format!(
+            "INSERT INTO outbox_queue SELECT bucket, ?4, {COLUMNS} FROM outbox_history \
+             WHERE day = ?1 AND bucket = ?2 AND place = ?3"
+        );
+        let gone = "DELETE FROM outbox_history WHERE day = ? AND bucket = ? AND place = ?";
+        for (day, bucket, place) in &found {
+            self.state.outbox = self.state.outbox.saturating_add(1);
+            let row = params![day, bucket, place, int(self.state.outbox)];
+            self.db.prepare_cached(&again)?.execute(row)?;
+            self.db.prepare_cached(gone)?.execute(params![day, bucket, place])?;
+        }
+        Ok(count(found.len()))
+    }
+}
+
+fn count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
+
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// How many rows were published in a range.
+fn published(db: &Connection, range: PublishedRange) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM outbox_history WHERE day BETWEEN ? AND ? \
+               AND published_at >= ? AND published_at < ?";
+    let days = (Day::of(range.from).0, Day::of(range.to).0);
+    let bounds = params![days.0, days.1, int(range.from), int(range.to)];
+    db.prepare_cached(sql)?.query_row(bounds, |row| row.get(0).map(uint))
+}

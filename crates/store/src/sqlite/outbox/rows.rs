@@ -1,0 +1,77 @@
+//! Rows of the outbox as they are read.
+
+use crate::sqlite::columns::{self, int, uint};
+use kernel::message::Emitted;
+use kernel::ports::outbox::{Backlog, BucketLease, Queued};
+use rusqlite::{Connection, Row, params};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// What both tables say of a message, in the order of their columns.
+pub(super) const COLUMNS: &str =
+    "id, req_id, n, topic, partition_key, type, payload, headers, created_at";
+
+/// A message's number as it is written.
+pub(super) fn uuid_text(number: u128) -> String {
+    Uuid::from_u128(number).to_string()
+}
+
+/// What is not marked, at most `limit` of each bucket.
+pub(super) fn unpublished(
+    db: &Connection,
+    leases: &[BucketLease],
+    limit: usize,
+) -> rusqlite::Result<Vec<Queued>> {
+    let sql = format!(
+        "SELECT {COLUMNS}, bucket, place FROM outbox_queue WHERE bucket = ? ORDER BY place LIMIT ?"
+    );
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    let mut asked = db.prepare_cached(&sql)?;
+    for lease in leases {
+        for row in asked.query_map(params![lease.bucket, most], queued)? {
+            found.push(row?);
+        }
+    }
+    Ok(found)
+}
+
+fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
+    let (bucket, place) = (row.get(9)?, uint(row.get(10)?));
+    Ok(Queued { bucket, place, emitted: emitted(row)? })
+}
+
+fn emitted(row: &Row<'_>) -> rusqlite::Result<Emitted> {
+    let text =
+        |n: usize| row.get_ref(n)?.as_str().map(Arc::<str>::from).map_err(rusqlite::Error::from);
+    let number = Uuid::parse_str(row.get_ref(0)?.as_str()?)
+        .map_err(|_| columns::damaged(0, "not a UUID"))?;
+    Ok(Emitted {
+        number: number.as_u128(),
+        id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
+        n: row.get(2)?,
+        topic: text(3)?,
+        key: text(4)?,
+        kind: text(5)?,
+        payload: text(6)?,
+        headers: text(7)?,
+        at: uint(row.get(8)?),
+    })
+}
+
+/// What is still to be published. The oldest row is among the first of each bucket, so that a long
+/// queue is counted and not read.
+pub(super) fn backlog(db: &Connection) -> rusqlite::Result<Backlog> {
+    let sql = "SELECT count(*) FROM outbox_queue";
+    let messages: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let sql = "SELECT created_at FROM outbox_queue WHERE bucket = ? ORDER BY place LIMIT 1";
+    let mut oldest = None;
+    let mut asked = db.prepare_cached(sql)?;
+    for bucket in 0..kernel::message::BUCKETS {
+        for at in asked.query_map([int(u64::from(bucket))], |row| row.get(0).map(uint))? {
+            let at = at?;
+            oldest = Some(oldest.map_or(at, |known: u64| if at < known { at } else { known }));
+        }
+    }
+    Ok(Backlog { messages: uint(messages), oldest })
+}

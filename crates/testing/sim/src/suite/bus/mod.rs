@@ -1,0 +1,122 @@
+//! What every bus is held to: order by key, delivery at least once, groups apart, rebalances.
+//!
+//! A check that fails panics with its name and the facts. A bus may answer a poll with nothing while it
+//! has something, so each check polls until it stays quiet.
+
+mod fixture;
+
+use fixture::BusFixture;
+use kernel::ports::Fut;
+use kernel::ports::bus::{Bus, Partition};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The place of one bus's data. Each call opens it; everything that an earlier call gave was dropped.
+pub type BusSite = Box<dyn FnMut() -> Fut<'static, Arc<dyn Bus>> + Send + Sync>;
+
+/// Runs every check, each over a bus of its own.
+pub async fn run(fresh: impl Fn() -> BusSite) {
+    messages_of_a_key_keep_their_order(&mut BusFixture::open("order", fresh()).await).await;
+    groups_consume_apart(&mut BusFixture::open("groups", fresh()).await).await;
+    what_was_not_committed_comes_again(&mut BusFixture::open("again", fresh()).await).await;
+    a_restart_keeps_messages_and_offsets(&mut BusFixture::open("restart", fresh()).await).await;
+    two_members_share_and_one_takes_over(&mut BusFixture::open("rebalance", fresh()).await).await;
+    a_paused_partition_waits(&mut BusFixture::open("pause", fresh()).await).await;
+}
+
+async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {
+    for n in 0..30 {
+        b.publish("t", ["a", "b", "c"].get(n % 3).copied().unwrap_or("a"), n).await;
+    }
+    b.publish("other", "a", 99).await;
+    let mut member = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *member).await;
+    b.same("messages of the topic", &found.len(), &30);
+    for key in ["a", "b", "c"] {
+        let of: Vec<_> = found.iter().filter(|d| &*d.message.key == key).collect();
+        b.holds(of.is_sorted_by_key(|d| d.message.number), "in order", &of);
+        b.holds(of.is_sorted_by_key(|d| d.offset), "offsets rise", &of);
+        let partitions: BTreeSet<_> = of.iter().map(|d| &d.partition).collect();
+        b.same("partitions of a key", &partitions.len(), &1);
+    }
+    let first = found.first().map(|d| &d.message);
+    let sent = first.map(|m| BusFixture::message("t", &m.key, m.number));
+    b.same("as it was published", &first.cloned(), &sent);
+}
+
+async fn groups_consume_apart(b: &mut BusFixture) {
+    b.publish("t", "a", 1).await;
+    let mut one = b.join("one", &["t"]).await;
+    let found = b.drain(&mut *one).await;
+    b.commit(&mut *one, &found).await;
+    let mut other = b.join("other", &["t"]).await;
+    b.same("the other group's", &b.numbers(&mut *other).await, &vec![1]);
+    b.same("the first group's", &b.numbers(&mut *one).await, &vec![]);
+}
+
+async fn what_was_not_committed_comes_again(b: &mut BusFixture) {
+    for n in 1..=4 {
+        b.publish("t", "a", n).await;
+    }
+    let mut dies = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *dies).await;
+    b.commit(&mut *dies, found.get(..2).unwrap_or_default()).await;
+    drop(dies);
+    let mut next = b.join("g", &["t"]).await;
+    b.same("what was not committed", &b.numbers(&mut *next).await, &vec![3, 4]);
+}
+
+async fn a_restart_keeps_messages_and_offsets(b: &mut BusFixture) {
+    for n in 1..=3 {
+        b.publish("t", "a", n).await;
+    }
+    let mut member = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *member).await;
+    b.commit(&mut *member, found.get(..1).unwrap_or_default()).await;
+    drop(member);
+    b.reopen().await;
+    b.publish("t", "a", 4).await;
+    let mut member = b.join("g", &["t"]).await;
+    b.same("after a restart", &b.numbers(&mut *member).await, &vec![2, 3, 4]);
+}
+
+async fn two_members_share_and_one_takes_over(b: &mut BusFixture) {
+    let mut one = b.join("g", &["t"]).await;
+    let all = b.assigned(&mut [&mut *one]).await;
+    let all: BTreeSet<Partition> = all.into_iter().flatten().collect();
+    b.holds(all.len() > 1, "partitions", &all);
+    let mut two = b.join("g", &["t"]).await;
+    let shared = b.assigned(&mut [&mut *one, &mut *two]).await;
+    let [mine, yours] = shared.as_slice() else { panic!("two members") };
+    b.holds(mine.is_disjoint(yours), "no partition twice", &shared);
+    b.same("every partition", &mine.union(yours).cloned().collect(), &all);
+    let keys: Vec<String> = (0..40).map(|n| format!("key {n}")).collect();
+    for (n, key) in keys.iter().enumerate() {
+        b.publish("t", key, n).await;
+    }
+    let (first, second) = (b.drain(&mut *one).await, b.drain(&mut *two).await);
+    b.holds(!first.is_empty() && !second.is_empty(), "both have work", &first.len());
+    b.same("each once", &(first.len() + second.len()), &keys.len());
+    b.commit(&mut *one, &first).await;
+    let foreign: Vec<_> = first.iter().map(|d| (d.partition.clone(), 0)).collect();
+    let refused = two.commit(foreign).await;
+    b.holds(refused.is_err(), "a partition of another member is not committed", &refused);
+    drop(two);
+    let mut again: Vec<_> = b.numbers(&mut *one).await;
+    let mut should: Vec<_> = second.iter().map(|d| d.message.number).collect();
+    again.sort_unstable();
+    should.sort_unstable();
+    b.same("what the dead one had comes again", &again, &should);
+}
+
+async fn a_paused_partition_waits(b: &mut BusFixture) {
+    b.publish("t", "a", 1).await;
+    let mut member = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *member).await;
+    let Some(partition) = found.first().map(|d| d.partition.clone()) else { panic!("no message") };
+    member.pause(&partition);
+    b.publish("t", "a", 2).await;
+    b.same("paused", &b.numbers(&mut *member).await, &vec![]);
+    member.resume(&partition);
+    b.same("resumed", &b.numbers(&mut *member).await, &vec![2]);
+}
