@@ -24,14 +24,16 @@ async fn others_carry_what_is_opened_without_workers() {
         .await;
         let engine = Arc::clone(service.engine());
         let waits = tokio::spawn(async move { create(&engine, FUNDING, 1, 7).await });
+        let open = async || {
+            let journal = service.engine().journal();
+            journal.open_older_than(u64::MAX >> 1, 10).await.expect("it answers")
+        };
+        while open().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
         // many rounds of the scanner
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let open = service
-            .engine()
-            .journal()
-            .open_older_than(u64::MAX >> 1, 10)
-            .await
-            .expect("it answers");
+        let open = open().await;
         assert_eq!(open.iter().map(|record| state(&service, record)).collect::<Vec<_>>(), ["INIT"]);
         service.settings.workers = true;
         let worker = service.rival().await;
@@ -56,7 +58,7 @@ async fn an_action_without_workers_leaves_the_transfer_to_others() {
     let id = service.opened(FUNDING, 1, 7).await;
     service.reaches(id, "TARGET_PENDING").await;
     // the worker asked in vain, and asks again in an hour
-    for _ in 0..1_000 {
+    for _ in 0..20_000 {
         if service.stand(&[id]).await.iter().all(|record| record.head.retries > 0) {
             break;
         }

@@ -5,8 +5,9 @@ use rusqlite::Connection;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 fn json(dir: &Path, words: &[&str]) -> Value {
@@ -86,7 +87,7 @@ fn beside_a_server_restored_and_halted() {
     let server = Served::start(&again);
     assert_eq!(exit_of(&again, &["ops", "resume", "--reason", "compared"]), 0);
     assert_eq!(json(&again, &create)["state"], "COMMITTED");
-    for _ in 0..400 {
+    for _ in 0..2_400 {
         if count(open) == 0 {
             break;
         }
@@ -131,50 +132,78 @@ fn what_is_not_whole_is_no_backup() {
     refused("no Spot");
 }
 
-/// Killed while it copies, again and again: there is no folder that passes for a backup, and the
-/// next attempt makes one.
+/// Dead at any place of the copy, again and again: there is no folder that passes for a backup, and
+/// the next attempt makes one.
 #[test]
 fn killed_half_way_it_is_none() {
     let dir = folder();
     let dir = dir.path();
     used(dir);
     let db = Connection::open(dir.join("data").join("portage.db")).expect("the file");
-    // something to copy for a while
+    // 48 MB to copy
     let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) \
                 INSERT INTO inbox SELECT 'fill', hex(randomblob(6)) || hex(zeroblob(4000)), 0 FROM n";
     db.execute(fill, []).expect("rows");
     drop(db);
-    let partial = dir.join(".b.partial");
-    let mut half = 0;
-    for n in 0..6 {
-        let mut child = portage(dir)
-            .args(["backup", "b"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        // the first one is killed as soon as there is anything, the others later and later
-        while !partial.join("portage.db").exists() && child.try_wait().expect("a status").is_none()
-        {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        std::thread::sleep(Duration::from_millis(7 * n));
-        child.kill().expect("it is killed");
-        let _status = child.wait().expect("a status");
-        if dir.join("b").exists() {
-            assert_eq!(exit_of(dir, &["backup", "--verify", "b"]), 0, "what has the name is whole");
-            fs::remove_dir_all(dir.join("b")).expect("it goes");
-        } else {
-            half += 1;
-            assert!(partial.exists(), "it was killed before it began");
-            let code = exit_of(dir, &["backup", "--verify", ".b.partial"]);
-            let manifest = partial.join("backup.json").exists();
-            assert!(code == 65 || manifest, "{code}");
-        }
+    for megabytes in [1, 17, 40] {
+        dies_at(dir, megabytes);
     }
-    assert!(half > 0, "it was never killed half-way");
+    for n in 0..6 {
+        killed_after(dir, Duration::from_millis(7 * n));
+    }
     assert_eq!(exit_of(dir, &["backup", "b"]), 0);
     assert_eq!(exit_of(dir, &["backup", "--verify", "b"]), 0);
-    assert!(!partial.exists());
+    assert!(!dir.join(PARTIAL).exists());
     assert_eq!(exit_of(dir, &["check"]), 0, "what was copied goes on as it was");
+}
+
+const PARTIAL: &str = ".b.partial";
+/// What the kernel ends a process with that writes a file beyond its limit.
+const SIGXFSZ: i32 = 25;
+
+/// A backup whose process dies when the copy has so many megabytes, wherever the machine is slow.
+fn dies_at(dir: &Path, megabytes: u64) {
+    let backup = portage(dir);
+    let limit = format!("ulimit -c 0; ulimit -f {}; exec \"$@\"", megabytes * 2048);
+    let mut limited = Command::new("/bin/sh");
+    limited.current_dir(dir).env_clear().args(["-c", &limit, "sh"]);
+    limited.arg(backup.get_program()).args(backup.get_args()).args(["backup", "b"]);
+    let out = limited.output().expect("it runs");
+    assert_eq!(out.status.signal(), Some(SIGXFSZ), "{out:?}");
+    assert!(!dir.join("b").exists());
+    let copied = fs::metadata(dir.join(PARTIAL).join("portage.db")).expect("a part of the copy");
+    assert!(copied.len() <= megabytes << 20);
+    assert_eq!(exit_of(dir, &["backup", "--verify", PARTIAL]), 65);
+}
+
+/// A backup that is killed some time after its copy began: wherever it was then, what has the name
+/// is whole.
+fn killed_after(dir: &Path, time: Duration) {
+    let partial = dir.join(PARTIAL);
+    // what an earlier attempt left: it is gone when this attempt begins
+    let earlier = partial.join("earlier");
+    fs::create_dir_all(&partial).expect("a folder");
+    fs::write(&earlier, "").expect("a file");
+    let mut child = portage(dir)
+        .args(["backup", "b"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let begun = || !earlier.exists() && partial.join("portage.db").exists();
+    while !begun() && child.try_wait().expect("a status").is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(time);
+    child.kill().expect("it is killed");
+    let _status = child.wait().expect("a status");
+    if dir.join("b").exists() {
+        assert_eq!(exit_of(dir, &["backup", "--verify", "b"]), 0, "what has the name is whole");
+        fs::remove_dir_all(dir.join("b")).expect("it goes");
+    } else {
+        assert!(partial.exists(), "a copy that began and has no name yet");
+        let code = exit_of(dir, &["backup", "--verify", PARTIAL]);
+        let manifest = partial.join("backup.json").exists();
+        assert!(code == 65 || manifest, "{code}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -29,6 +30,7 @@ pub(crate) fn folder() -> TempDir {
 pub(crate) struct Served {
     child: Child,
     url: String,
+    log: mpsc::Receiver<String>,
 }
 
 impl Drop for Served {
@@ -53,10 +55,22 @@ impl Served {
             let _whole = child.stderr.take().map(|mut err| err.read_to_string(&mut why));
             panic!("no server: {line} {why}");
         }
-        // nobody reads it further; a full pipe must not stop the server
+        // it is read to its end: a full pipe must not stop the server
         let err = child.stderr.take().expect("its stderr");
-        std::thread::spawn(move || std::io::copy(&mut BufReader::new(err), &mut std::io::sink()));
-        Self { child, url }
+        let (lines, log) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(err).lines().map_while(Result::ok) {
+                // a test that waits for no line may have ended
+                let _sent = lines.send(line);
+            }
+        });
+        Self { child, url, log }
+    }
+
+    /// Waits until it logs this.
+    fn logs(&self, wanted: &str) {
+        let found = self.log.iter().any(|line| line.contains(wanted));
+        assert!(found, "it ended and did not log `{wanted}`");
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -65,7 +79,7 @@ impl Served {
     }
 
     pub(crate) fn ended(&mut self) -> i32 {
-        for _ in 0..400 {
+        for _ in 0..2_400 {
             if let Some(status) = self.child.try_wait().expect("a status") {
                 return status.code().unwrap_or(-1);
             }
@@ -257,11 +271,21 @@ fn a_second_signal_ends_at_once() {
     let mut server = Served::start(dir.path());
     // a request that never arrives whole keeps the drain waiting
     let address = server.url.trim_start_matches("http://").to_owned();
+    let token = run(dir.path(), &["token", "--sub", "7", "--scope", "transfers:create"]).stdout;
+    let token = String::from_utf8(token).expect("a token");
     let mut held = std::net::TcpStream::connect(&address).expect("a connection");
-    let head = format!("POST /api/v1/internal_transfer HTTP/1.1\r\nHost: {address}\r\n");
+    let head = format!(
+        "POST /api/v1/internal_transfer HTTP/1.1\r\nHost: {address}\r\n\
+         Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: 50\r\nExpect: 100-continue\r\n\r\n",
+        token.trim()
+    );
     held.write_all(head.as_bytes()).expect("a part of a request");
-    std::thread::sleep(Duration::from_millis(100));
+    let mut line = String::new();
+    BufReader::new(&held).read_line(&mut line).expect("a line");
+    assert!(line.starts_with("HTTP/1.1 100 "), "it waits for the body: {line}");
     server.signal("TERM");
+    server.logs("draining; a second signal ends at once");
     std::thread::sleep(Duration::from_millis(300));
     assert!(server.child.try_wait().expect("a status").is_none(), "it drains");
     server.signal("TERM");

@@ -25,7 +25,7 @@ pub(crate) fn options(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> O
 
 /// Opens a folder whose last owner may still be closing it.
 pub(crate) fn open(dir: &Path, clock: Arc<dyn Clock>, flows: Arc<Flows>) -> Arc<Embedded> {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         match Embedded::open(options(dir, clock.clone(), flows.clone())) {
             Ok(store) => return store,
             Err(OpenError::Locked(_)) => std::thread::sleep(Duration::from_millis(10)),

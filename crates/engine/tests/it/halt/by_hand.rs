@@ -45,10 +45,11 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
     for fuse in [true, false] {
         let mut service = TestService::tuned(fuse, NEVER, |s| s.open_timeout_ms = 3_000).await;
         let held = Arc::new(Semaphore::new(0));
+        let before = service.faulty_spot.spot().known().highest;
         service.faulty_spot.mood(Mood::Late(held.clone()));
         let late = service.opened(FUNDING, 1, 500).await;
         service.reaches(late, "TARGET_PENDING").await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        service.executed(before + 1).await;
         let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
         let key = Key { id: late, leg: Leg::Deposit };
         let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
@@ -91,15 +92,18 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     let service = TestService::open(true, NEVER).await;
     service.work(1).await;
     let held = Arc::new(Semaphore::new(0));
+    let before = service.faulty_spot.spot().known().highest;
     service.faulty_spot.mood(Mood::Late(held.clone()));
     // the withdraw at Spot is on the wire: its answer must not claim the deposit
     let out = service.opened(SPOT, 1, 10).await;
     service.reaches(out, "SOURCE_PENDING").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    service.executed(before + 1).await;
     service.faulty_spot.mood(Mood::Fair);
     let halt = service.does("ada", "1", AdminAction::Halt);
     let release = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        while service.engine().halted().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         held.add_permits(9);
     };
     let (halted, ()) = tokio::join!(halt, release);

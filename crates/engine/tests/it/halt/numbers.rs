@@ -113,10 +113,11 @@ async fn a_halt_that_is_repeated_elsewhere_waits_for_that_engine_too() {
     service.settings.scan_interval_ms = NEVER;
     let rival = service.rival().await;
     let held = Arc::new(tokio::sync::Semaphore::new(0));
+    let before = service.faulty_spot.spot().known().highest;
     service.faulty_spot.mood(Mood::Late(held.clone()));
     let late = crate::fixture::test_service::create(&rival, FUNDING, 1, 5).await.unwrap().record.id;
     service.reaches(late, "TARGET_PENDING").await;
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    service.executed(before + 1).await;
     does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
     let again = does(&rival, "ada", "1", AdminAction::Halt).await.unwrap();
     assert!(matches!(again.outcome, ActionResult::Halted { quiet: false, .. }), "{again:?}");
@@ -167,7 +168,7 @@ async fn a_verdict_is_of_one_stay_in_a_state() {
 
 /// Moves a transfer to a state, whatever holds it.
 async fn moved(service: &TestService, id: Id, to: &str) {
-    for _ in 0..1_000 {
+    for _ in 0..60_000 {
         let record = service.stand(&[id]).await.pop().expect("the transfer");
         let flows = service.engine().flows();
         let table = flows.table(record.flow);

@@ -30,6 +30,7 @@ async fn what_was_begun_is_answered_and_goes_on_behind_the_resume() {
     service.work(1).await;
     // Spot executes, and its replies are held back
     let held = Arc::new(Semaphore::new(0));
+    let executed = service.faulty_spot.spot().known().highest;
     service.faulty_spot.mood(Mood::Late(held.clone()));
     let (mut there, mut back) = (Vec::new(), Vec::new());
     for user in 1..6 {
@@ -38,7 +39,7 @@ async fn what_was_begun_is_answered_and_goes_on_behind_the_resume() {
     }
     service.reaches(there[0], "TARGET_PENDING").await;
     service.reaches(back[0], "SOURCE_PENDING").await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    service.executed(executed + 2).await;
     let halted = service.does("ada", "1", AdminAction::Halt).await.expect("it is halted").outcome;
     let ActionResult::Halted { on_wire, quiet: false, .. } = halted else { panic!("{halted:?}") };
     assert!(on_wire.len() >= 2, "one each way: {on_wire:?}");
@@ -49,9 +50,16 @@ async fn what_was_begun_is_answered_and_goes_on_behind_the_resume() {
     held.add_permits(1_000);
     service.ended(&there[..1]).await;
     service.reaches(back[0], "SOURCE_DONE").await;
+    let answered = async || {
+        let (went, came) = (counted(&service, &there).await, counted(&service, &back).await);
+        (went["COMMITTED"] + came["SOURCE_DONE"], went, came)
+    };
+    while answered().await.0 < on_wire.len() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // and time for more
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let (went, came) = (counted(&service, &there).await, counted(&service, &back).await);
-    let answered = went["COMMITTED"] + came["SOURCE_DONE"];
+    let (answered, went, came) = answered().await;
     assert_eq!(answered, on_wire.len(), "what was called is recorded: {went:?} {came:?}");
     let expected = ["COMMITTED", "INIT", "SOURCE_PENDING", "SOURCE_DONE", "TARGET_PENDING"];
     assert!(went.keys().all(|state| expected.contains(state)), "{went:?}");

@@ -130,7 +130,7 @@ async fn what_is_given_back_to_a_forgotten_day_is_nothing() {
         service.tool().query_row(count, [], |row| row.get::<_, i64>(0)).expect("a number")
     };
     service.clock.forward(2 * 86_400_000);
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         if rows() == 0 {
             break;
         }

@@ -300,7 +300,7 @@ impl Fixture {
     /// Waits until SQL answers this.
     pub(crate) async fn until(&self, sql: &str, wanted: &str) {
         let mut seen = String::new();
-        for _ in 0..1_000 {
+        for _ in 0..3_000 {
             seen = self.sql(sql);
             if seen == wanted {
                 return;
@@ -326,7 +326,7 @@ impl Worker {
     /// Asks for a transfer under a client's key, again until there is an answer.
     pub(crate) async fn keyed(&self, from: LedgerId, user: u64, key: &str, amount: u128) -> Id {
         let mut last = None;
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             match self.create(from, user, key, amount).await {
                 Ok(accepted) => return accepted.record.id,
                 Err(refused) => last = Some(format!("{refused:?}")),
@@ -350,7 +350,7 @@ impl Worker {
 
     /// Waits until it ended itself; why.
     pub(crate) async fn ended(&self) -> String {
-        for _ in 0..1_000 {
+        for _ in 0..6_000 {
             if let Some(why) = self.ending.get() {
                 return why.clone();
             }
@@ -361,7 +361,7 @@ impl Worker {
 
     /// Waits until all money is halted; why.
     pub(crate) async fn halted(&self) -> Arc<str> {
-        for _ in 0..1_000 {
+        for _ in 0..6_000 {
             if let Some(reason) = self.engine.halted() {
                 return reason;
             }
@@ -399,7 +399,7 @@ impl Worker {
     /// Waits until a transfer stands there.
     pub(crate) async fn reaches(&self, id: Id, state: &str) {
         let mut seen = BTreeMap::new();
-        for _ in 0..1_000 {
+        for _ in 0..6_000 {
             seen = self.states(&[id]).await;
             if seen.get(&id) == Some(&state) {
                 return;

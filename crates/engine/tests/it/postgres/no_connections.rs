@@ -61,7 +61,7 @@ async fn there_is_no_connection_left_for_a_while() {
     let asked = worker.create(FUNDING, 1, "no-room", 5).await;
     assert!(asked.is_err(), "{asked:?}");
     let told = "too many clients already";
-    for _ in 0..500 {
+    for _ in 0..3_000 {
         if fixture.server.last_words().expect("a log").contains(told) {
             break;
         }

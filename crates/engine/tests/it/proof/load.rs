@@ -33,7 +33,7 @@ async fn busy(service: &TestService, rounds: u64) {
             }
         });
     }
-    for _ in 0..2_000 {
+    for _ in 0..12_000 {
         if round(service) >= rounds || service.engine().halted().is_some() {
             break;
         }

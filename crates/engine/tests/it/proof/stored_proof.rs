@@ -40,7 +40,7 @@ async fn recounted(service: &TestService) -> bool {
 
 /// The background's count; it is not waited for where it does not come.
 async fn counted_in_background(service: &TestService) -> bool {
-    for _ in 0..400 {
+    for _ in 0..12_000 {
         if service.engine().report().is_some_and(|report| report.recounted) {
             return true;
         }

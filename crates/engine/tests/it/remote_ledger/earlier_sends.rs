@@ -25,7 +25,7 @@ async fn service() -> TestService {
 
 /// What was said with the calls of a key, once there are so many.
 async fn said(service: &TestService, key: Key, calls: usize) -> Vec<EarlierSends> {
-    for _ in 0..2_000 {
+    for _ in 0..12_000 {
         let said = service.faulty_spot.earlier(key);
         if said.len() >= calls {
             return said;

@@ -14,7 +14,7 @@ async fn a_fused_deposit_that_a_trigger_hinders_is_counted_and_ends_later() {
         service.hinder("NEW.user_id = 1");
         let back = service.opened(SPOT, 1, 200).await;
         let mut seen = 0;
-        for _ in 0..500 {
+        for _ in 0..12_000 {
             let stands = service.stand(&[back]).await;
             seen = stands.first().map_or(0, |record| record.head.retries);
             if seen >= 3 {

@@ -25,7 +25,7 @@ async fn unheard(service: &TestService) -> Vec<Id> {
         ids.push(service.opened(FUNDING, user, 7).await);
         ids.push(service.opened(SPOT, user, 5).await);
     }
-    for _ in 0..400 {
+    for _ in 0..12_000 {
         let (highest, ..) = books(&service.faulty_spot.spot()).await;
         if highest >= service.known().await.expect("Spot is known").highest + 10 {
             return ids;
@@ -151,7 +151,7 @@ async fn each_way_to_notice_leads_to_adoption() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         // the horizon's task is the only one that calls now
         service.clock.forward(hour * 7_200_000);
-        for _ in 0..400 {
+        for _ in 0..12_000 {
             if service.known().await.expect("it is known").incarnation != before {
                 break;
             }

@@ -64,7 +64,7 @@ impl Source {
     /// Waits until each of these was looked at so often from now on.
     pub(crate) async fn looked(&self, ids: &[Id], times: u32) {
         self.state().looks.clear();
-        for _ in 0..4_000 {
+        for _ in 0..12_000 {
             let all = {
                 let state = self.state();
                 ids.iter().all(|id| state.looks.get(id).is_some_and(|n| *n >= times))

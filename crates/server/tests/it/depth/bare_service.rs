@@ -8,7 +8,7 @@ use kernel::operation::{Key, Op};
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Ledger, Moved, Reply, StatusChange, Whose,
 };
-use kernel::record::Account;
+use kernel::record::{Account, Record};
 use server::bootstrap::Service;
 use server::config::{Config, Ledgers};
 use server::http::App;
@@ -17,6 +17,7 @@ use server::metrics::Metrics;
 use server::runtime::Tasks;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub(super) const KEY: &[u8] = b"the key of these tests: 32 bytes and more";
@@ -51,7 +52,7 @@ impl Bare {
         let tasks = Tasks::new(fatal);
         tasks.ending();
         let mut config = Config::default();
-        // what is done past the engine would be found out
+        // after the first round no further one finds what is done past the engine
         config.conservation.interval_ms = 3_600_000;
         if wrong == Wrong::Crowded {
             config.engine.max_open = 0;
@@ -81,9 +82,29 @@ impl Bare {
         });
         let router = server::http::router(app.clone());
         let bare = Self { service, app, router, _dir: dir };
+        bare.first_round().await;
         bare.fund().await;
         bare.prepare(wrong).await;
         bare
+    }
+
+    /// Waits for the round of conservation with which every start begins: it counts all rows, and
+    /// would halt the service for an operation that it sees at a ledger without a transfer.
+    async fn first_round(&self) {
+        while self.app.engine.report().is_none() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let report = self.app.engine.report().expect("a round");
+        assert!(report.ok && report.recounted, "no count follows in the background: {report:?}");
+    }
+
+    /// Waits for the end of a transfer, after which it moves nothing.
+    pub(super) async fn ends(&self, mut record: Record) {
+        while !self.app.engine.flows().table(record.flow).ends(record.head.state) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            let found = self.app.engine.transfer(record.id).await.expect("the journal answers");
+            record = found.expect("it was opened").0;
+        }
     }
 
     /// The Spot core.

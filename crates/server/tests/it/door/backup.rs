@@ -221,7 +221,7 @@ async fn two_persons_resume_what_was_restored_and_what_is_missing_is_booked_agai
     assert_eq!((again.status, &again.body["state"]), (200, &json!("COMMITTED")), "{again:?}");
     let proof = door.get(FIRST, "/api/v1/ops/conservation?full=true").await;
     assert_eq!(proof.body["ok"], json!(true), "{proof:?}");
-    for _ in 0..400 {
+    for _ in 0..2_400 {
         if cases(door.dir.path()).is_empty() {
             return;
         }

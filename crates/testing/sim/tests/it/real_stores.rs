@@ -232,7 +232,7 @@ impl World for Waiting<dyn World> {
 }
 
 fn open(dir: PathBuf, sim: &Sim) -> Arc<Embedded> {
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         let options = Options {
             dir: dir.clone(),
             flows: Arc::new(flows::registry()),
