@@ -67,7 +67,7 @@ impl Served {
         Self { child, url, log }
     }
 
-    /// Waits until it logs this.
+    /// Waits until the server has written a line to its log that contains these words.
     fn logs(&self, wanted: &str) {
         let found = self.log.iter().any(|line| line.contains(wanted));
         assert!(found, "it ended and did not log `{wanted}`");
