@@ -10,9 +10,9 @@ mod assets;
 pub mod audit;
 mod controls;
 mod ledgers;
+pub mod messaging;
 pub mod operators;
 mod pipeline;
-pub mod publishing;
 pub mod reconciliation;
 mod recovery;
 mod settings;
@@ -64,6 +64,8 @@ pub struct Parts {
     /// What each flow learns from outside, by the flow's name. A flow that neither gathers facts nor
     /// asks questions needs none.
     pub facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
+    /// The bus and the outbox, where a flow that events drive is offered.
+    pub bus: Option<messaging::BusParts>,
     /// The store of transfers.
     pub journal: Arc<dyn Journal>,
     /// Every ledger that may be an end of a transfer.
@@ -150,6 +152,7 @@ pub struct Engine {
     /// All rows are being counted in the background.
     counting: AtomicBool,
     proving: controls::halt::ProofUnderWay,
+    messaging: Option<messaging::Messaging>,
 }
 
 impl Engine {
@@ -159,9 +162,10 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
     /// its asset; `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
+    /// `NO_BUS` where one is offered that events drive, without a bus;
     /// `OWNED` where another core than ours is at work, and nothing was touched.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
-        pipeline::gather::fits(&parts)?;
+        messaging::fits(&parts)?;
         ledgers::core_owner::fits(&parts, &parts.journal.service_status().await?).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
@@ -218,6 +222,7 @@ impl Engine {
             checker: tokio::sync::Mutex::new(reconciliation::Checker::behind(proven)),
             counting: AtomicBool::new(false),
             proving: controls::halt::ProofUnderWay::default(),
+            messaging: messaging::Messaging::of(&parts),
             parts,
         });
         if leased.ends {
@@ -257,6 +262,7 @@ impl Engine {
             spawn.spawn(Background::Intake.task(), Box::pin(hand));
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
+        self.begin_messaging();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.parts.settings.workers {
             spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));
@@ -364,6 +370,7 @@ impl Engine {
             self.parts.clock.sleep(step).await;
             left = left.saturating_sub(step);
         }
+        self.stop_publishing().await;
         self.leave().await;
     }
 
@@ -398,9 +405,12 @@ impl Engine {
     /// One fewer, and it is out of our workers.
     fn closed(&self, id: Id) {
         // where another copy of it ended before, it was counted then
-        if !self.release(id) {
-            return;
+        if self.release(id) {
+            self.one_fewer();
         }
+    }
+
+    fn one_fewer(&self) {
         let fewer = |open: u64| Some(open.saturating_sub(1));
         let _before = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }

@@ -46,6 +46,8 @@ pub struct Settings {
     /// Transfers are carried here. Off: they are opened here, for the workers of other processes,
     /// and the caller that waits is told what those made of them.
     pub workers: bool,
+    /// The waits before the message of a transfer that stands still is sent again.
+    pub resend: Backoff,
     /// How long this worker's lease outlives its last renewal, where others share the journal.
     pub lease_ms: Millis,
 }
@@ -115,6 +117,7 @@ impl Default for Settings {
             approval_ms: 24 * 3_600_000,
             deposit_limits: BTreeMap::new(),
             workers: true,
+            resend: Backoff { base: 60_000, cap: 3_600_000 },
             lease_ms: 60_000,
         }
     }

@@ -34,6 +34,8 @@ pub enum Background {
     Action,
     /// Publishes the outbox. Without it no consumer hears of what happened.
     Publisher,
+    /// Consumes the messages of one group. Without it its flow stands still.
+    Consumer,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
@@ -57,6 +59,7 @@ impl Background {
             Self::Lease => ("lease", OnEnd::EndsProcess),
             Self::Action => ("action", OnEnd::EndsWhenDone),
             Self::Publisher => ("publisher", OnEnd::EndsProcess),
+            Self::Consumer => ("consumer", OnEnd::EndsProcess),
             Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };
         Task { name, on_end }

@@ -341,6 +341,11 @@ impl Unit {
         Self { guards, then: Then { puts, ..Then::default() } }
     }
 
+    /// True where it may put a message into the outbox.
+    pub fn emits(&self) -> bool {
+        self.thens().any(|then| !then.outbox.is_empty())
+    }
+
     /// Everything that it may write: its own part, then both ways of its fork.
     pub fn thens(&self) -> impl Iterator<Item = &Then> {
         std::iter::once(&self.then).chain(self.then.fork.iter().flat_map(|fork| fork.ways()))

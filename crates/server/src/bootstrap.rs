@@ -204,6 +204,7 @@ impl Service {
             flows: Arc::clone(&self.flows),
             offered: self.flows.ids(OFFERED),
             facts: BTreeMap::new(),
+            bus: None,
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             world: self.store.funding(),

@@ -17,7 +17,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 14] = [
+pub(crate) const KINDS: [(&str, Severity); 15] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -32,6 +32,7 @@ pub(crate) const KINDS: [(&str, Severity); 14] = [
     ("LEDGER_SILENT", Severity::Warning),
     ("SIMPLE_LEDGER", Severity::Warning),
     ("TORN_TAIL", Severity::Warning),
+    ("DEAD_LETTER", Severity::Warning),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {

@@ -79,9 +79,10 @@ impl Engine {
         Ok((outcome, at))
     }
 
-    /// Where no workers run here, those of other processes go on with what was written.
+    /// Where no workers run here, those of other processes go on with what was written; where events
+    /// drive the flow, the scanner sends again what moves it.
     pub(crate) fn for_others(&self, record: &Record, put: &mut Put) {
-        if self.parts.settings.workers {
+        if self.parts.settings.workers && !self.follows_events(record.flow) {
             return;
         }
         if let Put::Head { head, hold, .. } = put

@@ -110,7 +110,11 @@ impl Engine {
                 pending.push(PendingWrite { record, next, answered_as, error, reason, again });
             }
             let ticket = self.calls.begin(CallStart::Write);
+            let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
             let begun = self.parts.journal.begin(units).await;
+            if emits {
+                self.outbox_written();
+            }
             let mut over = Vec::with_capacity(pending.len());
             for (pending, writing) in pending.into_iter().zip(begun) {
                 match writing {
@@ -287,14 +291,10 @@ impl Engine {
         let PendingWrite { mut record, next, error, reason, .. } = pending;
         record.error = error.or(record.error);
         let before = record.head;
-        record.head = match &written.fork {
-            Some(Answer::Done(_)) => next.done.unwrap_or(next.otherwise),
-            Some(Answer::Rejected(evidence, _)) => {
-                record.error = Some(evidence.clone());
-                next.rejected.unwrap_or(next.otherwise)
-            }
-            Some(Answer::Dead(_) | Answer::Unknown(_)) | None => next.otherwise,
-        };
+        record.head = next.by(written.fork.as_ref());
+        if let Some(Answer::Rejected(evidence, _)) = &written.fork {
+            record.error = Some(evidence.clone());
+        }
         record.updated_at = written.at;
         let opens = matches!(reason, CommitReason::Opens(_) | CommitReason::Parks(_));
         self.note_sends((!opens).then_some(before), &record);
@@ -447,6 +447,11 @@ impl Engine {
             let record = self.in_flight.newest(record);
             if self.plan.table(record.flow).ends(record.head.state) {
                 self.ended(record);
+                continue;
+            }
+            if self.follows_events(record.flow) {
+                // messages move it, and the journal knows when to send one again
+                self.release(record.id);
                 continue;
             }
             let station = self.station(&record);

@@ -113,8 +113,9 @@ impl Engine {
             // they were freed, for the workers of other processes
             return;
         }
+        let carried = records.into_iter().filter(|record| !self.follows_events(record.flow));
         let (here, mut ready): (Vec<Record>, Vec<Record>) =
-            records.into_iter().partition(|record| self.in_flight.leave(record));
+            carried.partition(|record| self.in_flight.leave(record));
         ready.retain(|record| self.hold(record.id));
         ready.extend(self.called_back(here));
         let (ready, others): (Vec<Record>, Vec<Record>) =

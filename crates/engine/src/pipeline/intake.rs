@@ -9,6 +9,7 @@ use crate::pipeline::select::{First, race};
 use crate::{Accepted, Engine, Refused};
 use kernel::answer::Cause;
 use kernel::code::Code;
+use kernel::flow::life::Response;
 use kernel::ids::{FlowId, Id};
 use kernel::operators::Scope;
 use kernel::ports::ledger::{External, Moved};
@@ -61,6 +62,11 @@ impl Engine {
         }
         let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
         match race(opening, timeout).await {
+            First::Left(Ok(OpenResult::Opened(record)))
+                if self.plan.table(flow).responds == Response::AtOpening =>
+            {
+                Ok(Accepted { record, replayed: false })
+            }
             First::Left(Ok(OpenResult::Opened(record))) => {
                 Ok(Accepted { record: self.until(record, end).await, replayed: false })
             }
@@ -121,7 +127,7 @@ impl Engine {
     /// The cause for which the journal does not answer.
     pub async fn rejoin(&self, record: Record) -> Result<Accepted, Cause> {
         let table = self.plan.table(record.flow);
-        if table.ends(record.head.state) {
+        if table.ends(record.head.state) || table.responds == Response::AtOpening {
             return Ok(Accepted { record, replayed: true });
         }
         let (ended, end) = oneshot::channel();
@@ -181,21 +187,8 @@ impl Engine {
         if self.paused_for(flow, Some(terms)).is_some() {
             return Some(Code::Overloaded);
         }
-        if terms.source == terms.target || terms.source.system == terms.target.system {
-            return Some(Code::SameAccount);
-        }
-        for party in [&terms.source, &terms.target] {
-            let System::Ledger(ledger) = party.system else {
-                return Some(Code::InvalidAccountType);
-            };
-            if self.ledger(ledger).is_none() {
-                return Some(Code::UnsupportedAccountType);
-            }
-            let user =
-                terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
-            if user.is_none_or(|user| party.account != Account::User(user)) {
-                return Some(Code::Forbidden);
-            }
+        if let Some(code) = self.party_objection(flow, terms) {
+            return Some(code);
         }
         let (source, target) = (&terms.source, &terms.target);
         let assets = self.assets();
@@ -207,6 +200,34 @@ impl Engine {
             return Some(Code::InvalidAmount);
         }
         asset.usable().and_then(|()| asset.limits(source.amount)).err()
+    }
+
+    /// What keeps the two accounts from being the ends of a transfer of this flow.
+    fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
+        let inside = self.plan.table(flow).moves_inside();
+        let one_system = terms.source.system == terms.target.system;
+        if terms.source.account == terms.target.account && one_system || one_system != inside {
+            return Some(Code::SameAccount);
+        }
+        let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
+        for party in [&terms.source, &terms.target] {
+            let System::Ledger(ledger) = party.system else {
+                return Some(Code::InvalidAccountType);
+            };
+            if self.ledger(ledger).is_none() || inside && !self.plan.enlisted(ledger) {
+                return Some(Code::UnsupportedAccountType);
+            }
+            // whose an account with a number is, its ledger says
+            let allowed = match &party.account {
+                Account::User(account) => !inside && user == Some(*account),
+                Account::Named(_) => inside && user.is_some(),
+                Account::Unnamed => false,
+            };
+            if !allowed {
+                return Some(Code::Forbidden);
+            }
+        }
+        None
     }
 
     /// Waits for the end of a transfer that is durable, and tells what it is then.
@@ -260,7 +281,13 @@ impl Engine {
     /// The same, as a plan.
     pub(crate) fn parking(&self, record: &Record, order: &CreateRequest) -> Planned {
         let mut planned = self.plan.open(record, FuseMode::NoClaim, order.quota.as_ref());
-        planned.next.otherwise.due_at = Some(self.parts.journal.now());
+        // where a message drives it on, it is looked at when that may be lost
+        let due = if self.follows_events(record.flow) {
+            self.resend_due(record)
+        } else {
+            self.parts.journal.now()
+        };
+        planned.next.otherwise.due_at = Some(due);
         planned.unit.then.puts.push(Put::Head {
             id: record.id,
             head: planned.next.otherwise,
@@ -288,7 +315,7 @@ impl Engine {
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.parts.meter.see(Seen::Queue { station: "intake", items: left });
             let open = |(record, order): (Record, CreateRequest)| {
-                if !self.parts.settings.workers {
+                if !self.parts.settings.workers || self.follows_events(record.flow) {
                     return self.opened_for_workers(record, order);
                 }
                 let fuse_mode = self.fuse_mode(&record);

@@ -6,8 +6,10 @@ pub(crate) mod gather;
 pub(crate) mod in_flight;
 pub(crate) mod intake;
 pub(crate) mod plan;
+pub(crate) mod plan_events;
 #[cfg(test)]
 pub(crate) mod plan_tests;
+pub(crate) mod plan_waits;
 pub(crate) mod queue;
 pub(crate) mod select;
 pub(crate) mod station;

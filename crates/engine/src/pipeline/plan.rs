@@ -4,10 +4,10 @@
 
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
-use kernel::answer::{Answer, Cause, Evidence};
+use kernel::answer::{Answer, Evidence};
 use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, R, S, Table};
-use kernel::ids::{FlowId, LedgerId, Millis};
+use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
@@ -55,6 +55,18 @@ pub(crate) struct NextStep {
     pub rejected: Option<Head>,
 }
 
+impl NextStep {
+    /// The head behind a unit that was written, by the answer of its fork.
+    pub(crate) fn by(self, fork: Option<&Answer>) -> Head {
+        let chosen = match fork {
+            Some(Answer::Done(_)) => self.done,
+            Some(Answer::Rejected(..)) => self.rejected,
+            Some(Answer::Dead(_) | Answer::Unknown(_)) | None => None,
+        };
+        chosen.unwrap_or(self.otherwise)
+    }
+}
+
 /// A unit and what it leads to.
 #[derive(Debug)]
 pub(crate) struct Planned {
@@ -73,19 +85,22 @@ pub(crate) struct Plan {
 }
 
 /// One way through a unit while it is being planned.
-struct UnitBuilder {
-    head: Head,
+pub(super) struct UnitBuilder {
+    pub(super) head: Head,
     then: Then,
     /// Claims or effects were planned: the unit must not be written under HALT.
-    moves: bool,
+    pub(super) moves: bool,
+    /// The unit answers a message, which allows one claim of a flow that events drive.
+    pub(super) received: bool,
     /// The refusal that is put with the head.
     error: Option<Evidence>,
     depends_on: Vec<LedgerId>,
 }
 
 impl UnitBuilder {
-    fn from(head: Head) -> Self {
-        Self { head, then: Then::default(), moves: false, error: None, depends_on: Vec::new() }
+    pub(super) fn from(head: Head) -> Self {
+        let (then, depends_on) = (Then::default(), Vec::new());
+        Self { head, then, moves: false, received: false, error: None, depends_on }
     }
 }
 
@@ -233,8 +248,19 @@ impl Plan {
         answer: &Answer,
         fuse_mode: FuseMode,
     ) -> Option<Planned> {
-        let step = self.table(record.flow).step(record.head.state);
-        let mut builder = UnitBuilder::from(record.head);
+        self.answered_from(record, UnitBuilder::from(record.head), answer, fuse_mode)
+    }
+
+    /// The same behind what a way has planned already.
+    pub(super) fn answered_from(
+        &self,
+        record: &Record,
+        mut builder: UnitBuilder,
+        answer: &Answer,
+        fuse_mode: FuseMode,
+    ) -> Option<Planned> {
+        let asked = Record { head: builder.head, ..record.clone() };
+        let step = self.table(record.flow).step(asked.head.state);
         let (via, to, evidence) = match step {
             Step::Call { done, rejected, .. } | Step::Send { done, rejected, .. } => match answer {
                 Answer::Done(_) => (Via::Done, done, None),
@@ -252,9 +278,9 @@ impl Plan {
             self.go(record, &mut builder, (via, to), Some(why.code.as_ref().into()));
             builder.error = Some(why.clone());
         } else {
-            self.go(record, &mut builder, (via, to), self.document(record, answer));
+            self.go(record, &mut builder, (via, to), self.document(&asked, answer));
         }
-        if let Some((ledger, operation)) = self.operation(record, answer) {
+        if let Some((ledger, operation)) = self.operation(&asked, answer) {
             self.depends_on(&mut builder, ledger);
             builder.then.puts.push(Put::Receipt { ledger, operation });
         }
@@ -272,47 +298,6 @@ impl Plan {
         let planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
         let moved = planned.next.otherwise.state != record.head.state;
         (moved || planned.unit.then.fork.is_some()).then_some(planned)
-    }
-
-    /// Puts a record's next attempt at a later time; nothing else moves.
-    pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
-        // what a ledger refused is what people ask for: a later hindrance does not hide it
-        let error = (record.head.rejections == 0)
-            .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
-        put_off(record, due, error, hold)
-    }
-
-    /// Leaves a record to the scanner of any worker at that time; its error stays.
-    pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
-        put_off(record, due, None, Hold::Free)
-    }
-
-    /// It was tried alone and no owner died of it: the mark is taken away. It waits in its worker's own
-    /// heap for `due`, which is not written.
-    pub(crate) fn survived(&self, record: &Record, due: Millis) -> Planned {
-        let head = settled(record.head);
-        let mut planned = put_alone(record, head, put(record, head, None));
-        planned.next.otherwise.due_at = Some(due);
-        planned
-    }
-
-    /// Marks a record as tried alone by an owner that may die of it.
-    pub(crate) fn trial(&self, record: &Record) -> Planned {
-        let mut head = record.head;
-        head.version = head.version.saturating_add(1);
-        head.alone = true;
-        head.deaths = head.deaths.saturating_add(1);
-        head.due_at = None;
-        put_alone(record, head, put(record, head, None))
-    }
-
-    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
-    /// run is sent again: an answer that is still being written there loses its guard.
-    pub(crate) fn taken_over(&self, record: &Record) -> Planned {
-        let mut head = record.head;
-        head.version = head.version.saturating_add(1);
-        head.due_at = None;
-        put_alone(record, head, put(record, head, None))
     }
 
     /// An answer that the table does not allow: the flow stops, a person is asked.
@@ -384,7 +369,7 @@ impl Plan {
     }
 
     /// Follows on from where a way stands, and completes its unit.
-    fn sealed(
+    pub(super) fn sealed(
         &self,
         record: &Record,
         mut builder: UnitBuilder,
@@ -426,7 +411,10 @@ impl Plan {
         // a table has no circle of claims and rules, but a broken one must not hang a worker
         for _ in 0..=table.states.len() {
             match table.step(builder.head.state) {
+                // events: the next claim is that of another message
+                Step::Claim { .. } if table.follows_events() && !builder.received => break,
                 Step::Claim { to } if fuse_mode != FuseMode::NoClaim && !table.sends(to) => {
+                    builder.received = false;
                     builder.moves = true;
                     let called = table.makes(to).and_then(|act| self.ledger_of(record, act));
                     if let Some(ledger) = called {
@@ -512,7 +500,7 @@ impl Plan {
     }
 
     /// One move: the event, and the settle that belongs to it.
-    fn go(
+    pub(super) fn go(
         &self,
         record: &Record,
         builder: &mut UnitBuilder,
@@ -557,28 +545,12 @@ fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
 }
 
 /// The head after an answer: nothing is owed to the scanner, no owner died of it.
-fn settled(head: Head) -> Head {
+pub(super) fn settled(head: Head) -> Head {
     Head { version: head.version.saturating_add(1), alone: false, deaths: 0, due_at: None, ..head }
 }
 
-fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
+pub(super) fn put(record: &Record, head: Head, error: Option<Evidence>) -> Put {
     Put::Head { id: record.id, head, error, hold: Hold::Mine }
-}
-
-/// Nothing but when the record is looked at next, and by whom.
-fn put_off(record: &Record, due: Millis, error: Option<Evidence>, hold: Hold) -> Planned {
-    let mut head = record.head;
-    head.version = head.version.saturating_add(1);
-    head.due_at = Some(due);
-    put_alone(record, head, Put::Head { id: record.id, head, error, hold })
-}
-
-/// Nothing but where the record stands.
-fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
-    let then = Then { puts: vec![put], ..Then::default() };
-    let unit = Unit { guards: vec![at_state(record)], then };
-    let next = NextStep { otherwise: head, done: None, rejected: None };
-    Planned { unit, next, depends_on: Vec::new() }
 }
 
 /// Gives the heads among `puts` the error that led to them.

@@ -101,9 +101,12 @@ impl Engine {
     }
 
     async fn bring(self: &Arc<Self>, found: Vec<Due>) {
-        let mut records = Vec::with_capacity(found.len());
+        let (mut records, mut sent_again) = (Vec::with_capacity(found.len()), Vec::new());
         for due in found {
             match due {
+                Due::Transfer(record) | Due::Orphan(record) if self.follows_events(record.flow) => {
+                    sent_again.push(record);
+                }
                 Due::Transfer(mut record) => {
                     record.head.due_at = None;
                     records.push(record);
@@ -115,6 +118,7 @@ impl Engine {
                 }
             }
         }
+        self.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
         self.reassign(records).await;
     }

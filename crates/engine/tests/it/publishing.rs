@@ -5,7 +5,7 @@
 
 use crate::fixture::runtime::{ManualClock, Tasks};
 use crate::fixture::test_service::{COIN, FUNDING, terms};
-use engine::publishing::{Publisher, PublisherParts, Sent};
+use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
 use kernel::ids::{Id, WorkerId};

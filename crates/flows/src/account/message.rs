@@ -4,15 +4,20 @@ use super::State;
 use kernel::message::{Emission, Message};
 use kernel::record::Record;
 
+/// The topic of transfers whose accounts are to be checked.
+pub(super) const VALIDATION: &str = "transfer-validation";
+/// The topic of transfers whose money is to be moved.
+pub(super) const EXECUTION: &str = "transfer-execution";
+
 /// What the consumers of a topic are sent about a transfer in a state. A claim sends nothing when it
 /// is made, since its consumer is at work; when its time has come it is sent what it was sent before.
 pub(super) fn message(state: State, record: &Record, emission: Emission) -> Option<Message> {
     let due = emission == Emission::Due;
     let topic = match state {
-        State::Pending => "transfer-validation",
-        State::Validating => return due.then(|| fields("transfer-validation", record)),
-        State::Validated => "transfer-execution",
-        State::Executing => return due.then(|| fields("transfer-execution", record)),
+        State::Pending => VALIDATION,
+        State::Validating => return due.then(|| fields(VALIDATION, record)),
+        State::Validated => EXECUTION,
+        State::Executing => return due.then(|| fields(EXECUTION, record)),
         State::Completed => "transfer-completed",
         State::Failed => "transfer-failed",
     };

@@ -4,8 +4,8 @@
 use super::{message, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via,
+    Audience, ConsumerGroup, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place, Response,
+    Ruling, Share, Side, Step, Via,
 };
 use kernel::message::{Emission, Message};
 use kernel::record::{Facts, Record};
@@ -40,6 +40,11 @@ impl Life for State {
     const FLOW: &'static str = "account";
     const START: Self = Pending;
     const DRIVER: Driver = Driver::Events;
+    const CONSUMERS: &'static [ConsumerGroup] = &[
+        ConsumerGroup { name: "validation-group", topic: message::VALIDATION },
+        ConsumerGroup { name: "execution-group", topic: message::EXECUTION },
+    ];
+    const RESPONDS: Response = Response::AtOpening;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act> {

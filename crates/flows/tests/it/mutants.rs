@@ -32,7 +32,6 @@ const NO_MONEY: &str = "a registration moves none of the transfer's money: it ma
 const ACCOUNT: Explained = &[
     (&["validate: ", "execute: "], &["other side"], ONE_SYSTEM),
     (&["execute: "], &["share Some(Net)"], FEE),
-    (&[""], &["driver Stations"], "stations carry any table; that events drive this one is agreed"),
 ];
 
 #[rustfmt::skip]
@@ -134,7 +133,7 @@ fn there_is_much_to_kill() {
             (
                 "account",
                 141,
-                4,
+                3,
             ),
             (
                 "relay",

@@ -225,6 +225,25 @@ pub enum Driver {
     Events,
 }
 
+/// A group of consumers of an events-driven flow. It takes the messages of one topic, and moves the
+/// transfers that they are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConsumerGroup {
+    /// The name under which the bus keeps its offsets, and the journal its inbox.
+    pub name: &'static str,
+    /// The one topic that it consumes.
+    pub topic: &'static str,
+}
+
+/// When a caller that opens a transfer is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// When it has ended, or after `transfer.sync_timeout_ms`.
+    AtEnd,
+    /// When its opening is durable.
+    AtOpening,
+}
+
 /// How long a transfer normally stands in a state before an operator is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normal {
@@ -391,6 +410,10 @@ pub trait Life: Word {
     const START: Self;
     /// What brings its transfers on.
     const DRIVER: Driver;
+    /// The groups that move its transfers, where events drive it; one for each topic.
+    const CONSUMERS: &'static [ConsumerGroup] = &[];
+    /// When a caller is answered.
+    const RESPONDS: Response = Response::AtEnd;
     /// The whole life of a transfer.
     fn step(self) -> Step<Self, Self::Act, Self::Rule>;
     /// Where the money is.

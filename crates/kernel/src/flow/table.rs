@@ -2,8 +2,8 @@
 
 use crate::answer::Evidence;
 use crate::flow::life::{
-    Audience, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step,
-    Via, Word,
+    Audience, ConsumerGroup, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Response,
+    Ruling, Share, Side, Step, Via, Word,
 };
 use crate::ids::FlowId;
 use crate::message::{Emission, Message};
@@ -61,6 +61,10 @@ pub struct Table {
     pub start: S,
     /// What brings its transfers on.
     pub driver: Driver,
+    /// The groups that move its transfers, where events drive it.
+    pub consumers: &'static [ConsumerGroup],
+    /// When a caller that opens one is answered.
+    pub responds: Response,
     /// Every state, by index.
     pub states: Vec<StateRow>,
     /// Every act, by index.
@@ -144,6 +148,8 @@ impl Table {
             flow: L::FLOW,
             start: index(L::START),
             driver: L::DRIVER,
+            consumers: L::CONSUMERS,
+            responds: L::RESPONDS,
             states: L::ALL.iter().map(state).collect(),
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
             rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),
@@ -225,6 +231,16 @@ impl Table {
     /// True where a state makes a once-act.
     pub fn sends(&self, s: S) -> bool {
         matches!(self.step(s), Step::Send { .. })
+    }
+
+    /// True for a flow whose transfers move by messages alone.
+    pub fn follows_events(&self) -> bool {
+        self.driver == Driver::Events
+    }
+
+    /// True for a flow that moves money inside one system.
+    pub fn moves_inside(&self) -> bool {
+        self.acts.iter().any(|row| row.leg == Some(Leg::Move))
     }
 
     /// True where nothing happens any more.

@@ -4,7 +4,7 @@
 use crate::toy::State;
 use kernel::answer::Evidence;
 use kernel::flow::check::faults;
-use kernel::flow::life::{Audience, Driver, Normal, Outcome, Share};
+use kernel::flow::life::{Audience, ConsumerGroup, Driver, Normal, Outcome, Share};
 use kernel::flow::table::{ActRow, S, StateRow, Table};
 
 fn toy(name: &str, change: impl Fn(&mut StateRow)) -> Vec<String> {
@@ -92,13 +92,31 @@ fn an_act_says_how_much_it_moves() {
 #[test]
 fn an_event_begins_a_call_through_a_claim_and_sends_nothing() {
     let mut t = crate::pair::table();
-    t.driver = Driver::Events;
+    (t.driver, t.consumers) = (Driver::Events, GROUP);
     let what = "giving: is driven by events, and begins a call without a claim";
     assert_eq!(faults(&t), [what]);
     let mut t = Table::of::<State>();
     t.driver = Driver::Events;
     let what = "voiding: is driven by events, and its attempts are looked at by time".to_owned();
     assert!(faults(&t).contains(&what));
+}
+
+const ONE: ConsumerGroup = ConsumerGroup { name: "a group", topic: "a topic" };
+const GROUP: &[ConsumerGroup] = &[ONE];
+const TWICE: &[ConsumerGroup] = &[ONE, ConsumerGroup { name: "another", topic: "a topic" }];
+
+#[test]
+fn events_reach_a_flow_through_one_group_for_each_topic() {
+    let found = |driver: Driver, consumers: &'static [ConsumerGroup]| {
+        let mut t = crate::pair::table();
+        (t.driver, t.consumers) = (driver, consumers);
+        faults(&t).pop().unwrap_or_default()
+    };
+    assert_eq!(found(Driver::Events, &[]), "is driven by events, and no group consumes any");
+    let what = "is driven by stations, and has groups of consumers";
+    assert_eq!(found(Driver::Stations, GROUP), what);
+    assert_eq!(found(Driver::Events, TWICE), "two groups have one name or one topic");
+    assert_eq!(found(Driver::Stations, &[]), "");
 }
 
 fn silent(_: S, _: Audience, _: Option<&Evidence>) -> String {

@@ -221,6 +221,7 @@ impl Fixture {
             flows: Arc::new(self.flows.clone()),
             offered: self.flows.ids(&offered),
             facts: self.facts.clone(),
+            bus: None,
             journal: store.clone(),
             ledgers: vec![store.funding(), way],
             world: store.funding(),

@@ -5,7 +5,7 @@
 use crate::flow::dataflow;
 use crate::flow::dataflow::ActSet;
 use crate::flow::life::{
-    Audience, Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via,
+    Audience, ConsumerGroup, Driver, Leg, Manner, Normal, Outcome, Place, Share, Side, Step, Via,
 };
 use crate::flow::table::{ActRow, S, Table};
 use std::collections::BTreeSet;
@@ -27,7 +27,24 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
         }
     }
     bad.extend(sentences(t));
+    bad.extend(consumers(t).map(str::to_owned));
     bad
+}
+
+/// Events reach a flow through groups, one for each topic; a flow that stations drive has none.
+fn consumers(t: &Table) -> Option<&'static str> {
+    let unique = |of: fn(&ConsumerGroup) -> &'static str| {
+        t.consumers.iter().map(of).collect::<BTreeSet<_>>().len() == t.consumers.len()
+    };
+    match (t.driver, t.consumers.is_empty()) {
+        (Driver::Events, true) => Some("is driven by events, and no group consumes any"),
+        (Driver::Stations, false) => Some("is driven by stations, and has groups of consumers"),
+        (Driver::Stations, true) => None,
+        (Driver::Events, false) if unique(|group| group.name) && unique(|group| group.topic) => {
+            None
+        }
+        (Driver::Events, false) => Some("two groups have one name or one topic"),
+    }
 }
 
 /// An event begins a call only through a claim, and no event ends a transaction on a chain.

@@ -300,6 +300,7 @@ impl Env {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
             facts: BTreeMap::new(),
+            bus: None,
             journal: Arc::new(Wrapper(journal)),
             ledgers: links.iter().map(ledger).collect(),
             world,

@@ -118,6 +118,7 @@ impl SimService {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
             facts: BTreeMap::new(),
+            bus: None,
             world: opened.world.clone(),
             journal: opened.journal.clone(),
             ledgers: self.ports(),

@@ -1,0 +1,362 @@
+//! What messages do to the transfers of a flow that events drive.
+//!
+//! A message moves its transfer on in one unit with its inbox row, or not at all: one that comes again,
+//! late or out of order finds its row, or a transfer that has moved on.
+
+use crate::Engine;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::plan::{FuseMode, Planned};
+use crate::pipeline::plan_events::ConsumedStep;
+use crate::pipeline::select::caught;
+use kernel::answer::{Answer, Cause};
+use kernel::flow::life::{ConsumerGroup, Step};
+use kernel::flow::table::A;
+use kernel::ids::{FlowId, Id, LedgerId, Millis};
+use kernel::operation::Op;
+use kernel::ports::meter::Seen;
+use kernel::record::Record;
+use kernel::unit::{Guard, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A message, as a consumer took it from its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The number that names it, however often it comes.
+    pub number: u128,
+    /// The transfer that it is about.
+    pub transfer: Id,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consumption {
+    /// Its transfer moved on, durably.
+    Moved,
+    /// It was consumed before.
+    Seen,
+    /// Its transfer does not stand where it moves anything. Should the transfer need it later, another
+    /// one is sent.
+    Passed,
+    /// Nothing is known, or nothing may move now: it is consumed again.
+    Failed(Cause),
+    /// It can never be consumed.
+    Poison(&'static str),
+}
+
+/// A transfer that a message may move.
+#[derive(Debug, Clone)]
+struct Driven {
+    /// The place of the message among those that are consumed together.
+    place: usize,
+    record: Record,
+    /// The inbox row, until a unit has written it.
+    inbox: Option<Guard>,
+}
+
+/// What is called by itself before a unit can be planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outside {
+    /// Nothing: the unit has all there is.
+    Nothing,
+    Question(FlowId, A),
+    /// A leg at an enlisted ledger, where units are not fused.
+    Leg(FlowId, LedgerId),
+}
+
+type Result = std::result::Result<(Driven, Option<Answer>), (usize, Consumption)>;
+
+impl Engine {
+    /// Consumes messages of one group, in their order; one result each.
+    pub async fn consume(
+        self: &Arc<Self>,
+        group: ConsumerGroup,
+        messages: &[Received],
+    ) -> Vec<Consumption> {
+        let mut results = BTreeMap::new();
+        let mut left: Vec<(usize, Received)> = messages.iter().copied().enumerate().collect();
+        while !left.is_empty() {
+            // one message of each transfer at a time: the next one finds what this one did
+            let mut taken = BTreeSet::new();
+            let (now, later) = left.into_iter().partition(|(_, one)| taken.insert(one.transfer));
+            results.extend(self.consume_each(group, now).await);
+            left = later;
+        }
+        results.into_values().collect()
+    }
+
+    /// Leaves a transfer to the scanner, which sends another message for it after a while: this one
+    /// failed too often, and others wait behind it. False: nothing could be written.
+    pub async fn defer(&self, message: Received, cause: &Cause) -> bool {
+        let Ok(found) = self.parts.journal.get(vec![message.transfer]).await else { return false };
+        let Some(record) = found.into_iter().next() else { return true };
+        if self.plan.table(record.flow).ends(record.head.state) {
+            return true;
+        }
+        let planned = self.plan.deferred(&record, cause, self.resend_due(&record));
+        let wrote = self.parts.journal.write(vec![planned.unit]).await.pop();
+        // whoever moved it meanwhile has said when it is looked at
+        matches!(wrote, Some(Wrote::Written(_) | Wrote::Lost(_)))
+    }
+
+    /// When a transfer is looked at again, should no message move it before.
+    pub(crate) fn resend_due(&self, record: &Record) -> Millis {
+        let (retries, random) = (record.head.retries.saturating_add(1), self.parts.rng.next());
+        self.parts.journal.now().saturating_add(self.parts.settings.resend.wait(retries, random))
+    }
+
+    /// At most one message of each transfer.
+    async fn consume_each(
+        self: &Arc<Self>,
+        group: ConsumerGroup,
+        messages: Vec<(usize, Received)>,
+    ) -> Vec<(usize, Consumption)> {
+        let failed = |cause: Cause| {
+            messages.iter().map(|(n, _)| (*n, Consumption::Failed(cause.clone()))).collect()
+        };
+        if self.controls.halted().is_some() {
+            return failed(Cause::of(Cause::HALTED));
+        }
+        if self.controls.stale() {
+            return failed(Cause::of("LEASE_OVER"));
+        }
+        let ids = messages.iter().map(|(_, message)| message.transfer).collect();
+        let records = match self.parts.journal.get(ids).await {
+            Ok(records) => records,
+            Err(cause) => return failed(cause),
+        };
+        let mut records: BTreeMap<Id, Record> =
+            records.into_iter().map(|record| (record.id, record)).collect();
+        let (mut results, mut driven) = (Vec::new(), Vec::new());
+        for (place, message) in messages {
+            let inbox = Guard::Inbox { consumer: group.name, event: message.number };
+            match self.moves_by(group, records.remove(&message.transfer)) {
+                Ok(record) => driven.push(Driven { place, record, inbox: Some(inbox) }),
+                Err(result) => results.push((place, result)),
+            }
+        }
+        results.extend(self.drive(driven).await);
+        results
+    }
+
+    /// The transfer of a message, where the message may move it now.
+    fn moves_by(
+        &self,
+        group: ConsumerGroup,
+        record: Option<Record>,
+    ) -> std::result::Result<Record, Consumption> {
+        let record = record.ok_or(Consumption::Poison("UNKNOWN_TRANSFER"))?;
+        let table = self.plan.table(record.flow);
+        if !table.consumers.contains(&group) {
+            return Err(Consumption::Poison("FOREIGN_TRANSFER"));
+        }
+        // what is paused is sent again until it is not
+        let stands = self.controls.fuse_mode(&record).is_some();
+        if stands || !self.plan.is_moved_by(&record, group.topic) {
+            return Err(Consumption::Passed);
+        }
+        Ok(record)
+    }
+
+    /// Moves each transfer as far as its message allows.
+    async fn drive(self: &Arc<Self>, mut driven: Vec<Driven>) -> Vec<(usize, Consumption)> {
+        let mut results = Vec::with_capacity(driven.len());
+        if self.parts.settings.fuse_mode() == FuseMode::Plain {
+            let (claims, mut calls): (Vec<_>, Vec<_>) = driven.into_iter().partition(|one| {
+                let step = self.plan.table(one.record.flow).step(one.record.head.state);
+                matches!(step, Step::Claim { .. })
+            });
+            let claims = claims.into_iter().map(|one| (one, None)).collect();
+            for claimed in self.write_moves(claims).await {
+                match claimed {
+                    Ok(one) => calls.push(one),
+                    Err(result) => results.push(result),
+                }
+            }
+            driven = calls;
+        }
+        let mut moves = Vec::with_capacity(driven.len());
+        for result in self.answers(driven).await {
+            match result {
+                Ok(one) => moves.push(one),
+                Err(result) => results.push(result),
+            }
+        }
+        let written = self.write_moves(moves).await.into_iter();
+        results.extend(written.map(|result| {
+            result.map_or_else(|failed| failed, |one| (one.place, Consumption::Moved))
+        }));
+        results
+    }
+
+    /// Asks what each unit has to know, in one call for all that ask the same.
+    async fn answers(self: &Arc<Self>, driven: Vec<Driven>) -> Vec<Result> {
+        let mut together: BTreeMap<Outside, Vec<Driven>> = BTreeMap::new();
+        for one in driven {
+            together.entry(self.outside_of(&one.record)).or_default().push(one);
+        }
+        let mut results = Vec::new();
+        for (outside, driven) in together {
+            let calling: Vec<Record> =
+                driven.iter().map(|one| self.plan.calling(&one.record)).collect();
+            let begun = self.parts.clock.ticks();
+            let replies = match outside {
+                Outside::Nothing => {
+                    results.extend(driven.into_iter().map(|one| Ok((one, None))));
+                    continue;
+                }
+                Outside::Question(flow, act) => self.replies(flow, act, &calling).await,
+                Outside::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
+            };
+            let nanos = self.parts.clock.ticks().saturating_sub(begun);
+            for (n, one) in driven.into_iter().enumerate() {
+                let answer = replies.as_ref().map(|all| all.get(n).cloned());
+                let answer = answer.unwrap_or_else(|cause| Some(Answer::Unknown(cause.clone())));
+                let answer = answer.unwrap_or(Answer::Unknown(Cause::of("BAD_REPLY")));
+                if let Some(record) = calling.get(n) {
+                    self.seen(record, &answer, nanos);
+                    results.push(self.judged(one, record, answer));
+                }
+            }
+        }
+        results
+    }
+
+    fn outside_of(&self, record: &Record) -> Outside {
+        if let Some(act) = self.plan.question_of(record) {
+            return Outside::Question(record.flow, act);
+        }
+        let plain = self.parts.settings.fuse_mode() == FuseMode::Plain;
+        match self.plan.calls(record).filter(|_| plain) {
+            Some(ledger) => Outside::Leg(record.flow, ledger),
+            None => Outside::Nothing,
+        }
+    }
+
+    async fn replies(
+        &self,
+        flow: FlowId,
+        act: A,
+        records: &[Record],
+    ) -> std::result::Result<Vec<Answer>, Cause> {
+        let table = self.plan.table(flow);
+        let port = self.parts.facts.get(table.flow).cloned().ok_or(Cause::of("NO_FACT_SOURCE"))?;
+        let reply = caught(async { port.ask(table.act(act).name, records).await }).await;
+        reply.ok_or(Cause::of("PANIC"))
+    }
+
+    async fn legs(
+        self: &Arc<Self>,
+        flow: FlowId,
+        ledger: LedgerId,
+        records: &[Record],
+    ) -> std::result::Result<Vec<Answer>, Cause> {
+        let ops: Arc<[Op]> = records.iter().filter_map(|r| self.plan.calls_op(r)).collect();
+        if ops.len() != records.len() {
+            return Err(Cause::of("NO_OPERATION"));
+        }
+        let _ticket = self.calls.begin(CallStart::Calls(ledger, ops.clone()));
+        let port = self.ledger(ledger).ok_or(Cause::of("NO_LEDGER"))?;
+        let known = self.controls.call(flow, ledger).ok_or(Cause::of("NOT_ADOPTED"))?;
+        let reply = caught(async { port.execute(known, ops).await }).await;
+        self.said(ledger, known, reply.ok_or(Cause::of("PANIC"))?)
+    }
+
+    /// An answer that leads on, or why the message is consumed again.
+    fn judged(self: &Arc<Self>, one: Driven, calling: &Record, answer: Answer) -> Result {
+        if let Some(why) = self.plan.contradicts(calling, &answer) {
+            self.contradicted(calling, why);
+            return Err((one.place, Consumption::Failed(Cause::of("CONTRADICTION"))));
+        }
+        match answer {
+            Answer::Done(_) | Answer::Rejected(..) => Ok((one, Some(answer))),
+            Answer::Dead(_) => Err((one.place, Consumption::Failed(Cause::of("NO_SUCH_STEP")))),
+            Answer::Unknown(cause) => Err((one.place, Consumption::Failed(cause))),
+        }
+    }
+
+    /// Writes the unit of each; gives back those that moved, as they stand then.
+    async fn write_moves(
+        self: &Arc<Self>,
+        moves: Vec<(Driven, Option<Answer>)>,
+    ) -> Vec<std::result::Result<Driven, (usize, Consumption)>> {
+        let mut results = Vec::with_capacity(moves.len());
+        let (mut units, mut pending) = (Vec::new(), Vec::new());
+        for (one, answer) in moves {
+            let step = ConsumedStep {
+                inbox: one.inbox.clone(),
+                answer: answer.as_ref(),
+                fuse_mode: self.parts.settings.fuse_mode(),
+                due: self.resend_due(&one.record),
+            };
+            match self.plan.consumed(&one.record, step) {
+                Some(Planned { unit, next, .. }) => {
+                    units.push(unit);
+                    pending.push((one, next));
+                }
+                None => results.push(Err((one.place, Consumption::Passed))),
+            }
+        }
+        if units.is_empty() {
+            return results;
+        }
+        let ticket = self.calls.begin(CallStart::Write);
+        let wrote = self.parts.journal.write(units).await;
+        drop(ticket);
+        for ((one, next), wrote) in pending.into_iter().zip(wrote) {
+            results.push(match wrote {
+                Wrote::Written(written) => {
+                    let head = next.by(written.fork.as_ref());
+                    let mut record = one.record;
+                    (record.head, record.updated_at) = (head, written.at);
+                    self.moved_on(&record);
+                    Ok(Driven { place: one.place, record, inbox: None })
+                }
+                lost @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
+                    Err((one.place, self.not_moved(&one.record, lost)))
+                }
+            });
+        }
+        self.outbox_written();
+        results
+    }
+
+    /// A unit that was not written, or may not have been.
+    fn not_moved(self: &Arc<Self>, record: &Record, wrote: Wrote) -> Consumption {
+        let cause = match wrote {
+            Wrote::Lost(Guard::Inbox { .. }) => return Consumption::Seen,
+            Wrote::Lost(Guard::NotHalted) => {
+                self.controls.is_halted("the journal is halted".into());
+                Cause::of(Cause::HALTED)
+            }
+            // it is read again, and what stands then decides
+            Wrote::Written(_) | Wrote::Lost(_) => Cause::of("MOVED"),
+            Wrote::Full => {
+                self.room(false);
+                Cause::of("FULL")
+            }
+            Wrote::Unknown(cause) => {
+                if cause.class == "CONTRADICTION" {
+                    self.contradicted(record, &cause.to_string());
+                }
+                cause
+            }
+        };
+        Consumption::Failed(cause)
+    }
+
+    /// One that has ended is counted, and those who wait for it are answered.
+    fn moved_on(&self, record: &Record) {
+        let table = self.plan.table(record.flow);
+        if !table.ends(record.head.state) {
+            return;
+        }
+        self.parts.meter.see(Seen::Ended {
+            flow: table.flow,
+            state: table.state(record.head.state).name,
+            took: record.updated_at.saturating_sub(record.created_at),
+        });
+        self.one_fewer();
+        self.waiters.tell(record.clone());
+    }
+}

@@ -1,0 +1,199 @@
+//! The messages that a consumer has in hand, by partition: which are to be consumed now, and how far each
+//! partition is done.
+//!
+//! A message that failed holds back those of its key alone. The offset of a partition rises to the first
+//! message that is not done.
+
+use kernel::ids::Id;
+use kernel::ports::bus::{BusDelivery, Partition};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// A message in hand.
+#[derive(Debug)]
+struct InHand {
+    delivery: BusDelivery,
+    /// How often it failed.
+    failures: u32,
+    /// Not before, by the clock's ticks.
+    retry_at: u64,
+    done: bool,
+}
+
+/// The place of a message in hand.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub partition: Partition,
+    pub offset: u64,
+}
+
+/// A message that is to be consumed.
+#[derive(Debug, Clone)]
+pub(super) struct Ready {
+    pub place: Place,
+    pub delivery: BusDelivery,
+    pub failures: u32,
+    /// The transfer that it says it is about; none where it cannot be read.
+    pub transfer: Option<Id>,
+}
+
+/// What a consumer has in hand.
+#[derive(Debug, Default)]
+pub(super) struct Lanes(BTreeMap<Partition, VecDeque<InHand>>);
+
+impl Lanes {
+    /// Others have every partition but these: what is in hand of them comes to others again.
+    pub(super) fn keep(&mut self, assigned: &[Partition]) {
+        self.0.retain(|partition, _| assigned.contains(partition));
+    }
+
+    pub(super) fn add(&mut self, delivery: BusDelivery) {
+        let lane = self.0.entry(delivery.partition.clone()).or_default();
+        // after a rebalance a partition may come again from an offset that is in hand
+        if lane.back().is_none_or(|last| last.delivery.offset < delivery.offset) {
+            lane.push_back(InHand { delivery, failures: 0, retry_at: 0, done: false });
+        }
+    }
+
+    /// Those whose time has come, in order; none behind a message of its key that waits.
+    pub(super) fn ready(&self, now: u64) -> Vec<Ready> {
+        let mut ready = Vec::new();
+        for (partition, lane) in &self.0 {
+            let mut barred: BTreeSet<&Arc<str>> = BTreeSet::new();
+            for one in lane.iter().filter(|one| !one.done) {
+                let key = &one.delivery.message.key;
+                if barred.contains(key) {
+                    continue;
+                }
+                // one that failed is consumed before anything of its key follows
+                if one.failures > 0 {
+                    barred.insert(key);
+                }
+                if one.retry_at > now {
+                    continue;
+                }
+                ready.push(Ready {
+                    place: Place { partition: partition.clone(), offset: one.delivery.offset },
+                    delivery: one.delivery.clone(),
+                    failures: one.failures,
+                    transfer: transfer(&one.delivery.message.payload),
+                });
+            }
+        }
+        ready
+    }
+
+    pub(super) fn done(&mut self, place: &Place) {
+        if let Some(one) = self.at(place) {
+            one.done = true;
+        }
+    }
+
+    /// It is consumed again at that time.
+    pub(super) fn failed(&mut self, place: &Place, retry_at: u64, counts: bool) {
+        if let Some(one) = self.at(place) {
+            // one that does not count still bars its key
+            if counts || one.failures == 0 {
+                one.failures = one.failures.saturating_add(1);
+            }
+            one.retry_at = retry_at;
+        }
+    }
+
+    fn at(&mut self, place: &Place) -> Option<&mut InHand> {
+        let lane = self.0.get_mut(&place.partition)?;
+        lane.iter_mut().find(|one| one.delivery.offset == place.offset)
+    }
+
+    /// Drops what is done at the head of each partition; where each of those goes on.
+    pub(super) fn take_done(&mut self) -> Vec<(Partition, u64)> {
+        let mut next = Vec::new();
+        for (partition, lane) in &mut self.0 {
+            let mut last = None;
+            while lane.front().is_some_and(|one| one.done) {
+                last = lane.pop_front().map(|one| one.delivery.offset);
+            }
+            next.extend(last.map(|offset| (partition.clone(), offset.saturating_add(1))));
+        }
+        next
+    }
+
+    /// When the next one in hand may be consumed, where any waits.
+    pub(super) fn next_retry(&self) -> Option<u64> {
+        let waiting = self.0.values().flatten().filter(|one| !one.done);
+        waiting.map(|one| one.retry_at).min()
+    }
+
+    /// How many are in hand of each partition.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (&Partition, usize)> {
+        self.0.iter().map(|(partition, lane)| (partition, lane.len()))
+    }
+}
+
+/// The transfer that a payload names: the journal completed it.
+fn transfer(payload: &str) -> Option<Id> {
+    let value: serde_json::Value = serde_json::from_str(payload).ok()?;
+    value.get("transfer")?.as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lanes, Place};
+    use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
+
+    fn delivery(offset: u64, key: &str) -> BusDelivery {
+        let partition = Partition { topic: "t".into(), number: 0 };
+        let (topic, payload, headers) = ("t".into(), "{}".into(), "{}".into());
+        let message = BusMessage { topic, key: key.into(), number: 1, payload, headers };
+        BusDelivery { partition, offset, message }
+    }
+
+    fn lanes(keys: &[&str]) -> Lanes {
+        let mut lanes = Lanes::default();
+        for (offset, key) in (0..).zip(keys) {
+            lanes.add(delivery(offset, key));
+        }
+        lanes
+    }
+
+    fn place(offset: u64) -> Place {
+        Place { partition: Partition { topic: "t".into(), number: 0 }, offset }
+    }
+
+    fn ready(lanes: &Lanes, now: u64) -> Vec<u64> {
+        lanes.ready(now).iter().map(|one| one.place.offset).collect()
+    }
+
+    /// Turns red where a message overtakes one of its key that failed, and where one of another key waits.
+    #[test]
+    fn one_that_failed_holds_back_its_key_alone() {
+        let mut lanes = lanes(&["a", "b", "a", "b"]);
+        assert_eq!(ready(&lanes, 0), [0, 1, 2, 3]);
+        lanes.failed(&place(0), 10, true);
+        lanes.done(&place(1));
+        assert_eq!(ready(&lanes, 0), [3]);
+        assert_eq!(ready(&lanes, 10), [0, 3], "the one that failed goes before what follows it");
+        lanes.done(&place(0));
+        assert_eq!(ready(&lanes, 10), [2, 3]);
+    }
+
+    /// Turns red where an offset passes a message that is not done: it would be lost with the process.
+    #[test]
+    fn the_offset_rises_to_the_first_that_is_not_done() {
+        let mut lanes = lanes(&["a", "b", "c"]);
+        lanes.done(&place(1));
+        assert_eq!(lanes.take_done(), []);
+        lanes.done(&place(0));
+        assert_eq!(lanes.take_done(), [(place(0).partition, 2)]);
+        assert_eq!(ready(&lanes, 0), [2]);
+    }
+
+    #[test]
+    fn what_comes_again_while_it_is_in_hand_is_there_once() {
+        let mut lanes = lanes(&["a", "b"]);
+        lanes.add(delivery(1, "b"));
+        assert_eq!(ready(&lanes, 0), [0, 1]);
+        lanes.keep(&[]);
+        assert_eq!(ready(&lanes, 0), [0; 0]);
+    }
+}

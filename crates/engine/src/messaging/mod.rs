@@ -1,0 +1,99 @@
+//! Messages: what units wrote into the outbox goes to the bus, and what comes from the bus moves the
+//! transfers of flows that events drive.
+
+mod consume;
+mod consumer;
+mod lanes;
+mod publisher;
+mod resend;
+
+pub use consume::{Consumption, Received};
+pub use publisher::{Publisher, PublisherParts, Sent};
+
+use crate::tasks::Background;
+use crate::{Engine, Parts};
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::bus::Bus;
+use kernel::ports::outbox::Outbox;
+use std::sync::Arc;
+
+/// Where nothing rings, outbox and bus are looked at so often.
+const POLL: Millis = 200;
+
+/// What a worker publishes from and consumes from.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct BusParts {
+    pub bus: Arc<dyn Bus>,
+    pub outbox: Arc<dyn Outbox>,
+}
+
+/// The publisher of this process, and the bus of its consumers.
+pub(crate) struct Messaging {
+    publisher: Arc<Publisher>,
+    bus: Arc<dyn Bus>,
+}
+
+impl Messaging {
+    pub(crate) fn of(parts: &Parts) -> Option<Self> {
+        let BusParts { bus, outbox } = parts.bus.clone()?;
+        let publisher = Publisher::new(PublisherParts {
+            outbox,
+            bus: bus.clone(),
+            journal: parts.journal.clone(),
+            clock: parts.clock.clone(),
+            worker: parts.worker,
+            lease_ms: parts.settings.lease_ms,
+            poll_ms: POLL,
+            batch: parts.settings.batch_max,
+        });
+        Some(Self { publisher, bus })
+    }
+}
+
+/// A flow that events drive is offered with a bus, and one that learns from outside with its port.
+///
+/// # Errors
+/// `NO_BUS` or `NO_FACT_SOURCE`, with the flow's name.
+pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
+    crate::pipeline::gather::fits(parts)?;
+    let tables = parts.offered.iter().map(|flow| parts.flows.table(*flow));
+    match tables.into_iter().find(|table| table.follows_events()) {
+        Some(table) if parts.bus.is_none() => Err(Cause::because("NO_BUS", table.flow)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+impl Engine {
+    /// The publisher, and one consumer for each group of each flow that is offered.
+    pub(crate) fn begin_messaging(self: &Arc<Self>) {
+        let Some(messaging) = self.messaging.as_ref().filter(|_| self.parts.settings.workers)
+        else {
+            return;
+        };
+        let (spawn, publisher) = (&self.parts.spawn, messaging.publisher.clone());
+        spawn.spawn(Background::Publisher.task(), Box::pin(publisher.run()));
+        for flow in &self.parts.offered {
+            for group in self.plan.table(*flow).consumers {
+                let consumes = self.clone().run_consumer(*group);
+                spawn.spawn(Background::Consumer.task(), Box::pin(consumes));
+            }
+        }
+    }
+
+    /// Units may have written messages: the publisher looks at once.
+    pub(crate) fn outbox_written(&self) {
+        if let Some(messaging) = &self.messaging {
+            messaging.publisher.wake();
+        }
+    }
+
+    /// A clean stop: the publishers of others go on with what is left.
+    pub(crate) async fn stop_publishing(&self) {
+        let Some(messaging) = &self.messaging else { return };
+        if let Err(cause) = messaging.publisher.stop().await {
+            tracing::warn!(%cause, "the buckets of the outbox could not be given back; they run out");
+        }
+    }
+}

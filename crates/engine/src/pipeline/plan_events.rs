@@ -1,0 +1,120 @@
+//! Plans for flows that events drive: what a message moves, and what is sent again when its time has come.
+//!
+//! Every unit of such a flow frees its transfer until a time: no worker holds it, and the scanner sends
+//! again what moves it on, should that be lost.
+
+use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use crate::pipeline::plan_waits::put_off;
+use kernel::answer::{Answer, Cause, Evidence};
+use kernel::flow::life::{Step, Via};
+use kernel::flow::table::A;
+use kernel::ids::Millis;
+use kernel::message::{Emission, Outgoing};
+use kernel::record::{Head, Record};
+use kernel::unit::{Guard, Hold, Put};
+
+/// What a message allows, and what is known beside it.
+#[derive(Debug)]
+pub(crate) struct ConsumedStep<'a> {
+    /// The row of the message in its group's inbox, where this unit writes it.
+    pub inbox: Option<Guard>,
+    /// The answer to [`Plan::question_of`], or of a call that was made by itself.
+    pub answer: Option<&'a Answer>,
+    pub fuse_mode: FuseMode,
+    /// When the scanner looks at it, should no other message move it before.
+    pub due: Millis,
+}
+
+impl Plan {
+    /// True where a message of this topic moves a record on from where it stands.
+    pub(crate) fn is_moved_by(&self, record: &Record, topic: &str) -> bool {
+        let emits = self.table(record.flow).emits;
+        let moves = emits(record.head.state, record, Emission::Due);
+        moves.is_some_and(|message| message.topic == topic)
+    }
+
+    /// The record as it stands when its call is made: behind its claim, where it stands before one.
+    pub(crate) fn calling(&self, record: &Record) -> Record {
+        let mut calling = record.clone();
+        if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
+            calling.head.state = to;
+        }
+        calling
+    }
+
+    /// The question that is asked before a message moves this record.
+    pub(crate) fn question_of(&self, record: &Record) -> Option<A> {
+        self.table(record.flow).asks(self.calling(record).head.state)
+    }
+
+    /// What a message leads to, as one unit with its inbox row. `None`: it moves nothing.
+    pub(crate) fn consumed(&self, record: &Record, step: ConsumedStep<'_>) -> Option<Planned> {
+        let ConsumedStep { inbox, answer, fuse_mode, due } = step;
+        let mut builder = UnitBuilder::from(record.head);
+        builder.received = true;
+        let mut planned = if let Some(answer) = answer {
+            if let Step::Claim { to } = self.table(record.flow).step(record.head.state) {
+                (builder.moves, builder.received) = (true, false);
+                self.go(record, &mut builder, (Via::Claim, to), None);
+            }
+            self.answered_from(record, builder, answer, fuse_mode)?
+        } else {
+            self.sealed(record, builder, fuse_mode, None)
+        };
+        let stays = planned.next.otherwise.state == record.head.state;
+        if stays && planned.unit.then.fork.is_none() {
+            return None;
+        }
+        planned.unit.guards.extend(inbox);
+        self.free(record, &mut planned, due);
+        Some(planned)
+    }
+
+    /// No worker holds the record until that time, whichever way its unit goes; at an end it has none.
+    fn free(&self, record: &Record, planned: &mut Planned, due: Millis) {
+        let table = self.table(record.flow);
+        let free = |puts: &mut Vec<Put>| {
+            for put in puts {
+                if let Put::Head { head, hold, .. } = put
+                    && !table.ends(head.state)
+                {
+                    (head.due_at, *hold) = (Some(due), Hold::Free);
+                }
+            }
+        };
+        let then = &mut planned.unit.then;
+        free(&mut then.puts);
+        if let Some(fork) = &mut then.fork {
+            free(&mut fork.done.puts);
+            if let Some(rejected) = &mut fork.rejected {
+                free(&mut rejected.puts);
+            }
+        }
+    }
+
+    /// Sends again what moves a record on, and looks at it again at that time. The number of the message
+    /// is a new one: how often one was sent again rises over the whole life of a transfer.
+    pub(crate) fn sent_again(&self, record: &Record, due: Millis) -> Planned {
+        let retries = record.head.retries.saturating_add(1);
+        let counted = Record { head: Head { retries, ..record.head }, ..record.clone() };
+        let mut planned = put_off(&counted, due, None, Hold::Free);
+        let emits = self.table(record.flow).emits;
+        if let Some(message) = emits(record.head.state, record, Emission::Due) {
+            let outgoing = Outgoing { message, id: record.id, n: retries, event: None };
+            planned.unit.then.outbox.push(outgoing);
+        }
+        planned
+    }
+
+    /// Nothing is sent and nothing counts: something that persons have to lift stands.
+    pub(crate) fn looked_at_later(&self, record: &Record, due: Millis) -> Planned {
+        put_off(record, due, None, Hold::Free)
+    }
+
+    /// The message in hand is given up for this cause; another one is sent at that time.
+    pub(crate) fn deferred(&self, record: &Record, cause: &Cause, due: Millis) -> Planned {
+        let why = Evidence { code: cause.class.into(), doc: cause.detail.clone() };
+        let error = (record.head.rejections == 0).then_some(why);
+        put_off(record, due, error, Hold::Free)
+    }
+}

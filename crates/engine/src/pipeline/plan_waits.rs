@@ -1,0 +1,72 @@
+//! Plans that move nothing: when a record is looked at next, by whom, and what is noted of its worker.
+
+use crate::alerts::cases::at_state;
+use crate::pipeline::plan::{NextStep, Plan, Planned, put, settled};
+use kernel::answer::{Cause, Evidence};
+use kernel::ids::Millis;
+use kernel::record::{Head, Record};
+use kernel::unit::{Hold, Put, Then, Unit};
+
+impl Plan {
+    /// Puts a record's next attempt at a later time; nothing else moves.
+    pub(crate) fn later(&self, record: &Record, cause: &Cause, due: Millis, hold: Hold) -> Planned {
+        // what a ledger refused is what people ask for: a later hindrance does not hide it
+        let error = (record.head.rejections == 0)
+            .then(|| Evidence { code: cause.class.into(), doc: cause.detail.clone() });
+        put_off(record, due, error, hold)
+    }
+
+    /// Leaves a record to the scanner of any worker at that time; its error stays.
+    pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
+        put_off(record, due, None, Hold::Free)
+    }
+
+    /// It was tried alone and no owner died of it: the mark is taken away. It waits in its worker's own
+    /// heap for `due`, which is not written.
+    pub(crate) fn survived(&self, record: &Record, due: Millis) -> Planned {
+        let head = settled(record.head);
+        let mut planned = put_alone(record, head, put(record, head, None));
+        planned.next.otherwise.due_at = Some(due);
+        planned
+    }
+
+    /// Marks a record as tried alone by an owner that may die of it.
+    pub(crate) fn trial(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.alone = true;
+        head.deaths = head.deaths.saturating_add(1);
+        head.due_at = None;
+        put_alone(record, head, put(record, head, None))
+    }
+
+    /// Writes a record as it stands, before a call whose claim is of another process or an earlier
+    /// run is sent again: an answer that is still being written there loses its guard.
+    pub(crate) fn taken_over(&self, record: &Record) -> Planned {
+        let mut head = record.head;
+        head.version = head.version.saturating_add(1);
+        head.due_at = None;
+        put_alone(record, head, put(record, head, None))
+    }
+}
+
+/// Nothing but when the record is looked at next, and by whom.
+pub(super) fn put_off(
+    record: &Record,
+    due: Millis,
+    error: Option<Evidence>,
+    hold: Hold,
+) -> Planned {
+    let mut head = record.head;
+    head.version = head.version.saturating_add(1);
+    head.due_at = Some(due);
+    put_alone(record, head, Put::Head { id: record.id, head, error, hold })
+}
+
+/// Nothing but where the record stands.
+fn put_alone(record: &Record, head: Head, put: Put) -> Planned {
+    let then = Then { puts: vec![put], ..Then::default() };
+    let unit = Unit { guards: vec![at_state(record)], then };
+    let next = NextStep { otherwise: head, done: None, rejected: None };
+    Planned { unit, next, depends_on: Vec::new() }
+}

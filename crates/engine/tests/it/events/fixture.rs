@@ -1,0 +1,230 @@
+//! The service of a test that offers `account`: accounts, transfers between them, and what the bus has.
+
+use crate::fixture::crash_points::Side;
+use crate::fixture::runtime::TestRng;
+use crate::fixture::test_service::{COIN, NEVER, TestService};
+use engine::Settings;
+use flows::account;
+use kernel::accounts::{AccountsOf, NumberedStatus};
+use kernel::flow::life::Life as _;
+use kernel::ids::{Id, LedgerId, UserId};
+use kernel::money::Amount;
+use kernel::owner::TransferOwner;
+use kernel::ports::bus::{Bus as _, BusMessage};
+use kernel::ports::clock::Rng as _;
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{Direction, External, Moved, World as _};
+use kernel::ports::outbox::Outbox as _;
+use kernel::record::{Account, Party, Record, System, Terms};
+use kernel::retry::Backoff;
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use links::in_process::InProcess;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const TOPICS: [&str; 4] =
+    ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
+
+/// Where transfers should stand.
+pub(super) struct Expected {
+    pub ids: Vec<Id>,
+    pub state: &'static str,
+}
+
+pub(super) struct AccountService {
+    pub service: TestService,
+}
+
+impl AccountService {
+    pub(super) async fn open(fuse: bool) -> Self {
+        Self::tuned(fuse, |_| {}).await
+    }
+
+    /// Whatever is lost is sent again soon.
+    pub(super) async fn impatient(fuse: bool) -> Self {
+        Self::tuned(fuse, |settings| settings.resend = Backoff { base: 50, cap: 200 }).await
+    }
+
+    async fn tuned(fuse: bool, tune: impl FnOnce(&mut Settings)) -> Self {
+        let mut service = TestService::tuned(fuse, NEVER, tune).await;
+        service.bus = Some(Self::new_bus(&service));
+        service.restart().await;
+        Self { service }
+    }
+
+    fn new_bus(service: &TestService) -> InProcess {
+        let file = service.dir.path().join(format!("bus-{}.db", service.engine().journal().now()));
+        InProcess::open(&file, Arc::new(service.clock.clone())).expect("a bus")
+    }
+
+    /// A bus that has nothing, in the next life: its offsets are gone too.
+    pub(super) async fn lose_bus(&mut self) {
+        self.service.bus = Some(Self::new_bus(&self.service));
+        self.service.restart().await;
+    }
+
+    pub(super) fn bus(&self) -> &InProcess {
+        self.service.bus.as_ref().expect("a bus")
+    }
+
+    /// An account of a user, with so much money.
+    pub(super) async fn account(&self, number: &str, owner: u64, amount: u128) {
+        let (number, owner): (Arc<str>, _) = (number.into(), UserId(owner));
+        let status = NumberedStatus::Active;
+        let put = Put::Account { number: number.clone(), owner, asset: COIN, status };
+        let guard = Guard::Account { number: number.clone(), version: 0 };
+        self.written(Unit::guarded(vec![guard], vec![put])).await;
+        if amount > 0 {
+            self.external(Direction::In, &number, owner, amount).await;
+        }
+    }
+
+    pub(super) async fn out(&self, number: &str, amount: u128) {
+        let found = self.stored(number).await;
+        self.external(Direction::Out, number, found.owner, amount).await;
+    }
+
+    async fn external(&self, direction: Direction, number: &str, user: UserId, amount: u128) {
+        let movement = External {
+            direction,
+            reference: format!("{number}-{direction:?}").into(),
+            user,
+            number: Some(number.into()),
+            asset: COIN,
+            amount: Amount(amount),
+            reason: "a test".into(),
+            caller: "a test".into(),
+        };
+        let moved = self.service.store().funding().external(movement).await;
+        assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
+    }
+
+    pub(super) async fn status(&self, number: &str, status: NumberedStatus) {
+        let found = self.stored(number).await;
+        let guard = Guard::Account { number: number.into(), version: found.version };
+        let (owner, asset) = (found.owner, found.asset);
+        let put = Put::Account { number: number.into(), owner, asset, status };
+        self.written(Unit::guarded(vec![guard], vec![put])).await;
+    }
+
+    async fn written(&self, unit: Unit) {
+        let wrote = self.service.store().write(vec![unit]).await;
+        assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+    }
+
+    async fn stored(&self, number: &str) -> kernel::accounts::NumberedAccount {
+        let asked = AccountsOf::Numbers(vec![number.into()]);
+        let found = self.service.store().numbered_accounts(asked).await;
+        found.expect("the journal").pop().expect("an account")
+    }
+
+    pub(super) async fn holds(&self, number: &str, amount: u128) {
+        assert_eq!(self.stored(number).await.balance, Amount(amount), "{number}");
+    }
+
+    /// Opens a transfer for user 1; the record that the caller is answered with.
+    pub(super) async fn opened(&self, from: &str, to: &str, amount: u128) -> Record {
+        let at = |number: &str| Party {
+            system: System::Ledger(LedgerId::ACCOUNT),
+            account: Account::Named(number.into()),
+            asset: COIN,
+            amount: Amount(amount),
+        };
+        let owner = TransferOwner::User(UserId(1));
+        let terms = Terms::between("test|1".into(), owner, at(from), at(to));
+        let flow = self.service.engine().flows().named(account::State::FLOW).expect("the flow");
+        self.service.engine().create(flow, terms).await.expect("it is opened").record
+    }
+
+    /// Opens a transfer, and waits until the process dies at the write of this event.
+    pub(super) async fn cut_at(&self, side: Side, event: &'static str) {
+        self.service.crash_point.set_event(side, event);
+        let mut fell = std::pin::pin!(self.service.crash_point.fell());
+        tokio::select! {
+            () = &mut fell => {}
+            _opened = self.opened("A-1", "B-1", 10) => fell.await,
+        }
+    }
+
+    /// The transfers that are open.
+    pub(super) async fn open_now(&self) -> Vec<Id> {
+        self.service.store().open_below(Id(u128::MAX)).await.expect("the journal")
+    }
+
+    /// Waits until the bus has so many messages and the outbox waits for none; their numbers.
+    pub(super) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
+        let mut found = Vec::new();
+        for _ in 0..2_000 {
+            found = self.messages(&TOPICS).await;
+            let backlog = self.service.store().backlog().await.expect("the outbox");
+            if found.len() >= messages && backlog.messages == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        assert_eq!(found.len(), messages);
+        found.into_iter().map(|message| message.number).collect()
+    }
+
+    pub(super) fn state_of(&self, record: &Record) -> &'static str {
+        self.service.engine().flows().table(record.flow).state(record.head.state).name
+    }
+
+    pub(super) async fn ended(&self, ids: &[Id]) {
+        self.service.ended(ids).await;
+    }
+
+    pub(super) async fn expect(&self, expected: &Expected) {
+        let states = self.service.states(&expected.ids).await;
+        assert!(states.values().all(|state| *state == expected.state), "{states:?}");
+    }
+
+    /// The words of a history.
+    pub(super) async fn history(&self, id: Id) -> Vec<String> {
+        let history = self.service.store().history(id).await.expect("the journal");
+        history.into_iter().map(|linked| linked.entry.event).collect()
+    }
+
+    /// Every message that the bus has, by topic.
+    pub(super) async fn messages(&self, topics: &[&str]) -> Vec<BusMessage> {
+        let mut all = Vec::new();
+        for topic in topics {
+            let group = format!("test-{}", TestRng.next());
+            let topics = vec![Arc::from(*topic)];
+            let mut member = self.bus().subscribe(group.into(), topics).await.expect("a member");
+            loop {
+                let polled = member.poll(1_000).await.expect("messages");
+                if polled.messages.is_empty() {
+                    break;
+                }
+                all.extend(polled.messages.into_iter().map(|delivery| delivery.message));
+            }
+        }
+        all
+    }
+
+    /// Waits until the bus has these messages of a transfer, each once.
+    pub(super) async fn published(&self, id: Id, topics: &[&str]) {
+        let mut found: Vec<String> = Vec::new();
+        for _ in 0..2_000 {
+            let mine = |message: &BusMessage| message.payload.contains(&id.to_string());
+            let messages = self.messages(&TOPICS).await;
+            found = messages.iter().filter(|m| mine(m)).map(|m| m.topic.to_string()).collect();
+            if found.len() >= topics.len() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        let mut should: Vec<&str> = topics.to_vec();
+        should.sort_by_key(|topic| TOPICS.iter().position(|known| known == topic));
+        assert_eq!(found, should);
+    }
+
+    /// Conservation holds, with every row counted.
+    pub(super) async fn in_order(&self) {
+        let report = self.service.engine().count_now().await.expect("a count");
+        assert!(report.ok, "{report:?}");
+        assert_eq!(self.service.engine().halted(), None);
+    }
+}
