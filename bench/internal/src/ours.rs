@@ -72,6 +72,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
     let parts = Parts {
         offered: flows.ids(&["internal"]),
         facts: BTreeMap::new(),
+        bus: None,
         flows,
         journal: store.clone(),
         ledgers,

@@ -119,6 +119,7 @@ impl Ours {
             retire: fatal,
             offered: flows.ids(&["internal"]),
             facts: BTreeMap::new(),
+            bus: None,
             flows,
             journal: store.clone(),
             ledgers,

@@ -56,7 +56,7 @@ struct Driven {
 
 /// What is called by itself before a unit can be planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Outside {
+enum SeparateCall {
     /// Nothing: the unit has all there is.
     Nothing,
     Question(FlowId, A),
@@ -95,7 +95,7 @@ impl Engine {
         }
         let planned = self.plan.deferred(&record, cause, self.resend_due(&record));
         let wrote = self.parts.journal.write(vec![planned.unit]).await.pop();
-        // whoever moved it meanwhile has said when it is looked at
+        // a unit that moved it meanwhile says when it is looked at
         matches!(wrote, Some(Wrote::Written(_) | Wrote::Lost(_)))
     }
 
@@ -191,22 +191,22 @@ impl Engine {
 
     /// Asks what each unit has to know, in one call for all that ask the same.
     async fn answers(self: &Arc<Self>, driven: Vec<Driven>) -> Vec<Result> {
-        let mut together: BTreeMap<Outside, Vec<Driven>> = BTreeMap::new();
+        let mut together: BTreeMap<SeparateCall, Vec<Driven>> = BTreeMap::new();
         for one in driven {
-            together.entry(self.outside_of(&one.record)).or_default().push(one);
+            together.entry(self.separate_call(&one.record)).or_default().push(one);
         }
         let mut results = Vec::new();
-        for (outside, driven) in together {
+        for (call, driven) in together {
             let calling: Vec<Record> =
                 driven.iter().map(|one| self.plan.calling(&one.record)).collect();
             let begun = self.parts.clock.ticks();
-            let replies = match outside {
-                Outside::Nothing => {
+            let replies = match call {
+                SeparateCall::Nothing => {
                     results.extend(driven.into_iter().map(|one| Ok((one, None))));
                     continue;
                 }
-                Outside::Question(flow, act) => self.replies(flow, act, &calling).await,
-                Outside::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
+                SeparateCall::Question(flow, act) => self.replies(flow, act, &calling).await,
+                SeparateCall::Leg(flow, ledger) => self.legs(flow, ledger, &calling).await,
             };
             let nanos = self.parts.clock.ticks().saturating_sub(begun);
             for (n, one) in driven.into_iter().enumerate() {
@@ -222,14 +222,14 @@ impl Engine {
         results
     }
 
-    fn outside_of(&self, record: &Record) -> Outside {
+    fn separate_call(&self, record: &Record) -> SeparateCall {
         if let Some(act) = self.plan.question_of(record) {
-            return Outside::Question(record.flow, act);
+            return SeparateCall::Question(record.flow, act);
         }
         let plain = self.parts.settings.fuse_mode() == FuseMode::Plain;
         match self.plan.calls(record).filter(|_| plain) {
-            Some(ledger) => Outside::Leg(record.flow, ledger),
-            None => Outside::Nothing,
+            Some(ledger) => SeparateCall::Leg(record.flow, ledger),
+            None => SeparateCall::Nothing,
         }
     }
 

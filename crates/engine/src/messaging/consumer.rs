@@ -71,7 +71,7 @@ impl Engine {
         self.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
     }
 
-    /// Puts a message aside that can never be consumed, and asks a person. False: it is not there for sure.
+    /// Puts a message that can never be consumed on its topic of dead letters, and asks a person. False: it is not there for sure.
     async fn dead_letter(self: &Arc<Self>, group: ConsumerGroup, ready: &Ready, why: &str) -> bool {
         let Some(messaging) = &self.messaging else { return false };
         let message = dead(group, ready, why);
@@ -94,8 +94,8 @@ impl Engine {
 }
 
 impl Consumer {
-    /// Polls once and consumes what is in hand. How long there is nothing to do; none where there may be
-    /// more.
+    /// Polls once and consumes what is in hand. How long there is nothing to do; none where
+    /// there may be more to consume at once.
     async fn round(&mut self, engine: &Arc<Engine>) -> Result<Option<Millis>, Cause> {
         let polled = self.member.poll(engine.parts.settings.batch_max).await?;
         if let Some(assigned) = polled.assigned {
@@ -128,7 +128,7 @@ impl Consumer {
                     received.push(Received { number: one.delivery.message.number, transfer });
                     readable.push(one);
                 }
-                None => self.set_aside(engine, &one, "UNREADABLE").await,
+                None => self.give_up(engine, &one, "UNREADABLE").await,
             }
         }
         if received.is_empty() {
@@ -140,13 +140,13 @@ impl Consumer {
                 Consumption::Moved | Consumption::Seen | Consumption::Passed => {
                     self.lanes.done(&one.place);
                 }
-                Consumption::Poison(why) => self.set_aside(engine, one, why).await,
+                Consumption::Poison(why) => self.give_up(engine, one, why).await,
                 Consumption::Failed(cause) => self.retry(engine, one, message, &cause).await,
             }
         }
     }
 
-    async fn set_aside(&mut self, engine: &Arc<Engine>, one: &Ready, why: &str) {
+    async fn give_up(&mut self, engine: &Arc<Engine>, one: &Ready, why: &str) {
         if engine.dead_letter(self.group, one, why).await {
             self.lanes.done(&one.place);
         } else {

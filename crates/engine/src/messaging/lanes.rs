@@ -9,7 +9,7 @@ use kernel::ports::bus::{BusDelivery, Partition};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// A message in hand.
+/// A message that was polled and whose offset is not committed.
 #[derive(Debug)]
 struct InHand {
     delivery: BusDelivery,
@@ -22,7 +22,7 @@ struct InHand {
 
 /// The place of a message in hand.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct MessagePlace {
     pub partition: Partition,
     pub offset: u64,
 }
@@ -30,7 +30,7 @@ pub(super) struct Place {
 /// A message that is to be consumed.
 #[derive(Debug, Clone)]
 pub(super) struct Ready {
-    pub place: Place,
+    pub place: MessagePlace,
     pub delivery: BusDelivery,
     pub failures: u32,
     /// The transfer that it says it is about; none where it cannot be read.
@@ -73,7 +73,10 @@ impl Lanes {
                     continue;
                 }
                 ready.push(Ready {
-                    place: Place { partition: partition.clone(), offset: one.delivery.offset },
+                    place: MessagePlace {
+                        partition: partition.clone(),
+                        offset: one.delivery.offset,
+                    },
                     delivery: one.delivery.clone(),
                     failures: one.failures,
                     transfer: transfer(&one.delivery.message.payload),
@@ -83,14 +86,14 @@ impl Lanes {
         ready
     }
 
-    pub(super) fn done(&mut self, place: &Place) {
+    pub(super) fn done(&mut self, place: &MessagePlace) {
         if let Some(one) = self.at(place) {
             one.done = true;
         }
     }
 
     /// It is consumed again at that time.
-    pub(super) fn failed(&mut self, place: &Place, retry_at: u64, counts: bool) {
+    pub(super) fn failed(&mut self, place: &MessagePlace, retry_at: u64, counts: bool) {
         if let Some(one) = self.at(place) {
             // one that does not count still bars its key
             if counts || one.failures == 0 {
@@ -100,7 +103,7 @@ impl Lanes {
         }
     }
 
-    fn at(&mut self, place: &Place) -> Option<&mut InHand> {
+    fn at(&mut self, place: &MessagePlace) -> Option<&mut InHand> {
         let lane = self.0.get_mut(&place.partition)?;
         lane.iter_mut().find(|one| one.delivery.offset == place.offset)
     }
@@ -138,7 +141,7 @@ fn transfer(payload: &str) -> Option<Id> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lanes, Place};
+    use super::{Lanes, MessagePlace};
     use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
 
     fn delivery(offset: u64, key: &str) -> BusDelivery {
@@ -156,8 +159,8 @@ mod tests {
         lanes
     }
 
-    fn place(offset: u64) -> Place {
-        Place { partition: Partition { topic: "t".into(), number: 0 }, offset }
+    fn place(offset: u64) -> MessagePlace {
+        MessagePlace { partition: Partition { topic: "t".into(), number: 0 }, offset }
     }
 
     fn ready(lanes: &Lanes, now: u64) -> Vec<u64> {

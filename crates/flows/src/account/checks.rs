@@ -1,7 +1,7 @@
 //! The check before a transfer is carried out: both accounts exist, are in use and hold its asset, the
 //! source belongs to the owner and has the money.
 //!
-//! It keeps no money aside. Whoever reads `VALIDATED` knows that the transfer could have been carried out
+//! It holds no money. `VALIDATED` says that the transfer could have been carried out
 //! at that moment; the ledger looks again, under the locks of both accounts, when it moves the money.
 
 use kernel::accounts::{AccountsOf, NumberedAccount};
@@ -20,7 +20,7 @@ pub struct AccountChecks {
     journal: Arc<dyn Journal>,
 }
 
-type Found = BTreeMap<Arc<str>, NumberedAccount>;
+type AccountsByNumber = BTreeMap<Arc<str>, NumberedAccount>;
 
 impl AccountChecks {
     /// Checks of the accounts that lie in this journal.
@@ -28,7 +28,7 @@ impl AccountChecks {
         Self { journal }
     }
 
-    async fn found(&self, records: &[Record]) -> Result<Found, Cause> {
+    async fn found(&self, records: &[Record]) -> Result<AccountsByNumber, Cause> {
         let parties = records.iter().flat_map(|record| record.terms.parties());
         let mut numbers: Vec<Arc<str>> = parties.filter_map(number).cloned().collect();
         numbers.sort();
@@ -63,7 +63,7 @@ fn number(party: &Party) -> Option<&Arc<str>> {
     }
 }
 
-fn checked(record: &Record, found: &Found) -> Answer {
+fn checked(record: &Record, found: &AccountsByNumber) -> Answer {
     match objection(record, found) {
         None => Answer::Done(Receipt::default()),
         Some(code) => Answer::Rejected(Evidence::code(code.name()), Receipt::default()),
@@ -71,7 +71,7 @@ fn checked(record: &Record, found: &Found) -> Answer {
 }
 
 /// In the order of `spec/api.md`: existence, whose it is, status, asset, balance.
-fn objection(record: &Record, found: &Found) -> Option<Code> {
+fn objection(record: &Record, found: &AccountsByNumber) -> Option<Code> {
     let of = |party: &Party| number(party).and_then(|number| found.get(number));
     let (source, target) = (&record.terms.source, &record.terms.target);
     let Some(from) = of(source) else { return Some(Code::SourceAccountNotFound) };

@@ -155,7 +155,7 @@ impl AccountService {
     /// Waits until the bus has so many messages and the outbox waits for none; their numbers.
     pub(super) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
         let mut found = Vec::new();
-        for _ in 0..2_000 {
+        for _ in 0..20_000 {
             found = self.messages(&TOPICS).await;
             let backlog = self.service.store().backlog().await.expect("the outbox");
             if found.len() >= messages && backlog.messages == 0 {
@@ -207,7 +207,7 @@ impl AccountService {
     /// Waits until the bus has these messages of a transfer, each once.
     pub(super) async fn published(&self, id: Id, topics: &[&str]) {
         let mut found: Vec<String> = Vec::new();
-        for _ in 0..2_000 {
+        for _ in 0..20_000 {
             let mine = |message: &BusMessage| message.payload.contains(&id.to_string());
             let messages = self.messages(&TOPICS).await;
             found = messages.iter().filter(|m| mine(m)).map(|m| m.topic.to_string()).collect();

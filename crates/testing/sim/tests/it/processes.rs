@@ -69,6 +69,7 @@ impl Cluster {
             flows: self.flows.clone(),
             offered: self.flows.ids(&["internal"]),
             facts: BTreeMap::new(),
+            bus: None,
             journal: wrap(journal),
             ledgers: vec![funding.clone(), spot],
             world: funding.clone(),
