@@ -186,8 +186,11 @@ pub struct Step {
 /// One asset of one of the caller's accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
-    /// The account type.
+    /// The account type; `ACCOUNT` of an account with a number.
     pub account: String,
+    /// The number of the account, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
     /// The asset's symbol.
     pub asset: Option<String>,
     /// What may be used.

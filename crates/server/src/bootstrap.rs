@@ -1,5 +1,5 @@
-//! Opens the parts of the service by its settings: the journal with its Funding ledger, the Spot core
-//! beside it, and the remote ledgers. The commands `serve`, `work`, `check` and `backup` begin here.
+//! Opens the parts of the service by its settings: the journal with its Funding and accounts ledgers, the
+//! Spot core beside it, and the remote ledgers. The commands `serve`, `work`, `check` and `backup` begin here.
 
 use crate::auth::key;
 use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
@@ -170,7 +170,7 @@ impl Service {
         let status = store.service_status().await.map_err(|cause| {
             Fault::new(Exit::Io, format!("{}: the journal does not answer: {cause}", dir.display()))
         })?;
-        let mut ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding()];
+        let mut ledgers: Vec<Arc<dyn Ledger>> = vec![store.funding(), store.accounts()];
         let mut own = None;
         if settings.has_own_spot() {
             let acknowledged = status.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);

@@ -24,6 +24,8 @@ use store::sqlite::Embedded;
 pub trait Store: Journal + AdminQueries + Audit {
     /// The Funding ledger, which lives in it.
     fn funding(&self) -> Arc<dyn FundingLedger>;
+    /// The accounts ledger, which lives in it too.
+    fn accounts(&self) -> Arc<dyn Ledger>;
 }
 
 /// A ledger with a door to the world.
@@ -35,11 +37,19 @@ impl Store for Embedded {
     fn funding(&self) -> Arc<dyn FundingLedger> {
         Self::funding(self)
     }
+
+    fn accounts(&self) -> Arc<dyn Ledger> {
+        Self::accounts(self)
+    }
 }
 
 impl Store for Postgres {
     fn funding(&self) -> Arc<dyn FundingLedger> {
         Self::funding(self)
+    }
+
+    fn accounts(&self) -> Arc<dyn Ledger> {
+        Self::accounts(self)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Asking every ledger at once, each no longer than a reader waits.
 
-use super::App;
 use kernel::answer::Cause;
 use kernel::ids::LedgerId;
 use kernel::ports::Fut;
@@ -15,12 +14,12 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// What one ledger says, or why it is silent.
 pub(super) type LedgerReply<T> = (LedgerId, Result<T, Cause>);
 
-/// What each ledger says, in their order.
+/// What each of these ledgers says, in their order.
 pub(super) async fn fan_out<T: Send>(
-    app: &App,
+    ledgers: impl Iterator<Item = Arc<dyn Ledger>>,
     ask: impl for<'a> Fn(&'a dyn Ledger) -> Fut<'a, Reply<T>>,
 ) -> Vec<LedgerReply<T>> {
-    let ledgers: Vec<Arc<dyn Ledger>> = app.user_ledgers().collect();
+    let ledgers: Vec<Arc<dyn Ledger>> = ledgers.collect();
     let asked = ledgers.iter().map(|ledger| {
         let (id, reply) = (ledger.id(), ask(&**ledger));
         let one: Fut<'_, LedgerReply<T>> = Box::pin(async move {

@@ -99,7 +99,7 @@ pub(crate) async fn list(
         None => Whose::After(query.after, limit),
     };
     let (mut pages, mut silent) = (Vec::new(), Vec::new());
-    for (ledger, said) in fan_out(&app, |ledger| ledger.accounts(whose)).await {
+    for (ledger, said) in fan_out(app.user_ledgers(), |ledger| ledger.accounts(whose)).await {
         match said {
             Ok(page) => pages.push((ledger, page)),
             Err(cause) => silent.push(Silent { account: ledger.name(), why: cause.class }),
@@ -194,7 +194,8 @@ pub(crate) async fn set_status(
         .ok_or_else(|| Refusal::bad("field `status`: ACTIVE, FROZEN or DISABLED"))?;
     let ledger = LedgerId::parse(&account)
         .ok_or_else(|| name_errors::refusal(&app, AccountNames::Plain, Code::InvalidAccountType))?;
-    if app.engine.ledger(ledger).is_none() {
+    // a numbered account is set by its number, below `/ops/accounts/pipeline`
+    if !ledger.is_of_users() || app.engine.ledger(ledger).is_none() {
         return Err(name_errors::refusal(&app, AccountNames::Plain, Code::UnsupportedAccountType));
     }
     let action = AdminAction::Status { ledger, user: UserId(id), status };

@@ -7,9 +7,10 @@ use crate::http::middleware::error::{Problem, Refusal};
 use crate::http::{App, format, silent};
 use axum::Json;
 use axum::extract::{RawQuery, State};
+use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::flow::life::Place;
 use kernel::ids::{AssetId, LedgerId, UserId};
-use kernel::money::Asset;
+use kernel::money::{Amount, Asset};
 use kernel::ports::ledger::{Enlist, Holding, Whose};
 use kernel::record::System;
 use serde::Serialize;
@@ -20,8 +21,12 @@ use utoipa::ToSchema;
 /// One asset of one account. Amounts are in the asset's unit.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Balance {
-    /// The account type.
+    /// The account type; `ACCOUNT` of an account with a number.
     pub account: &'static str,
+    /// The number of the account, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ACC-4001-1")]
+    pub number: Option<String>,
     /// The asset's symbol; none where the ledger does not answer.
     pub asset: Option<String>,
     /// What may be used.
@@ -31,7 +36,8 @@ pub struct Balance {
     /// What was withdrawn from here and has neither arrived nor come back, without what is still
     /// in `frozen`.
     pub in_flight: Option<String>,
-    /// `ACTIVE`, `FROZEN`, `DISABLED`; `UNAVAILABLE` where the ledger does not answer.
+    /// `ACTIVE`, `FROZEN`, `DISABLED` (`CLOSED` of an account with a number); `UNAVAILABLE` where the
+    /// ledger does not answer.
     #[schema(example = "ACTIVE")]
     pub status: &'static str,
 }
@@ -55,9 +61,25 @@ pub(crate) async fn balances(
     body::no_parameters(query.as_deref())?;
     let assets = app.engine.assets();
     let flying = in_flight(&app, user).await?;
-    let said = fan_out(&app, |ledger| ledger.accounts(Whose::User(user))).await;
+    let said = fan_out(app.user_ledgers(), |ledger| ledger.accounts(Whose::User(user))).await;
     let rows = said.into_iter().flat_map(|said| of_ledger(said, &assets, &flying));
-    Ok(Json(rows.collect()))
+    let numbered = app.engine.journal().numbered_accounts(AccountsOf::Owner(user)).await;
+    let numbered = numbered.map_err(silent("balances"))?.into_iter();
+    Ok(Json(rows.chain(numbered.map(|account| of_number(&account, &assets))).collect()))
+}
+
+/// A numbered account: a move changes both of its ends at once, so nothing is ever frozen or on its way.
+fn of_number(account: &NumberedAccount, assets: &[Asset]) -> Balance {
+    let (symbol, precision) = format::asset(assets, account.asset);
+    Balance {
+        account: LedgerId::ACCOUNT.name(),
+        number: Some(account.number.to_string()),
+        asset: Some(symbol),
+        available: Some(account.balance.decimal(precision)),
+        frozen: Some(Amount::ZERO.decimal(precision)),
+        in_flight: Some(Amount::ZERO.decimal(precision)),
+        status: account.status.name(),
+    }
 }
 
 type Flying = BTreeMap<(LedgerId, AssetId), u128>;
@@ -69,19 +91,20 @@ fn of_ledger(
 ) -> Vec<Balance> {
     let account = ledger.name();
     let Ok(holdings) = said else {
-        let (asset, available, frozen, in_flight) = (None, None, None, None);
+        let (number, asset, available, frozen, in_flight) = (None, None, None, None, None);
         let status = "UNAVAILABLE";
-        return vec![Balance { account, asset, available, frozen, in_flight, status }];
+        return vec![Balance { account, number, asset, available, frozen, in_flight, status }];
     };
     let row = |holding: Holding| {
         let (symbol, precision) = format::asset(assets, holding.asset);
         let flying = flying.get(&(ledger, holding.asset)).copied().unwrap_or_default();
         Balance {
             account,
+            number: None,
             asset: Some(symbol),
             available: Some(holding.available.decimal(precision)),
             frozen: Some(holding.frozen.decimal(precision)),
-            in_flight: Some(kernel::money::Amount(flying).decimal(precision)),
+            in_flight: Some(Amount(flying).decimal(precision)),
             status: holding.status.name(),
         }
     };

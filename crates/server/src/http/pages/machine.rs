@@ -78,7 +78,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     if let Some(connected) = app.verifier.keys().connected() {
         parts.insert("keys".to_owned(), word(connected));
     }
-    for (ledger, said) in fan_out(&app, |ledger| ledger.hello()).await {
+    for (ledger, said) in fan_out(app.ledgers(), |ledger| ledger.hello()).await {
         parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
     }
     let whole = parts.values().all(|part| *part == CONNECTED);
