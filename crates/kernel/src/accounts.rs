@@ -54,8 +54,18 @@ impl NumberedStatus {
     }
 }
 
+/// The most characters of a new account's number: an IBAN has up to 34.
+pub const LONGEST_NUMBER: usize = 34;
+
+/// Whether this is the number of an account: 1 to [`LONGEST_NUMBER`] upper-case letters, digits and
+/// dashes. It begins with no dash, which a command line takes for an option.
+pub fn is_account_number(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=LONGEST_NUMBER).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-')
+}
+
 /// A numbered account as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberedAccount {
     /// The account's number: a text of its operator's choice, unique for ever.
     pub number: Arc<str>,

@@ -39,9 +39,10 @@ impl Engine {
     /// # Errors
     /// [`Objection`].
     pub async fn propose_deposit(self: &Arc<Self>, movement: &External) -> Result<Id, Objection> {
-        let External { reference, user, asset, amount, reason, caller, .. } = movement;
+        let External { reference, user, number, asset, amount, reason, caller, .. } = movement;
+        let account = number.as_ref().map_or_else(|| user.to_string(), |of| format!("{user}/{of}"));
         for n in 0..PROPOSALS {
-            let key = format!("deposit/{reference}/{user}/{asset}/{amount}/{n}");
+            let key = format!("deposit/{reference}/{account}/{asset}/{amount}/{n}");
             let actor = Actor { caller: caller.clone(), key: key.into(), reason: reason.clone() };
             let deposit = ProposedDeposit::of(movement, &self.assets());
             let performed = self.execute(actor, AdminAction::Deposit(deposit)).await?;

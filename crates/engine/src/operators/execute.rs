@@ -144,6 +144,7 @@ impl Engine {
             | ActionResult::Refused
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
+            | ActionResult::NumberedAccount { .. }
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -168,6 +169,10 @@ impl Engine {
             AdminAction::Unpause(number) => self.unpause(context, *number).await,
             AdminAction::Status { ledger, user, status } => {
                 self.status_by_hand(context, *ledger, *user, *status).await
+            }
+            AdminAction::OpenAccount(new) => self.open_account(context, new).await,
+            AdminAction::AccountStatus { number, status } => {
+                self.set_account_status(context, number, *status).await
             }
             AdminAction::AddAsset(asset) => self.add_asset(context, asset).await,
             AdminAction::ChangeAsset(change) => self.change_asset(context, change).await,

@@ -9,6 +9,7 @@ mod approval;
 mod asset;
 mod deposit;
 mod execute;
+mod numbered_account;
 mod pause;
 mod transfer;
 pub(crate) mod verdict;
@@ -16,7 +17,8 @@ pub(crate) mod verdict;
 pub(crate) use action_context::{ActionContext, Stop, Turns};
 
 pub use kernel::operators::{
-    ActionResult, AdminAction, AssetChange, NewAsset, OutstandingCall, StoredAnswer, Verdict,
+    ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, OutstandingCall,
+    StoredAnswer, Verdict,
 };
 
 /// The event in a transfer's history of what an operator did to it. Its detail is JSON with the fields

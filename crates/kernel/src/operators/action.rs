@@ -5,6 +5,7 @@
 
 use super::proposal::ProposedDeposit;
 use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, in_order};
+use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
 use crate::ids::{AssetId, Id, LedgerId, UserId};
 use crate::money::{Amount, Asset, AssetStatus};
@@ -60,6 +61,19 @@ pub struct NewAsset {
     pub max: Option<Amount>,
     /// The most that one user may move on one day in UTC, where there is a limit.
     pub daily: Option<Amount>,
+}
+
+/// An account at the accounts ledger that is opened. It begins ACTIVE and empty; its owner and its
+/// currency never change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewNumberedAccount {
+    /// Its number, not in use.
+    #[serde(skip)]
+    pub number: Arc<str>,
+    /// The user who may move its money.
+    pub owner: UserId,
+    /// The symbol of the one asset that it holds.
+    pub currency: String,
 }
 
 /// What changes of an asset; `None` leaves it as it is.
@@ -165,6 +179,17 @@ pub enum AdminAction {
         /// The status from now on.
         status: AccountStatus,
     },
+    /// Opens an account at the accounts ledger.
+    OpenAccount(NewNumberedAccount),
+    /// Sets the status of an account at the accounts ledger. Only an empty account is closed, and a closed
+    /// one stays closed.
+    AccountStatus {
+        /// The number of the account.
+        #[serde(skip)]
+        number: Arc<str>,
+        /// The status from now on.
+        status: NumberedStatus,
+    },
     /// Adds an asset, which begins ACTIVE.
     AddAsset(NewAsset),
     /// Changes an asset's status or limits.
@@ -206,6 +231,8 @@ pub enum ActionSubject {
     Pause(u64),
     /// A user's account at a ledger.
     Account(UserId, LedgerId),
+    /// An account at the accounts ledger, by its number.
+    NumberedAccount(Arc<str>),
     /// An asset, by its symbol.
     Asset(String),
     /// A deposit, by its reference.
@@ -225,6 +252,7 @@ impl ActionSubject {
             Self::Scope(scope) => spelled_scope(*scope, flows, assets),
             Self::Pause(number) => format!("pause/{number}"),
             Self::Account(user, ledger) => format!("account/{user}/{}", ledger.name()),
+            Self::NumberedAccount(number) => format!("account/{number}"),
             Self::Asset(symbol) => symbol.clone(),
             Self::Deposit(reference) => format!("deposit/{reference}"),
             Self::Approval(id) => format!("approval/{id}"),
@@ -312,6 +340,12 @@ impl AdminAction {
             Self::Unpause(number) => row("UNPAUSE", On::Pause(*number), Act, Never),
             Self::Status { ledger, user, .. } => {
                 row("STATUS", On::Account(*user, *ledger), Act, Never)
+            }
+            Self::OpenAccount(new) => {
+                row("OPEN_ACCOUNT", On::NumberedAccount(new.number.clone()), Act, Never)
+            }
+            Self::AccountStatus { number, .. } => {
+                row("ACCOUNT_STATUS", On::NumberedAccount(number.clone()), Act, Never)
             }
             Self::AddAsset(new) => row("ADD_ASSET", On::Asset(new.symbol.clone()), Act, Never),
             Self::ChangeAsset(new) => {

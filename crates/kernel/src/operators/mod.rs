@@ -8,8 +8,8 @@ mod proposal;
 mod result;
 
 pub use action::{
-    ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NoteText, Permission,
-    SecondPerson, Verdict,
+    ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
+    Permission, SecondPerson, Verdict,
 };
 pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};

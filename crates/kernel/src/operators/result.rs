@@ -2,6 +2,7 @@
 //! the server that answers it. Serialized it is the stored result, which a repeat gets again.
 
 use super::{Accepted, Verdict, in_order};
+use crate::accounts::NumberedAccount;
 use crate::answer::Evidence;
 use crate::flow::life::Leg;
 use crate::ids::{Id, LedgerId, ledger_name};
@@ -131,6 +132,11 @@ pub enum ActionResult {
     Asset {
         /// The asset as it is now.
         asset: Asset,
+    },
+    /// The account at the accounts ledger was opened, or has that status.
+    NumberedAccount {
+        /// The account as it is now.
+        account: NumberedAccount,
     },
     /// The words are written.
     Noted,

@@ -1,6 +1,7 @@
 //! The texts in which the audit keeps operators' actions, what they came to and what they propose: each
 //! is written down here as every store has it, and read back.
 
+use kernel::accounts::{LONGEST_NUMBER, NumberedAccount, NumberedStatus, is_account_number};
 use kernel::answer::Evidence;
 use kernel::flow::life::Leg;
 use kernel::flow::table::Flows;
@@ -8,9 +9,9 @@ use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, UserId};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::operation::Key;
 use kernel::operators::{
-    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset, NoteText,
-    OutstandingCall, Permission, Proposed, ProposedDeposit, ProposedResume, ProposedVerdict, Scope,
-    SecondPerson, StoredAnswer, Verdict,
+    Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
+    NewNumberedAccount, NoteText, OutstandingCall, Permission, Proposed, ProposedDeposit,
+    ProposedResume, ProposedVerdict, Scope, SecondPerson, StoredAnswer, Verdict,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
 use serde_json::json;
@@ -47,6 +48,14 @@ fn stored_and_read(all: &[(ActionResult, &str)]) {
 fn a_result_is_stored_in_these_bytes_and_read_back() {
     let call = OutstandingCall { ledger: LedgerId::SPOT, key: Key { id: ID, leg: Leg::Deposit } };
     let asset = Asset { max: Some(Amount(u128::MAX)), ..Asset::plain(7, "GOLD", 3) };
+    let account = NumberedAccount {
+        number: "ACC-1".into(),
+        owner: UserId(4001),
+        asset: AssetId(3),
+        balance: Amount(1_500_000),
+        status: NumberedStatus::Frozen,
+        version: 2,
+    };
     let all = [
         (ActionResult::Retried, r#"{"outcome":"RETRIED"}"#),
         (ActionResult::Paused { number: None }, r#"{"outcome":"PAUSED"}"#),
@@ -89,6 +98,10 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
         (
             ActionResult::Asset { asset },
             r#"{"asset":{"daily":null,"id":7,"max":"340282366920938463463374607431768211455","min":"1","precision":3,"status":"ACTIVE","symbol":"GOLD","transferable":true},"outcome":"ASSET"}"#,
+        ),
+        (
+            ActionResult::NumberedAccount { account },
+            r#"{"account":{"asset":3,"balance":"1500000","number":"ACC-1","owner":4001,"status":"FROZEN","version":2},"outcome":"NUMBERED_ACCOUNT"}"#,
         ),
         (ActionResult::Noted, r#"{"outcome":"NOTED"}"#),
     ];
@@ -194,6 +207,25 @@ fn actions_on_transfers_cases_and_accounts() {
                 r#"{"status":"FROZEN"}"#,
             ),
             (
+                AdminAction::OpenAccount(NewNumberedAccount {
+                    number: "ACC-1".into(),
+                    owner: user,
+                    currency: "USDT".to_owned(),
+                }),
+                "OPEN_ACCOUNT",
+                "account/ACC-1",
+                r#"{"currency":"USDT","owner":4001}"#,
+            ),
+            (
+                AdminAction::AccountStatus {
+                    number: "ACC-1".into(),
+                    status: NumberedStatus::Closed,
+                },
+                "ACCOUNT_STATUS",
+                "account/ACC-1",
+                r#"{"status":"CLOSED"}"#,
+            ),
+            (
                 AdminAction::Assign { case: 12, to: "ops-7".into() },
                 "ASSIGN",
                 "case/12",
@@ -227,6 +259,19 @@ fn the_words_of_a_note() {
         assert_eq!(NoteText::parse(none), None, "{none:?}");
     }
     assert_eq!(NoteText::parse(&"x".repeat(NoteText::MOST + 1)), None);
+}
+
+/// Seen red where `is_account_number` leaves out the length, the alphabet or the first dash.
+#[test]
+fn the_number_of_an_account() {
+    let longest = "A".repeat(LONGEST_NUMBER);
+    for number in ["1", "A-1", "DE89370400440532013000", "9-", &longest] {
+        assert!(is_account_number(number), "{number}");
+    }
+    let longer = format!("{longest}A");
+    for none in ["", "-1", "acc-1", "A 1", "A_1", "A/1", "\u{c4}1", "\u{ff11}", &longer] {
+        assert!(!is_account_number(none), "{none:?}");
+    }
 }
 
 /// A scope has the name that operators read: an asset its symbol, a transfer its id alone.

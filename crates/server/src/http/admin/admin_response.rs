@@ -37,7 +37,7 @@ pub struct Done {
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
     /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, or the deposit's `ref` was
     /// booked meanwhile; nothing was done),
-    /// `REFUSED`, `STATUS_SET`, `ASSET_SET` or `NOTED`.
+    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
     /// When, RFC 3339.
@@ -272,6 +272,7 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
         ActionResult::Refused => done("REFUSED"),
         ActionResult::StatusSet => done("STATUS_SET"),
         ActionResult::Asset { .. } => done("ASSET_SET"),
+        ActionResult::NumberedAccount { .. } => done("ACCOUNT_SET"),
         ActionResult::Proving { at, of } => {
             Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
         }
