@@ -3,13 +3,14 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked, Created, DryRun, Filter,
-    Health, Movement, NewTransfer, Page, Proof, StatusSet, Story, Transfer,
+    Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked, BookedNumbered, Created,
+    DryRun, Filter, Health, Movement, NewTransfer, NumberedMovement, Page, Proof, StatusSet, Story,
+    Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Above the longest time that the server lets a create wait.
@@ -178,7 +179,37 @@ impl Client {
         self.book("/api/v1/ops/withdrawals", movement).await
     }
 
-    async fn book(&self, path: &str, movement: &Movement) -> Result<(Booked, bool), Error> {
+    /// Books external money into the account of the pipeline with that number. True: it was booked now;
+    /// false: it had been before.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]: send the same again.
+    pub async fn deposit_numbered(
+        &self,
+        number: &str,
+        movement: &NumberedMovement,
+    ) -> Result<(BookedNumbered, bool), Error> {
+        self.book(&format!("/api/v1/ops/accounts/pipeline/{number}/deposits"), movement).await
+    }
+
+    /// Books external money out of the account of the pipeline with that number. True: it was booked now;
+    /// false: it had been before.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]: send the same again.
+    pub async fn withdraw_numbered(
+        &self,
+        number: &str,
+        movement: &NumberedMovement,
+    ) -> Result<(BookedNumbered, bool), Error> {
+        self.book(&format!("/api/v1/ops/accounts/pipeline/{number}/withdrawals"), movement).await
+    }
+
+    async fn book<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        movement: &impl Serialize,
+    ) -> Result<(T, bool), Error> {
         let (status, body) =
             read(sent(self.request(Method::POST, path).json(movement)).await?).await?;
         Ok((well(status, &body)?, status == 201))

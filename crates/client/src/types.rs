@@ -236,6 +236,39 @@ pub struct Booked {
     pub created_at: String,
 }
 
+/// External money in or out of an account of the pipeline.
+#[derive(Debug, Clone, Serialize)]
+pub struct NumberedMovement {
+    /// The symbol of the asset that the account holds.
+    pub currency: String,
+    /// A plain decimal in the asset's unit.
+    pub amount: String,
+    /// The outside world's id: the key.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Why it is booked, for the audit.
+    pub reason: String,
+}
+
+/// What was booked on an account of the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BookedNumbered {
+    /// The ledger's number of the movement.
+    pub operation_id: u64,
+    /// The number of the account that changed.
+    pub number: String,
+    /// The user who may move its money.
+    pub owner: u64,
+    /// The symbol of the asset that it holds.
+    pub currency: String,
+    /// What was moved, in the asset's unit.
+    pub amount: String,
+    /// What the account held right after it.
+    pub balance: String,
+    /// When it was booked, RFC 3339.
+    pub created_at: String,
+}
+
 /// A page of accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {

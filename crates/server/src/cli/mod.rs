@@ -76,7 +76,7 @@ enum Command {
     Deposit(external::DepositArgs),
     /// Book money that goes outside from a Funding account.
     Withdraw(external::WithdrawArgs),
-    /// Look at accounts.
+    /// Look at accounts, and look after those of the pipeline.
     #[command(subcommand)]
     Account(account::AccountCommand),
     /// A Spot core that is served by itself.

@@ -43,7 +43,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 50] = [
+pub const TABLE: [(&str, &str, Who); 56] = [
     ("GET",    "/api/v1/balances",                         Who::Reads),
     ("GET",    "/api/v1/cases",                            Who::Watches),
     ("GET",    "/api/v1/cases/{id}",                       Who::Watches),
@@ -54,6 +54,12 @@ pub const TABLE: [(&str, &str, Who); 50] = [
     ("GET",    "/api/v1/internal_transfers",               Who::Reads),
     ("POST",   "/api/v1/internal_transfers",               Who::Creates),
     ("GET",    "/api/v1/ops/accounts",                     Who::Watches),
+    ("GET",    "/api/v1/ops/accounts/pipeline",            Who::Watches),
+    ("POST",   "/api/v1/ops/accounts/pipeline",            Who::Acts),
+    ("GET",    "/api/v1/ops/accounts/pipeline/{number}",   Who::Watches),
+    ("POST",   "/api/v1/ops/accounts/pipeline/{number}/deposits", Who::Acts),
+    ("POST",   "/api/v1/ops/accounts/pipeline/{number}/status", Who::Acts),
+    ("POST",   "/api/v1/ops/accounts/pipeline/{number}/withdrawals", Who::Acts),
     ("POST",   "/api/v1/ops/accounts/{user}/{type}/status", Who::Acts),
     ("GET",    "/api/v1/ops/approvals",                    Who::Watches),
     ("POST",   "/api/v1/ops/approvals/{id}/approve",       Who::Approves),
@@ -127,6 +133,7 @@ pub fn filled(path: &str, id: &str, user: u64) -> String {
         .replace("{id}", id)
         .replace("{user}", &user.to_string())
         .replace("{type}", "SPOT")
+        .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")

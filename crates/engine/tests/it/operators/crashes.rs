@@ -7,7 +7,10 @@
 use crate::fixture::crash_points::Side;
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
-use engine::operators::{ActionResult, AdminAction, AssetChange, NewAsset, Verdict};
+use engine::operators::{
+    ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, Verdict,
+};
+use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};
 use kernel::ids::{Id, UserId};
 use kernel::money::{Amount, AssetStatus};
 use kernel::operators::{ApprovalStatus, NoteText, Scope};
@@ -31,6 +34,8 @@ enum Kind {
     Pause,
     Unpause,
     Status,
+    OpenAccount,
+    AccountStatus,
     AddAsset,
     ChangeAsset,
     /// Of a verdict that needs a fence.
@@ -92,6 +97,23 @@ fn usdt() -> AssetChange {
     AssetChange { symbol: "USDT".to_owned(), status, ..AssetChange::default() }
 }
 
+fn gold() -> NewAsset {
+    NewAsset {
+        id: None,
+        symbol: "GOLD".to_owned(),
+        precision: 3,
+        transferable: true,
+        min: Amount(1),
+        max: None,
+        daily: None,
+    }
+}
+
+fn opens() -> AdminAction {
+    let (number, owner) = ("ACC-1".into(), UserId(1));
+    AdminAction::OpenAccount(NewNumberedAccount { number, owner, currency: "USDT".to_owned() })
+}
+
 /// A service in which the action can be done.
 async fn prepared(service: &TestService, kind: Kind) -> Prepared {
     let answered = matches!(kind, Kind::Ask | Kind::ApproveDone);
@@ -122,15 +144,12 @@ async fn prepared(service: &TestService, kind: Kind) -> Prepared {
         Kind::Status => {
             AdminAction::Status { ledger: FUNDING, user: UserId(2), status: AccountStatus::Frozen }
         }
-        Kind::AddAsset => AdminAction::AddAsset(NewAsset {
-            id: None,
-            symbol: "GOLD".to_owned(),
-            precision: 3,
-            transferable: true,
-            min: Amount(1),
-            max: None,
-            daily: None,
-        }),
+        Kind::OpenAccount => opens(),
+        Kind::AccountStatus => {
+            service.does("ada", "open", opens()).await.expect("an answer");
+            AdminAction::AccountStatus { number: "ACC-1".into(), status: NumberedStatus::Frozen }
+        }
+        Kind::AddAsset => AdminAction::AddAsset(gold()),
         Kind::ChangeAsset => AdminAction::ChangeAsset(usdt()),
         Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
             let verdict = if kind == Kind::ApproveDone { Verdict::Done } else { Verdict::Rejected };
@@ -191,6 +210,12 @@ async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
                 panic!("no accounts")
             };
             all.iter().any(|holding| holding.status == AccountStatus::Frozen)
+        }
+        Kind::OpenAccount | Kind::AccountStatus => {
+            let of = AccountsOf::Owner(UserId(1));
+            let all = service.store().numbered_accounts(of).await.expect("accounts");
+            let frozen = |one: &NumberedAccount| one.status == NumberedStatus::Frozen;
+            if kind == Kind::OpenAccount { !all.is_empty() } else { all.iter().any(frozen) }
         }
         Kind::AddAsset => standing.assets.iter().any(|asset| asset.symbol == "GOLD"),
         Kind::ChangeAsset => {
@@ -270,6 +295,8 @@ async fn what_is_done_to_the_service() {
         Kind::Pause,
         Kind::Unpause,
         Kind::Status,
+        Kind::OpenAccount,
+        Kind::AccountStatus,
         Kind::AddAsset,
         Kind::ChangeAsset,
     ])

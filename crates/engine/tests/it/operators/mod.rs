@@ -5,6 +5,7 @@ mod cases;
 mod crashes;
 mod deposits;
 mod limits;
+mod numbered_accounts;
 mod pauses;
 mod verdict_races;
 mod verdicts;

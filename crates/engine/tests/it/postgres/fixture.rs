@@ -223,7 +223,7 @@ impl Fixture {
             facts: self.facts.clone(),
             bus: None,
             journal: store.clone(),
-            ledgers: vec![store.funding(), way],
+            ledgers: vec![store.funding(), store.accounts(), way],
             world: store.funding(),
             clock: Arc::new(clock),
             rng: Arc::new(TestRng),

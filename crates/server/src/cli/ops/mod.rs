@@ -5,6 +5,7 @@ mod run;
 
 use self::get::{ActionsArgs, ApprovalsArgs, CasesArgs, FindArgs, HaltsArgs, IdArgs, ListArgs};
 use self::run::ActionCommand;
+pub(in crate::cli) use self::run::{ActionArgs, post};
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
@@ -23,11 +24,11 @@ pub(in crate::cli) struct OpsTarget {
     who: String,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(in crate::cli) json: bool,
 }
 
 impl OpsTarget {
-    fn client(&self, global: &Global, scope: Scope) -> Result<Client, Fault> {
+    pub(in crate::cli) fn client(&self, global: &Global, scope: Scope) -> Result<Client, Fault> {
         self.remote.client(global, Minted::Named(self.who.clone()), scope)
     }
 }
@@ -79,7 +80,7 @@ pub(super) fn run(global: &Global, command: &OpsCommand) -> Result<(), Fault> {
 }
 
 /// Part of a path or of a query.
-fn escaped(text: &str) -> String {
+pub(in crate::cli) fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()
         .map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
@@ -87,7 +88,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A table of some fields of a list of rows.
-fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
+pub(in crate::cli) fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
     let cell = |row: &Value, field: &str| {
         let value = row.get(field.trim_start_matches('>')).unwrap_or(&Value::Null);
         if value.is_null() {
@@ -100,7 +101,7 @@ fn rows<const N: usize>(list: &Value, fields: [&str; N]) -> String {
 }
 
 /// A whole answer, field by field.
-fn fields(answer: &Value) -> String {
+pub(in crate::cli) fn fields(answer: &Value) -> String {
     let Some(fields) = answer.as_object() else { return answer.to_string() };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let lines: Vec<(&str, String)> = fields

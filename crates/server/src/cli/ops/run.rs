@@ -345,7 +345,8 @@ fn set(body: &mut Value, name: &str, value: Value) {
     }
 }
 
-async fn post(
+/// One action at a path, with its reason.
+pub(in crate::cli) async fn post(
     global: &Global,
     action: &ActionArgs,
     path: &str,

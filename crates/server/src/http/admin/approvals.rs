@@ -59,7 +59,8 @@ pub struct ApprovalRow {
     /// What exactly. Of a resume: the number of the halt that it is of, and the breaks that are
     /// accepted. Of a verdict: the answer, the state, the ledger and the leg of the call, and the place
     /// in the history of the event that led to that state. Of a deposit: `user_id`, `asset`, `amount` and `ref`,
-    /// and the asset's number and the amount in base units.
+    /// and the asset's number and the amount in base units; with `account_number` it goes to that account
+    /// of the pipeline.
     #[schema(example = json!({
         "answer": "rejected", "state": "TARGET_PENDING", "entered": 3, "ledger": "SPOT",
         "leg": "DEPOSIT", "evidence": {"ticket": "4711"},
@@ -144,7 +145,7 @@ fn shown(approval: &Approval) -> ApprovalRow {
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such approval: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`ALREADY_DECIDED`, `BREAKS_NOT_ACCEPTED`, `NOT_POSSIBLE` or `DUPLICATE_REQUEST`"),
-        (status = 422, body = Problem, description = "A deposit that the account does not take: `ACCOUNT_DISABLED`; it still waits"),
+        (status = 422, body = Problem, description = "A deposit that the account does not take: `ACCOUNT_DISABLED`, `ACCOUNT_CLOSED`; it still waits"),
         (status = 503, body = Problem, description = "`HALTED`: no fence is called and no deposit booked; it still waits. `OVERLOADED`"),
     )
 )]

@@ -12,6 +12,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
+use kernel::ids::Millis;
+use kernel::money::Amount;
 use kernel::ports::ledger::{Direction, External, Moved};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -127,25 +129,53 @@ async fn book(
         reason: form.reason.as_str().into(),
         caller: Arc::clone(&caller.principal),
     };
+    let moved = book_movement(app, &movement).await?;
+    let booked = Booked {
+        operation_id: moved.operation,
+        user_id: user.0,
+        asset: asset.symbol,
+        amount: amount.decimal(asset.precision),
+        available: moved.available.decimal(asset.precision),
+        created_at: format::time(moved.at),
+    };
+    Ok((moved.status(), Json(booked)).into_response())
+}
+
+/// A movement that is booked.
+pub(super) struct BookedMovement {
+    /// The ledger's number of it.
+    pub(super) operation: u64,
+    /// What the account had right after it.
+    pub(super) available: Amount,
+    pub(super) at: Millis,
+    replayed: bool,
+}
+
+impl BookedMovement {
+    /// 201, and 200 where it had been booked before.
+    pub(super) const fn status(&self) -> StatusCode {
+        if self.replayed { StatusCode::OK } else { StatusCode::CREATED }
+    }
+}
+
+/// Books a movement, once for each `ref`.
+///
+/// # Errors
+/// Nothing was booked, or it is not known: 500.
+pub(super) async fn book_movement(
+    app: &App,
+    movement: &External,
+) -> Result<BookedMovement, Refusal> {
     match app.engine.book(movement.clone()).await {
         Ok(Moved::Done { operation, available, at, replayed }) => {
-            let booked = Booked {
-                operation_id: operation,
-                user_id: user.0,
-                asset: asset.symbol,
-                amount: amount.decimal(asset.precision),
-                available: available.decimal(asset.precision),
-                created_at: format::time(at),
-            };
-            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
-            Ok((status, Json(booked)).into_response())
+            Ok(BookedMovement { operation, available, at, replayed })
         }
         // by the store, in its own transaction, whatever this process knows of a HALT
         Ok(Moved::Refused(Code::Halted)) => Err(Refusal::because(
             Code::Halted,
             "HALT: no money moves until persons resume. Nothing is booked under this ref",
         )),
-        Ok(Moved::Refused(Code::SecondPersonRequired)) => Err(proposed(app, &movement).await),
+        Ok(Moved::Refused(Code::SecondPersonRequired)) => Err(proposed(app, movement).await),
         Ok(Moved::Refused(code)) => Err(code.into()),
         Ok(Moved::Conflict(fields)) => {
             Err(Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields))

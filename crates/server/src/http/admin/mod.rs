@@ -12,6 +12,8 @@ pub mod cases;
 pub mod conservation;
 pub mod external_movement;
 pub mod halts;
+pub mod numbered_accounts;
+pub mod numbered_movements;
 pub mod past_actions;
 pub mod pauses;
 pub mod search;

@@ -8,6 +8,7 @@ mod bodies;
 mod dry_run;
 mod keys;
 mod list;
+mod numbered_accounts;
 mod order;
 mod pages;
 mod pairs;

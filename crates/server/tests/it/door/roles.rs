@@ -21,6 +21,7 @@ fn wanted(route: &Value) -> Option<Vec<String>> {
 fn filled(path: &str) -> String {
     path.replace("{user}", "4001")
         .replace("{type}", "SPOT")
+        .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")

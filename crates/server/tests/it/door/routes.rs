@@ -18,6 +18,7 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{user}", "4001")
                 .replace("{type}", "FUNDING")
+                .replace("{number}", "ACC-1")
                 .replace("{id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{action}", "retry")
                 .replace("{symbol}", "USDT")

@@ -4,6 +4,7 @@
 mod backups;
 mod framing;
 mod history;
+mod numbered_accounts;
 mod postgres;
 mod secrets;
 mod slow;

@@ -65,6 +65,8 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(backup::create))
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::set_status))
+        .merge(admin::numbered_accounts::routes())
+        .merge(admin::numbered_movements::routes())
         .routes(routes!(admin::search::find))
         .routes(routes!(admin::search::get))
         .routes(routes!(admin::stats::stats))

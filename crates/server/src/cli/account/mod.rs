@@ -1,5 +1,8 @@
-//! `portage account list`.
+//! `portage account …`: the accounts of users, and those of the pipeline.
 
+mod pipeline;
+
+use self::pipeline::PipelineCommand;
 use super::exit::{Exit, Fault};
 use super::remote::{Minted, Remote};
 use super::{Global, output, wait};
@@ -7,12 +10,17 @@ use crate::auth::Scope;
 use client::types::AccountRow;
 use std::collections::BTreeSet;
 
-/// Look at accounts.
+/// Look at accounts, and look after those of the pipeline.
 #[derive(Debug, clap::Subcommand)]
-#[command(after_help = "Example:\n  portage account list --user 4001")]
+#[command(
+    after_help = "Examples:\n  portage account list --user 4001\n  portage account pipeline list --owner 4001"
+)]
 pub(super) enum AccountCommand {
     /// Every account, or one user's; ends with 69 where a ledger shows none.
     List(ListAccountsArgs),
+    /// Accounts with a number: opened, funded, frozen and closed.
+    #[command(subcommand)]
+    Pipeline(PipelineCommand),
 }
 
 /// Every account, or one user's.
@@ -30,7 +38,13 @@ pub(super) struct ListAccountsArgs {
 }
 
 pub(super) fn run(global: &Global, command: &AccountCommand) -> Result<(), Fault> {
-    let AccountCommand::List(args) = command;
+    match command {
+        AccountCommand::List(args) => list(global, args),
+        AccountCommand::Pipeline(command) => pipeline::run(global, command),
+    }
+}
+
+fn list(global: &Global, args: &ListAccountsArgs) -> Result<(), Fault> {
     wait(async {
         let client = args.remote.client(global, Minted::Operator, Scope::OpsRead)?;
         let (mut rows, mut silent, mut after) = (Vec::new(), BTreeSet::new(), 0);

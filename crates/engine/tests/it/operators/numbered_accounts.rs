@@ -1,0 +1,136 @@
+//! Accounts at the accounts ledger, as several operators look after them at once.
+//!
+//! Wrong builds that were run: see the line above each test.
+
+use crate::fixture::test_service::{COIN, NEVER, TestService};
+use engine::operators::{
+    ActionResult, AdminAction, NewNumberedAccount, Objection, PerformedAction,
+};
+use kernel::accounts::{AccountsOf, NumberedAccount, NumberedStatus};
+use kernel::ids::UserId;
+use kernel::money::Amount;
+use kernel::ports::journal::Journal as _;
+use kernel::ports::ledger::{Direction, External, Moved};
+use std::collections::BTreeSet;
+
+fn opens(owner: u64) -> AdminAction {
+    let (number, currency) = ("ACC-1".into(), "USDT".to_owned());
+    AdminAction::OpenAccount(NewNumberedAccount { number, owner: UserId(owner), currency })
+}
+
+fn sets(status: NumberedStatus) -> AdminAction {
+    AdminAction::AccountStatus { number: "ACC-1".into(), status }
+}
+
+fn account(done: &PerformedAction) -> &NumberedAccount {
+    let ActionResult::NumberedAccount { account } = &done.outcome else { panic!("{done:?}") };
+    account
+}
+
+async fn stored(service: &TestService) -> NumberedAccount {
+    let of = AccountsOf::Numbers(vec!["ACC-1".into()]);
+    let found = service.store().numbered_accounts(of).await.expect("accounts");
+    found.into_iter().next().expect("the account")
+}
+
+async fn moves(service: &TestService, direction: Direction, reference: String) -> Moved {
+    let movement = External {
+        direction,
+        reference: reference.into(),
+        user: UserId(1),
+        number: Some("ACC-1".into()),
+        asset: COIN,
+        amount: Amount(5),
+        reason: "a test".into(),
+        caller: "portage|ada".into(),
+    };
+    service.engine().book(movement).await.expect("an answer")
+}
+
+/// Seen red where `open_account` writes without the guard of the version.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_operators_who_open_one_number_at_once_one_does() {
+    for _ in 0..10 {
+        let service = TestService::open(true, NEVER).await;
+        let (ada, bob, eve) = tokio::join!(
+            service.does("ada", "k", opens(1)),
+            service.does("bob", "k", opens(1)),
+            service.does("eve", "k", opens(2)),
+        );
+        let (opened, refused): (Vec<_>, Vec<_>) =
+            [ada, bob, eve].into_iter().partition(Result::is_ok);
+        assert_eq!(opened.len(), 1, "{opened:?}");
+        for refusal in refused {
+            assert!(matches!(refusal, Err(Objection::NotPossible(_))), "{refusal:?}");
+        }
+        let done = opened.into_iter().flatten().next().expect("one");
+        assert_eq!(*account(&done), stored(&service).await);
+        service.adds_up().await;
+    }
+}
+
+/// Each change is of the version that it read: no two have one version, and an operator who decided on a status
+/// that is no longer so is refused. Seen red where `write_account` leaves out the guard, and where
+/// `set_account_status` tries again over another status.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_operators_who_set_one_account_at_once_none_overwrites_another() {
+    let service = TestService::open(true, NEVER).await;
+    service.does("ada", "open", opens(1)).await.expect("it opens");
+    let (mut versions, mut refused) = (BTreeSet::new(), 0);
+    for round in 0..20 {
+        let set =
+            async |who: &str, status| service.does(who, &format!("{round}"), sets(status)).await;
+        let (active, frozen) = (NumberedStatus::Active, NumberedStatus::Frozen);
+        let (a, b, c, d) = tokio::join!(
+            set("ada", frozen),
+            set("bob", active),
+            set("eve", frozen),
+            set("dan", active)
+        );
+        for done in [a, b, c, d] {
+            match done {
+                Ok(done) => {
+                    let version = account(&done).version;
+                    assert!(versions.insert(version), "two changes of version {version}");
+                }
+                Err(Objection::NotPossible(_)) => refused += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(refused > 0, "nothing was ever done at once");
+    assert_eq!(versions.last(), Some(&stored(&service).await.version));
+}
+
+/// Money moves while the account is frozen and freed: the action is tried again, and the last movement
+/// empties what is closed. Seen red where `set_account_status` gives up at its first lost guard.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_status_is_set_while_money_moves() {
+    let service = TestService::open(true, NEVER).await;
+    service.does("ada", "open", opens(1)).await.expect("it opens");
+    let money = async {
+        for n in 0..40 {
+            for direction in [Direction::In, Direction::Out] {
+                moves(&service, direction, format!("m-{n}")).await;
+            }
+        }
+    };
+    let statuses = async {
+        for n in 0..20 {
+            for status in [NumberedStatus::Frozen, NumberedStatus::Active] {
+                let done =
+                    service.does("bob", &format!("{n}-{}", status.name()), sets(status)).await;
+                assert_eq!(account(&done.expect("it is set")).status, status);
+            }
+        }
+    };
+    tokio::join!(money, statuses);
+    for n in 0..40 {
+        let moved = moves(&service, Direction::Out, format!("m-{n}")).await;
+        assert!(matches!(moved, Moved::Done { .. }), "{moved:?}");
+    }
+    let closed =
+        service.does("bob", "close", sets(NumberedStatus::Closed)).await.expect("it closes");
+    assert_eq!(*account(&closed), stored(&service).await);
+    service.adds_up().await;
+}

@@ -1,0 +1,173 @@
+//! External money in and out of accounts of the pipeline, as operators book it.
+
+use super::external_movement::book_movement;
+use super::numbered_accounts::find;
+use crate::auth::Caller;
+use crate::http::middleware::body::{self, Body};
+use crate::http::middleware::caller::RequireOpsAct;
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::transfers::validate::AccountNames;
+use crate::http::{App, format, name_errors};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use kernel::code::Code;
+use kernel::ports::ledger::{Direction, External};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// External money in or out of an account of the pipeline.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumberedMovement {
+    /// The currency of the account: the symbol of its asset.
+    #[schema(example = "USDT")]
+    pub currency: String,
+    /// A plain positive decimal in the asset's unit.
+    #[schema(pattern = "^[0-9]+([.][0-9]+)?$", example = "1000")]
+    pub amount: String,
+    /// The outside world's id, 1 to 128 visible ASCII characters, unique per kind, also among the
+    /// deposits and withdrawals of users: the key.
+    #[serde(rename = "ref")]
+    #[schema(pattern = "^[!-~]{1,128}$", example = "bank-2024-12-23-8")]
+    pub reference: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "wire received")]
+    pub reason: String,
+}
+
+/// What was booked on an account of the pipeline.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BookedNumbered {
+    /// The ledger's number of the movement.
+    pub operation_id: u64,
+    /// The number of the account that changed.
+    #[schema(example = "ACC-4001-1")]
+    pub number: String,
+    /// The user who may move its money.
+    #[schema(example = 4001)]
+    pub owner: u64,
+    /// The symbol of the asset that it holds.
+    #[schema(example = "USDT")]
+    pub currency: String,
+    /// What was moved, in the asset's unit.
+    pub amount: String,
+    /// What the account held right after it.
+    #[schema(example = "1000.000000")]
+    pub balance: String,
+    /// When it was booked, RFC 3339.
+    pub created_at: String,
+}
+
+/// The routes of movements, for the description and the server.
+pub(in crate::http) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(deposit)).routes(routes!(withdraw))
+}
+
+/// Books money that came from outside into an account of the pipeline.
+#[utoipa::path(
+    post, path = "/api/v1/ops/accounts/pipeline/{number}/deposits", tag = "ops",
+    request_body = NumberedMovement,
+    operation_id = "book_numbered_deposit", security(("token" = ["ops:act"])),
+    params(("number" = String, Path, description = "The account's number", example = "ACC-4001-1")),
+    responses(
+        (status = 201, body = BookedNumbered, description = "It is booked"),
+        (status = 200, body = BookedNumbered, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`. Nothing was booked and another person has to approve: `SECOND_PERSON_REQUIRED`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `CURRENCY_MISMATCH`, `ACCOUNT_CLOSED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
+    )
+)]
+async fn deposit(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(number): PathParams<String>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let request = MovementRequest { app: &app, caller: &caller, number: &number };
+    request.book(Direction::In, &body).await
+}
+
+/// Books money that went outside from an account of the pipeline.
+#[utoipa::path(
+    post, path = "/api/v1/ops/accounts/pipeline/{number}/withdrawals", tag = "ops",
+    request_body = NumberedMovement,
+    operation_id = "book_numbered_withdrawal", security(("token" = ["ops:act"])),
+    params(("number" = String, Path, description = "The account's number", example = "ACC-4001-1")),
+    responses(
+        (status = 201, body = BookedNumbered, description = "It is booked"),
+        (status = 200, body = BookedNumbered, description = "It had been booked before"),
+        (status = 400, body = Problem, description = "Nothing was booked: `BAD_REQUEST`, `INVALID_ASSET`, \
+            `INVALID_AMOUNT`, `PRECISION_OVERFLOW`, `OVERFLOW`"),
+        (status = 404, body = Problem, description = "No account has that number: `ACCOUNT_NOT_FOUND`"),
+        (status = 409, body = Problem, description = "The `ref` belongs to another movement: `DUPLICATE_REQUEST`"),
+        (status = 422, body = Problem, description = "Nothing was booked: `CURRENCY_MISMATCH`, \
+            `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_CLOSED`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same `ref`: `SYSTEM_ERROR`"),
+        (status = 503, body = Problem, description = "Nothing was booked: `HALTED`, `OVERLOADED`"),
+    )
+)]
+async fn withdraw(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(number): PathParams<String>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let request = MovementRequest { app: &app, caller: &caller, number: &number };
+    request.book(Direction::Out, &body).await
+}
+
+/// Who moves money of which account.
+struct MovementRequest<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    /// The number of the account, as the path has it.
+    number: &'a str,
+}
+
+impl MovementRequest<'_> {
+    async fn book(&self, direction: Direction, body: &Body) -> Result<Response, Refusal> {
+        let Self { app, caller, number } = self;
+        let form: NumberedMovement = body.read()?;
+        body::visible("ref", &form.reference, 128)?;
+        super::reason(&form.reason)?;
+        let unknown = || name_errors::refusal(app, AccountNames::Plain, Code::InvalidAsset);
+        let asset = app.engine.asset(&form.currency).ok_or_else(unknown)?;
+        let amount = asset.amount(&form.amount)?;
+        // its owner and currency never change; whether it takes the money is decided where the money is booked
+        let account = find(app, number).await?;
+        // what no approval could book is not proposed either
+        if account.asset != asset.id {
+            return Err(Code::CurrencyMismatch.into());
+        }
+        let movement = External {
+            direction,
+            reference: form.reference.as_str().into(),
+            user: account.owner,
+            number: Some(account.number.clone()),
+            asset: asset.id,
+            amount,
+            reason: form.reason.as_str().into(),
+            caller: Arc::clone(&caller.principal),
+        };
+        let moved = book_movement(app, &movement).await?;
+        let booked = BookedNumbered {
+            operation_id: moved.operation,
+            number: account.number.to_string(),
+            owner: account.owner.0,
+            currency: asset.symbol,
+            amount: amount.decimal(asset.precision),
+            balance: moved.available.decimal(asset.precision),
+            created_at: format::time(moved.at),
+        };
+        Ok((moved.status(), Json(booked)).into_response())
+    }
+}
