@@ -148,6 +148,7 @@ impl Config {
             deposit_limits: self.ops.daily_deposit_limit.clone(),
             workers: self.engine.workers,
             lease_ms: self.engine.lease_seconds.saturating_mul(1_000),
+            ..::engine::Settings::default()
         }
     }
 }
