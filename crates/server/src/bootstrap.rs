@@ -11,19 +11,26 @@ use crate::open_store::{self, Store, StoreContext};
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
 use crate::webhooks::{self, Webhooks};
 use engine::audit::Sealer;
+use engine::messaging::BusParts;
 use engine::{Engine, Parts};
+use flows::account::AccountChecks;
+use flows::{account, internal};
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
+use kernel::flow::life::Life as _;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, LedgerId, WorkerId};
+use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::{Clock, Rng};
+use kernel::ports::facts::FactSource;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::{Meter, NoMeter};
+use kernel::ports::spawn::{OnEnd, Spawn as _, Task};
 use kernel::unit::{Put, Unit};
 use ledgers::disk::Folder;
 use ledgers::remote::{AssetCodes, Remote, SimpleRemote};
 use ledgers::spot::{Spot, TornTail};
+use links::in_process::InProcess;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -57,6 +64,8 @@ pub struct Service {
     pub clock: Arc<dyn Clock>,
     /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
+    /// The messages between the parts of this process.
+    pub bus: InProcess,
     worker: WorkerId,
     journal: JournalStore,
     dir: PathBuf,
@@ -69,7 +78,14 @@ struct OpenStore {
 }
 
 /// The flows for whose systems this binary has adapters.
-pub const OFFERED: &[&str] = &["internal"];
+pub const OFFERED: &[&str] = &[internal::State::FLOW, account::State::FLOW];
+/// The file of the bus in the data folder: messages on their way between the parts of this process. It can
+/// be lost: what it had is sent again.
+const BUS: &str = "bus.db";
+/// Messages are forgotten so long after they were published, and looked for so often.
+const BUS_KEEPS: Millis = 2 * 86_400_000;
+const BUS_FORGETS: Millis = 3_600_000;
+const RETENTION: Task = Task { name: "bus_retention", on_end: OnEnd::EndsProcess };
 
 /// What exists before any store is open: flows, clock, randomness, and the name of this worker.
 struct ProcessContext {
@@ -185,9 +201,12 @@ impl Service {
         let assets = status.assets.iter().map(|asset| (asset.id, asset.symbol.clone()));
         let symbols = AssetCodes::of(assets);
         ledgers.extend(remote(settings, &symbols)?);
+        let file = dir.join(BUS);
+        let bus = InProcess::open(&file, Arc::clone(&clock))
+            .map_err(|cause| Fault::new(Exit::Io, format!("{}: {cause}", file.display())))?;
         let dir = dir.to_owned();
         let spot = own;
-        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, worker, journal, dir })
+        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, bus, worker, journal, dir })
     }
 
     /// What the engine is made of.
@@ -203,8 +222,8 @@ impl Service {
         Ok(Parts {
             flows: Arc::clone(&self.flows),
             offered: self.flows.ids(OFFERED),
-            facts: BTreeMap::new(),
-            bus: None,
+            facts: self.facts(),
+            bus: Some(self.bus_parts()),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
             world: self.store.funding(),
@@ -220,6 +239,27 @@ impl Service {
         })
     }
 
+    /// What each flow learns from outside the journal's rows of a transfer, by the flow's name.
+    pub fn facts(&self) -> BTreeMap<&'static str, Arc<dyn FactSource>> {
+        let checks: Arc<dyn FactSource> = Arc::new(AccountChecks::new(self.store.clone()));
+        BTreeMap::from([(account::State::FLOW, checks)])
+    }
+
+    /// What the engine publishes from and to.
+    pub fn bus_parts(&self) -> BusParts {
+        BusParts { bus: Arc::new(self.bus.clone()), outbox: self.store.clone() }
+    }
+
+    /// Forgets messages of the bus that are too old for any consumer.
+    async fn forget_messages(bus: InProcess, clock: Arc<dyn Clock>) {
+        loop {
+            if let Err(cause) = bus.forget(clock.now().saturating_sub(BUS_KEEPS)) {
+                tracing::warn!(%cause, "old messages are not forgotten yet");
+            }
+            clock.sleep(BUS_FORGETS).await;
+        }
+    }
+
     /// Starts the engine in it.
     ///
     /// # Errors
@@ -231,6 +271,8 @@ impl Service {
         tasks: &Tasks,
     ) -> Result<Arc<Engine>, Fault> {
         let parts = self.parts(config, meter, tasks).await?;
+        let forgets = Self::forget_messages(self.bus.clone(), Arc::clone(&self.clock));
+        tasks.spawn(RETENTION, Box::pin(forgets));
         let failed = |cause: Cause| {
             let config = matches!(cause.class, "BAD_LIMIT" | "OWNED");
             let hint = if cause.class == "OWNED" { ALONE } else { "" };

@@ -11,6 +11,7 @@ use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::ports::meter::Meter;
+use kernel::ports::outbox::Outbox;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -21,7 +22,7 @@ use store::postgres::{self, Database, OpenError, Postgres, Time};
 use store::sqlite::Embedded;
 
 /// Whatever a store is asked.
-pub trait Store: Journal + AdminQueries + Audit {
+pub trait Store: Journal + AdminQueries + Audit + Outbox {
     /// The Funding ledger, which lives in it.
     fn funding(&self) -> Arc<dyn FundingLedger>;
     /// The accounts ledger, which lives in it too.

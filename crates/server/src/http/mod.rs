@@ -1,7 +1,8 @@
 //! The HTTP API of the server: how a connection comes in ([`listener`]), what every request passes
-//! ([`middleware`]), and the routes of users ([`transfers`], [`balances`]), of operators ([`admin`])
+//! ([`middleware`]), and the routes of users ([`transfers`], [`account_transfers`], [`balances`]), of operators ([`admin`])
 //! and of machines ([`pages`]).
 
+pub mod account_transfers;
 pub mod admin;
 pub mod balances;
 mod fan_out;

@@ -43,7 +43,9 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 56] = [
+pub const TABLE: [(&str, &str, Who); 58] = [
+    ("POST",   "/api/transfers",                           Who::Creates),
+    ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
     ("GET",    "/api/v1/cases",                            Who::Watches),
     ("GET",    "/api/v1/cases/{id}",                       Who::Watches),

@@ -201,7 +201,7 @@ fn search(app: &App, query: SearchQuery) -> Result<Search, Refusal> {
     let flows = app.engine.flows();
     let mut search = Search { limit: limit(query.limit)?, ..Search::default() };
     if let Some(name) = &query.flow {
-        let unfit = || Refusal::bad("`flow`: `internal`");
+        let unfit = || Refusal::bad("`flow`: `internal`, `account`");
         search.flow = Some(flows.named(name).ok_or_else(unfit)?);
     }
     match query.state.as_deref() {

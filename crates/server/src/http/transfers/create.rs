@@ -1,22 +1,46 @@
-//! Making a transfer, or finding out what became of it: what every spelling of a create shares.
+//! Making a transfer, or finding out what became of it: what every spelling of a create, and every flow
+//! with a create, share.
 
-use super::validate::TransferRequest;
 use crate::http::middleware::error::Refusal;
 use crate::http::{App, name_errors, unknown};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use engine::{Accepted, Refused};
 use kernel::code::Code;
+use kernel::ids::{FlowId, UserId};
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Record, Terms};
+use std::sync::Arc;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// A well-formed create of some flow, as its own routes read it.
+pub(crate) trait RequestedTransfer: Sync {
+    /// The number of the flow that carries it.
+    fn flow(&self, app: &App) -> FlowId;
+    /// The principal who asks: `issuer|sub`.
+    fn principal(&self) -> &Arc<str>;
+    /// The user whose money it is.
+    fn user(&self) -> UserId;
+    /// The idempotency key that the client gave.
+    fn key(&self) -> Option<&Arc<str>>;
+    /// The terms that it comes to.
+    ///
+    /// # Errors
+    /// `HALTED` or `OVERLOADED`, then the first of steps 4 (account type), 5 (asset), 6 (amount) that
+    /// fails.
+    fn terms(&self, app: &App) -> Result<Terms, Code>;
+    /// The fields in which it differs from the transfer that its key is bound to.
+    fn mismatched(&self, app: &App, bound: &Record) -> Vec<String>;
+    /// A refusal in the words of the flow.
+    fn refusal(&self, app: &App, code: Code) -> Refusal;
+}
 
 /// Opens what is asked for; or tells what its key is bound to, before anything else is looked at.
 ///
 /// # Errors
 /// Nothing was opened, or `SYSTEM_ERROR` with `outcome: unknown`.
-pub(super) async fn create(app: &App, ask: &TransferRequest) -> Result<Accepted, Refusal> {
+pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Accepted, Refusal> {
     let found = match ask.terms(app) {
         Ok(terms) => create_within_limit(app, ask, terms).await,
         Err(code) => Err(Refused::Code(code)),
@@ -38,14 +62,14 @@ pub(super) async fn create(app: &App, ask: &TransferRequest) -> Result<Accepted,
 /// Step 7 of the order of checks, then the engine's turn. What opened nothing gives back its place.
 async fn create_within_limit(
     app: &App,
-    ask: &TransferRequest,
+    ask: &dyn RequestedTransfer,
     terms: Terms,
 ) -> Result<Accepted, Refused> {
-    if !app.rate_limit.take(ask.user, app.clock.ticks()) {
+    if !app.rate_limit.take(ask.user(), app.clock.ticks()) {
         app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
         return Err(Refused::Code(Code::RateLimitExceeded));
     }
-    let found = app.engine.create(app.internal, terms).await;
+    let found = app.engine.create(ask.flow(app), terms).await;
     let counts = match &found {
         Ok(accepted) => !accepted.replayed,
         // it may have been opened
@@ -53,15 +77,15 @@ async fn create_within_limit(
         Err(Refused::Code(_) | Refused::Mismatch(_)) => false,
     };
     if !counts {
-        app.rate_limit.give_back(ask.user);
+        app.rate_limit.give_back(ask.user());
     }
     found
 }
 
 /// The transfer that the request's key is bound to, if it is.
-async fn replay(app: &App, ask: &TransferRequest) -> Result<Option<Accepted>, Refusal> {
+async fn replay(app: &App, ask: &dyn RequestedTransfer) -> Result<Option<Accepted>, Refusal> {
     let Some(bound) = bound(app, ask).await? else { return Ok(None) };
-    let flow = app.engine.flows().table(app.internal).flow;
+    let flow = app.engine.flows().table(ask.flow(app)).flow;
     let differs = ask.mismatched(app, &bound);
     if !differs.is_empty() {
         app.metrics.see(Seen::Conflict { flow });
@@ -75,24 +99,27 @@ async fn replay(app: &App, ask: &TransferRequest) -> Result<Option<Accepted>, Re
 }
 
 /// What the request's key is bound to.
-pub(super) async fn bound(app: &App, ask: &TransferRequest) -> Result<Option<Record>, Refusal> {
-    let Some(key) = &ask.key else { return Ok(None) };
-    let bound = app.engine.find_bound(app.internal, &ask.principal, key).await;
+pub(super) async fn bound(
+    app: &App,
+    ask: &dyn RequestedTransfer,
+) -> Result<Option<Record>, Refusal> {
+    let Some(key) = ask.key() else { return Ok(None) };
+    let bound = app.engine.find_bound(ask.flow(app), ask.principal(), key).await;
     bound.map_err(|cause| {
         unknown("replay", &cause);
         outcome_unknown()
     })
 }
 
-fn refusal(app: &App, ask: &TransferRequest, code: Code) -> Refusal {
+fn refusal(app: &App, ask: &dyn RequestedTransfer, code: Code) -> Refusal {
     if code != Code::Overloaded {
-        return name_errors::refusal(app, ask.names, code);
+        return ask.refusal(app, code);
     }
     if app.engine.full() {
         return Refusal::because(code, "The disk is full; nothing was begun, try again later");
     }
     let terms = ask.terms(app).ok();
-    let Some(scope) = app.engine.paused_for(app.internal, terms.as_ref()) else {
+    let Some(scope) = app.engine.paused_for(ask.flow(app), terms.as_ref()) else {
         return Refusal::of(code);
     };
     let (kind, name) = (scope.kind(), name_errors::scope(app, scope));

@@ -1,6 +1,7 @@
 //! `?dry_run=true`: what would become of a create. Writes nothing and counts nothing.
 
 use super::create;
+use super::create::RequestedTransfer;
 use super::response::{self, Outcome};
 use super::validate::TransferRequest;
 use crate::http::App;

@@ -194,13 +194,13 @@ fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfe
 }
 
 /// Where a transfer stands, as a sentence.
-pub(super) fn message(app: &App, record: &Record) -> String {
+pub(crate) fn message(app: &App, record: &Record) -> String {
     let table = app.engine.flows().table(record.flow);
     (table.message)(record.head.state, Audience::User, record.error.as_ref())
 }
 
 /// A transfer belongs to the user who owns it; a service reads what it made itself, also under a former issuer.
-pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
+pub(crate) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
     let itself = || app.engine.key_scopes(&caller.principal).contains(&record.terms.principal);
     let owner = record.terms.owner.user();
     owner.is_some_and(|owner| caller.user == Some(owner))
@@ -208,7 +208,7 @@ pub(super) fn may_see(app: &App, caller: &Caller, record: &Record) -> bool {
 }
 
 /// An entry as a user may see it.
-pub(super) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
+pub(crate) fn entry(table: &Table, linked: Linked) -> HistoryEntry {
     let entry = linked.entry;
     let detail = if entry.event == HISTORY_EVENT {
         action_alone(entry.detail)

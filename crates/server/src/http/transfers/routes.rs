@@ -19,7 +19,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use kernel::code::Code;
-use kernel::ids::UserId;
+use kernel::ids::{FlowId, UserId};
 use kernel::ports::journal::Linked;
 use kernel::record::Record;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ pub(crate) async fn get(
     RequireTransfersRead(caller): RequireTransfersRead,
     PathParams(req_id): PathParams<String>,
 ) -> Result<Json<TransferStory>, Refusal> {
-    let (record, history) = seen(&app, &caller, &req_id).await?;
+    let (record, history) = seen(&app, &caller, app.internal, &req_id).await?;
     let table = app.engine.flows().table(record.flow);
     Ok(Json(TransferStory {
         transfer: response::exact(&app, &record),
@@ -138,20 +138,20 @@ pub(crate) async fn get(
     }))
 }
 
-/// A transfer that the caller may see, in either spelling of its id.
+/// A transfer of a flow that the caller may see, in either spelling of its id.
 ///
 /// # Errors
 /// 404: none that the caller may see, which looks the same as none. 500: the journal is silent.
-pub(super) async fn seen(
+pub(crate) async fn seen(
     app: &App,
     caller: &Caller,
+    flow: FlowId,
     req_id: &str,
 ) -> Result<(Record, Vec<Linked>), Refusal> {
     let nothing = || Refusal::of(Code::NotFound);
     let id = format::id(req_id).ok_or_else(nothing)?;
     telemetry::subject(id);
     let found = app.engine.transfer(id).await.map_err(silent("get"))?;
-    let ours =
-        |record: &Record| record.flow == app.internal && response::may_see(app, caller, record);
+    let ours = |record: &Record| record.flow == flow && response::may_see(app, caller, record);
     found.filter(|(record, _)| ours(record)).ok_or_else(nothing)
 }

@@ -214,7 +214,7 @@ pub(crate) async fn get(
     RequireTransfersRead(caller): RequireTransfersRead,
     PathParams(req_id): PathParams<String>,
 ) -> Result<Json<TransferV2>, Refusal> {
-    let (record, _) = routes::seen(&app, &caller, &req_id).await?;
+    let (record, _) = routes::seen(&app, &caller, app.internal, &req_id).await?;
     let transfer = response::exact(&app, &record);
     Ok(Json(TransferV2 {
         req_id: format::uuid(record.id),

@@ -1,9 +1,11 @@
 //! Steps 4 to 6 of the order of checks, in memory; and how a bound key's request differs.
 
+use super::create::RequestedTransfer;
 use super::request::CreateTransfer;
-use crate::http::{App, format};
+use crate::http::middleware::error::Refusal;
+use crate::http::{App, format, name_errors};
 use kernel::code::Code;
-use kernel::ids::{LedgerId, UserId};
+use kernel::ids::{FlowId, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
 use kernel::record::{Binding, Party, Record, Terms};
 use std::sync::Arc;
@@ -68,18 +70,29 @@ pub struct TransferRequest {
     pub body: CreateTransfer,
 }
 
-impl TransferRequest {
-    /// The terms that the request comes to.
-    ///
-    /// # Errors
-    /// `HALTED` or `OVERLOADED`, then the first of steps 4 (account type), 5 (asset), 6 (amount)
-    /// that fails.
-    pub fn terms(&self, app: &App) -> Result<Terms, Code> {
-        match app.engine.shut(app.internal) {
-            Some(code) => return Err(code),
-            None if app.draining() => return Err(Code::Overloaded),
-            None => {}
-        }
+impl RequestedTransfer for TransferRequest {
+    fn flow(&self, app: &App) -> FlowId {
+        app.internal
+    }
+
+    fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    fn user(&self) -> UserId {
+        self.user
+    }
+
+    fn key(&self) -> Option<&Arc<str>> {
+        self.key.as_ref()
+    }
+
+    fn refusal(&self, app: &App, code: Code) -> Refusal {
+        name_errors::refusal(app, self.names, code)
+    }
+
+    fn terms(&self, app: &App) -> Result<Terms, Code> {
+        taken_in(app, app.internal)?;
         let body = &self.body;
         let (source, target) = self.ends(app)?;
         let asset = app.engine.asset(&body.asset).ok_or(Code::InvalidAsset)?;
@@ -97,8 +110,7 @@ impl TransferRequest {
         Ok(terms)
     }
 
-    /// The fields in which this request differs from the transfer that its key is bound to.
-    pub fn mismatched(&self, app: &App, bound: &Record) -> Vec<String> {
+    fn mismatched(&self, app: &App, bound: &Record) -> Vec<String> {
         let (body, terms) = (&self.body, &bound.terms);
         let at = |party, name: &str| {
             self.names.ledger(name).is_some_and(|ledger| format::is_at(party, ledger))
@@ -117,7 +129,9 @@ impl TransferRequest {
         let differs = same.into_iter().filter(|(_, same)| !same);
         differs.map(|(name, _)| name.to_owned()).collect()
     }
+}
 
+impl TransferRequest {
     /// Step 4: not the same, valid, configured.
     fn ends(&self, app: &App) -> Result<(LedgerId, LedgerId), Code> {
         let CreateTransfer { from, to, .. } = &self.body;
@@ -135,8 +149,20 @@ impl TransferRequest {
     }
 }
 
+/// That transfers of a flow are taken in.
+///
+/// # Errors
+/// `HALTED` or `OVERLOADED`.
+pub(crate) fn taken_in(app: &App, flow: FlowId) -> Result<(), Code> {
+    match app.engine.shut(flow) {
+        Some(code) => Err(code),
+        None if app.draining() => Err(Code::Overloaded),
+        None => Ok(()),
+    }
+}
+
 /// Steps 5 and 6.
-fn validated_amount(asset: &Asset, text: &str) -> Result<Amount, Code> {
+pub(crate) fn validated_amount(asset: &Asset, text: &str) -> Result<Amount, Code> {
     asset.usable()?;
     let amount = asset.amount(text)?;
     asset.limits(amount)?;
@@ -144,7 +170,7 @@ fn validated_amount(asset: &Asset, text: &str) -> Result<Amount, Code> {
 }
 
 /// A plain decimal without what does not count; `None` for anything else.
-fn plain(text: &str) -> Option<(String, String)> {
+pub(crate) fn plain(text: &str) -> Option<(String, String)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));

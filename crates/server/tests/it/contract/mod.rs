@@ -10,6 +10,7 @@ use kernel::code::Code;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
 use server::auth::Scope;
+use server::http::account_transfers;
 use server::http::admin;
 use server::http::admin::backup;
 use server::http::balances::accounts;
@@ -21,6 +22,7 @@ use std::collections::BTreeSet;
 /// The contract's list for this release.
 const SPEC: &[(&str, &str)] = &[
     ("delete", "/api/v1/ops/pauses/{id}"),
+    ("get", "/api/transfers/{transferId}"),
     ("get", "/api/v1/balances"),
     ("get", "/api/v1/cases"),
     ("get", "/api/v1/cases/{id}"),
@@ -50,6 +52,7 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/openapi.json"),
     ("get", "/readyz"),
     ("patch", "/api/v1/ops/assets/{symbol}"),
+    ("post", "/api/transfers"),
     ("post", "/api/v1/cases/{id}/assign"),
     ("post", "/api/v1/cases/{id}/comment"),
     ("post", "/api/v1/internal_transfer"),
@@ -83,6 +86,7 @@ type Read = fn(Value) -> bool;
 /// Every form that is sent to us, read as its route reads it.
 const FORMS: &[(&str, Read)] = &[
     ("CreateTransfer", reads::<request::CreateTransfer>),
+    ("CreateAccountTransfer", reads::<account_transfers::request::CreateAccountTransfer>),
     ("CreateTransfers", reads::<batch::CreateTransfers>),
     ("CreateV2", reads::<v2::CreateV2>),
     ("Movement", reads::<admin::external_movement::Movement>),

@@ -1,5 +1,6 @@
 //! The door on the real store, without a network: what is refused, in which order, and how.
 
+mod accounts;
 mod admin;
 mod audit;
 mod backup;
@@ -8,7 +9,7 @@ mod bodies;
 mod dry_run;
 mod keys;
 mod list;
-mod numbered_accounts;
+
 mod order;
 mod pages;
 mod pairs;

@@ -15,6 +15,7 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
             let method = method.to_uppercase().parse().expect("a method");
             let open = subject["security"].as_array().is_some_and(|all| all.contains(&json!({})));
             let path = path
+                .replace("{transferId}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{user}", "4001")
                 .replace("{type}", "FUNDING")

@@ -1,6 +1,7 @@
 //! The binary itself on real sockets: what it takes from strangers, and for how long, and what it
 //! posts.
 
+mod account_transfers;
 mod backups;
 mod framing;
 mod history;

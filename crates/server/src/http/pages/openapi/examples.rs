@@ -21,7 +21,9 @@ fn usual(field: &str) -> Option<Value> {
         "account" | "ledger" | "from" => json!("FUNDING"),
         "to" => json!("SPOT"),
         "cid" => json!("order-7"),
-        "at" | "created_at" | "updated_at" => json!("2026-11-21T09:23:15.121Z"),
+        "at" | "created_at" | "updated_at" | "createdAt" | "updatedAt" => {
+            json!("2026-11-21T09:23:15.121Z")
+        }
         "message" => json!("Transfer successful"),
         "reason" => json!("ticket 4711"),
         "reference" => json!("invoice 12"),

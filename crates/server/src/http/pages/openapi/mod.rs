@@ -5,10 +5,10 @@ pub(in crate::http) mod descriptions;
 mod examples;
 
 use super::{docs, machine};
-use crate::http::App;
 use crate::http::admin::{self, audit_proof, backup};
 use crate::http::balances::{accounts, user_balances};
 use crate::http::transfers::{batch, list, routes, v2};
+use crate::http::{App, account_transfers};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -56,6 +56,8 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list::list, batch::create))
         .routes(routes!(v2::create))
         .routes(routes!(v2::get))
+        .routes(routes!(account_transfers::routes::create))
+        .routes(routes!(account_transfers::routes::get))
         .routes(routes!(user_balances::balances))
         .routes(routes!(admin::external_movement::deposit))
         .routes(routes!(admin::external_movement::withdraw))

@@ -2,7 +2,7 @@
 //!
 //! Wrong builds that were run: see the line above each test.
 
-use super::{CREATE, Door, Reply, USER};
+use crate::door::{CREATE, Door, Reply, USER};
 use serde_json::{Value, json};
 
 const OPS: (&str, &str) = ("ops-1", "ops:read ops:act ops:approve");

@@ -1,0 +1,166 @@
+//! The body of a create, and the terms that it comes to.
+
+use crate::http::middleware::error::Refusal;
+use crate::http::transfers::create::RequestedTransfer;
+use crate::http::transfers::validate::{AccountNames, plain, taken_in, validated_amount};
+use crate::http::{App, format, name_errors};
+use flows::account::State;
+use kernel::accounts::is_account_number;
+use kernel::code::Code;
+use kernel::flow::life::Life as _;
+use kernel::ids::{FlowId, LedgerId, UserId};
+use kernel::owner::TransferOwner;
+use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The most characters of a description.
+const DESCRIPTION: usize = 128;
+/// Under this name the terms keep it.
+const KEPT_AS: &str = "description";
+
+/// A transfer between two numbered accounts.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct CreateAccountTransfer {
+    /// The account that pays. It must be the caller's.
+    #[schema(example = "DE-4001-USD")]
+    pub from_account_number: String,
+    /// The number of the account that receives.
+    #[schema(example = "DE-4002-USD")]
+    pub to_account_number: String,
+    /// A plain positive decimal in the currency's unit, with at most its decimals.
+    #[schema(example = "100.00")]
+    pub amount: String,
+    /// The symbol of the asset that both accounts hold.
+    #[schema(example = "USD")]
+    pub currency: String,
+    /// The client's own words: 1 to 128 characters, none of them a control.
+    #[serde(default)]
+    #[schema(example = "invoice 12")]
+    pub description: Option<String>,
+}
+
+impl CreateAccountTransfer {
+    /// That its own words have their form.
+    ///
+    /// # Errors
+    /// 400 with the field that does not fit.
+    pub fn fits(&self) -> Result<(), Refusal> {
+        let numbers = [
+            ("fromAccountNumber", &self.from_account_number),
+            ("toAccountNumber", &self.to_account_number),
+        ];
+        if let Some((name, _)) = numbers.iter().find(|(_, number)| !is_account_number(number)) {
+            return Err(Refusal::bad(format!("field `{name}`: not the number of an account")));
+        }
+        let printable = |text: &String| {
+            let length = text.chars().count();
+            (1..=DESCRIPTION).contains(&length) && !text.chars().any(char::is_control)
+        };
+        if self.description.as_ref().is_some_and(|text| !printable(text)) {
+            return Err(Refusal::bad(
+                "field `description`: 1 to 128 characters, none of them a control",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The flow of these routes.
+pub(super) fn flow(app: &App) -> Option<FlowId> {
+    app.engine.flows().named(State::FLOW)
+}
+
+/// What a well-formed request asks for.
+#[derive(Debug)]
+pub struct AccountTransferRequest {
+    /// The principal who asks: `issuer|sub`.
+    pub principal: Arc<str>,
+    /// The owner of the account that pays.
+    pub user: UserId,
+    /// The idempotency key that the client gave.
+    pub key: Option<Arc<str>>,
+    /// The number of the flow `account`.
+    pub flow: FlowId,
+    /// The request's body, in its form.
+    pub body: CreateAccountTransfer,
+}
+
+impl AccountTransferRequest {
+    fn words(&self) -> BTreeMap<String, String> {
+        let words = self.body.description.iter();
+        words.map(|text| (KEPT_AS.to_owned(), text.clone())).collect()
+    }
+}
+
+/// The description that a transfer was made with.
+pub(super) fn description(record: &Record) -> Option<String> {
+    record.terms.metadata.get(KEPT_AS).cloned()
+}
+
+impl RequestedTransfer for AccountTransferRequest {
+    fn flow(&self, _: &App) -> FlowId {
+        self.flow
+    }
+
+    fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    fn user(&self) -> UserId {
+        self.user
+    }
+
+    fn key(&self) -> Option<&Arc<str>> {
+        self.key.as_ref()
+    }
+
+    fn terms(&self, app: &App) -> Result<Terms, Code> {
+        taken_in(app, self.flow)?;
+        let body = &self.body;
+        if body.from_account_number == body.to_account_number {
+            return Err(Code::SameAccount);
+        }
+        let asset = app.engine.asset(&body.currency).ok_or(Code::InvalidAsset)?;
+        let amount = validated_amount(&asset, &body.amount)?;
+        let at = |number: &str| Party {
+            system: System::Ledger(LedgerId::ACCOUNT),
+            account: Account::Named(number.into()),
+            asset: asset.id,
+            amount,
+        };
+        let (source, target) = (at(&body.from_account_number), at(&body.to_account_number));
+        let owner = TransferOwner::User(self.user);
+        let plain = Terms::between(Arc::clone(&self.principal), owner, source, target);
+        let mut terms = Terms { metadata: self.words(), ..plain };
+        terms.binding = self.key.clone().map(|key| Binding {
+            scope: Arc::clone(&self.principal),
+            key,
+            fingerprint: terms.fingerprint(),
+        });
+        Ok(terms)
+    }
+
+    fn mismatched(&self, app: &App, bound: &Record) -> Vec<String> {
+        let (body, terms) = (&self.body, &bound.terms);
+        let at = |party: &Party, number: &str| party.account == Account::Named(number.into());
+        let (symbol, precision) = format::asset(&app.engine.assets(), terms.source.asset);
+        let amount = plain(&terms.source.amount.decimal(precision));
+        let same = [
+            ("fromAccountNumber", at(&terms.source, &body.from_account_number)),
+            ("toAccountNumber", at(&terms.target, &body.to_account_number)),
+            ("amount", amount.is_some() && amount == plain(&body.amount)),
+            ("currency", symbol == body.currency),
+            ("description", terms.metadata == self.words()),
+        ];
+        let differs = same.into_iter().filter(|(_, same)| !same);
+        differs.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    fn refusal(&self, app: &App, code: Code) -> Refusal {
+        name_errors::refusal(app, AccountNames::Plain, code)
+    }
+}
