@@ -71,7 +71,7 @@ async fn of_operators_who_open_one_number_at_once_one_does() {
 
 /// Each change is of the version that it read: no two have one version, and an operator who decided on a status
 /// that is no longer so is refused. Seen red where `write_account` leaves out the guard, and where
-/// `set_account_status` tries again over another status.
+/// `set_account_status` gives up at its first lost guard.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_operators_who_set_one_account_at_once_none_overwrites_another() {
     let service = TestService::open(true, NEVER).await;

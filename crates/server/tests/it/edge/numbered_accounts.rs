@@ -51,13 +51,13 @@ fn life_of_an_account(served: &mut Served) {
     assert_eq!(code, Some(0), "{text}");
 }
 
-/// Seen red where the route of movements looks for no account, and where `close` sets FROZEN.
+/// Seen red where `close` sets FROZEN, and where a number in use is opened again.
 #[test]
 fn an_account_lives_in_a_folder() {
     life_of_an_account(&mut Served::start(&[]));
 }
 
-/// The same rows under PostgreSQL's locks.
+/// The same rows under PostgreSQL's locks. Seen red with the same two.
 #[test]
 fn an_account_lives_in_postgresql() {
     let database = testbed::Database::given().expect("a database");

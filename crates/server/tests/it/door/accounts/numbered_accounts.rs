@@ -80,7 +80,7 @@ async fn an_account_is_opened_once_for_each_key_and_number() {
     assert_eq!(said, (&json!("OPEN_ACCOUNT"), &json!("portage|ops-1"), &json!("a test"), &value));
 }
 
-/// Seen red where the list of one owner ignores the cursor, or lists another owner's.
+/// Seen red where the list of one owner lists another owner's.
 #[tokio::test]
 async fn accounts_are_listed_by_number_and_by_owner() {
     let door = Door::open().await;
