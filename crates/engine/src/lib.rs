@@ -232,8 +232,17 @@ impl Engine {
         engine.lease.hear(&status);
         engine.know(&status);
         log_stops(&status);
+        engine.log_flows();
         engine.begin(orders).await;
         Ok(engine)
+    }
+
+    /// Says at start which flows this process carries: it is given no work of others.
+    fn log_flows(&self) {
+        let names: Vec<&str> =
+            self.parts.offered.iter().map(|flow| self.plan.table(*flow).flow).collect();
+        let workers = self.parts.settings.workers;
+        tracing::info!(flows = names.join(", "), workers, "the flows that are carried here");
     }
 
     async fn begin(self: &Arc<Self>, orders: mpsc::Receiver<(Record, CreateRequest)>) {

@@ -2,7 +2,7 @@
 
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::money::Amount;
 use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
@@ -28,6 +28,13 @@ pub(crate) fn uint(value: i64) -> u64 {
 
 pub(crate) fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// The names of flows as SQL lists them; no flow has the name NULL.
+pub(crate) fn flow_names(flows: &Flows, of: &[FlowId]) -> String {
+    let names: Vec<String> =
+        of.iter().map(|flow| format!("'{}'", flows.table(*flow).flow)).collect();
+    if names.is_empty() { "NULL".to_owned() } else { names.join(", ") }
 }
 
 pub(crate) fn read_id(text: &str) -> Result<Id, WrongValue> {

@@ -11,7 +11,8 @@ use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, Stored
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, Journal, Lease, Line, Linked, Recount, ServiceStatus, Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
+    Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -333,7 +334,7 @@ impl Journal for Fake {
     fn numbered_accounts(&self, _: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> { none() }
     fn find_by_idempotency_key(&self, _: FlowId, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<Record>, Cause>> { none() }
     fn history(&self, _: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> { none() }
-    fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
+    fn due(&self, _: WorkerId, _: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> { none() }
     fn renew_lease(&self, _: WorkerId, _: Millis, _: Option<u64>) -> Fut<'_, Result<Lease, Cause>> { none() }
     fn end_lease(&self, _: WorkerId) -> Fut<'_, Result<(), Cause>> { none() }
     fn workers_not_halted(&self, _: WorkerId) -> Fut<'_, Result<Vec<WorkerId>, Cause>> { none() }

@@ -5,7 +5,7 @@ use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::TICKS;
-use kernel::ports::journal::Due;
+use kernel::ports::journal::{Due, DueQuery};
 use kernel::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,7 +62,8 @@ impl Engine {
         if !workers || self.controls.retired() {
             return Found::Nothing;
         }
-        match self.parts.journal.due(self.parts.worker, ring).await {
+        let query = DueQuery { flows: self.parts.offered.as_slice().into(), limit: ring };
+        match self.parts.journal.due(self.parts.worker, query).await {
             Ok(found) => {
                 let items = found.len();
                 self.bring(found).await;

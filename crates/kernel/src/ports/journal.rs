@@ -27,6 +27,16 @@ pub enum Due {
     Attempt(Attempt),
 }
 
+/// Which due work a worker asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueQuery {
+    /// The flows that the worker carries: what belongs to another flow stays as it is, for a worker
+    /// that asks for it.
+    pub flows: Arc<[FlowId]>,
+    /// The most that is given at once.
+    pub limit: usize,
+}
+
 /// What stands in the journal besides transfers.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceStatus {
@@ -101,7 +111,7 @@ pub struct Linked {
 /// How many transfers stand where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
-    /// The flow.
+    /// The flow that the transfers belong to, which this binary knows.
     pub flow: FlowId,
     /// The state.
     pub state: S,
@@ -144,7 +154,8 @@ pub trait Journal: Send + Sync {
     /// A transfer's history, oldest first; that of `Id(0)` is what operators did.
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>>;
     /// Open transfers and attempts whose time has come and that no other live worker holds, leased
-    /// to `worker` from now on, the fewest deaths first. Subject `limit` of them.
+    /// to `worker` from now on, the fewest deaths first: of the flows that the query
+    /// names, and no more than its limit. The rest is neither leased nor written.
     ///
     /// What a worker opened, was given here, or put a head of with [`Hold::Mine`], it holds from then
     /// on, whichever worker held it before. A worker lives while its lease does ([`Journal::renew_lease`]). What a dead one held comes as
@@ -156,7 +167,7 @@ pub trait Journal: Send + Sync {
     /// compare-and-swap on (id, state, version).
     ///
     /// [`Hold::Mine`]: crate::unit::Hold::Mine
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>>;
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>>;
     /// Renews a worker's lease: it lives for `length` from now, by the journal's time; the first
     /// renewal begins it. A lease that ends later than `length` from now has run out too: a clock
     /// was set back. `stopped` is the number of a HALT ([`ServiceStatus::halts`]) that this worker obeys:

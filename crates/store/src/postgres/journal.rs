@@ -22,7 +22,7 @@ use kernel::ports::admin_queries::{
 };
 use kernel::ports::audit::{Audit, Trail};
 use kernel::ports::journal::{
-    Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot, Writing,
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot, Writing,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -139,8 +139,8 @@ impl Journal for Postgres {
     }
 
     /// The worker is the one that the store was opened with.
-    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        Box::pin(self.read_pool.due(limit))
+    fn due(&self, _: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(self.read_pool.due(query))
     }
 
     fn renew_lease(

@@ -11,7 +11,9 @@ use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::ports::journal::{
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use std::sync::atomic::Ordering;
@@ -63,10 +65,10 @@ impl Journal for Embedded {
         self.ask(move |db, flows| transfers::history(db, flows, id))
     }
 
-    fn due(&self, _: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, _: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         let (handed_out, now) = (self.handed_out.clone(), self.now());
         self.ask(move |db, flows| {
-            handed_out.lock().unwrap_or_else(PoisonError::into_inner).take(db, flows, now, limit)
+            handed_out.lock().unwrap_or_else(PoisonError::into_inner).take(db, flows, now, &query)
         })
     }
 

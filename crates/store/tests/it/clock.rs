@@ -48,13 +48,13 @@ async fn a_jump_of_the_clock_loses_no_transfer() {
     fixture.clock.set(NOON + 31_536_000_000);
     let far = NOON + 31_536_000_000 + 100;
     written(&store, timed(&fixture, 1, 2, Some(far))).await;
-    assert_eq!(store.due(WorkerId(1), 10).await.expect("due").len(), 0);
+    assert_eq!(store.due(WorkerId(1), fixture.every_flow(10)).await.expect("due").len(), 0);
     drop(store);
     // back to the right time: the store's own stays ahead, and the transfer comes in its time
     fixture.clock.set(NOON + 1_000);
     let store = fixture.open();
     fixture.clock.set(far);
-    assert_eq!(store.due(WorkerId(1), 10).await.expect("due").len(), 1);
+    assert_eq!(store.due(WorkerId(1), fixture.every_flow(10)).await.expect("due").len(), 1);
     written(&store, fixture.opening(2, 1, 10)).await;
     let history = store.history(id(1)).await.expect("history");
     assert!(history.windows(2).all(|pair| pair[0].entry.at <= pair[1].entry.at));

@@ -7,7 +7,7 @@ use kernel::flow::table::{Flows, S};
 use kernel::ids::{AssetId, Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::operation::{Key, Op, Operation, StoredOutcome};
-use kernel::ports::journal::Journal;
+use kernel::ports::journal::{DueQuery, Journal};
 use kernel::ports::ledger::{Ledger, Reply, Whose};
 use kernel::record::{Account, Binding, Head, Record, Terms};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit, Written, Wrote};
@@ -36,6 +36,12 @@ pub(crate) fn id(n: u64) -> Id {
 }
 
 impl Fixture {
+    /// Asks for what is due of every flow.
+    pub(crate) fn every_flow(&self, limit: usize) -> DueQuery {
+        let names: Vec<&str> = self.flows.0.iter().map(|table| table.flow).collect();
+        DueQuery { flows: self.flows.ids(&names).into(), limit }
+    }
+
     pub(crate) fn new() -> Self {
         let flows = Arc::new(flows::registry());
         Self { dir: tempfile::tempdir().expect("a folder"), clock: ManualClock::at(NOON), flows }

@@ -96,7 +96,7 @@ async fn what_was_answered_survives_a_crash_without_a_close() {
     let again = left.open();
     assert_eq!(balance(&again, 1).await, (950, 40));
     let mut orphans = Vec::new();
-    for due in again.due(WorkerId(9), 100).await.expect("due") {
+    for due in again.due(WorkerId(9), fixture.every_flow(100)).await.expect("due") {
         match &due {
             Due::Orphan(record) => orphans.push(record.id),
             Due::Transfer(_) | Due::Attempt(_) => panic!("{due:?}"),

@@ -349,3 +349,42 @@ async fn what_a_dead_worker_held_back_is_decided_by_another() {
         heir.kill().await;
     }
 }
+
+/// Turns red where a worker is given rows of a flow that it does not carry: it gives them back, a write
+/// for each at every backoff. What a dead worker held stays for one that carries the flow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_without_the_flow_writes_nothing_for_it() {
+    let mut fixture = Fixture::open(quick(true)).await;
+    let source = Source::new();
+    fixture.flows = flows();
+    fixture.facts.insert("screened", source.clone());
+    let dying = fixture.worker().await;
+    source.state().released = None;
+    let mut ids = Vec::new();
+    for user in 1..6 {
+        ids.push(open(&dying.engine, user, 100).await);
+    }
+    source.looked(&ids, 1).await;
+    dying.kill().await;
+    fixture.facts.clear();
+    let other = fixture.worker().await;
+    fixture.until("SELECT count(*) FROM due WHERE orphan", "5").await;
+    let rows = "SELECT string_agg(d.xmin || '/' || t.xmin, ' ' ORDER BY t.transfer_id) \
+         FROM due d JOIN transfers t USING (transfer_id) WHERE t.flow = 'screened'";
+    let before = fixture.sql(rows);
+    for n in 0..5 {
+        other.moves(FUNDING, 1, &format!("own-{n}"), 5).await;
+        // some rounds of the scanner, and more than the longest backoff
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    assert_eq!(fixture.sql(rows), before, "the rows were written");
+    fixture.facts.insert("screened", source.clone());
+    let heir = fixture.worker().await;
+    source.state().released = Some(true);
+    for id in &ids {
+        heir.reaches(*id, "PAID").await;
+    }
+    for worker in [other, heir] {
+        worker.kill().await;
+    }
+}

@@ -12,17 +12,20 @@ use kernel::record::Record;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// Attempts whose time has come, with their members as they stand.
+/// Attempts of these flows whose time has come, with their members as they stand.
 pub(crate) async fn due(
     db: &Pooled,
     flows: &Flows,
-    now: Option<i64>,
+    (now, names): (Option<i64>, &str),
     limit: usize,
 ) -> Result<Vec<Attempt>, StoreError> {
-    let sql = "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
-               FROM attempts WHERE due_at <= (SELECT coalesce($1::bigint, portage_now())) LIMIT $2";
+    let sql = format!(
+        "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
+         FROM attempts WHERE due_at <= (SELECT coalesce($1::bigint, portage_now())) \
+         AND flow IN ({names}) LIMIT $2"
+    );
     let mut due = Vec::new();
-    for row in rows(db, sql, &[&now, &columns::most(limit)]).await? {
+    for row in rows(db, &sql, &[&now, &columns::most(limit)]).await? {
         let members: Vec<Uuid> = row.try_get(7)?;
         let ids: Vec<Id> = members.into_iter().map(columns::id).collect();
         let members = transfers::get(db, flows, &ids).await?;

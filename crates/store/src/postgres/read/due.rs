@@ -7,6 +7,7 @@
 use super::attempts;
 use super::read_pool::{ReadPool, rows, written};
 use super::transfers::{ended, records};
+use crate::columns::flow_names;
 use crate::postgres::columns::{self, ABSURD, int};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::COLUMNS;
@@ -14,7 +15,7 @@ use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::Millis;
-use kernel::ports::journal::Due;
+use kernel::ports::journal::{Due, DueQuery};
 use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -60,15 +61,17 @@ fn ripe() -> String {
     )
 }
 
-/// Leases what is due: the numbers, and whether their owner died holding them.
+/// Leases what is due of these flows: the numbers, and whether their owner died holding them. Rows of
+/// other flows are not among those that are compared, so they cost neither a write nor a place.
 async fn lease(
     db: &Pooled,
     (now, own): (Option<i64>, i64),
-    limit: i64,
+    (names, limit): (&str, i64),
 ) -> Result<BTreeMap<i64, bool>, StoreError> {
     let ripe = ripe();
     let sql = format!(
-        "WITH {MOMENT}, seen AS MATERIALIZED (SELECT d.transfer_id FROM due d WHERE {ripe} \
+        "WITH {MOMENT}, seen AS MATERIALIZED (SELECT d.transfer_id FROM due d \
+           JOIN transfers t USING (transfer_id) WHERE {ripe} AND t.flow IN ({names}) \
            ORDER BY d.due_at NULLS FIRST LIMIT {COMPARED}), \
          mine AS (SELECT d.transfer_id, d.orphan OR (d.due_at IS NULL AND t.due_at IS NULL AND \
              d.leased_by IS NOT NULL AND NOT EXISTS (SELECT FROM workers w \
@@ -139,10 +142,11 @@ async fn leased(db: &Pooled, flows: &Flows, numbers: &[i64]) -> Result<Vec<Recor
 }
 
 impl ReadPool {
-    pub(crate) async fn due(&self, limit: usize) -> Result<Vec<Due>, Cause> {
+    pub(crate) async fn due(&self, query: DueQuery) -> Result<Vec<Due>, Cause> {
         let db = self.lease().await?;
         let now = self.manual_now();
         let own = columns::worker(self.worker.0);
+        let (names, limit) = (flow_names(&self.flows, &query.flows), query.limit);
         self.clean(&db).await?;
         for _ in 0..TAKES {
             if adopt(&db, &self.flows, now, own).await? < TAKEN {
@@ -155,11 +159,12 @@ impl ReadPool {
             written(&db, sql, &[&own]).await?;
         }
         self.scan(|scan| scan.unconfirmed = true);
-        let numbers = lease(&db, (now, own), columns::most(limit)).await?;
+        let numbers = lease(&db, (now, own), (&names, columns::most(limit))).await?;
         let found = self.handed(&db, &numbers).await?;
         let mut due = found;
         let room = limit.saturating_sub(due.len());
-        due.extend(attempts::due(&db, &self.flows, now, room).await?.into_iter().map(Due::Attempt));
+        let attempts = attempts::due(&db, &self.flows, (now, &names), room).await?;
+        due.extend(attempts.into_iter().map(Due::Attempt));
         if !due.is_empty() {
             // a call is made for what is claimed here
             self.confirm_reads().await?;

@@ -3,6 +3,7 @@
 use super::read_pool::{ReadPool, one, rows};
 use super::{audit_chain, operators};
 use crate::audit_chain::AuditChain;
+use crate::columns::flow_names;
 use crate::postgres::columns::{self, int, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
@@ -39,6 +40,12 @@ pub(crate) fn ended(flows: &Flows) -> String {
         format!("t.flow = '{}' AND t.state IN ({})", table.flow, codes.join(", "))
     };
     flows.0.iter().map(of).collect::<Vec<_>>().join(" OR ")
+}
+
+/// The condition of being open and of a flow that this binary knows, of the table under the name `t`.
+fn open(flows: &Flows) -> String {
+    let names: Vec<&str> = flows.0.iter().map(|table| table.flow).collect();
+    format!("NOT ({}) AND t.flow IN ({})", ended(flows), flow_names(flows, &flows.ids(&names)))
 }
 
 pub(crate) async fn get(db: &Pooled, flows: &Flows, ids: &[Id]) -> Result<Vec<Record>, StoreError> {
@@ -117,9 +124,9 @@ pub(crate) fn entries(text: &str) -> Result<Vec<Stored>, StoreError> {
 /// Asks how many open transfers stand where, and since when the oldest of them is open.
 pub(crate) fn counting(flows: &Flows) -> String {
     format!(
-        "SELECT t.flow, t.state, count(*), min(t.created_at) FROM {OPEN} WHERE NOT ({}) \
+        "SELECT t.flow, t.state, count(*), min(t.created_at) FROM {OPEN} WHERE {} \
          GROUP BY t.flow, t.state",
-        ended(flows)
+        open(flows)
     )
 }
 
@@ -147,12 +154,14 @@ pub(crate) fn flow_and_state(
 
 async fn open_of(db: &Pooled, flows: &Flows, user: UserId) -> Result<Vec<Record>, StoreError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM {OPEN} WHERE t.user_id = $1 AND t.owner IS NULL AND NOT ({}) ORDER BY t.transfer_id",
-        ended(flows)
+        "SELECT {COLUMNS} FROM {OPEN} WHERE t.user_id = $1 AND t.owner IS NULL AND {} ORDER BY t.transfer_id",
+        open(flows)
     );
     records(flows, &rows(db, &sql, &[&int(user.0)]).await?)
 }
 
+/// Open transfers at or below an id. What is of a flow that this binary does not know counts as open:
+/// a ledger keeps its results until a binary that knows the flow has read how it ended.
 async fn open_below(db: &Pooled, flows: &Flows, id: Id) -> Result<Vec<Id>, StoreError> {
     let sql = format!(
         "SELECT t.req_id FROM {OPEN} WHERE t.req_id <= $1 AND NOT ({}) ORDER BY t.transfer_id",
@@ -170,8 +179,8 @@ async fn open_older_than(
 ) -> Result<Vec<Record>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM {OPEN} WHERE b.batch < (SELECT portage_first_at($2)) AND t.created_at <= $1 \
-         AND NOT ({}) ORDER BY b.batch, t.transfer_id LIMIT $3",
-        ended(flows)
+         AND {} ORDER BY b.batch, t.transfer_id LIMIT $3",
+        open(flows)
     );
     let until = int(opened.saturating_add(BESIDE));
     let found = rows(db, &sql, &[&int(opened), &until, &columns::most(limit)]).await?;

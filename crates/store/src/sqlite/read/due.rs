@@ -1,11 +1,12 @@
 //! What the scanner is given: what is due, and what the folder's last owner died holding.
 
 use super::transfers;
+use crate::columns::flow_names;
 use crate::sqlite::columns::{ABSURD, int};
 use crate::sqlite::write::attempts;
 use kernel::flow::table::Flows;
-use kernel::ids::Millis;
-use kernel::ports::journal::Due;
+use kernel::ids::{FlowId, Millis};
+use kernel::ports::journal::{Due, DueQuery};
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -16,8 +17,9 @@ const LATE: Millis = 5_000;
 /// What was given out already. There is one worker process, so nothing of this is stored.
 #[derive(Debug, Default)]
 pub(crate) struct HandedOut {
-    /// Transfers that were open when the folder was opened, the fewest deaths first.
-    orphans: VecDeque<i64>,
+    /// Transfers that were open when the folder was opened, by flow: deaths and number, the fewest
+    /// deaths first.
+    orphans: BTreeMap<FlowId, VecDeque<(u8, i64)>>,
     /// Transfers by number with the due time for which they were given out.
     given: BTreeMap<i64, i64>,
 }
@@ -26,28 +28,39 @@ impl HandedOut {
     /// Finds what no worker holds, and drops the last owner's leases.
     pub(crate) fn open(db: &Connection, flows: &Flows) -> rusqlite::Result<Self> {
         db.execute("UPDATE due SET leased_by = NULL, leased_until = NULL", [])?;
-        let mut orphans = Vec::new();
+        let mut orphans: BTreeMap<FlowId, Vec<(u8, i64)>> = BTreeMap::new();
         transfers::each_open(db, flows, "t.due_at IS NULL", |record| {
             let number = record.serial.map_or(0, |serial| int(serial.0));
-            orphans.push((record.head.deaths, number));
+            orphans.entry(record.flow).or_default().push((record.head.deaths, number));
             ControlFlow::Continue(())
         })?;
-        orphans.sort_unstable();
-        let orphans = orphans.into_iter().map(|(_, number)| number).collect();
+        let sorted = |(flow, mut of): (FlowId, Vec<(u8, i64)>)| {
+            of.sort_unstable();
+            (flow, of.into())
+        };
+        let orphans = orphans.into_iter().map(sorted).collect();
         Ok(Self { orphans, given: BTreeMap::new() })
     }
 
-    /// About `limit` of them.
+    /// The orphan with the fewest deaths among those of these flows.
+    fn next_orphan(&mut self, flows: &[FlowId]) -> Option<i64> {
+        let first = |flow: &FlowId| Some((*self.orphans.get(flow)?.front()?, *flow));
+        let (_, flow) = flows.iter().filter_map(first).min()?;
+        self.orphans.get_mut(&flow)?.pop_front().map(|(_, number)| number)
+    }
+
+    /// What the query asks for, about as many as its limit.
     pub(crate) fn take(
         &mut self,
         db: &Connection,
         flows: &Flows,
         now: Millis,
-        limit: usize,
+        query: &DueQuery,
     ) -> rusqlite::Result<Vec<Due>> {
+        let limit = query.limit;
         let mut found = Vec::new();
         while found.len() < limit
-            && let Some(number) = self.orphans.pop_front()
+            && let Some(number) = self.next_orphan(&query.flows)
         {
             if let Some(record) = transfers::by_number(db, flows, number)?
                 && !flows.table(record.flow).ends(record.head.state)
@@ -66,11 +79,14 @@ impl HandedOut {
         // on
         let still: BTreeMap<i64, i64> = ripe.iter().copied().collect();
         self.given.retain(|number, due| still.get(number) == Some(due));
+        let names = flow_names(flows, &query.flows);
+        let sql = format!("SELECT 1 FROM transfers WHERE transfer_id = ? AND flow IN ({names})");
+        let mut asked = db.prepare_cached(&sql)?;
         for (number, due) in ripe {
             if found.len() >= limit {
                 break;
             }
-            if self.given.get(&number) == Some(&due) {
+            if self.given.get(&number) == Some(&due) || !asked.exists([number])? {
                 continue;
             }
             if let Some(record) = transfers::by_number(db, flows, number)? {
@@ -79,7 +95,7 @@ impl HandedOut {
             }
         }
         let room = limit.saturating_sub(found.len());
-        found.extend(attempts::due(db, flows, now, room)?.into_iter().map(Due::Attempt));
+        found.extend(attempts::due(db, flows, (now, &names), room)?.into_iter().map(Due::Attempt));
         Ok(found)
     }
 }

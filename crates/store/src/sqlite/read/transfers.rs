@@ -97,7 +97,8 @@ fn hash_of(text: &str) -> rusqlite::Result<Hash> {
     hash.ok_or_else(|| columns::damaged(0, "not a hash"))
 }
 
-/// Every open transfer, in the order of its number, until enough were taken.
+/// Every open transfer of a flow that this binary knows, in the order of its number, until enough were
+/// taken.
 pub(crate) fn each_open(
     db: &Connection,
     flows: &Flows,
@@ -112,6 +113,9 @@ pub(crate) fn each_open(
     let mut ask = db.prepare_cached(&sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
+        if flows.named(row.get_ref(2)?.as_str()?).is_none() {
+            continue;
+        }
         let record = rows::record(flows, row)?;
         if !flows.table(record.flow).ends(record.head.state) && take(record).is_break() {
             break;
@@ -153,17 +157,32 @@ pub(crate) fn open_older_than(
     Ok(found)
 }
 
-/// Open transfers at or below an id.
+/// Open transfers at or below an id. What is of a flow that this binary does not know counts as open:
+/// a ledger keeps its results until a binary that knows the flow has read how it ended.
 pub(crate) fn open_below(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Id>> {
     let mut open = Vec::new();
-    each_open(db, flows, "1", |record| {
-        open.extend((record.id <= id).then_some(record.id));
-        ControlFlow::Continue(())
-    })?;
+    let sql = "SELECT t.req_id, t.flow, t.state FROM open_batches b CROSS JOIN transfers t \
+               ON t.transfer_id BETWEEN b.lo AND b.hi ORDER BY b.batch, t.transfer_id";
+    let mut ask = db.prepare_cached(sql)?;
+    let mut found = ask.query([])?;
+    while let Some(row) = found.next()? {
+        let one = columns::read_id(0, row.get_ref(0)?.as_str()?)?;
+        let ended = match flows.named(row.get_ref(1)?.as_str()?) {
+            Some(flow) => {
+                let state = flows.table(flow).coded(row.get(2)?);
+                let state = state.ok_or_else(|| columns::damaged(2, "not a state of the flow"))?;
+                flows.table(flow).ends(state)
+            }
+            None => false,
+        };
+        if one <= id && !ended {
+            open.push(one);
+        }
+    }
     Ok(open)
 }
 
-/// Open transfers by flow and state. Reads no more of a row than it counts: there may be a million.
+/// Open transfers by flow and state, of the flows that this binary knows. Reads no more of a row than it counts: there may be a million.
 pub(crate) fn counts(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Count>> {
     let mut counts: BTreeMap<_, Count> = BTreeMap::new();
     let sql = "SELECT t.flow, t.state, t.created_at FROM open_batches b CROSS JOIN transfers t \
@@ -171,8 +190,7 @@ pub(crate) fn counts(db: &Connection, flows: &Flows) -> rusqlite::Result<Vec<Cou
     let mut ask = db.prepare_cached(sql)?;
     let mut found = ask.query([])?;
     while let Some(row) = found.next()? {
-        let flow = flows.named(row.get_ref(0)?.as_str()?);
-        let flow = flow.ok_or_else(|| columns::damaged(0, "not a flow of ours"))?;
+        let Some(flow) = flows.named(row.get_ref(0)?.as_str()?) else { continue };
         let state = flows.table(flow).coded(row.get(1)?);
         let state = state.ok_or_else(|| columns::damaged(1, "not a state of the flow"))?;
         if flows.table(flow).ends(state) {

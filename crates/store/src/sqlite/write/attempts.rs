@@ -61,16 +61,18 @@ impl WriteBatch<'_> {
     }
 }
 
-/// Attempts whose time has come, with their members as they stand.
+/// Attempts of these flows whose time has come, with their members as they stand.
 pub(crate) fn due(
     db: &Connection,
     flows: &Flows,
-    now: Millis,
+    (now, names): (Millis, &str),
     limit: usize,
 ) -> rusqlite::Result<Vec<Attempt>> {
-    let sql = "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
-               FROM attempts WHERE due_at <= ? LIMIT ?";
-    let mut ask = db.prepare_cached(sql)?;
+    let sql = format!(
+        "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
+         FROM attempts WHERE due_at <= ? AND flow IN ({names}) LIMIT ?"
+    );
+    let mut ask = db.prepare_cached(&sql)?;
     ask.query_map(params![int(now), most(limit)], |row| attempt(db, flows, row))?.collect()
 }
 

@@ -5,7 +5,7 @@
 
 use super::state::State;
 use kernel::ids::{Id, Millis, WorkerId};
-use kernel::ports::journal::{Due, Lease};
+use kernel::ports::journal::{Due, DueQuery, Lease};
 use kernel::unit::Hold;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,9 +163,12 @@ impl Leases {
         state: &State,
         me: WorkerId,
         now: Millis,
-        limit: usize,
+        query: &DueQuery,
     ) -> Vec<Due> {
         self.bury(&state.due, me, now);
+        let asked = |id: &Id| {
+            state.transfers.get(id).is_some_and(|record| query.flows.contains(&record.flow))
+        };
         let come = |id: &Id, at: Millis| {
             let wait = match self.held.get(id) {
                 Some(Holder { worker, kept }) if *worker != me || !kept => return false,
@@ -174,16 +177,17 @@ impl Leases {
             };
             at.saturating_add(wait) <= now || at > now.saturating_add(ABSURD)
         };
-        let ripe = state.due.iter().filter(|(id, at)| come(id, **at));
+        let ripe = state.due.iter().filter(|(id, at)| come(id, **at) && asked(id));
         let mut ripe: Vec<_> = ripe.map(|(id, at)| (*at, *id)).collect();
         ripe.sort_unstable();
-        let given = self.left.iter().filter(|id| !state.due.contains_key(id));
+        let given = self.left.iter().filter(|id| !state.due.contains_key(id) && asked(id));
         let mut free: Vec<Id> = given.copied().chain(ripe.into_iter().map(|(_, id)| id)).collect();
-        free.truncate(limit);
+        free.truncate(query.limit);
         let record = |id: &Id| state.transfers.get(id).cloned();
-        let mut lost: Vec<_> = self.orphans.iter().filter_map(record).collect();
+        let mut lost: Vec<_> =
+            self.orphans.iter().filter(|id| asked(id)).filter_map(record).collect();
         lost.sort_by_key(|record| (record.head.deaths, record.id));
-        lost.truncate(limit.saturating_sub(free.len()));
+        lost.truncate(query.limit.saturating_sub(free.len()));
         let mut found: Vec<_> = free.iter().filter_map(record).map(Due::Transfer).collect();
         let taken = free.into_iter().chain(lost.iter().map(|record| record.id));
         for id in taken.collect::<Vec<_>>() {

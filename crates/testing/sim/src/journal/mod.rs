@@ -29,7 +29,9 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::ports::journal::{
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use standby::Away;
@@ -292,12 +294,12 @@ impl Journal for SimJournal {
         })
     }
 
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
             self.readable()?;
             let worker = self.who(worker);
-            Ok(self.change(|state, now| state.due(worker, now, limit)))
+            Ok(self.change(|state, now| state.due(worker, now, &query)))
         })
     }
 

@@ -7,7 +7,9 @@ use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::ports::journal::{
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use std::sync::Arc;
@@ -46,8 +48,8 @@ pub trait JournalWrapper: Send + Sync {
         self.inner().history(id)
     }
     /// In the place of [`Journal::due`].
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        self.inner().due(worker, limit)
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        self.inner().due(worker, query)
     }
     /// In the place of [`Journal::renew_lease`].
     fn renew_lease(
@@ -141,8 +143,8 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         self.0.history(id)
     }
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        self.0.due(worker, limit)
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        self.0.due(worker, query)
     }
     fn renew_lease(
         &self,

@@ -5,7 +5,7 @@ use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
 use kernel::ids::WorkerId;
 use kernel::ports::Fut;
-use kernel::ports::journal::{Due, Journal};
+use kernel::ports::journal::{Due, DueQuery, Journal};
 use kernel::unit::{Guard, Put, Then, Unit, Written, Wrote};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -94,7 +94,7 @@ impl JournalWrapper for NoRecovery {
     fn inner(&self) -> &dyn Journal {
         &*self.0
     }
-    fn due(&self, _: WorkerId, _: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, _: WorkerId, _: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

@@ -9,7 +9,8 @@ use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, Journal, Lease, Line, Linked, Recount, ServiceStatus, Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
+    Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -86,10 +87,10 @@ impl Journal for Waiting<dyn Journal> {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         Box::pin(async move { wait(self.0.history(id)) })
     }
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
             breath().await;
-            wait(self.0.due(worker, limit))
+            wait(self.0.due(worker, query))
         })
     }
     fn renew_lease(

@@ -12,7 +12,9 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::ports::journal::{
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+};
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Unit, Wrote};
 use std::sync::Arc;
@@ -255,8 +257,8 @@ impl JournalWrapper for Spoiling {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         read!(self, history(id))
     }
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
-        read!(self, due(worker, limit))
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        read!(self, due(worker, query))
     }
     fn renew_lease(
         &self,

@@ -16,7 +16,9 @@ use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::{Clock, Rng};
-use kernel::ports::journal::{Count, Due, Journal, Lease, Linked, ServiceStatus, Snapshot};
+use kernel::ports::journal::{
+    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+};
 use kernel::ports::ledger::{Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose};
 use kernel::record::{Head, Record};
 use kernel::unit::{Unit, Wrote};
@@ -181,9 +183,9 @@ impl JournalWrapper for TracedJournal {
     fn history(&self, id: Id) -> Fut<'_, Result<Vec<Linked>, Cause>> {
         noted!(self, "history {}", id => self.inner.history(id))
     }
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
-            let answer = self.inner.due(worker, limit).await;
+            let answer = self.inner.due(worker, query).await;
             let brief = answer.as_ref().map(|due| due.iter().map(due_brief).collect::<Vec<_>>());
             self.heard("due", &brief);
             answer

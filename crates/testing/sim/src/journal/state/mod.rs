@@ -19,7 +19,7 @@ use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, Wo
 use kernel::limits::DailyUsage;
 use kernel::operation::{Incarnation, Key, Known, Operation};
 use kernel::operators::Halt;
-use kernel::ports::journal::{Count, Due, Linked, Owner, ServiceStatus};
+use kernel::ports::journal::{Count, Due, DueQuery, Linked, Owner, ServiceStatus};
 use kernel::record::Record;
 use log::OperatorLog;
 use operators::Operators;
@@ -149,9 +149,9 @@ impl State {
     }
 
     /// What a worker may take.
-    pub(super) fn due(&mut self, worker: WorkerId, now: Millis, limit: usize) -> Vec<Due> {
+    pub(super) fn due(&mut self, worker: WorkerId, now: Millis, query: &DueQuery) -> Vec<Due> {
         let mut leases = std::mem::take(&mut self.leases);
-        let due = leases.due(self, worker, now, limit);
+        let due = leases.due(self, worker, now, query);
         self.leases = leases;
         due
     }

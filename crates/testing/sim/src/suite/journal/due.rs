@@ -2,7 +2,7 @@
 
 use super::checks;
 use super::fixture::{JournalFixture, NOON, RICH, id, plain};
-use kernel::record::Head;
+use kernel::record::{Head, Record};
 use kernel::unit::Hold::{Free, Mine};
 use kernel::unit::Put;
 
@@ -19,6 +19,7 @@ checks! {
     orphans_with_the_fewest_deaths_come_first,
     one_with_a_time_is_no_orphan,
     one_opened_for_the_scanner_comes,
+    what_is_of_another_flow_stays_for_a_worker_that_asks_for_it,
 }
 
 const FAR: usize = 100;
@@ -182,4 +183,40 @@ async fn one_opened_for_the_scanner_comes(b: &mut JournalFixture) {
     b.written("an opening", unit).await;
     b.same("what is due", &b.due(FAR).await, &vec![("transfer", id(1))]);
     b.same("once", &b.due(FAR).await, &vec![]);
+}
+
+/// Red in a journal that looks at the time alone: the flow's rows come to a worker that does not carry
+/// it, take the places of others, or are gone for the worker that does.
+async fn what_is_of_another_flow_stays_for_a_worker_that_asks_for_it(b: &mut JournalFixture) {
+    let other = b.flows.named("account").unwrap_or(b.flow);
+    let head = Head::start(b.flows.table(other).start);
+    for (n, due_at) in [(1, Some(NOON)), (2, None)] {
+        let mut unit = b.opening(&Record { flow: other, head, ..b.record(n, RICH, 10) });
+        if due_at.is_some() {
+            let head = Head { due_at, ..head };
+            unit.then.puts.push(Put::Head { id: id(n), head, error: None, hold: Free });
+        }
+        b.written("an opening", unit).await;
+    }
+    let ours = b.opened(3).await;
+    b.timed(&ours, Some(NOON), Free).await;
+    b.clock.set(NOON + 10);
+    let due = b.due_of(&[b.flow], 1).await;
+    b.same("the one place is for what was asked for", &due, &vec![("transfer", id(3))]);
+    let image = b.image().await;
+    for later in [0, 10_000, 20_000] {
+        b.clock.set(NOON + later);
+        b.same("of our flow", &b.due_of(&[b.flow], FAR).await, &vec![]);
+        b.same("of no flow", &b.due_of(&[], FAR).await, &vec![]);
+    }
+    b.same("what every reader sees", &b.image().await, &image);
+    b.same("of the other flow", &b.due_of(&[other], FAR).await, &vec![("transfer", id(1))]);
+    b.reopen().await;
+    for _ in 0..2 {
+        b.same("of no flow", &b.due_of(&[], FAR).await, &vec![]);
+    }
+    b.same("after a restart", &b.due_of(&[b.flow], FAR).await, &vec![("transfer", id(3))]);
+    let mut due = b.due_of(&[other], FAR).await;
+    due.sort_unstable();
+    b.same("an orphan too", &due, &vec![("orphan", id(2)), ("transfer", id(1))]);
 }

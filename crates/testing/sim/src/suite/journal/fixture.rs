@@ -12,7 +12,7 @@ use kernel::money::Amount;
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::Scope;
 use kernel::ports::Fut;
-use kernel::ports::journal::{Due, Line, Linked, ServiceStatus};
+use kernel::ports::journal::{Due, DueQuery, Line, Linked, ServiceStatus};
 use kernel::ports::ledger::{
     AccountStatus, Direction, External, Moved, Reply, StatusChange, Stored, Whose,
 };
@@ -343,7 +343,14 @@ impl JournalFixture {
 
     /// Everything that is due to this process, as words and numbers of transfers.
     pub(super) async fn due(&self, limit: usize) -> Vec<(&'static str, Id)> {
-        let due = self.ok("due", self.on().journal.due(WorkerId(1), limit).await);
+        let names = self.flows.0.iter().map(|table| table.flow).collect::<Vec<_>>();
+        self.due_of(&self.flows.ids(&names), limit).await
+    }
+
+    /// The same of these flows alone.
+    pub(super) async fn due_of(&self, flows: &[FlowId], limit: usize) -> Vec<(&'static str, Id)> {
+        let query = DueQuery { flows: flows.into(), limit };
+        let due = self.ok("due", self.on().journal.due(WorkerId(1), query).await);
         let word = |due: &Due| match due {
             Due::Transfer(record) => ("transfer", record.id),
             Due::Orphan(record) => ("orphan", record.id),

@@ -7,7 +7,7 @@ use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::ids::{Millis, WorkerId};
 use kernel::operation::{Known, Op};
 use kernel::ports::Fut;
-use kernel::ports::journal::{Due, Journal, Lease};
+use kernel::ports::journal::{Due, DueQuery, Journal, Lease};
 use kernel::ports::ledger::{Ledger, Reply};
 use kernel::unit::{Guard, Unit, Wrote};
 use std::sync::Arc;
@@ -49,9 +49,9 @@ impl JournalWrapper for NoOrphans {
     fn inner(&self) -> &dyn Journal {
         &*self.0
     }
-    fn due(&self, worker: WorkerId, limit: usize) -> Fut<'_, Result<Vec<Due>, Cause>> {
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
         Box::pin(async move {
-            let mut due = self.0.due(worker, limit).await?;
+            let mut due = self.0.due(worker, query).await?;
             due.retain(|due| !matches!(due, Due::Orphan(_)));
             Ok(due)
         })
