@@ -3,9 +3,9 @@
 use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
-    Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked, BookedNumbered, Created,
-    DryRun, Filter, Health, Movement, NewTransfer, NumberedMovement, Page, Proof, StatusSet, Story,
-    Transfer,
+    AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked,
+    BookedNumbered, Created, DryRun, Filter, Health, Movement, NewAccountTransfer, NewTransfer,
+    NumberedMovement, Page, Proof, StatusSet, Story, Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -105,6 +105,29 @@ impl Client {
         let replayed = response.headers().contains_key("idempotency-replayed");
         let (status, body) = read(response).await?;
         made(status, replayed, &body)
+    }
+
+    /// Makes a transfer between two numbered accounts under a key of yours, or finds out what became of
+    /// it when the key was used before. It is answered when it is durable, and goes on by itself.
+    ///
+    /// # Errors
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
+    pub async fn create_account_transfer(
+        &self,
+        new: &NewAccountTransfer,
+        key: &str,
+    ) -> Result<AccountTransfer, Error> {
+        let request = self.request(Method::POST, "/api/transfers").json(new);
+        let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
+        well(status, &body)
+    }
+
+    /// A transfer between two numbered accounts with its history.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn account_transfer(&self, id: &str) -> Result<AccountTransfer, Error> {
+        self.get_json(&format!("/api/transfers/{id}")).await
     }
 
     /// Says what would become of a create, as things stand. Nothing is done.

@@ -236,6 +236,41 @@ pub struct Booked {
     pub created_at: String,
 }
 
+/// A transfer between two numbered accounts, as it is asked for.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewAccountTransfer {
+    /// The number of the account that pays.
+    pub from_account_number: String,
+    /// The number of the account that receives.
+    pub to_account_number: String,
+    /// A plain decimal in the currency's unit.
+    pub amount: String,
+    /// The symbol of the asset that both accounts hold.
+    pub currency: String,
+    /// Your own words, up to 128 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A transfer between two numbered accounts. The answer to a create has the first fields alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountTransfer {
+    /// Its id, as UUID text.
+    pub transfer_id: String,
+    /// `PENDING`, `VALIDATING`, `VALIDATED`, `EXECUTING`, `COMPLETED` or `FAILED`.
+    pub status: String,
+    /// When it was opened, RFC 3339.
+    pub created_at: String,
+    /// The code that a FAILED one was refused with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Everything that happened to it, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Step>,
+}
+
 /// External money in or out of an account of the pipeline.
 #[derive(Debug, Clone, Serialize)]
 pub struct NumberedMovement {

@@ -1,6 +1,7 @@
 //! `portage demo`: a fresh folder, real server processes, every kind of transfer, a real kill -9, a
 //! ledger elsewhere.
 
+mod account_transfers;
 mod child;
 mod kill_under_load;
 mod load;
@@ -85,6 +86,8 @@ async fn play(folder: &Path) -> Result<(), Fault> {
     outcomes::outcomes(&mut screen, &config, &server.url, &operator).await?;
     screen.title("A reply that never arrives")?;
     outcomes::cut(&mut screen, &config, &server.url).await?;
+    screen.title("Accounts with a number, and messages between them")?;
+    account_transfers::play(&mut screen, &config, &server.url, &operator).await?;
     screen.title("A ledger elsewhere, an alert, and a verdict of two persons")?;
     remote_outage::play(&mut screen, folder).await?;
     screen.title("kill -9 in mid-flight")?;

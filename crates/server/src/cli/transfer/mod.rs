@@ -90,6 +90,11 @@ fn told(t: &Transfer, replayed: bool) -> String {
 }
 
 pub(super) fn history(story: &Story) -> String {
+    steps(&story.history)
+}
+
+/// The steps of a history as a table.
+pub(super) fn steps(steps: &[Step]) -> String {
     let row = |step: &Step| {
         [
             step.seq.to_string(),
@@ -100,6 +105,6 @@ pub(super) fn history(story: &Story) -> String {
             step.detail.clone().unwrap_or_default(),
         ]
     };
-    let rows = story.history.iter().map(row).collect();
+    let rows = steps.iter().map(row).collect();
     output::table([">#", "at", "event", "from", "to", "detail"], rows)
 }
