@@ -232,7 +232,6 @@ impl Engine {
         engine.lease.hear(&status);
         engine.know(&status);
         log_stops(&status);
-        engine.log_flows();
         engine.begin(orders).await;
         Ok(engine)
     }
@@ -246,6 +245,7 @@ impl Engine {
     }
 
     async fn begin(self: &Arc<Self>, orders: mpsc::Receiver<(Record, CreateRequest)>) {
+        self.log_flows();
         let ledgers: Vec<_> = self.parts.ledgers.iter().map(|ledger| ledger.id()).collect();
         for ledger in ledgers {
             if !self.settle_identity(ledger).await {

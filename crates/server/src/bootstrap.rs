@@ -81,7 +81,7 @@ struct OpenStore {
 pub const OFFERED: &[&str] = &[internal::State::FLOW, account::State::FLOW];
 /// The file of the bus in the data folder: messages on their way between the parts of this process. It can
 /// be lost: what it had is sent again.
-const BUS: &str = "bus.db";
+pub(crate) const BUS: &str = "bus.db";
 /// Messages are forgotten so long after they were published, and looked for so often.
 const BUS_KEEPS: Millis = 2 * 86_400_000;
 const BUS_FORGETS: Millis = 3_600_000;

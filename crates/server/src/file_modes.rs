@@ -1,7 +1,7 @@
 //! The modes of what lies in the data folder: balances and keys are read by this service alone, also
 //! where the folder itself is open to others.
 
-use crate::bootstrap::{OWNER, SPOT};
+use crate::bootstrap::{BUS, OWNER, SPOT};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -38,7 +38,9 @@ pub(crate) fn narrow(dir: &Path) {
 /// Files that the service makes in the data folder; others may have put theirs beside them. Keys are
 /// none of them: one that was open is no secret any more, and `auth::key` refuses it.
 fn ours(name: &str) -> bool {
-    name == OWNER || name.starts_with(store::sqlite::FILE) || name == store::sqlite::LOCK
+    let databases = [store::sqlite::FILE, BUS];
+    let of_ours = databases.iter().any(|database| name.starts_with(database));
+    name == OWNER || name == store::sqlite::LOCK || of_ours
 }
 
 /// The mode of what others may read, write or search; `None` where they may not, or it is not there.

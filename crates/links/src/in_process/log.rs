@@ -1,10 +1,13 @@
 //! The file: messages by partition and offset, and how far each group is.
 
-use super::PARTITIONS;
+use super::{PARTITIONS, failed};
+use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::message::partition;
 use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -26,7 +29,15 @@ CREATE TABLE IF NOT EXISTS offsets (
 pub(super) struct Log(Connection);
 
 impl Log {
-    pub(super) fn open(file: &Path) -> rusqlite::Result<Self> {
+    /// Opens the file, or makes one that this user alone reads: SQLite gives its log and its index the
+    /// same mode.
+    pub(super) fn open(file: &Path) -> Result<Self, Cause> {
+        let made = File::options().create(true).truncate(false).write(true).mode(0o600).open(file);
+        made.map_err(|fault| Cause::because("BUS_FAILED", fault.to_string()))?;
+        Self::over(file).map_err(|fault| failed(&fault))
+    }
+
+    fn over(file: &Path) -> rusqlite::Result<Self> {
         let db = Connection::open(file)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;

@@ -43,7 +43,7 @@ impl InProcess {
     /// # Errors
     /// `BUS_FAILED`: the file is not a log of ours, or cannot be used.
     pub fn open(file: &Path, clock: Arc<dyn Clock>) -> Result<Self, Cause> {
-        let log = Log::open(file).map_err(|error| failed(&error))?;
+        let log = Log::open(file)?;
         let shared = Shared { log, groups: Groups::default() };
         Ok(Self { shared: Arc::new(Mutex::new(shared)), clock })
     }
