@@ -2,7 +2,7 @@
 
 use super::Fut;
 use crate::answer::Cause;
-use crate::attempt::{Attempt, Form, Purpose, Verdict};
+use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
 use crate::ids::ChainId;
 use crate::record::Record;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ pub trait Chain: Send + Sync {
     fn cap(&self) -> usize;
     /// A free key or account to take a lock from; `None`: all busy, or stopped.
     fn lane(&self) -> Option<Arc<str>>;
-    /// The next free lock of a lane, given the highest stored one.
-    fn lock<'a>(&'a self, lane: &'a str, stored: u64) -> Fut<'a, Result<u64, Cause>>;
+    /// The next free lock of a lane, given the last one that was stored.
+    fn lock<'a>(&'a self, lane: &'a str, stored: Option<&'a Lock>) -> Fut<'a, Result<Lock, Cause>>;
     /// Signs; reads, but sends nothing.
     fn sign<'a>(
         &'a self,
         lane: &'a str,
-        lock: u64,
+        lock: &'a Lock,
         members: &'a [Record],
         purpose: Purpose,
     ) -> Fut<'a, Result<Form, Cause>>;

@@ -3,7 +3,6 @@
 
 pub(crate) mod read_pool;
 
-pub(crate) mod attempts;
 pub(crate) mod funding;
 pub(crate) mod operators;
 pub(crate) mod service_state;

@@ -277,7 +277,6 @@ impl TransactionBody<Wrote> for Unit {
         if plan.supersedes() {
             transaction.supersede().await?;
         }
-        transaction.mark(&plan).await?;
         let written = transaction.workspace.apply_plan(transaction.flows, plan)?;
         Ok(Finish::Commit(Wrote::Written(written)))
     }

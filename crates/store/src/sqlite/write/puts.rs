@@ -2,33 +2,29 @@
 
 use super::batch::WriteBatch;
 use crate::rules::StateReader;
-use crate::sqlite::columns::{self, int};
+use crate::sqlite::columns::int;
 use crate::sqlite::ledger_owners;
 use kernel::ids::LedgerId;
-use kernel::money::Amount;
 use kernel::operation::{Known, Operation};
 use kernel::unit::Put;
 use rusqlite::params;
 
 impl WriteBatch<'_> {
-    /// Writes one put. Transfers, counts and accounts were gathered before.
+    /// Writes one put. Transfers, attempts, counters, counts and accounts were gathered before.
     pub(crate) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
         match put {
             Put::Open(_)
             | Put::Head { .. }
+            | Put::Attempt(_)
+            | Put::AttemptHead { .. }
+            | Put::Form(..)
+            | Put::Raise { .. }
+            | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_)
             | Put::Account { .. } => Ok(()),
-            Put::Attempt(attempt) => self.put_attempt(attempt),
-            Put::Form(id, form) => self.add_form(*id, form),
             Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
             Put::Resource { name, value } => self.set(&format!("resource/{name}"), value),
-            Put::Raise { name, to } => {
-                if self.counter(name)? >= *to {
-                    return Ok(());
-                }
-                self.set(&format!("counter/{name}"), &columns::amount(Amount(*to)))
-            }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known),
             Put::Own { ledger, worker, identity } => {
                 self.set(&ledger_owners::name(*ledger), &ledger_owners::value(*worker, *identity))
