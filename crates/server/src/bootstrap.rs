@@ -226,6 +226,7 @@ impl Service {
             bus: Some(self.bus_parts()),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
+            chains: Vec::new(),
             world: self.store.funding(),
             clock: Arc::clone(&self.clock),
             rng: Arc::clone(&self.rng),

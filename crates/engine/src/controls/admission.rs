@@ -5,7 +5,7 @@
 //! journal was read to say so.
 
 use crate::pipeline::plan::FuseMode;
-use kernel::ids::{FlowId, LedgerId};
+use kernel::ids::{ChainId, FlowId, LedgerId};
 use kernel::operation::Known;
 use kernel::operators::Scope;
 use kernel::ports::clock::Clock;
@@ -258,13 +258,15 @@ impl Controls {
     }
 
     /// What is paused of a flow and, where they are known, of a transfer's terms: the flow, one of
-    /// the systems, the asset, one of the accounts.
+    /// the ledgers, the asset, one of the accounts. A pause of a chain stops claims and sends alone: what
+    /// is taken in waits.
     pub(crate) fn paused(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
         if !self.stops.load(Ordering::SeqCst) {
             return None;
         }
         let flags = self.flags();
         let of_terms = terms.into_iter().flat_map(scopes);
+        let of_terms = of_terms.filter(|scope| !matches!(scope, Scope::Chain(_)));
         std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
     }
 
@@ -313,6 +315,25 @@ impl Controls {
             return None;
         }
         flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
+    }
+
+    /// True where forms may be signed and sent at the chain for this flow. What is asked of the chain, and
+    /// what is proven, goes on where they may not.
+    pub(crate) fn sends(&self, flow: FlowId, chain: ChainId) -> bool {
+        let flags = self.flags();
+        let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Chain(chain));
+        flags.halted.is_none() && !stands && !self.stale()
+    }
+
+    /// Waits until they may.
+    pub(crate) async fn wait_sends(&self, flow: FlowId, chain: ChainId) {
+        loop {
+            let changed = self.changed.notified();
+            if self.sends(flow, chain) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// True where a unit of this flow may claim.

@@ -126,6 +126,9 @@ impl Engine {
         match outcome {
             ActionResult::Paused { .. } => {
                 let number = self.pause_number(context, action).await?;
+                if number.is_some() {
+                    self.chain_is_quiet(action).await?;
+                }
                 Ok(ActionResult::Paused { number })
             }
             ActionResult::Halted { on_wire, calls, .. } => {

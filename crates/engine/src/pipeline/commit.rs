@@ -454,6 +454,10 @@ impl Engine {
                 self.release(record.id);
                 continue;
             }
+            if self.plan.in_attempt(&record) {
+                self.in_an_attempt(&record);
+                continue;
+            }
             let station = self.station(&record);
             let over = if self.not_yet.holds(&record) {
                 station.ring.keep(record)

@@ -14,6 +14,7 @@ use kernel::operators::{
     ProposedResume, ProposedVerdict, Scope, SecondPerson, StoredAnswer, Verdict,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
+use kernel::record::System;
 use serde_json::json;
 
 const ID: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0007);
@@ -46,7 +47,10 @@ fn stored_and_read(all: &[(ActionResult, &str)]) {
 /// Seen red with the tag `kind` instead of `outcome`, and with an amount as a number.
 #[test]
 fn a_result_is_stored_in_these_bytes_and_read_back() {
-    let call = OutstandingCall { ledger: LedgerId::SPOT, key: Key { id: ID, leg: Leg::Deposit } };
+    let call = OutstandingCall {
+        system: System::Ledger(LedgerId::SPOT),
+        key: Key { id: ID, leg: Leg::Deposit },
+    };
     let asset = Asset { max: Some(Amount(u128::MAX)), ..Asset::plain(7, "GOLD", 3) };
     let account = NumberedAccount {
         number: "ACC-1".into(),

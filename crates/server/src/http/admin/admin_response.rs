@@ -101,7 +101,7 @@ pub struct Done {
 /// A call that was on its way when money was stopped.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OnWire {
-    /// The ledger.
+    /// The ledger that was called, or the chain for which a transaction was signed or sent.
     #[schema(example = "SPOT")]
     pub ledger: &'static str,
     /// The transfer.
@@ -290,8 +290,8 @@ fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
     }
 }
 
-fn outstanding_call(OutstandingCall { ledger, key }: OutstandingCall) -> OnWire {
-    OnWire { ledger: ledger.name(), req_id: key.id.to_string(), leg: key.leg.name() }
+fn outstanding_call(OutstandingCall { system, key }: OutstandingCall) -> OnWire {
+    OnWire { ledger: system.name(), req_id: key.id.to_string(), leg: key.leg.name() }
 }
 
 /// An accepted break as it is shown.
