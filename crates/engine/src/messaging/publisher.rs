@@ -12,7 +12,6 @@ use kernel::ports::outbox::{BucketLease, Outbox, Queued};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 
 /// Published messages are kept for so long: longer than a broker may lose what it acknowledged
 /// (`spec/storage.md`).
@@ -64,28 +63,16 @@ pub struct Publisher {
     holdings: Mutex<Holdings>,
     /// Rung when messages were written.
     bell: Notify,
-    /// Rung when messages were published.
-    published: Notify,
 }
 
 impl Publisher {
     pub fn new(parts: PublisherParts) -> Arc<Self> {
-        Arc::new(Self {
-            parts,
-            holdings: Mutex::default(),
-            bell: Notify::new(),
-            published: Notify::new(),
-        })
+        Arc::new(Self { parts, holdings: Mutex::default(), bell: Notify::new() })
     }
 
     /// Messages were written: the publisher looks at once instead of at its next poll.
     pub fn wake(&self) {
         self.bell.notify_one();
-    }
-
-    /// Waits until this process publishes the next time, counted from this call on.
-    pub(crate) fn published(&self) -> Notified<'_> {
-        self.published.notified()
     }
 
     /// Publishes for as long as the process lives.
@@ -123,7 +110,6 @@ impl Publisher {
         // a panic of the bus says nothing: everything is sent again
         let said = caught(self.parts.bus.publish(messages)).await.unwrap_or_default();
         let sure = sure(&rows, &said);
-        self.published.notify_waiters();
         let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
         let lost = if places.is_empty() {
             Vec::new()
