@@ -23,7 +23,8 @@ async fn the_bus_in_the_process_is_a_bus() {
         })
     };
     // its clock stands still: a poll that waited would wait for ever
-    Box::pin(sim::suite::bus::run(&BusSuite { fresh: Box::new(fresh), wait: 0 })).await;
+    let suite = BusSuite { fresh: Box::new(fresh), wait: 0, names: String::new() };
+    Box::pin(sim::suite::bus::run(&suite)).await;
 }
 
 /// Turns red where messages that were forgotten count as messages that wait: a group that was away

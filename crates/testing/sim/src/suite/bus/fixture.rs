@@ -18,6 +18,8 @@ pub(super) struct BusFixture {
     site: BusSite,
     /// One poll waits so long.
     wait: Millis,
+    /// What follows each name of a topic or group.
+    names: String,
     check: &'static str,
 }
 
@@ -25,7 +27,8 @@ impl BusFixture {
     pub(super) async fn open(check: &'static str, suite: &BusSuite) -> Self {
         let mut site = (suite.fresh)();
         let bus = Some(site().await);
-        Self { bus, site, wait: suite.wait, check }
+        let names = format!("-{check}-{}", suite.names);
+        Self { bus, site, wait: suite.wait, names, check }
     }
 
     /// Everything is dropped, and the bus opened again over the same data.
@@ -56,16 +59,24 @@ impl BusFixture {
         result.unwrap_or_else(|cause| panic!("{}: {what}: {cause}", self.check))
     }
 
+    fn named(&self, name: &str) -> Arc<str> {
+        format!("{name}{}", self.names).into()
+    }
+
+    fn topics(&self, topics: &[&str]) -> Vec<Arc<str>> {
+        topics.iter().map(|topic| self.named(topic)).collect()
+    }
+
     /// The message of that number.
-    pub(super) fn message(topic: &str, key: &str, number: u128) -> BusMessage {
+    pub(super) fn message(&self, topic: &str, key: &str, number: u128) -> BusMessage {
         let payload = format!(r#"{{"n":{number}}}"#).into();
         let headers = r#"{"a":"b"}"#.into();
-        BusMessage { topic: topic.into(), key: key.into(), number, payload, headers }
+        BusMessage { topic: self.named(topic), key: key.into(), number, payload, headers }
     }
 
     pub(super) async fn publish(&self, topic: &str, key: &str, n: usize) {
         let number = u128::try_from(n).unwrap_or(0);
-        let message = Self::message(topic, key, number);
+        let message = self.message(topic, key, number);
         for answer in self.on().publish(vec![message]).await {
             self.ok("a publication", answer);
         }
@@ -79,8 +90,7 @@ impl BusFixture {
     }
 
     pub(super) async fn subscribe(&self, group: &str, topics: &[&str]) -> Box<dyn Member> {
-        let topics = topics.iter().map(|topic| Arc::<str>::from(*topic)).collect();
-        self.ok("a member", self.on().subscribe(group.into(), topics).await)
+        self.ok("a member", self.on().subscribe(self.named(group), self.topics(topics)).await)
     }
 
     /// Everything that comes until the bus is quiet.
@@ -108,8 +118,7 @@ impl BusFixture {
     }
 
     pub(super) async fn lag(&self, group: &str, topics: &[&str]) -> Vec<PartitionLag> {
-        let topics = topics.iter().map(|topic| Arc::<str>::from(*topic)).collect();
-        self.ok("the lag", self.on().lag(group.into(), topics).await)
+        self.ok("the lag", self.on().lag(self.named(group), self.topics(topics)).await)
     }
 
     /// The lag in the one partition of a topic in which messages lie.
@@ -130,8 +139,7 @@ impl BusFixture {
         to: Millis,
         apply: bool,
     ) -> Result<Vec<Seek>, Cause> {
-        let topics = topics.iter().map(|topic| Arc::<str>::from(*topic)).collect();
-        self.on().seek(group.into(), topics, to, apply).await
+        self.on().seek(self.named(group), self.topics(topics), to, apply).await
     }
 
     /// Seeks once the member that was dropped has left the group.

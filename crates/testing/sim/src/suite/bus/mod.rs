@@ -23,6 +23,8 @@ pub struct BusSuite {
     pub fresh: Box<dyn Fn() -> BusSite + Send + Sync>,
     /// A poll waits so long; a bus that gives nothing in five of them has nothing.
     pub wait: Millis,
+    /// What follows the names of topics and groups, where many runs share one bus.
+    pub names: String,
 }
 
 /// Runs every check, each over a bus of its own.
@@ -53,7 +55,7 @@ async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {
         b.same("partitions of a key", &partitions.len(), &1);
     }
     let first = found.first().map(|d| &d.message);
-    let sent = first.map(|m| BusFixture::message("t", &m.key, m.number));
+    let sent = first.map(|m| b.message("t", &m.key, m.number));
     b.same("as it was published", &first.cloned(), &sent);
 }
 
