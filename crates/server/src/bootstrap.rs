@@ -3,6 +3,7 @@
 
 use crate::auth::key;
 use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
+use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, LedgerForm, Ledgers};
 use crate::file_modes;
@@ -21,6 +22,7 @@ use kernel::flow::life::Life as _;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
 use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::ledger::Ledger;
@@ -64,8 +66,10 @@ pub struct Service {
     pub clock: Arc<dyn Clock>,
     /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
-    /// The messages between the parts of this process.
+    /// The bus of this process, where no brokers are named.
     pub bus: InProcess,
+    /// The brokers, where the settings name any.
+    pub kafka: Option<Arc<dyn Bus>>,
     worker: WorkerId,
     journal: JournalStore,
     dir: PathBuf,
@@ -105,12 +109,27 @@ impl ProcessContext {
 }
 
 impl Service {
-    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it.
+    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it; and the brokers
+    /// where any are named, which need not answer.
+    ///
+    /// # Errors
+    /// As [`Self::open_stores`]; 78: the settings of the brokers cannot be used.
+    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+        let kafka = bus::open(&config.kafka)?;
+        let opened = Self::open_stores(config, meter, fatal).await?;
+        Ok(Self { kafka, ..opened })
+    }
+
+    /// Opens the folder, or PostgreSQL with the folder beside it.
     ///
     /// # Errors
     /// As [`Self::open`]; 69: PostgreSQL does not answer; 78: it keeps no promise of ours; 65: its
     /// tables are not this release's.
-    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+    async fn open_stores(
+        config: &Config,
+        meter: Arc<dyn Meter>,
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
         let dir = &config.data.dir;
         if !config.database.is_set() {
             return Self::open(dir, &config.ledgers, meter, fatal).await;
@@ -205,8 +224,21 @@ impl Service {
         let bus = InProcess::open(&file, Arc::clone(&clock))
             .map_err(|cause| Fault::new(Exit::Io, format!("{}: {cause}", file.display())))?;
         let dir = dir.to_owned();
-        let spot = own;
-        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, bus, worker, journal, dir })
+        let (spot, kafka) = (own, None);
+        Ok(Self {
+            store,
+            spot,
+            ledgers,
+            symbols,
+            flows,
+            clock,
+            rng,
+            bus,
+            kafka,
+            worker,
+            journal,
+            dir,
+        })
     }
 
     /// What the engine is made of.
@@ -248,7 +280,8 @@ impl Service {
 
     /// What the engine publishes from and to.
     pub fn bus_parts(&self) -> BusParts {
-        BusParts { bus: Arc::new(self.bus.clone()), outbox: self.store.clone() }
+        let own = || -> Arc<dyn Bus> { Arc::new(self.bus.clone()) };
+        BusParts { bus: self.kafka.clone().unwrap_or_else(own), outbox: self.store.clone() }
     }
 
     /// Forgets messages of the bus that are too old for any consumer.

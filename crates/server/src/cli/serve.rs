@@ -126,6 +126,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
         metrics,
         clock: Arc::clone(&service.clock),
+        kafka: service.kafka.clone(),
         rng: Arc::clone(&service.rng),
         admin_queries: service.store.clone(),
         rate_limit: RateLimit::new(config.limits.requests_per_second),

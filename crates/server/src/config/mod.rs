@@ -8,6 +8,7 @@ mod conservation;
 mod data;
 mod database;
 mod engine;
+mod kafka;
 mod ledgers;
 mod limits;
 mod log;
@@ -29,6 +30,7 @@ pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::database::Database;
 pub use self::engine::Engine;
+pub use self::kafka::{Kafka, KafkaSecurity};
 pub use self::ledgers::{Ledger, LedgerForm, LedgerKind, Ledgers};
 pub use self::limits::Limits;
 pub use self::log::{Log, LogFormat};
@@ -49,6 +51,8 @@ section! {
         data: Data = Data::default(),
         /// PostgreSQL (15 and later) as the journal and the Funding ledger, for any number of processes.
         database: Database = Database::default(),
+        /// Apache Kafka as the bus between the parts of the flow `account`, in a binary that was built with `--features kafka`.
+        kafka: Kafka = Kafka::default(),
         /// The door.
         server: Server = Server::default(),
         /// Who may come in.
@@ -102,6 +106,7 @@ impl Config {
     pub fn broken(&self) -> Vec<Broken> {
         let mut rules = SettingRules::default();
         self.database.rules(&mut rules);
+        self.kafka.rules(&mut rules, self.engine.lease_seconds.saturating_mul(1_000));
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);

@@ -29,6 +29,7 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::ports::admin_queries::AdminQueries;
+use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// Carries transfers.
     pub engine: Arc<Engine>,
+    /// The brokers, where the settings name any.
+    pub kafka: Option<Arc<dyn Bus>>,
     /// Answers the queries of operators.
     pub admin_queries: Arc<dyn AdminQueries>,
     /// Checks tokens.

@@ -72,6 +72,7 @@ impl Bare {
             verifier: server::auth::verify::Verifier::new(&config.auth, KEY, service.clock.clone()),
             metrics,
             clock: service.clock.clone(),
+            kafka: None,
             rng: service.rng.clone(),
             rate_limit: RateLimit::new(0),
             backups: service.backups(&config),

@@ -169,6 +169,7 @@ impl Door {
             verifier: verifier(&service.clock),
             metrics,
             clock: service.clock.clone(),
+            kafka: None,
             rng: service.rng.clone(),
             admin_queries: service.store.clone(),
             rate_limit: RateLimit::new(config.limits.requests_per_second),

@@ -5,6 +5,8 @@ mod account_transfers;
 mod backups;
 mod framing;
 mod history;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod numbered_accounts;
 mod postgres;
 mod secrets;
