@@ -62,7 +62,7 @@ impl Default for Options {
             gas_price: 100_000_000,
             gas_purchase_price: 1_000_000_000,
             block_gas: Some(1_000_000_000_000_000),
-            execution: Execution::Native,
+            execution: Execution::Wasm,
             endpoints: 1,
             port: None,
             poll_limit: Duration::from_secs(10),

@@ -3,7 +3,7 @@ use devnet::Outcome;
 
 #[test]
 fn a_batch_is_paid() -> Outcome {
-    let world = World::native()?;
+    let world = World::manual()?;
     let signed = world.transfers(&["alice.devnet", "bob.devnet"])?;
     let sent = world.send(&signed, "NONE")?;
     println!("{}", sent.body);

@@ -5,6 +5,7 @@
 
 mod native;
 pub(crate) mod session;
+mod wasm;
 
 use super::{chain::state::Code, options::Execution};
 use near_primitives::{
@@ -20,11 +21,13 @@ pub const TOKEN_WASM: &[u8] = include_bytes!("../../../contract/token.wasm");
 pub(crate) struct Executor {
     execution: Execution,
     token: CryptoHash,
+    interpreter: wasm::Interpreter,
 }
 
 impl Executor {
     pub(crate) fn new(execution: Execution) -> Self {
-        Self { execution, token: CryptoHash::hash_bytes(TOKEN_WASM) }
+        let token = CryptoHash::hash_bytes(TOKEN_WASM);
+        Self { execution, token, interpreter: wasm::Interpreter::new() }
     }
 
     /// Runs the method; what the session holds afterwards counts only if this succeeds.
@@ -41,7 +44,8 @@ impl Executor {
         }
         match self.execution {
             Execution::Native if code.hash == self.token => native::call(method, session),
-            Execution::Native | Execution::Wasm => (session, Err(unknown_code())),
+            Execution::Native => (session, Err(unknown_code())),
+            Execution::Wasm => self.interpreter.call(code.hash, &code.bytes, method, session),
         }
     }
 }
