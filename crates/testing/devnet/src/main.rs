@@ -24,7 +24,7 @@ enum Chain {
         /// The port of the first endpoint; the others follow.
         #[arg(long, default_value_t = 3030)]
         port: u16,
-        /// How many endpoints.
+        /// How many endpoints answer, on ports that follow each other.
         #[arg(long, default_value_t = 2)]
         endpoints: usize,
         /// Full-access keys of the relay's account.

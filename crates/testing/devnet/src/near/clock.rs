@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since 1970.
+/// Nanoseconds since the beginning of 1970.
 #[expect(clippy::disallowed_methods, reason = "the chain's own clock")]
 pub(crate) fn nanoseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -197,6 +197,14 @@ impl Devnet {
         view.run(method).map(|done| done.result).map_err(|error| format!("{error:?}"))
     }
 
+    /// What a contract stores at the head, key and value in hexadecimal, in the order of keys.
+    pub fn stored(&self, contract: &AccountId) -> Vec<String> {
+        let chain = self.node.chain();
+        let Some(account) = chain.account(contract, chain.height()) else { return Vec::new() };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        account.storage.iter().map(|(key, value)| format!("{}={}", hex(key), hex(value))).collect()
+    }
+
     /// All the NEAR there is at the head, and all that was ever burnt: a constant sum once idle.
     pub fn money(&self) -> (u128, u128) {
         let chain = self.node.chain();

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// When a block is produced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocks {
-    /// By the clock.
+    /// By the clock, one in each such interval.
     Every(Duration),
     /// Only when [`crate::near::Devnet::advance`] asks for it.
     Manual,

@@ -76,7 +76,6 @@ pub(crate) struct World {
     pub(crate) url: String,
     pub(crate) token: AccountId,
     pub(crate) relay: Wallet,
-    pub(crate) receivers: Vec<AccountId>,
 }
 
 pub(crate) const SUPPLY: u128 = 1_000_000;
@@ -91,7 +90,7 @@ impl World {
         let receivers: Vec<AccountId> = names.iter().filter_map(|name| name.parse().ok()).collect();
         devnet.register(&token, &receivers)?;
         let url = devnet.urls().first().cloned().ok_or("no endpoint")?;
-        Ok(Self { devnet, url, token, relay, receivers })
+        Ok(Self { devnet, url, token, relay })
     }
 
     pub(crate) fn manual() -> Outcome<Self> {

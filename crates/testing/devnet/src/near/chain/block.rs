@@ -16,7 +16,7 @@ pub(crate) struct Block {
     pub(crate) hash: CryptoHash,
     pub(crate) prev_hash: CryptoHash,
     pub(crate) chunk_hash: CryptoHash,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since the beginning of 1970.
     pub(crate) timestamp: u64,
     /// As it is when all of this block is applied.
     pub(crate) state: State,

@@ -21,9 +21,9 @@ pub struct TokenEvent {
     /// The account whose key signed the transaction.
     pub signer: AccountId,
     pub contract: AccountId,
-    /// Who lost the amount; nobody by a mint.
+    /// The account that lost the amount; a mint has none.
     pub from: Option<AccountId>,
-    /// Who got the amount; nobody by a burn.
+    /// The account that got the amount; a burn has none.
     pub to: Option<AccountId>,
     pub amount: u128,
     pub memo: Option<String>,

@@ -45,7 +45,11 @@ struct Run {
 pub(super) fn receipt(call: Call<'_>, state: &mut State) -> (Executed, Vec<Receipt>) {
     let before = state.clone();
     let receipt = call.receipt;
-    let opening = fees::of_receipt(call.head.config, &[], Half::Execute);
+    // Refunds are free.
+    let opening = match receipt.is_refund() {
+        true => 0,
+        false => fees::of_receipt(call.head.config, &[], Half::Execute),
+    };
     let mut run = Run {
         actor: receipt.predecessor.clone(),
         logs: Vec::new(),
@@ -89,7 +93,10 @@ pub(super) fn receipt(call: Call<'_>, state: &mut State) -> (Executed, Vec<Recei
 
 fn all_actions(call: &Call<'_>, state: &mut State, run: &mut Run) -> Result<(), ActionError> {
     for (index, action) in call.receipt.actions.iter().enumerate() {
-        let fee = fees::of_action(call.head.config, action, Half::Execute);
+        let fee = match call.receipt.is_refund() {
+            true => 0,
+            false => fees::of_action(call.head.config, action, Half::Execute),
+        };
         run.gas_burnt = run.gas_burnt.saturating_add(fee);
         run.gas_used = run.gas_used.saturating_add(fee);
         actions::apply(call, state, run, action)

@@ -67,14 +67,14 @@ impl Chain {
 
     fn include(&mut self, draft: &mut Draft) {
         let mut taken = self.pool.take(draft.height).into_iter();
-        while let Some(signed) = taken.next() {
+        for signed in taken.by_ref() {
             // Half of a block is left for receipts.
             if self.full(draft.gas_used.saturating_mul(2)) {
                 self.pool.insert(signed, 0);
                 break;
             }
             // What is no longer valid is dropped without a trace, as by a node.
-            let _ = self.include_one(draft, signed);
+            drop(self.include_one(draft, signed));
         }
         for signed in taken {
             self.pool.insert(signed, 0);
@@ -87,6 +87,7 @@ impl Chain {
         signed: SignedTransaction,
     ) -> Result<(), near_primitives::errors::InvalidTxError> {
         self.in_time(&signed, draft.height.saturating_sub(1))?;
+        verify::statically(&self.config, &signed)?;
         let head = self.head(draft.height, draft.timestamp);
         let charge = verify::against_state(&head, &mut draft.state, &signed)?;
         let hash = signed.get_hash();

@@ -102,8 +102,8 @@ impl Rule {
 
     fn matches(&self, method: &str, hash: Option<CryptoHash>) -> bool {
         let named = self.methods.iter().any(|named| named == method);
-        let concerned = if self.methods.is_empty() { self.fault.concerns(method) } else { named };
-        concerned && (self.hash.is_none() || self.hash == hash)
+        let applies = if self.methods.is_empty() { self.fault.concerns(method) } else { named };
+        applies && (self.hash.is_none() || self.hash == hash)
     }
 }
 

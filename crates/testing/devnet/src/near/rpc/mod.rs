@@ -110,16 +110,16 @@ impl EndpointState {
             }
             Some(Fault::Answer { code, body }) => Ok(reply(status_code(code), &body)),
             Some(Fault::DropReply) => {
-                let _ = self.answer(request, None).await;
+                drop(self.answer(request, None).await);
                 Err(Closed)
             }
             Some(Fault::Hang) => {
-                let _ = self.answer(request, None).await;
+                drop(self.answer(request, None).await);
                 tokio::time::sleep(FOR_EVER).await;
                 Err(Closed)
             }
             Some(Fault::Timeout) => {
-                let _ = self.answer(request.without_waiting(), None).await;
+                drop(self.answer(request.without_waiting(), None).await);
                 let error =
                     near_jsonrpc_primitives::types::transactions::RpcTransactionError::TimeoutError;
                 Ok(envelope(&id, Err(error.into())))
@@ -137,8 +137,8 @@ impl EndpointState {
             Request::Send { signed, wait } => self.send(*signed, wait, lie).await,
             Request::SendAsync { signed } => Ok(self.send_async(*signed, lie.as_ref())),
             Request::Transaction { hash, signed, wait, with_receipts } => {
-                let asked = transactions::Asked { hash, signed, wait, with_receipts };
-                self.transaction(asked, lie.as_ref()).await
+                let request = transactions::StatusRequest { hash, signed, wait, with_receipts };
+                self.transaction(request, lie.as_ref()).await
             }
             Request::Query(query) => query::answer(self, &query, lie.as_ref()),
             Request::Block(reference) => blocks::block(self, &reference),
@@ -163,14 +163,15 @@ pub(crate) async fn listen(
 ) -> Infallible {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let _ = stream.set_nodelay(true);
+        drop(stream.set_nodelay(true));
         let state = Arc::clone(&state);
         super::devnet::spawn(async move {
             let service =
                 hyper::service::service_fn(move |request| Arc::clone(&state).serve(request));
             let io = hyper_util::rt::TokioIo::new(stream);
+            let serving = hyper::server::conn::http1::Builder::new().serve_connection(io, service);
             // A connection that breaks is the client's or the script's doing.
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(io, service).await;
+            drop(serving.await);
         });
     }
 }

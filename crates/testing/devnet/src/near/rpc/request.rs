@@ -63,7 +63,13 @@ impl Request {
             Self::Transaction { hash, signed, with_receipts, .. } => {
                 Self::Transaction { hash, signed, wait: TxExecutionStatus::None, with_receipts }
             }
-            other => other,
+            same @ (Self::SendAsync { .. }
+            | Self::Query(_)
+            | Self::Block(_)
+            | Self::Chunk(_)
+            | Self::ProtocolConfig(_)
+            | Self::GasPrice(_)
+            | Self::Status) => same,
         }
     }
 }
@@ -90,8 +96,8 @@ pub(super) fn parse(method: &str, params: Value) -> Result<Request, RpcError> {
         "EXPERIMENTAL_protocol_config" => Ok(Request::ProtocolConfig(reference(params)?)),
         "chunk" => Ok(Request::Chunk(chunk(params)?)),
         "gas_price" => {
-            let asked: RpcGasPriceRequest = read(named(params, &["block_id"]))?;
-            Ok(Request::GasPrice(asked.block_id))
+            let price: RpcGasPriceRequest = read(named(params, &["block_id"]))?;
+            Ok(Request::GasPrice(price.block_id))
         }
         "status" => Ok(Request::Status),
         _ => Err(RpcError::method_not_found(method.to_owned())),
@@ -103,9 +109,9 @@ fn transaction(params: Value, with_receipts: bool) -> Result<Request, RpcError> 
         Some(1) => &["signed_tx_base64"],
         _ => &["tx_hash", "sender_account_id"],
     };
-    let asked: RpcTransactionStatusRequest = read(named(params, names))?;
-    let wait = asked.wait_until;
-    Ok(match asked.transaction_info {
+    let status: RpcTransactionStatusRequest = read(named(params, names))?;
+    let wait = status.wait_until;
+    Ok(match status.transaction_info {
         TransactionInfo::Transaction { signed_tx } => Request::Transaction {
             hash: signed_tx.get_hash(),
             signed: Some(Box::new(signed_tx)),
@@ -146,7 +152,9 @@ fn named(params: Value, names: &[&str]) -> Value {
             .collect::<serde_json::Map<_, _>>()
             .into(),
         Value::Null => json!({}),
-        other => other,
+        by_name @ (Value::Object(_) | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            by_name
+        }
     }
 }
 

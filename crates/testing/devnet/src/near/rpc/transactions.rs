@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 /// What a request for a transaction's status asks.
-pub(super) struct Asked {
+pub(super) struct StatusRequest {
     pub(super) hash: CryptoHash,
     pub(super) signed: Option<Box<SignedTransaction>>,
     pub(super) wait: TxExecutionStatus,
@@ -44,15 +44,16 @@ impl EndpointState {
         }
         self.accept(&signed, lie.as_ref())
             .map_err(|context| RpcTransactionError::InvalidTransaction { context })?;
-        let asked = Asked { hash: signed.get_hash(), signed: None, wait, with_receipts: false };
+        let request =
+            StatusRequest { hash: signed.get_hash(), signed: None, wait, with_receipts: false };
         let lie = lie.filter(|lie| matches!(lie, Fault::Outcome { .. }));
-        self.transaction(asked, lie.as_ref()).await
+        self.transaction(request, lie.as_ref()).await
     }
 
     /// A node answers before it has looked: what is invalid is dropped, and the hash is the answer.
     pub(super) fn send_async(&self, signed: SignedTransaction, lie: Option<&Fault>) -> Value {
         let hash = signed.get_hash();
-        let _ = self.accept(&signed, lie);
+        drop(self.accept(&signed, lie));
         json!(hash)
     }
 
@@ -90,14 +91,14 @@ impl EndpointState {
         Ok(())
     }
 
-    /// Waits until the transaction is as far as asked, or as long as a node does.
+    /// Waits until the transaction is as far as `wait` says, or as long as a node does.
     pub(super) async fn transaction(
         &self,
-        asked: Asked,
+        request: StatusRequest,
         lie: Option<&Fault>,
     ) -> Result<Value, RpcError> {
         let unknown =
-            RpcTransactionError::UnknownTransaction { requested_transaction_hash: asked.hash };
+            RpcTransactionError::UnknownTransaction { requested_transaction_hash: request.hash };
         if matches!(lie, Some(Fault::Unknown)) {
             return Err(unknown.into());
         }
@@ -105,14 +106,14 @@ impl EndpointState {
         let deadline = Instant::now().checked_add(self.poll_limit);
         loop {
             heights.borrow_and_update();
-            let last = match self.shown(&asked, lie) {
-                Some(view) if reached(&asked.wait, &view.status) => {
+            let last = match self.shown(&request, lie) {
+                Some(view) if reached(&request.wait, &view.status) => {
                     return written(&RpcTransactionResponse::from(view));
                 }
                 Some(_) => RpcTransactionError::TimeoutError,
                 None => {
-                    self.dry_run(&asked)?;
-                    if asked.wait == TxExecutionStatus::None {
+                    self.dry_run(&request)?;
+                    if request.wait == TxExecutionStatus::None {
                         return Err(unknown.into());
                     }
                     unknown.clone()
@@ -127,8 +128,8 @@ impl EndpointState {
     }
 
     /// A transaction that no block holds is tried, if its bytes were given.
-    fn dry_run(&self, asked: &Asked) -> Result<(), RpcTransactionError> {
-        let Some(signed) = &asked.signed else { return Ok(()) };
+    fn dry_run(&self, request: &StatusRequest) -> Result<(), RpcTransactionError> {
+        let Some(signed) = &request.signed else { return Ok(()) };
         let seen = self.seen();
         self.node
             .chain()
@@ -136,18 +137,18 @@ impl EndpointState {
             .map_err(|context| RpcTransactionError::InvalidTransaction { context })
     }
 
-    fn shown(&self, asked: &Asked, lie: Option<&Fault>) -> Option<TxStatusView> {
+    fn shown(&self, request: &StatusRequest, lie: Option<&Fault>) -> Option<TxStatusView> {
         let seen = self.seen();
         let chain = self.node.chain();
         let Some(Fault::Outcome { status, execution }) = lie else {
-            return chain.observe(&asked.hash, seen, asked.with_receipts);
+            return chain.observe(&request.hash, seen, request.with_receipts);
         };
-        let real = chain.observe(&asked.hash, chain.height(), false);
+        let real = chain.observe(&request.hash, chain.height(), false);
         drop(chain);
         let real = real.and_then(TxStatusView::into_outcome);
         let outcome = real.or_else(|| {
-            let bytes = asked.signed.as_deref().cloned();
-            self.node.withheld_transaction(&asked.hash).or(bytes).map(invented)
+            let bytes = request.signed.as_deref().cloned();
+            self.node.withheld_transaction(&request.hash).or(bytes).map(invented)
         })?;
         let outcome = FinalExecutionOutcomeView { status: status.clone(), ..outcome };
         Some(TxStatusView {

@@ -3,7 +3,10 @@
 use super::stored::{Contract, Metadata};
 use crate::near::contract::session::{Returned, Session, Stop};
 use near_primitives::types::AccountId;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error},
+};
 
 #[derive(Debug)]
 pub(super) struct Call {
@@ -21,14 +24,16 @@ struct New {
 #[derive(Deserialize)]
 struct Transfer {
     receiver_id: AccountId,
-    amount: String,
+    #[serde(deserialize_with = "number")]
+    amount: u128,
     memo: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Mint {
     account_id: AccountId,
-    amount: String,
+    #[serde(deserialize_with = "number")]
+    amount: u128,
 }
 
 #[derive(Deserialize)]
@@ -78,10 +83,8 @@ struct StorageBounds {
     max: String,
 }
 
-const BAD_INPUT: &str = "Failed to deserialize input from JSON.";
-
 impl Call {
-    pub(super) fn new(&mut self) -> Result<(), Stop> {
+    pub(super) fn initialize(&mut self) -> Result<(), Stop> {
         self.no_deposit("new")?;
         let New { owner_id, name, symbol, decimals } = self.input()?;
         if Contract::exists(&mut self.session)? {
@@ -122,7 +125,6 @@ impl Call {
     pub(super) fn mint(&mut self) -> Result<(), Stop> {
         self.no_deposit("mint")?;
         let Mint { account_id, amount } = self.input()?;
-        let amount = number(&amount)?;
         let mut contract = self.as_owner()?;
         let balance = contract.balance(&mut self.session, &account_id)?.unwrap_or(0);
         self.credit(&mut contract, &account_id, balance, amount)?;
@@ -141,7 +143,6 @@ impl Call {
 
     pub(super) fn ft_transfer(&mut self) -> Result<(), Stop> {
         let Transfer { receiver_id, amount, memo } = self.input()?;
-        let amount = number(&amount)?;
         let mut contract = Contract::load(&mut self.session)?;
         if contract.paused {
             return panicked("The contract is paused");
@@ -313,8 +314,9 @@ impl Call {
     }
 
     fn input<T: DeserializeOwned>(&self) -> Result<T, Stop> {
-        serde_json::from_slice(&self.session.context.input)
-            .map_err(|_| Stop::Panic(BAD_INPUT.to_owned()))
+        serde_json::from_slice(&self.session.context.input).map_err(|error| {
+            Stop::Panic(format!("Failed to deserialize input from JSON. Error: `{error}`"))
+        })
     }
 
     fn give(&mut self, value: &impl Serialize) -> Result<(), Stop> {
@@ -327,8 +329,8 @@ fn written(value: &impl Serialize) -> Result<String, Stop> {
     serde_json::to_string(value).map_err(|error| Stop::Host(error.to_string()))
 }
 
-fn number(text: &str) -> Result<u128, Stop> {
-    text.parse().map_err(|_| Stop::Panic(BAD_INPUT.to_owned()))
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 fn panicked<T>(message: &str) -> Result<T, Stop> {

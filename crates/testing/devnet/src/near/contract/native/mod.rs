@@ -17,7 +17,7 @@ pub(super) fn call(method: &str, session: Session) -> (Session, Result<(), Funct
 
 fn run(method: &str, call: &mut Call) -> Result<(), Stop> {
     match method {
-        "new" => call.new(),
+        "new" => call.initialize(),
         "mint" => call.mint(),
         "set_paused" => call.set_paused(),
         "ft_transfer" => call.ft_transfer(),
