@@ -10,7 +10,6 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::Duration,
@@ -22,7 +21,8 @@ pub(crate) struct Node {
     chain: Mutex<Chain>,
     /// The head, for requests that wait for a later one.
     heights: watch::Sender<u64>,
-    paused: AtomicBool,
+    /// Held while the producer makes a block, so that none follows a pause.
+    paused: Mutex<bool>,
     withheld: Mutex<HashMap<CryptoHash, SignedTransaction>>,
     author: near_primitives::types::AccountId,
     blocks: Blocks,
@@ -39,7 +39,7 @@ impl Node {
         Ok(Self {
             chain: Mutex::new(chain),
             heights,
-            paused: AtomicBool::new(false),
+            paused: Mutex::new(false),
             withheld: Mutex::default(),
             author,
             blocks,
@@ -76,7 +76,7 @@ impl Node {
     }
 
     pub(crate) fn pause(&self, paused: bool) {
-        self.paused.store(paused, Ordering::SeqCst);
+        *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused;
     }
 
     pub(crate) fn withhold(&self, signed: SignedTransaction) {
@@ -110,7 +110,8 @@ impl Node {
 pub(crate) fn run(node: &Arc<Node>, interval: Duration, stopped: &Receiver<()>) {
     // A sender that is dropped ends the wait, as a message would.
     while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-        if !node.paused.load(Ordering::SeqCst) {
+        let paused = node.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*paused {
             node.produce();
         }
     }
