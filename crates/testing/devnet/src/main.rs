@@ -42,9 +42,10 @@ enum Chain {
         /// Execute the token as Rust code, not as wasm: faster, and no contract is interpreted.
         #[arg(long)]
         native: bool,
-        /// Part of the genesis hash: another seed is another chain.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
+        /// Part of the genesis hash: the same seed is the same chain, on which bytes that were signed
+        /// before a restart are valid again. Without it, each start is a chain of its own.
+        #[arg(long)]
+        seed: Option<u64>,
     },
 }
 

@@ -1,6 +1,6 @@
 //! The chain for a user: one account for the relay, one token, receivers, and how to point Portage at it.
 
-use super::{Blocks, Devnet, Execution, Options, TokenOptions, Wallet};
+use super::{Blocks, Devnet, Execution, Options, TokenOptions, Wallet, clock};
 use crate::Outcome;
 use near_primitives::types::AccountId;
 use std::time::Duration;
@@ -15,7 +15,8 @@ pub struct Request {
     pub block_millis: u64,
     pub native: bool,
     pub validity_period: u64,
-    pub seed: u64,
+    /// Without it, the time of the start.
+    pub seed: Option<u64>,
 }
 
 /// A chain that is ready for the relay.
@@ -42,7 +43,7 @@ pub fn start(request: &Request) -> Outcome<Served> {
         endpoints: request.endpoints,
         port: Some(request.port),
         validity_period: request.validity_period,
-        seed: request.seed,
+        seed: request.seed.unwrap_or_else(clock::nanoseconds),
         ..Options::default()
     })?;
     let token = devnet.deploy_token("usdd.devnet", &TokenOptions::default())?;
