@@ -23,7 +23,7 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 15] = [
+const TABLE: [Row; 17] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["futures-util", "ledgers", "links", "rusqlite", "rustls", "sim", "store", "tempfile", "testbed", "tokio"]) },
@@ -33,9 +33,11 @@ const TABLE: [Row; 15] = [
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
+    Row { name: "devnet",  normal: Only(&["axum", "base64", "borsh", "clap", "hyper", "hyper-util", "imbl", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "tokio", "wasmi"]), dev: Only(&[]) },
+    Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
-    Row { name: "server",  normal: AllBut(&["naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
+    Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },
     Row { name: "naive",   normal: Only(&["deadpool-postgres", "tokio", "tokio-postgres", "uuid"]),              dev: Only(&[]) },
     Row { name: "bench-",  normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },

@@ -1,0 +1,11 @@
+//! Local chains for tests, demos and benches: real programs on a chain whose every fault can be
+//! scripted.
+//!
+//! Development only; nothing of the product imports it. What is real and what is ours is said in
+//! `docs/guide/devnet.md`.
+#![expect(missing_docs, reason = "a development crate: a small item is explained by its name")]
+
+pub mod near;
+
+/// What went wrong, in words for the person who runs the test.
+pub type Outcome<T = ()> = Result<T, String>;

@@ -1,0 +1,296 @@
+//! The handle of a running chain: what tests, benches and the demo hold.
+//!
+//! Every method is synchronous and may be called from any thread, inside a runtime or outside.
+
+use super::{
+    chain::{
+        Chain, ROOT,
+        events::TokenEvent,
+        state::Account,
+        status::{Observed, reached},
+    },
+    faults::{Rule, Script},
+    node::{self, Node},
+    options::{Blocks, Options},
+    rpc::{self, EndpointState},
+    wallet::Wallet,
+};
+use crate::Outcome;
+use near_crypto::PublicKey;
+use near_primitives::{
+    hash::CryptoHash,
+    transaction::SignedTransaction,
+    types::AccountId,
+    views::{TxExecutionStatus, TxStatusView},
+};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+};
+use tokio::runtime::Runtime;
+
+/// A running chain with its endpoints; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Devnet {
+    pub(super) node: Arc<Node>,
+    pub(super) root: Wallet,
+    endpoints: Vec<Arc<EndpointState>>,
+    runtime: Option<Runtime>,
+    /// Dropped with the handle, which ends the block producer.
+    _producer: mpsc::Sender<()>,
+}
+
+/// One address of the chain, as a test sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoint<'a> {
+    state: &'a Arc<EndpointState>,
+}
+
+impl Devnet {
+    /// Starts a chain whose only account is the root, `devnet`.
+    ///
+    /// # Errors
+    ///
+    /// If an address cannot be listened on.
+    pub fn start(options: Options) -> Outcome<Self> {
+        let account: AccountId = ROOT.parse().map_err(|_| "the root account's name")?;
+        let root = Wallet::derived(account, &format!("{} root {}", options.chain_id, options.seed));
+        let node = Arc::new(Node::new(Chain::new(options.clone(), &root))?);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(if options.threads == 0 { 1 } else { options.threads })
+            .thread_name("devnet-rpc")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("runtime: {error}"))?;
+        let mut endpoints = Vec::new();
+        for index in 0..options.endpoints {
+            endpoints.push(open(&runtime, &node, &options, index)?);
+        }
+        let (producer, stopped) = mpsc::channel();
+        if let Blocks::Every(interval) = options.blocks {
+            let node = Arc::clone(&node);
+            std::thread::Builder::new()
+                .name("devnet-blocks".to_owned())
+                .spawn(move || node::run(&node, interval, &stopped))
+                .map_err(|error| format!("block producer: {error}"))?;
+        }
+        Ok(Self { node, root, endpoints, runtime: Some(runtime), _producer: producer })
+    }
+
+    /// Where the endpoints listen, without a slash at the end.
+    pub fn urls(&self) -> Vec<String> {
+        self.endpoints.iter().map(|state| format!("http://{}", state.address)).collect()
+    }
+
+    pub fn endpoint(&self, index: usize) -> Option<Endpoint<'_>> {
+        self.endpoints.get(index).map(|state| Endpoint { state })
+    }
+
+    /// The account that owns the tokens and has paid for all accounts.
+    pub fn root(&self) -> &Wallet {
+        &self.root
+    }
+
+    pub fn height(&self) -> u64 {
+        self.node.chain().height()
+    }
+
+    pub fn final_height(&self) -> u64 {
+        let chain = self.node.chain();
+        chain.final_height(chain.height())
+    }
+
+    /// The hash of the last final block: what a transaction should be based on.
+    pub fn final_hash(&self) -> CryptoHash {
+        let chain = self.node.chain();
+        let block = chain.block(chain.final_height(chain.height()));
+        block.map(|block| block.hash).unwrap_or_default()
+    }
+
+    /// Makes so many blocks now, whatever the clock says.
+    pub fn advance(&self, blocks: u64) {
+        for _ in 0..blocks {
+            self.node.produce();
+        }
+    }
+
+    /// Makes blocks until the pool is empty, all receipts are executed and all of it is final.
+    pub fn settle(&self) {
+        while !self.node.chain().idle() {
+            self.node.produce();
+        }
+        let lag = self.node.chain().options.finality_lag;
+        self.advance(lag);
+    }
+
+    /// Stops and starts the block producer; [`Self::advance`] works in both.
+    pub fn pause_blocks(&self, paused: bool) {
+        self.node.pause(paused);
+    }
+
+    /// Puts a transaction into the pool behind all endpoints, as a stranger who has its bytes could.
+    pub fn submit(&self, signed: SignedTransaction) {
+        self.node.chain().pool(signed, 0);
+    }
+
+    /// Transactions that wait for a block.
+    pub fn pooled(&self) -> usize {
+        self.node.chain().pooled()
+    }
+
+    /// Lets withheld transactions reach the chain; how many there were.
+    pub fn release(&self) -> usize {
+        self.node.release()
+    }
+
+    pub fn withheld(&self) -> Vec<CryptoHash> {
+        self.node.withheld_hashes()
+    }
+
+    /// What the chain knows of a transaction at its head.
+    pub fn observe(&self, hash: CryptoHash) -> Option<Observed> {
+        let chain = self.node.chain();
+        let view = chain.observe(&hash, chain.height(), false)?;
+        let status = view.status.clone();
+        TxStatusView::into_outcome(view).map(|outcome| Observed { status, outcome })
+    }
+
+    /// Whether a transaction is final.
+    pub fn is_final(&self, hash: CryptoHash) -> bool {
+        let seen = self.observe(hash);
+        seen.is_some_and(|seen| reached(&TxExecutionStatus::Final, &seen.status))
+    }
+
+    /// The nonce of a key at the last final block.
+    pub fn nonce(&self, account: &AccountId, key: &PublicKey) -> Option<u64> {
+        self.final_account(account)?.keys.get(key).map(|key| key.nonce)
+    }
+
+    /// Yoctos of an account at the last final block.
+    pub fn near_balance(&self, account: &AccountId) -> Option<u128> {
+        self.final_account(account).map(|account| account.amount)
+    }
+
+    /// The token's events up to the last final block, of receipts that succeeded, in their order.
+    pub fn events(&self, contract: &AccountId) -> Vec<TokenEvent> {
+        let chain = self.node.chain();
+        chain.events(contract, chain.final_height(chain.height()))
+    }
+
+    /// Calls a view method at the last final block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such account, or the method fails.
+    pub fn view(&self, contract: &AccountId, method: &str, args: Vec<u8>) -> Outcome<Vec<u8>> {
+        let view = {
+            let chain = self.node.chain();
+            chain.view(contract, chain.final_height(chain.height()), args)
+        };
+        let view = view.ok_or_else(|| format!("no account {contract}"))?;
+        view.run(method).map(|done| done.result).map_err(|error| format!("{error:?}"))
+    }
+
+    /// What a contract stores at the head, key and value in hexadecimal, in the order of keys.
+    pub fn stored(&self, contract: &AccountId) -> Vec<String> {
+        let chain = self.node.chain();
+        let Some(account) = chain.account(contract, chain.height()) else { return Vec::new() };
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        account.storage.iter().map(|(key, value)| format!("{}={}", hex(key), hex(value))).collect()
+    }
+
+    /// All the NEAR there is at the head, and all that was ever burnt: a constant sum once idle.
+    pub fn money(&self) -> (u128, u128) {
+        let chain = self.node.chain();
+        let head = chain.block(chain.height());
+        let held =
+            head.map_or(0, |block| block.state.accounts().map(|(_, account)| account.amount).sum());
+        (held, chain.burnt())
+    }
+
+    fn final_account(&self, account: &AccountId) -> Option<Account> {
+        let chain = self.node.chain();
+        chain.account(account, chain.final_height(chain.height())).cloned()
+    }
+}
+
+impl Drop for Devnet {
+    fn drop(&mut self) {
+        // A runtime must not be waited for inside another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Endpoint<'_> {
+    pub fn url(&self) -> String {
+        format!("http://{}", self.state.address)
+    }
+
+    pub fn add(&self, rule: Rule) {
+        self.script().add(rule);
+    }
+
+    pub fn clear(&self) {
+        self.script().clear();
+    }
+
+    /// Shows the chain as it was so many blocks ago.
+    pub fn lag(&self, blocks: u64) {
+        self.state.lag.store(blocks, Ordering::SeqCst);
+    }
+
+    /// How many requests of each method came here.
+    pub fn requests(&self) -> BTreeMap<String, u64> {
+        self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn script(&self) -> &Script {
+        &self.state.script
+    }
+}
+
+fn open(
+    runtime: &Runtime,
+    node: &Arc<Node>,
+    options: &Options,
+    index: usize,
+) -> Outcome<Arc<EndpointState>> {
+    let port = match options.port {
+        None => 0,
+        Some(first) => u16::try_from(index)
+            .ok()
+            .and_then(|index| first.checked_add(index))
+            .ok_or("no port is left for the endpoint")?,
+    };
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let failed = |error: std::io::Error| format!("cannot listen on {wanted}: {error}");
+    let listener = std::net::TcpListener::bind(wanted).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?.to_string();
+    let state = Arc::new(EndpointState {
+        node: Arc::clone(node),
+        script: Script::default(),
+        lag: AtomicU64::new(0),
+        address,
+        poll_limit: options.poll_limit,
+        requests: Mutex::default(),
+    });
+    let _inside = runtime.enter();
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+    spawn(rpc::listen(Arc::clone(&state), listener));
+    Ok(state)
+}
+
+/// Starts a task of the chain's own runtime.
+#[expect(clippy::disallowed_methods, reason = "a development server, not the engine")]
+pub(super) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) {
+    drop(tokio::spawn(task));
+}

@@ -1,0 +1,118 @@
+//! The one chain behind all endpoints: its lock, its block producer, and what is kept from it.
+
+use super::{
+    chain::{Chain, produce},
+    clock,
+    options::Blocks,
+};
+use near_primitives::{hash::CryptoHash, transaction::SignedTransaction};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+use tokio::sync::watch;
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    chain: Mutex<Chain>,
+    /// The head, for requests that wait for a later one.
+    heights: watch::Sender<u64>,
+    /// Held while the producer makes a block, so that none follows a pause.
+    paused: Mutex<bool>,
+    withheld: Mutex<HashMap<CryptoHash, SignedTransaction>>,
+    author: near_primitives::types::AccountId,
+    blocks: Blocks,
+}
+
+/// The interval of a chain without a clock, for its timestamps.
+const VIRTUAL_INTERVAL: Duration = Duration::from_millis(600);
+
+impl Node {
+    pub(crate) fn new(chain: Chain) -> Result<Self, String> {
+        let author = produce::author().ok_or("the root account's name is no account id")?;
+        let (heights, _) = watch::channel(chain.height());
+        let blocks = chain.options.blocks;
+        Ok(Self {
+            chain: Mutex::new(chain),
+            heights,
+            paused: Mutex::new(false),
+            withheld: Mutex::default(),
+            author,
+            blocks,
+        })
+    }
+
+    pub(crate) fn chain(&self) -> MutexGuard<'_, Chain> {
+        self.chain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn author(&self) -> near_primitives::types::AccountId {
+        self.author.clone()
+    }
+
+    pub(crate) fn heights(&self) -> watch::Receiver<u64> {
+        self.heights.subscribe()
+    }
+
+    /// Makes one block now.
+    pub(crate) fn produce(&self) {
+        let mut chain = self.chain();
+        let last = chain.block(chain.height()).map_or(0, |block| block.timestamp);
+        let timestamp = match self.blocks {
+            Blocks::Every(_) => clock::nanoseconds(),
+            Blocks::Manual => {
+                let step = u64::try_from(VIRTUAL_INTERVAL.as_nanos()).unwrap_or(0);
+                last.saturating_add(step)
+            }
+        };
+        chain.produce(timestamp);
+        let height = chain.height();
+        drop(chain);
+        self.heights.send_replace(height);
+    }
+
+    pub(crate) fn pause(&self, paused: bool) {
+        *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused;
+    }
+
+    pub(crate) fn withhold(&self, signed: SignedTransaction) {
+        self.withheld().insert(signed.get_hash(), signed);
+    }
+
+    pub(crate) fn withheld_transaction(&self, hash: &CryptoHash) -> Option<SignedTransaction> {
+        self.withheld().get(hash).cloned()
+    }
+
+    pub(crate) fn withheld_hashes(&self) -> Vec<CryptoHash> {
+        self.withheld().keys().copied().collect()
+    }
+
+    /// Lets what was withheld reach the chain; how many that were.
+    pub(crate) fn release(&self) -> usize {
+        let released: Vec<_> = self.withheld().drain().map(|(_, signed)| signed).collect();
+        let mut chain = self.chain();
+        for signed in &released {
+            chain.pool(signed.clone(), 0);
+        }
+        released.len()
+    }
+
+    fn withheld(&self) -> MutexGuard<'_, HashMap<CryptoHash, SignedTransaction>> {
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes blocks at their interval until the chain's handle is gone.
+pub(crate) fn run(node: &Arc<Node>, interval: Duration, stopped: &Receiver<()>) {
+    // A sender that is dropped ends the wait, as a message would.
+    while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        let paused = node.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*paused {
+            node.produce();
+        }
+    }
+}
