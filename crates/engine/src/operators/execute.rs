@@ -145,6 +145,8 @@ impl Engine {
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
             | ActionResult::NumberedAccount { .. }
+            | ActionResult::Webhook { .. }
+            | ActionResult::WebhookDeleted
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -185,6 +187,7 @@ impl Engine {
             AdminAction::Comment { case, text } => {
                 self.note(context, *case, Note::Comment(text.clone())).await
             }
+            AdminAction::Webhook(action) => self.webhook(context, action).await,
         }
     }
 

@@ -11,8 +11,8 @@ use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, Stored
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
-    Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
+    ServiceStatus, Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -346,6 +346,7 @@ impl Journal for Fake {
     fn past_action(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<PastAction>, Cause>> { none() }
     fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
     fn daily_usage(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<DailyUsage, Cause>> { none() }
+    fn resources(&self, _: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> { none() }
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { none() }
 }
 

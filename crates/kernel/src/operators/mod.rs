@@ -6,6 +6,7 @@
 mod action;
 mod proposal;
 mod result;
+mod webhook;
 
 pub use action::{
     ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
@@ -13,6 +14,7 @@ pub use action::{
 };
 pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
+pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 
 use crate::audit::{Entry, action_entry};
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId, as_text};
@@ -31,6 +33,8 @@ pub enum Subject {
     User(UserId),
     /// A ledger.
     Ledger(LedgerId),
+    /// An endpoint of webhooks.
+    Webhook(Id),
 }
 
 impl Subject {
@@ -38,7 +42,7 @@ impl Subject {
     pub const fn transfer(self) -> Option<Id> {
         match self {
             Self::Transfer(id) => Some(id),
-            Self::Service | Self::User(_) | Self::Ledger(_) => None,
+            Self::Service | Self::User(_) | Self::Ledger(_) | Self::Webhook(_) => None,
         }
     }
 
@@ -49,12 +53,13 @@ impl Subject {
             Some(("transfer", id)) => id.parse().ok().map(Self::Transfer),
             Some(("user", id)) => id.parse().ok().map(UserId).map(Self::User),
             Some(("ledger", name)) => LedgerId::parse(name).map(Self::Ledger),
+            Some(("webhook", id)) => id.parse().ok().map(Self::Webhook),
             Some(_) | None => None,
         }
     }
 }
 
-/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`, `webhook/<id>`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,6 +67,7 @@ impl fmt::Display for Subject {
             Self::Transfer(id) => write!(f, "transfer/{id}"),
             Self::User(user) => write!(f, "user/{user}"),
             Self::Ledger(ledger) => write!(f, "ledger/{}", ledger.name()),
+            Self::Webhook(id) => write!(f, "webhook/{id}"),
         }
     }
 }
@@ -374,6 +380,7 @@ mod tests {
             Subject::Transfer(Id(77)),
             Subject::User(UserId(4001)),
             Subject::Ledger(LedgerId::MARGIN),
+            Subject::Webhook(Id(7)),
         ];
         for subject in all {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));

@@ -8,6 +8,7 @@ use crate::flow::life::Leg;
 use crate::ids::{Id, LedgerId, ledger_name};
 use crate::money::Asset;
 use crate::operation::Key;
+use crate::webhooks::WebhookEndpoint;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -140,6 +141,13 @@ pub enum ActionResult {
     },
     /// The words are written.
     Noted,
+    /// The endpoint was added or changed, or what it was asked to be sent is on its way.
+    Webhook {
+        /// The endpoint as it is now.
+        endpoint: WebhookEndpoint,
+    },
+    /// The endpoint is gone.
+    WebhookDeleted,
 }
 
 impl ActionResult {

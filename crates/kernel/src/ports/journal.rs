@@ -121,6 +121,17 @@ pub struct Count {
     pub oldest: Millis,
 }
 
+/// A resource, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// The name of the row.
+    pub name: Arc<str>,
+    /// Its value.
+    pub value: Arc<str>,
+    /// How often it was put: what [`crate::unit::Guard::Resource`] names.
+    pub version: u32,
+}
+
 /// What became of a unit, or where that is told.
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub enum Writing {
@@ -220,6 +231,8 @@ pub trait Journal: Send + Sync {
     fn writes(&self) -> Result<(), Cause> {
         Ok(())
     }
+    /// Resources whose names begin with a text, in the order of their names.
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>>;
     /// The flags of HALT and pauses, the assets and the ledgers.
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>>;
     /// One instant of the whole journal.

@@ -22,7 +22,7 @@ use kernel::ports::admin_queries::{
 };
 use kernel::ports::audit::{Audit, Trail};
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot, Writing,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot, Writing,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -205,6 +205,10 @@ impl Journal for Postgres {
 
     fn writes(&self) -> Result<(), Cause> {
         self.read_pool.health.writers()
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.resources(&prefix)).await })
     }
 
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {

@@ -12,7 +12,7 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -48,6 +48,10 @@ impl Journal for Embedded {
 
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.ask(move |db, _| accounts::list(db, &of))
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.ask(move |db, _| transfers::resources(db, &prefix))
     }
 
     fn find_by_idempotency_key(

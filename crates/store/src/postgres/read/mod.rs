@@ -11,6 +11,7 @@ pub(crate) mod transfers;
 
 pub(crate) mod due;
 mod outbox;
+mod webhooks;
 pub(crate) mod worker_leases;
 
 mod account_sums;

@@ -9,7 +9,7 @@ use kernel::ids::{AssetId, LedgerId};
 use kernel::money::{Asset, AssetStatus};
 use kernel::operation::{Identity, Incarnation, Known};
 use kernel::operators::{Accepted, Paused};
-use kernel::ports::journal::{Owner, ServiceStatus};
+use kernel::ports::journal::{Owner, Resource, ServiceStatus};
 use std::str::FromStr;
 use uuid::Uuid;
 
@@ -153,7 +153,26 @@ fn asset(fields: &Fields) -> Result<Asset, StoreError> {
     })
 }
 
+/// What the name of each resource begins with.
+const RESOURCE: &str = "resource/";
+
 impl ReadPool {
+    /// Resources whose names begin with a text.
+    pub(crate) async fn resources(&self, prefix: &str) -> Result<Vec<Resource>, Cause> {
+        let sql = "SELECT name, value, version FROM service_state \
+                   WHERE name >= $1 AND name < $2 ORDER BY name";
+        let from = format!("{RESOURCE}{prefix}");
+        let to = format!("{from}\u{10FFFF}");
+        let found = rows(&self.question().await?, sql, &[&from, &to]).await?;
+        let read = |row: &tokio_postgres::Row| {
+            let name: &str = row.try_get(0)?;
+            let version = u32::try_from(row.try_get::<_, i64>(2)?).unwrap_or(u32::MAX);
+            let value = row.try_get::<_, &str>(1)?.into();
+            let name = name.strip_prefix(RESOURCE).unwrap_or(name).into();
+            Ok(Resource { name, value, version })
+        };
+        Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
+    }
     pub(crate) async fn service_status(&self) -> Result<ServiceStatus, Cause> {
         let db = self.question().await?;
         let mut found = Found::default();

@@ -12,7 +12,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::money::{Amount, Asset, AssetStatus};
 use kernel::operation::{Identity, Incarnation, Known};
-use kernel::ports::journal::{Count, Linked, ServiceStatus};
+use kernel::ports::journal::{Count, Linked, Resource, ServiceStatus};
 use kernel::record::Record;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -37,6 +37,23 @@ pub(crate) fn by_number(
 ) -> rusqlite::Result<Option<Record>> {
     let sql = format!("SELECT {} FROM transfers WHERE transfer_id = ?", rows::COLUMNS);
     db.prepare_cached(&sql)?.query_row([number], |row| rows::record(flows, row)).optional()
+}
+
+/// What the name of each resource begins with.
+const RESOURCE: &str = "resource/";
+
+/// Resources whose names begin with a text, in their order.
+pub(crate) fn resources(db: &Connection, prefix: &str) -> rusqlite::Result<Vec<Resource>> {
+    let sql = "SELECT name, value, version FROM service_state \
+               WHERE name >= ?1 AND name < ?2 ORDER BY name";
+    let from = format!("{RESOURCE}{prefix}");
+    let to = format!("{from}\u{10FFFF}");
+    let read = |row: &Row<'_>| {
+        let name = row.get_ref(0)?.as_str()?;
+        let name = name.strip_prefix(RESOURCE).unwrap_or(name).into();
+        Ok(Resource { name, value: row.get(1)?, version: row.get(2)? })
+    };
+    db.prepare_cached(sql)?.query_map([from, to], read)?.collect()
 }
 
 /// The transfer that a key is bound to.

@@ -30,7 +30,7 @@ use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -261,6 +261,11 @@ impl Journal for SimJournal {
 
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         let found = self.readable().map(|()| self.place.now().accounts.list(&of));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        let found = self.readable().map(|()| self.place.now().resources_of(&prefix));
         Box::pin(std::future::ready(found))
     }
 

@@ -8,7 +8,7 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -33,6 +33,10 @@ pub trait JournalWrapper: Send + Sync {
     /// In the place of [`Journal::numbered_accounts`].
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.inner().numbered_accounts(of)
+    }
+    /// In the place of [`Journal::resources`].
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.inner().resources(prefix)
     }
     /// In the place of [`Journal::find_by_idempotency_key`].
     fn find_by_idempotency_key(
@@ -131,6 +135,9 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     }
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         self.0.numbered_accounts(of)
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.0.resources(prefix)
     }
     fn find_by_idempotency_key(
         &self,

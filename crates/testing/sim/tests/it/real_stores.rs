@@ -9,8 +9,8 @@ use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
-    Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
+    ServiceStatus, Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -75,6 +75,9 @@ impl Journal for Waiting<dyn Journal> {
     }
     fn numbered_accounts(&self, of: AccountsOf) -> Fut<'_, Result<Vec<NumberedAccount>, Cause>> {
         Box::pin(async move { wait(self.0.numbered_accounts(of)) })
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resources(prefix)) })
     }
     fn find_by_idempotency_key(
         &self,

@@ -9,7 +9,7 @@ use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
 use kernel::money::Amount;
 use kernel::operation::Known;
 use kernel::operators::Halt;
-use kernel::ports::journal::Owner;
+use kernel::ports::journal::{Owner, Resource};
 use kernel::ports::ledger::External;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
@@ -187,6 +187,17 @@ impl State {
     pub(super) fn resource(&mut self, name: Arc<str>, value: Arc<str>) {
         let version = self.resources.get(&name).map_or(0, |r| r.0);
         self.resources.insert(name, (version + 1, value));
+    }
+
+    /// Resources whose names begin so.
+    pub(in crate::journal) fn resources_of(&self, prefix: &str) -> Vec<Resource> {
+        let named = self.resources.iter().filter(|(name, _)| name.starts_with(prefix));
+        let row = |(name, (version, value)): (&Arc<str>, &(u32, Arc<str>))| Resource {
+            name: name.clone(),
+            value: value.clone(),
+            version: *version,
+        };
+        named.map(row).collect()
     }
 
     fn insert(&mut self, worker: WorkerId, record: Record, at: Millis) -> Serial {
