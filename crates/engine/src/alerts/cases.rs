@@ -7,6 +7,7 @@ use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::ledger::Form;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
+use kernel::webhooks::DISABLED_CASE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -17,7 +18,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 15] = [
+pub(crate) const KINDS: [(&str, Severity); 16] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -33,6 +34,8 @@ pub(crate) const KINDS: [(&str, Severity); 15] = [
     ("SIMPLE_LEDGER", Severity::Warning),
     ("TORN_TAIL", Severity::Warning),
     ("DEAD_LETTER", Severity::Warning),
+    // the poster of webhooks opens it, and an operator's action closes it
+    (DISABLED_CASE, Severity::Warning),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {
