@@ -7,10 +7,14 @@ use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, LedgerForm, Ledgers};
 use crate::file_modes;
+use crate::http::admin::webhooks::WebhookAdmin;
 use crate::metrics::Metrics;
 use crate::open_store::{self, Store, StoreContext};
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
-use crate::webhooks::{self, Webhooks};
+use crate::webhooks::dispatch::{Dispatch, DispatchContext};
+use crate::webhooks::fan_out::FanOutContext;
+use crate::webhooks::target::TargetRules;
+use crate::webhooks::{self, Mailer, Webhooks};
 use engine::audit::Sealer;
 use engine::messaging::BusParts;
 use engine::{Engine, Parts};
@@ -389,6 +393,42 @@ impl Service {
             Fault::new(exit, format!("alerts.webhook_url: {cause}"))
         };
         Ok(Some(Arc::new(Webhooks::open(&config.alerts, context).await.map_err(failed)?)))
+    }
+
+    /// What finds the events of which the endpoints are told.
+    pub fn fan_out(&self, config: &Config) -> FanOutContext {
+        FanOutContext {
+            outbox: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            flows: Arc::clone(&self.flows),
+            keep: config.webhooks.keep_days.saturating_mul(86_400_000),
+        }
+    }
+
+    /// What the routes of endpoints reach.
+    pub fn webhook_admin(&self, config: &Config) -> WebhookAdmin {
+        let (allow_private, mails) = (config.webhooks.allow_private, config.mail.is_set());
+        WebhookAdmin { context: self.fan_out(config), rules: TargetRules { allow_private, mails } }
+    }
+
+    /// What posts messages to the endpoints.
+    ///
+    /// # Errors
+    /// 78: the machine's roots of trust cannot be read, or the settings of e-mail are unfit.
+    pub fn dispatch(&self, config: &Config, metrics: &Arc<Metrics>) -> Result<Dispatch, Fault> {
+        let unfit = |what: String| Fault::new(Exit::Config, what);
+        let mailer = config.mail.is_set().then(|| Mailer::new(&config.mail)).transpose();
+        let context = DispatchContext {
+            outbox: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            metrics: Arc::clone(metrics),
+            mailer: mailer.map_err(|why| unfit(format!("mail: {why}")))?,
+        };
+        let failed = |why: String| unfit(format!("webhooks: {why}"));
+        Dispatch::new(&config.webhooks, context).map_err(failed)
     }
 
     /// What a backup is made of.

@@ -9,6 +9,7 @@ use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::ledger::Form;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
+use kernel::webhooks::DISABLED_CASE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -19,7 +20,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 20] = [
+pub(crate) const KINDS: [(&str, Severity); 21] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -40,6 +41,8 @@ pub(crate) const KINDS: [(&str, Severity); 20] = [
     (VERDICT_REFUSED, Severity::Critical),
     (ATTEMPT_SLOW, Severity::Critical),
     (CHAIN_BACKLOG, Severity::Warning),
+    // the poster of webhooks opens it, and an operator's action closes it
+    (DISABLED_CASE, Severity::Warning),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {

@@ -148,6 +148,8 @@ impl Engine {
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
             | ActionResult::NumberedAccount { .. }
+            | ActionResult::Webhook { .. }
+            | ActionResult::WebhookDeleted
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -188,6 +190,7 @@ impl Engine {
             AdminAction::Comment { case, text } => {
                 self.note(context, *case, Note::Comment(text.clone())).await
             }
+            AdminAction::Webhook(action) => self.webhook(context, action).await,
         }
     }
 

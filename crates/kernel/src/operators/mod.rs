@@ -6,6 +6,7 @@
 mod action;
 mod proposal;
 mod result;
+mod webhook;
 
 pub use action::{
     ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
@@ -13,6 +14,7 @@ pub use action::{
 };
 pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
+pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 
 use crate::attempt::AttemptId;
 use crate::audit::{Entry, action_entry};
@@ -36,6 +38,8 @@ pub enum Subject {
     Chain(ChainId),
     /// An attempt on a chain, with all its members.
     Attempt(AttemptId),
+    /// An endpoint of webhooks.
+    Webhook(Id),
 }
 
 impl Subject {
@@ -43,9 +47,12 @@ impl Subject {
     pub const fn transfer(self) -> Option<Id> {
         match self {
             Self::Transfer(id) => Some(id),
-            Self::Service | Self::User(_) | Self::Ledger(_) | Self::Chain(_) | Self::Attempt(_) => {
-                None
-            }
+            Self::Service
+            | Self::User(_)
+            | Self::Ledger(_)
+            | Self::Chain(_)
+            | Self::Attempt(_)
+            | Self::Webhook(_) => None,
         }
     }
 
@@ -58,13 +65,14 @@ impl Subject {
             Some(("ledger", name)) => LedgerId::parse(name).map(Self::Ledger),
             Some(("chain", name)) => ChainId::parse(name).map(Self::Chain),
             Some(("attempt", id)) => id.parse().ok().map(|Id(id)| Self::Attempt(AttemptId(id))),
+            Some(("webhook", id)) => id.parse().ok().map(Self::Webhook),
             Some(_) | None => None,
         }
     }
 }
 
 /// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`, `chain/NEAR`,
-/// `attempt/<id>`.
+/// `attempt/<id>`, `webhook/<id>`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -74,6 +82,7 @@ impl fmt::Display for Subject {
             Self::Ledger(ledger) => write!(f, "ledger/{}", ledger.name()),
             Self::Chain(chain) => write!(f, "chain/{}", chain.name()),
             Self::Attempt(AttemptId(id)) => write!(f, "attempt/{}", Id(*id)),
+            Self::Webhook(id) => write!(f, "webhook/{id}"),
         }
     }
 }
@@ -388,6 +397,7 @@ mod tests {
             Subject::Ledger(LedgerId::MARGIN),
             Subject::Chain(ChainId(20)),
             Subject::Attempt(AttemptId(78)),
+            Subject::Webhook(Id(7)),
         ];
         for subject in all {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));

@@ -9,6 +9,7 @@ use crate::ids::{Id, LedgerId, ledger_name};
 use crate::money::Asset;
 use crate::operation::Key;
 use crate::record::System;
+use crate::webhooks::WebhookEndpoint;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -158,6 +159,13 @@ pub enum ActionResult {
     },
     /// The words are written.
     Noted,
+    /// The endpoint was added or changed, or what it was asked to be sent is on its way.
+    Webhook {
+        /// The endpoint as it is now.
+        endpoint: WebhookEndpoint,
+    },
+    /// The endpoint is gone.
+    WebhookDeleted,
 }
 
 impl ActionResult {

@@ -23,6 +23,8 @@ mod spot;
 mod transfer;
 
 pub use self::alerts::Alerts;
+pub use self::alerts::mail::Mail;
+pub use self::alerts::webhooks::Webhooks;
 pub use self::audit::Audit;
 pub use self::auth::Auth;
 pub use self::backup::Backup;
@@ -67,6 +69,10 @@ section! {
         limits: Limits = Limits::default(),
         /// When a person is told.
         alerts: Alerts = Alerts::default(),
+        /// Endpoints that operators add, and what they are sent (`portage webhook`).
+        webhooks: Webhooks = Webhooks::default(),
+        /// The server that takes e-mail for endpoints of the kind `email`.
+        mail: Mail = Mail::default(),
         /// Operators.
         ops: Ops = Ops::default(),
         /// The proof that nothing was lost.
@@ -114,6 +120,8 @@ impl Config {
         self.ledgers.rules(&mut rules);
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
+        self.webhooks.rules(&mut rules);
+        self.mail.rules(&mut rules);
         self.ops.rules(&mut rules);
         self.conservation.rules(&mut rules);
         self.spot.rules(&mut rules);

@@ -15,6 +15,7 @@ mod name_errors;
 pub mod pages;
 pub mod transfers;
 
+use self::admin::webhooks::WebhookAdmin;
 use self::middleware::error::{self, Refusal};
 use self::middleware::rate_limit::RateLimit;
 use self::middleware::{body, envelope};
@@ -44,6 +45,8 @@ pub struct App {
     pub kafka: Option<Arc<dyn Bus>>,
     /// Answers the queries of operators.
     pub admin_queries: Arc<dyn AdminQueries>,
+    /// The endpoints of webhooks, their queue and their log.
+    pub webhooks: WebhookAdmin,
     /// Checks tokens.
     pub verifier: Verifier,
     /// Takes measurements.

@@ -69,6 +69,7 @@ impl Bare {
             internal: engine.flows().named("internal").expect("the flow"),
             engine,
             admin_queries: service.store.clone(),
+            webhooks: service.webhook_admin(&config),
             verifier: server::auth::verify::Verifier::new(&config.auth, KEY, service.clock.clone()),
             metrics,
             clock: service.clock.clone(),

@@ -172,6 +172,7 @@ impl Door {
             kafka: None,
             rng: service.rng.clone(),
             admin_queries: service.store.clone(),
+            webhooks: service.webhook_admin(&config),
             rate_limit: RateLimit::new(config.limits.requests_per_second),
             backups: service.backups(&config),
             sealer: service.sealer(&config).await.expect("a sealer"),

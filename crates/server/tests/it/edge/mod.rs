@@ -3,6 +3,8 @@
 
 mod account_transfers;
 mod backups;
+mod endpoint_mail;
+mod endpoints;
 mod framing;
 mod history;
 #[cfg(feature = "kafka")]

@@ -10,6 +10,7 @@ pub(crate) mod transfers;
 
 pub(crate) mod due;
 mod outbox;
+mod webhooks;
 pub(crate) mod worker_leases;
 
 mod account_sums;
