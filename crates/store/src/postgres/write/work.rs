@@ -245,6 +245,7 @@ impl<'u> BatchablePut<'u> {
             | Put::Resource { .. }
             | Put::Raise { .. }
             | Put::Adopt { .. }
+            | Put::AdoptAfterLoss { .. }
             | Put::Own { .. }
             | Put::Horizon(_)
             | Put::Case(_)
