@@ -218,6 +218,14 @@ pub enum Put {
         /// Its identity and incarnation, and the highest operation that was matched.
         known: Known,
     },
+    /// The journal takes this incarnation of a ledger as current although its highest operation is below
+    /// the journal's: persons accepted that what lies above is lost. From then on that highest counts.
+    AdoptAfterLoss {
+        /// The ledger.
+        ledger: LedgerId,
+        /// Its identity and incarnation, and the highest operation that it still knows.
+        known: Known,
+    },
     /// A worker takes over the core that runs inside its process: the epoch goes up by one, so every
     /// unit of a former owner is lost. Guarded by the epoch before ([`Guard::Owner`]).
     Own {
@@ -328,6 +336,7 @@ impl Put {
             | Self::Raise { .. }
             | Self::Take { .. }
             | Self::Adopt { .. }
+            | Self::AdoptAfterLoss { .. }
             | Self::Own { .. }
             | Self::Horizon(_)
             | Self::Case(_)

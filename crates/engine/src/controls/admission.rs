@@ -6,7 +6,7 @@
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{ChainId, FlowId, LedgerId};
-use kernel::operation::Known;
+use kernel::operation::{Incarnation, Known};
 use kernel::operators::Scope;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::ServiceStatus;
@@ -357,20 +357,27 @@ impl Controls {
         true
     }
 
-    /// The ledger may be called as this.
+    /// The ledger may be called as this. Where one is named, the answers of that earlier incarnation
+    /// alone count.
     ///
     /// # Errors
     /// The highest operation that an earlier incarnation answered for, where this one does not know
     /// it. Such answers may come in until this very moment, so nothing earlier can be sure.
-    pub(crate) fn adopt(&self, ledger: LedgerId, mut known: Known) -> Result<(), u64> {
+    pub(crate) fn adopt(
+        &self,
+        ledger: LedgerId,
+        mut known: Known,
+        answered_by: Option<Incarnation>,
+    ) -> Result<(), u64> {
         let mut flags = self.flags();
         if let Some(LedgerState { known: before, .. }) = flags.ledgers.get(&ledger)
             && before.highest > known.highest
         {
-            if before.incarnation != known.incarnation {
+            if before.incarnation == known.incarnation {
+                known.highest = before.highest;
+            } else if answered_by.is_none_or(|by| by == before.incarnation) {
                 return Err(before.highest);
             }
-            known.highest = before.highest;
         }
         flags.ledgers.insert(ledger, LedgerState { known, adopted: true });
         drop(flags);

@@ -4,6 +4,7 @@
 //! an `OPERATOR` event in the history of the transfer that it is about. The table of actions is
 //! [`kernel::operators::AdminAction`].
 
+pub(crate) mod accepted_loss;
 mod action_context;
 mod approval;
 mod asset;

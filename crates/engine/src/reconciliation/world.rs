@@ -288,6 +288,19 @@ impl Snapshot for World {
         });
         ready(Ok(vec![(ASSET, sums)]))
     }
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        let rows = self.lines.iter().flat_map(|line| &line.operations);
+        let own = rows.filter(|(at, op)| *at == ledger && op.seq > after);
+        let mut found: Vec<Operation> = own.map(|(_, operation)| operation.clone()).collect();
+        found.sort_by_key(|operation| operation.seq);
+        found.truncate(limit);
+        ready(Ok(found))
+    }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         let rows = self.lines.iter().flat_map(|line| &line.operations);
         let of = |ledger, external| {
@@ -354,7 +367,7 @@ impl Journal for Fake {
     fn attempts_of_lane(&self, _: ChainId, _: Arc<str>, _: usize) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
     fn attempt_of_form(&self, _: ChainId, _: Arc<[u8]>) -> Fut<'_, Result<Option<Attempt>, Cause>> { none() }
     fn daily_usage(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<DailyUsage, Cause>> { none() }
-    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { none() }
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { ready(Ok(ServiceStatus::default())) }
 }
 
 /// Funding where it is enlisted, else Spot.

@@ -332,6 +332,14 @@ pub trait Snapshot: Send {
     /// sums that are written with the rows: it costs the same however many rows there are.
     fn sums(&mut self, ledger: LedgerId, upto: u64)
     -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>>;
+    /// The stored operations of a ledger with a number above `after`, by number, at most `limit`; such a
+    /// number may be there twice where the ledger lost the first one and persons accepted that.
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>>;
     /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
     /// and keeps no writer waiting.
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;

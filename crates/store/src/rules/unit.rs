@@ -244,7 +244,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 transfers: spent.transfers.saturating_sub(1),
                 amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
             })?,
-            Put::Adopt { ledger, known } => {
+            Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } => {
                 if self.state.superseded(*ledger, known)? {
                     return no(Wrote::Unknown(Cause::of("SUPERSEDED")));
                 }

@@ -9,6 +9,7 @@ mod bodies;
 mod dry_run;
 mod keys;
 mod list;
+mod losses;
 
 mod order;
 mod pages;

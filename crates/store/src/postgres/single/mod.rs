@@ -293,6 +293,7 @@ fn locks(unit: &Unit) -> TransactionLocks {
                     | Put::Resume { .. }
                     | Put::Horizon(_)
                     | Put::Adopt { .. }
+                    | Put::AdoptAfterLoss { .. }
                     | Put::Own { .. }
                     | Put::Pause { .. }
                     | Put::Unpause(_)

@@ -29,6 +29,10 @@ impl SingleTransaction<'_> {
             | Put::Uncount(_)
             | Put::Account { .. } => {}
             Put::Adopt { ledger, known } => self.adopt(*ledger, known).await?,
+            Put::AdoptAfterLoss { ledger, known } => {
+                self.forget_above(*ledger, known.highest).await?;
+                self.adopt(*ledger, known).await?;
+            }
             Put::Own { ledger, worker, identity } => {
                 let ended = "UPDATE workers SET leased_until = 0 WHERE worker <> $2 \
                              AND worker = (SELECT worker FROM ledger_owners WHERE ledger = $1)";
@@ -69,6 +73,19 @@ impl SingleTransaction<'_> {
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value, \
                    version = service_state.version + 1, at = excluded.at";
         self.execute(sql, &[&name, &value, &self.at()]).await?;
+        Ok(())
+    }
+
+    /// No higher number of this ledger counts any more: neither one that an incarnation was adopted with
+    /// nor one that a lane stored.
+    async fn forget_above(&self, ledger: LedgerId, highest: u64) -> Result<(), StoreError> {
+        let (ledger, highest) = (i16::from(ledger.0), int(highest));
+        for table in ["ledgers_tb", "ledger_lanes"] {
+            let sql = format!(
+                "UPDATE {table} SET highest = $2 WHERE ledger = $1 AND highest > $2::bigint"
+            );
+            self.execute(&sql, &[&ledger, &highest]).await?;
+        }
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl SingleTransaction<'_> {
             self.read_guard(guard).await?;
         }
         for put in unit.thens().flat_map(|then| &then.puts) {
-            if let Put::Adopt { ledger, known } = put {
+            if let Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } = put {
                 let followed = self.superseded(*ledger, known).await?;
                 self.workspace.rare.superseded.insert((*ledger, known.incarnation), followed);
             }

@@ -252,6 +252,7 @@ impl<'u> BatchablePut<'u> {
             Put::Resource { name, .. } => Some(Self::Resource(name)),
             Put::Raise { name, .. } | Put::Take { counter: name, .. } => Some(Self::Counter(name)),
             Put::Adopt { .. }
+            | Put::AdoptAfterLoss { .. }
             | Put::Own { .. }
             | Put::Horizon(_)
             | Put::Case(_)

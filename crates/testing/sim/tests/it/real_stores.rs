@@ -196,6 +196,14 @@ impl Snapshot for WaitingSnapshot {
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         Box::pin(async move { wait(self.0.sums(ledger, upto)) })
     }
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        Box::pin(async move { wait(self.0.receipts(ledger, after, limit)) })
+    }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         Box::pin(async move { wait(self.0.recount()) })
     }

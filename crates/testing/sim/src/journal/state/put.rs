@@ -57,7 +57,7 @@ impl State {
                         return unknown("CONTRADICTION");
                     }
                 }
-                Put::Adopt { ledger, known } => {
+                Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } => {
                     if self.superseded(*ledger, *known) {
                         return unknown("SUPERSEDED");
                     }
@@ -149,6 +149,11 @@ impl State {
             Put::Adopt { ledger, known } => {
                 let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
                 slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
+                slot.1.insert(known.incarnation);
+            }
+            Put::AdoptAfterLoss { ledger, known } => {
+                let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
+                slot.0 = known;
                 slot.1.insert(known.incarnation);
             }
             Put::Own { ledger, worker, identity } => {
