@@ -19,6 +19,7 @@ mod recovery;
 mod settings;
 pub mod tasks;
 
+pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
 pub use crate::settings::{Alerts, Limits, Settings};
 
 use crate::alerts::cases::Episodes;

@@ -341,7 +341,7 @@ impl Engine {
             }
             CommitReason::Answered(answer) => self.plan.answered(&record, answer, fuse_mode),
             CommitReason::Moves => self.plan.resume(&record, fuse_mode, None),
-            CommitReason::Parks(order) => Some(self.parking(&record, order)),
+            CommitReason::Parks(order) => Some(self.parking(&record, order.quota.as_ref())),
             CommitReason::Later | CommitReason::Freed => None,
         }?;
         let again = again.saturating_add(1);

@@ -285,13 +285,13 @@ impl Engine {
 
     /// Opens a transfer where it begins, for whichever worker asks the journal first.
     fn opened_for_workers(&self, record: Record, order: CreateRequest) -> Job {
-        let planned = self.parking(&record, &order);
+        let planned = self.parking(&record, order.quota.as_ref());
         Job::new(record, planned, CommitReason::Parks(order))
     }
 
     /// The same, as a plan.
-    pub(crate) fn parking(&self, record: &Record, order: &CreateRequest) -> Planned {
-        let mut planned = self.plan.open(record, FuseMode::NoClaim, order.quota.as_ref());
+    pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
+        let mut planned = self.plan.open(record, FuseMode::NoClaim, quota);
         // where a message drives it on, it is looked at when that may be lost
         let due = if self.follows_events(record.flow) {
             self.resend_due(record)
