@@ -48,7 +48,7 @@ async fn kafka_is_a_bus() {
             })
         })
     };
-    let suite = BusSuite { fresh: Box::new(fresh), wait: 150, names: unique() };
+    let suite = BusSuite { fresh: Box::new(fresh), wait: 200, names: unique() };
     Box::pin(sim::suite::bus::run(&suite)).await;
 }
 

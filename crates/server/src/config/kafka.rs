@@ -128,3 +128,45 @@ impl Kafka {
         rules.need("kafka.ca_file", ca, "empty where kafka.security has no TLS");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Kafka, KafkaSecurity};
+    use crate::config::section::SettingRules;
+
+    const LEASE_MS: u64 = 60_000;
+
+    /// The keys of a section that break a rule.
+    fn broken(change: impl FnOnce(&mut Kafka)) -> Vec<String> {
+        let mut kafka = Kafka { brokers: "a:9092".to_owned(), ..Kafka::default() };
+        change(&mut kafka);
+        let mut rules = SettingRules::default();
+        kafka.rules(&mut rules, LEASE_MS);
+        let keys = rules.broken().into_iter().map(|broken| broken.key);
+        // in a binary without Kafka brokers are refused whatever else is set
+        keys.filter(|key| cfg!(feature = "kafka") || key != "kafka.brokers").collect()
+    }
+
+    /// Turns red where a setting that contradicts another is taken, and one of the two ignored.
+    #[test]
+    fn what_contradicts_is_refused() {
+        assert_eq!(broken(|_| ()), [""; 0]);
+        assert_eq!(broken(|k| k.user = "me".to_owned()), ["kafka.user"]);
+        assert_eq!(broken(|k| k.security = KafkaSecurity::SaslTls), ["kafka.user"]);
+        assert_eq!(broken(|k| k.ca_file = "ca.pem".into()), ["kafka.ca_file"]);
+        assert_eq!(broken(|k| k.publish_timeout_ms = LEASE_MS / 3), ["kafka.publish_timeout_ms"]);
+        assert_eq!(broken(|k| k.sasl_mechanism = "GSSAPI".to_owned()), ["kafka.sasl_mechanism"]);
+        assert_eq!(broken(|k| (k.partitions, k.session_timeout_ms) = (0, 1)).len(), 2);
+        let unset = broken(|k| (k.brokers, k.user) = (String::new(), "me".to_owned()));
+        assert_eq!(unset, ["kafka.user"]);
+    }
+
+    /// Turns red where a binary without Kafka takes brokers: it would keep the bus in the process.
+    #[test]
+    fn a_binary_without_kafka_refuses_brokers() {
+        let mut rules = SettingRules::default();
+        Kafka { brokers: "a:9092".to_owned(), ..Kafka::default() }.rules(&mut rules, LEASE_MS);
+        let refused = rules.broken().iter().any(|broken| broken.key == "kafka.brokers");
+        assert_eq!(refused, !cfg!(feature = "kafka"));
+    }
+}
