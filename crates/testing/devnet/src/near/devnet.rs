@@ -35,6 +35,9 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
+/// More than any transaction waits for: [`Devnet::settle`] ends all the same.
+const MOST_BLOCKS: u64 = 10_000;
+
 /// A running chain with its endpoints; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Devnet {
@@ -122,7 +125,10 @@ impl Devnet {
 
     /// Makes blocks until the pool is empty, all receipts are executed and all of it is final.
     pub fn settle(&self) {
-        while !self.node.chain().idle() {
+        for _ in 0..MOST_BLOCKS {
+            if self.node.chain().idle() {
+                break;
+            }
             self.node.produce();
         }
         let lag = self.node.chain().options.finality_lag;

@@ -46,7 +46,7 @@ pub fn start(request: &Request) -> Outcome<Served> {
         seed: request.seed.unwrap_or_else(clock::nanoseconds),
         ..Options::default()
     })?;
-    let token = devnet.deploy_token("usdd.devnet", &TokenOptions::default())?;
+    let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default())?;
     let relay = devnet.create_account("relay.devnet", 10_000)?;
     let mut keys = vec![relay.clone()];
     keys.extend(devnet.add_keys(&relay, request.keys.saturating_sub(1))?);
@@ -60,23 +60,31 @@ pub fn start(request: &Request) -> Outcome<Served> {
     Ok(Served { devnet, token, relay, keys, receivers })
 }
 
-/// What a user needs to know, as text.
+/// What a user needs to know, as text, with the lines that point Portage at the chain.
 pub fn describe(served: &Served) -> String {
     let urls = served.devnet.urls();
-    let keys = served.keys.iter().map(|key| format!("  {}\n", key.key)).collect::<String>();
+    let quoted = |key: &Wallet| format!("\"{}\"", key.key);
+    let keys = served.keys.iter().map(quoted).collect::<Vec<_>>().join(",");
     let receivers = served.receivers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (token, relay) = (&served.token, &served.relay.account);
     format!(
-        "A local NEAR chain is running.\n\n\
-         endpoints   {}\n\
-         token       {} (6 decimals)\n\
-         relay       {} holds {SUPPLY} base units\n\
-         receivers   {} (every second one is registered with the token)\n\
-         secret keys of the relay, each with full access; for this chain only:\n{keys}\n\
-         control     {}/devnet\n",
-        urls.join(","),
-        served.token,
-        served.relay.account,
-        receivers.join(" "),
-        urls.first().map_or("", String::as_str),
+        "# A local NEAR chain is running, until this process ends.\n\
+         # token      {token}, 6 decimals; {relay} holds {SUPPLY} base units of it\n\
+         # receivers  {receivers} (the first and every second one after it are registered)\n\
+         # faults     {first}/devnet, and the same at each endpoint: see docs/guide/devnet.md\n\
+         # The keys below have full access to {relay}, on this chain only. For portage.toml:\n\
+         \n\
+         [relay]\n\
+         rpc_url = \"{urls}\"\n\
+         network = \"devnet\"\n\
+         account = \"{relay}\"\n\
+         token = \"{token}\"\n\
+         asset = \"USDC\"\n\
+         access_keys = '[{keys}]'\n\
+         providers_needed = {providers}\n",
+        receivers = receivers.join(" "),
+        first = urls.first().map_or("", String::as_str),
+        urls = urls.join(","),
+        providers = if urls.len() > 1 { 2 } else { 1 },
     )
 }

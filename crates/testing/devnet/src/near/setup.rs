@@ -25,7 +25,7 @@ pub struct TokenOptions {
 
 impl Default for TokenOptions {
     fn default() -> Self {
-        Self { name: "Devnet Dollar".to_owned(), symbol: "USDD".to_owned(), decimals: 6 }
+        Self { name: "Devnet Dollar".to_owned(), symbol: "USDC".to_owned(), decimals: 6 }
     }
 }
 

@@ -28,10 +28,21 @@ pub(crate) struct HttpAnswer {
 
 /// Sends one HTTP request; an error is a connection that gave no answer.
 pub(crate) fn http(url: &str, method: &str, path: &str, body: &str) -> Outcome<HttpAnswer> {
+    patient(url, method, path, body, Duration::from_secs(20))
+}
+
+/// The same, giving up after a while.
+pub(crate) fn patient(
+    url: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+    patience: Duration,
+) -> Outcome<HttpAnswer> {
     let address = url.strip_prefix("http://").ok_or("not http")?;
     let failed = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(address).map_err(failed)?;
-    stream.set_read_timeout(Some(Duration::from_secs(20))).map_err(failed)?;
+    stream.set_read_timeout(Some(patience)).map_err(failed)?;
     let length = body.len();
     write!(
         stream,
@@ -83,7 +94,7 @@ pub(crate) const SUPPLY: u128 = 1_000_000;
 impl World {
     pub(crate) fn new(options: Options) -> Outcome<Self> {
         let devnet = Devnet::start(options)?;
-        let token = devnet.deploy_token("usdd.devnet", &TokenOptions::default())?;
+        let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default())?;
         let relay = devnet.create_account("relay.devnet", 1_000)?;
         devnet.mint(&token, &[(relay.account.clone(), SUPPLY)])?;
         let names = ["alice.devnet", "bob.devnet", "carol.devnet"];

@@ -1,6 +1,6 @@
 //! What an endpoint shows wrong while the chain is right: lag, silence, lies, forged outcomes.
 
-use crate::client::{World, http, raw, rpc};
+use crate::client::{World, http, patient, raw, rpc};
 use devnet::{
     Outcome,
     near::{
@@ -145,7 +145,7 @@ fn faults_are_scripted_over_http() {
     http(&url, "POST", "/devnet/lag", r#"{"blocks":2}"#).unwrap();
     let overview = http(&url, "GET", "/devnet", "").unwrap();
     assert_eq!(overview.body.get("seen_here"), Some(&json!(before + 1)));
-    let events = http(&url, "GET", "/devnet/events?contract=usdd.devnet", "").unwrap();
+    let events = http(&url, "GET", "/devnet/events?contract=usdc.devnet", "").unwrap();
     assert_eq!(events.body.pointer("/0/event"), Some(&json!("ft_mint")));
     assert_eq!(http(&url, "POST", "/devnet/faults", "{}").unwrap().status, 400);
     assert_eq!(http(&url, "GET", "/devnet/nothing", "").unwrap().status, 404);
@@ -160,4 +160,32 @@ fn requests_are_counted() {
     let first = world.devnet.endpoint(0).unwrap();
     assert_eq!(first.requests().get("gas_price"), Some(&2));
     assert!(second(&world).unwrap().requests().is_empty());
+}
+
+/// A delay and a silence: turns red if the request is carried out too early, or not at all.
+#[test]
+fn answers_come_late_or_never() {
+    let world = two().unwrap();
+    let slow = second(&world).unwrap();
+    slow.add(Rule::times(Fault::Delay { millis: 300 }, 1));
+    let begun = world.devnet.height();
+    let answer = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| rpc(&slow.url(), "block", &json!({"finality": "optimistic"})));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        world.devnet.advance(1);
+        asking.join().unwrap().unwrap()
+    });
+    let seen = answer.pointer("/header/height").and_then(Value::as_u64);
+    assert_eq!(seen, Some(begun + 1), "carried out after the delay");
+
+    slow.add(Rule::times(Fault::Hang, 1));
+    let signed = world.transfers(&["alice.devnet"]).unwrap();
+    let params =
+        json!({"signed_tx_base64": crate::client::base64(&signed).unwrap(), "wait_until": "NONE"});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "send_tx", "params": params});
+    let patience = std::time::Duration::from_millis(500);
+    let answer = patient(&slow.url(), "POST", "/", &call.to_string(), patience);
+    assert!(answer.is_err(), "{answer:?}");
+    world.devnet.settle();
+    assert_eq!(world.balance("alice.devnet"), Ok(1));
 }

@@ -124,6 +124,7 @@ fn story(world: &World) -> Outcome<Vec<String>> {
         ("storage_unregister", json!({"force": true}), 1),
         ("storage_unregister", json!({}), 1),
     ];
+    let before = world.devnet.near_balance(&world.token).ok_or("no token")?;
     let mut told = Vec::new();
     for (method, args, deposit) in steps {
         let action = call(method, &args, 30_000_000_000_000, deposit);
@@ -134,7 +135,9 @@ fn story(world: &World) -> Outcome<Vec<String>> {
         let seen = world.devnet.observe(hash).ok_or("not there")?;
         let logs: Vec<_> =
             seen.outcome.receipts_outcome.iter().flat_map(|one| &one.outcome.logs).collect();
-        told.push(format!("{method} {args}: {:?} {logs:?}", seen.outcome.status));
+        // What the contract keeps of the deposits; what a caller pays for gas is another sum on each.
+        let held = world.devnet.near_balance(&world.token).ok_or("no token")? - before;
+        told.push(format!("{method} {args}: {:?} {logs:?} {held}", seen.outcome.status));
     }
     for (method, args) in [
         ("ft_metadata", json!({})),

@@ -82,10 +82,10 @@ fn overview(endpoint: &EndpointState) -> Value {
     })
 }
 
-/// `GET /devnet/events?contract=usdd.devnet`: what really happened, whatever the endpoints say.
+/// `GET /devnet/events?contract=usdc.devnet`: what really happened, whatever the endpoints say.
 fn events(endpoint: &EndpointState, query: Option<&str>) -> Result<Value, String> {
     let contract = query.and_then(|query| query.strip_prefix("contract="));
-    let contract = contract.ok_or("name the token: ?contract=usdd.devnet")?;
+    let contract = contract.ok_or("name the token: ?contract=usdc.devnet")?;
     let contract = contract.parse().map_err(|error| format!("{contract}: {error}"))?;
     let chain = endpoint.node.chain();
     let events = chain.events(&contract, chain.final_height(chain.height()));

@@ -2,11 +2,15 @@
 //!
 //! `tests/it/token.rs` holds both to each other. `ft_transfer_call` is not here.
 
-mod methods;
+mod call;
+mod inputs;
+mod owner;
+mod registration;
 mod stored;
+mod transfers;
 
 use super::session::{Session, Stop};
-use methods::Call;
+use call::Call;
 use near_primitives::errors::FunctionCallError;
 
 pub(super) fn call(method: &str, session: Session) -> (Session, Result<(), FunctionCallError>) {
