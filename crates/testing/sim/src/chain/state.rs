@@ -211,7 +211,11 @@ impl State {
 
     /// A form is given to a node. Where the node signs each call is a transaction of its own.
     pub(super) fn send(&mut self, tx: &Transaction, session: u64) {
-        *self.broadcasts.entry(tx.name.clone()).or_default() += 1;
+        let calls = self.broadcasts.entry(tx.name.clone()).or_default();
+        *calls += 1;
+        if *calls == 1 {
+            self.sends_too_early(tx);
+        }
         if self.swallows {
             return;
         }
@@ -231,8 +235,9 @@ impl State {
         }
     }
 
-    /// Nothing is signed under another lock of a lane while an older one may still land.
-    pub(super) fn signs(&mut self, tx: &Transaction) {
+    /// Nothing is sent under another lock of a lane while an older one may still land. What a worker signs
+    /// that lost its lease is neither stored nor sent.
+    fn sends_too_early(&mut self, tx: &Transaction) {
         let last = self.final_height();
         let lives = |(sent, fate): &&(Transaction, Fate)| {
             let other = sent.lane == tx.lane && sent.lock != tx.lock;
@@ -246,9 +251,8 @@ impl State {
         };
         if let Some((sent, fate)) = self.sent.iter().find(lives) {
             let (old, new) = (&sent.lock, &tx.lock);
-            self.faults.push(format!("{new} is signed for {} while {old} is {fate:?}", tx.lane));
+            self.faults.push(format!("{new} is sent for {} while {old} is {fate:?}", tx.lane));
         }
-        self.signed.insert(tx.name.clone(), tx.clone());
     }
 }
 
