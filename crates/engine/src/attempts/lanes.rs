@@ -36,7 +36,7 @@ pub(crate) struct LaneState {
 }
 
 impl LaneState {
-    /// The row's value.
+    /// What the lane's row says of it, as JSON.
     pub(crate) fn value(&self) -> Arc<str> {
         let open = self.open.map(|id| Id(id.0).to_string());
         json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open }).to_string().into()

@@ -31,7 +31,7 @@ const TRIES: u32 = 3_000;
 /// Transfers that are opened together: receiver and end of each.
 #[derive(Debug, Clone, Copy)]
 pub struct RelayCase {
-    /// What it shows.
+    /// What it shows, in a few words.
     pub name: &'static str,
     /// Whom each transfer pays, and the state that it ends in.
     pub transfers: &'static [(&'static str, &'static str)],
@@ -66,19 +66,19 @@ pub type FreshSite = Arc<dyn Fn(&Sim, &Place) -> Site + Send + Sync>;
 /// The relay on one sort of chain, and what it is played with.
 #[derive(Clone)]
 pub struct RelayTrial {
-    /// How the chain behaves.
+    /// How the chain behaves, and its locks.
     pub rules: ChainRules,
     /// The cases that are played.
     pub cases: Vec<RelayCase>,
     /// The schedules that each disturbance is tried with.
     pub seeds: std::ops::Range<u64>,
-    /// Fused, plain, or both.
+    /// Whether it is played fused, plain, or both.
     pub fuse: Vec<bool>,
-    /// The journal.
+    /// What makes the journal of each run.
     pub site: FreshSite,
     /// Around the port, on the engine's side: where a wrong build stands.
     pub around_chain: ChainWrap,
-    /// Around the journal.
+    /// Around the journal of each process, likewise.
     pub around_journal: JournalWrap,
 }
 

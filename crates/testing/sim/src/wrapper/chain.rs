@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// What stands around a chain port; each default passes its call on.
 pub trait ChainWrapper: Send + Sync {
-    /// The port itself.
+    /// The port that is wrapped.
     fn inner(&self) -> &dyn Chain;
     /// In the place of [`Chain::next_lock`].
     fn next_lock<'a>(

@@ -59,10 +59,10 @@ fn around<T: ChainWrapper + 'static>(
 }
 
 /// What a lie makes of a proof.
-type Bent = fn(&Attempt, Proof) -> Proof;
+type ProofMutation = fn(&Attempt, Proof) -> Proof;
 
-fn proofs(bent: Bent) -> ChainWrap {
-    around(move |inner| BentProofs(inner, bent))
+fn proofs(mutated: ProofMutation) -> ChainWrap {
+    around(move |inner| MutatedProofs(inner, mutated))
 }
 
 fn is_dead(verdict: &Verdict) -> bool {
@@ -83,9 +83,9 @@ fn condemned(verdict: Verdict) -> Verdict {
     }
 }
 
-struct BentProofs(Arc<dyn Chain>, Bent);
+struct MutatedProofs(Arc<dyn Chain>, ProofMutation);
 
-impl ChainWrapper for BentProofs {
+impl ChainWrapper for MutatedProofs {
     fn inner(&self) -> &dyn Chain {
         &*self.0
     }
@@ -110,13 +110,13 @@ impl ChainWrapper for NotFoundIsDead {
     fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
-            let bent = |(attempt, proof): (&Attempt, Proof)| match proof {
+            let mutated = |(attempt, proof): (&Attempt, Proof)| match proof {
                 Proof::NotYet(_) if self.1.fetch_add(1, Ordering::SeqCst) < LIES => {
                     Proof::Closed(dead(attempt))
                 }
                 proof => proof,
             };
-            attempts.iter().zip(proofs).map(bent).collect()
+            attempts.iter().zip(proofs).map(mutated).collect()
         })
     }
 }
@@ -217,13 +217,13 @@ impl ChainWrapper for BroadcastIsDone {
         Box::pin(async move {
             let proofs = self.0.prove(attempts).await;
             let done = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-            let bent = |(attempt, proof): (&Attempt, Proof)| {
+            let mutated = |(attempt, proof): (&Attempt, Proof)| {
                 let confirmed = attempt.forms.iter().any(|form| done.contains(&form.name));
                 let verdict = Verdict { answer: Answer::Done(Receipt::default()), alone: false };
                 let all = vec![verdict; attempt.members.len()];
                 if confirmed { Proof::Closed(all) } else { proof }
             };
-            attempts.iter().zip(proofs).map(bent).collect()
+            attempts.iter().zip(proofs).map(mutated).collect()
         })
     }
 }

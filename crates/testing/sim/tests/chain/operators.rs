@@ -12,13 +12,12 @@ use sim::wrong;
 use std::sync::Arc;
 
 /// A service with one process on a calm chain.
-struct Stage {
+struct ChainEnv {
     service: ChainService,
     process: ChainProcess,
-    place: Place,
 }
 
-impl Stage {
+impl ChainEnv {
     fn open(wrong: Option<&str>) -> Self {
         let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
@@ -32,7 +31,7 @@ impl Stage {
             service.around_chain = around;
         }
         let process = service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
-        Self { service, process, place }
+        Self { service, process }
     }
 
     /// Opens a transfer to each of these.
@@ -97,134 +96,137 @@ impl Stage {
 
     /// The numbers of the pauses that stand.
     fn pauses(&self) -> Vec<u64> {
-        self.place.standing().paused.iter().map(|paused| paused.number).collect()
+        let journal = self.process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move { journal.service_status().await });
+        let Ok(Ok(status)) = read else { panic!("{:?}", read.map(|_| ())) };
+        status.paused.iter().map(|paused| paused.number).collect()
     }
 }
 
 /// Turns red where a pause of a chain stops intake, or answers while something is still being sent.
 #[test]
 fn a_paused_chain_takes_in_and_proves_and_sends_nothing() {
-    let stage = Stage::open(None);
-    let first = stage.pays(&["alice", "bob"]);
-    stage.service.chain.swallow(true);
-    stage.service.sim.run_for(1_500);
-    let number = stage.pause();
-    let (acts, proofs) = stage.acts(20_000);
+    let env = ChainEnv::open(None);
+    let first = env.pays(&["alice", "bob"]);
+    env.service.chain.swallow(true);
+    env.service.sim.run_for(1_500);
+    let number = env.pause();
+    let (acts, proofs) = env.acts(20_000);
     assert!(!acts && proofs > 0, "acts: {acts}, proofs: {proofs}");
-    let second = stage.pays(&["carol"]);
-    assert!(!stage.acts(5_000).0);
-    stage.service.chain.swallow(false);
+    let second = env.pays(&["carol"]);
+    assert!(!env.acts(5_000).0);
+    env.service.chain.swallow(false);
     assert_eq!(
-        stage.executes("unpause", AdminAction::Unpause(number)).map(|d| d.outcome),
+        env.executes("unpause", AdminAction::Unpause(number)).map(|d| d.outcome),
         Ok(ActionResult::Unpaused)
     );
-    stage.service.sim.run_for(120_000);
-    assert_eq!(stage.states(&[first, second].concat()), ["COMPLETED"; 3]);
-    assert_eq!(stage.service.chain.faults(), [""; 0]);
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
+    assert_eq!(env.service.chain.faults(), [""; 0]);
 }
 
 /// Under HALT nothing is signed or sent, and what was sent before is proven and recorded.
 #[test]
 fn a_halt_is_quiet_and_what_was_sent_is_recorded() {
-    let stage = Stage::open(None);
-    let ids = stage.pays(&["alice", "bob"]);
-    stage.service.sim.run_for(700);
-    let halted = stage.executes("halt", AdminAction::Halt).map(|done| done.outcome);
+    let env = ChainEnv::open(None);
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(700);
+    let halted = env.executes("halt", AdminAction::Halt).map(|done| done.outcome);
     assert!(matches!(halted, Ok(ActionResult::Halted { quiet: true, .. })), "{halted:?}");
-    let (acts, proofs) = stage.acts(60_000);
+    let (acts, proofs) = env.acts(60_000);
     assert!(!acts && proofs > 0, "acts: {acts}, proofs: {proofs}");
-    assert_eq!(stage.states(&ids), ["COMPLETED"; 2]);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 2]);
 }
 
 /// Turns red where each member of a slow attempt has a case of its own.
 #[test]
 fn a_slow_attempt_is_one_case() {
-    let stage = Stage::open(None);
-    stage.service.chain.swallow(true);
-    let ids = stage.pays(&["alice", "bob", "carol", "dave", "erin"]);
-    stage.service.sim.run_for(60_000);
-    let journal = stage.process.opened.journal.clone();
-    let chain = stage.service.chain_id();
-    let open = stage.service.sim.block_on(async move { journal.open_attempts(chain).await });
+    let env = ChainEnv::open(None);
+    env.service.chain.swallow(true);
+    let ids = env.pays(&["alice", "bob", "carol", "dave", "erin"]);
+    env.service.sim.run_for(60_000);
+    let journal = env.process.opened.journal.clone();
+    let chain = env.service.chain_id();
+    let open = env.service.sim.block_on(async move { journal.open_attempts(chain).await });
     let Ok(Ok(open)) = open else { panic!("{open:?}") };
     let members: usize = open.iter().map(|attempt| attempt.members.len()).sum();
     assert!(open.iter().all(|attempt| attempt.sent), "{open:?}");
     let mut subjects: Vec<_> = open.iter().map(|attempt| Subject::Attempt(attempt.id)).collect();
     subjects.sort_unstable();
-    let cases = stage.open_cases();
+    let cases = env.open_cases();
     let mut told: Vec<_> = cases.iter().map(|(_, subject)| *subject).collect();
     told.sort_unstable();
     assert_eq!(told, subjects, "{members} members: {cases:?}");
     assert!(cases.iter().all(|(kind, _)| kind == "ATTEMPT_SLOW"), "{cases:?}");
-    stage.service.chain.swallow(false);
-    stage.service.sim.run_for(120_000);
-    assert_eq!(stage.states(&ids), ["COMPLETED"; 5]);
-    assert_eq!(stage.open_cases(), []);
+    env.service.chain.swallow(false);
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 5]);
+    assert_eq!(env.open_cases(), []);
 }
 
 /// Turns red where a person's word ends an attempt, or a retry breaks the unit that does.
 #[test]
 fn no_verdict_ends_an_attempt_and_a_retry_has_it_asked() {
-    let stage = Stage::open(None);
-    stage.service.chain.swallow(true);
-    let ids = stage.pays(&["alice", "bob"]);
-    stage.service.sim.run_for(5_000);
+    let env = ChainEnv::open(None);
+    env.service.chain.swallow(true);
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(5_000);
     for (n, verdict) in [Verdict::Done, Verdict::Rejected, Verdict::Dead].into_iter().enumerate() {
         for id in &ids {
             let action = AdminAction::Resolve { id: *id, verdict, evidence: Default::default() };
-            let refused = stage.executes(&format!("resolve {n} {id}"), action);
+            let refused = env.executes(&format!("resolve {n} {id}"), action);
             assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
         }
     }
-    let before = stage.service.link.log().len();
+    let before = env.service.link.log().len();
     for id in &ids {
-        let retried = stage.executes(&format!("retry {id}"), AdminAction::Retry(*id));
+        let retried = env.executes(&format!("retry {id}"), AdminAction::Retry(*id));
         assert_eq!(retried.map(|done| done.outcome), Ok(ActionResult::Retried));
     }
-    stage.service.sim.run_for(50);
-    assert!(stage.service.link.log().len() > before, "the chain was not asked");
-    stage.service.chain.swallow(false);
-    stage.service.sim.run_for(120_000);
-    assert_eq!(stage.states(&ids), ["COMPLETED"; 2]);
-    assert_eq!(stage.service.chain.faults(), [""; 0]);
+    env.service.sim.run_for(50);
+    assert!(env.service.link.log().len() > before, "the chain was not asked");
+    env.service.chain.swallow(false);
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 2]);
+    assert_eq!(env.service.chain.faults(), [""; 0]);
 }
 
 /// A key that another program uses stops the pool; other transfers are taken in and wait.
 #[test]
 fn a_lane_that_is_ahead_stops_the_chain() {
-    let stage = Stage::open(None);
-    let first = stage.pays(&["alice"]);
-    stage.service.sim.run_for(20_000);
-    assert_eq!(stage.states(&first), ["COMPLETED"]);
+    let env = ChainEnv::open(None);
+    let first = env.pays(&["alice"]);
+    env.service.sim.run_for(20_000);
+    assert_eq!(env.states(&first), ["COMPLETED"]);
     for lane in ["key-1", "key-2"] {
-        stage.service.chain.used_elsewhere(lane, 50);
+        env.service.chain.used_elsewhere(lane, 50);
     }
-    let second = stage.pays(&["bob", "carol", "dave", "erin"]);
-    stage.service.sim.run_for(60_000);
-    let chain = stage.service.chain_id();
-    let cases = stage.open_cases();
+    let second = env.pays(&["bob", "carol", "dave", "erin"]);
+    env.service.sim.run_for(60_000);
+    let chain = env.service.chain_id();
+    let cases = env.open_cases();
     assert!(cases.contains(&("LANE_AHEAD".to_owned(), Subject::Chain(chain))), "{cases:?}");
-    assert_eq!(stage.pauses().len(), 1, "the chain is paused");
-    assert!(!stage.acts(30_000).0);
-    let waiting = stage.states(&second);
+    assert_eq!(env.pauses().len(), 1, "the chain is paused");
+    assert!(!env.acts(30_000).0);
+    let waiting = env.states(&second);
     assert!(waiting.contains(&"QUEUED_TRANSFER"), "{waiting:?}");
 }
 
 /// Turns red where a form is stored that does not pay what its members say.
 #[test]
 fn a_form_that_pays_something_else_is_never_stored() {
-    let stage = Stage::open(Some("pays-more"));
-    let ids = stage.pays(&["alice", "bob"]);
-    stage.service.sim.run_for(30_000);
-    let chain = stage.service.chain_id();
-    let cases = stage.open_cases();
+    let env = ChainEnv::open(Some("pays-more"));
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(30_000);
+    let chain = env.service.chain_id();
+    let cases = env.open_cases();
     assert_eq!(cases, [("CHAIN_CONTRADICTION".to_owned(), Subject::Chain(chain))]);
-    assert_eq!(stage.states(&ids), ["QUEUED_TRANSFER"; 2]);
-    assert!(!stage.service.link.log().contains(&Moment::Broadcast), "something was sent");
-    for number in stage.pauses() {
-        let lifted = stage.executes("lift", AdminAction::Unpause(number));
-        assert_eq!(lifted.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+    assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
+    assert!(!env.service.link.log().contains(&Moment::Broadcast), "something was sent");
+    for number in env.pauses() {
+        let unpaused = env.executes("lift", AdminAction::Unpause(number));
+        assert_eq!(unpaused.map(|done| done.outcome), Ok(ActionResult::Unpaused));
     }
-    stage.service.sim.run_for(10_000);
-    assert_eq!(stage.states(&ids), ["QUEUED_TRANSFER"; 2]);
+    env.service.sim.run_for(10_000);
+    assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
 }

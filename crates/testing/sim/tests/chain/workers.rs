@@ -114,7 +114,7 @@ fn an_attempt_of_a_killed_worker_is_taken_up_as_an_attempt() {
 
 /// A worker that stands still for longer than its lease, and goes on as if nothing had been.
 #[test]
-fn a_worker_that_stood_still_pays_nobody_twice() {
+fn a_worker_that_stood_still_pays_no_member_twice() {
     for locking in LOCKINGS {
         for seed in 0..12 {
             let cluster = Cluster::new(ChainRules::calm(locking), 100 + seed);

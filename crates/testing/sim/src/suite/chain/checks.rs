@@ -51,7 +51,7 @@ async fn a_form_says_what_it_pays(f: &ChainFixture) {
     }
     let void = f.sign((&lock, Purpose::Void), &members, vec![form.clone()]).await;
     if let Ok(Signed { form: void, pays }) = void {
-        f.holds(pays.is_empty(), "what takes the lock pays nobody", &pays);
+        f.holds(pays.is_empty(), "what takes the lock makes no payment", &pays);
         f.holds(void.name != form.name, "each form has a name of its own", &void.name);
     }
 }

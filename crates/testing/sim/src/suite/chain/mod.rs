@@ -1,4 +1,4 @@
-//! What every chain port is held to: nothing is sent by signing, a form pays its members or nobody, at most
+//! What every chain port is held to: nothing is sent by signing, a form pays all its members or none, at most
 //! one form of a lock lands, and nothing but what is final proves anything.
 //!
 //! A check that fails panics with its name and the facts. No check sleeps or spawns: time passes where the
@@ -35,7 +35,7 @@ pub trait ChainSite: Send + Sync {
     fn times_paid<'a>(&'a self, record: &'a Record) -> Fut<'a, usize>;
 }
 
-/// Makes a fresh chain.
+/// Makes a fresh chain for one check.
 pub trait Fresh: Fn() -> Arc<dyn ChainSite> + Send + Sync {}
 
 impl<F: Fn() -> Arc<dyn ChainSite> + Send + Sync> Fresh for F {}
