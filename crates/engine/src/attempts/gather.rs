@@ -314,7 +314,20 @@ impl Engine {
                 let freed = self.advance(moved);
                 self.commit(freed).await;
             }
-            _ => {
+            Guard::Fresh(_)
+            | Guard::Unbound { .. }
+            | Guard::Attempt { .. }
+            | Guard::Inbox { .. }
+            | Guard::Halt(_)
+            | Guard::Incarnation { .. }
+            | Guard::Owner { .. }
+            | Guard::Account { .. }
+            | Guard::AtMost { .. }
+            | Guard::AtLeast { .. }
+            | Guard::DayCount { .. }
+            | Guard::DayAmount { .. }
+            | Guard::NoPastAction { .. }
+            | Guard::Pending(_) => {
                 tracing::error!(?guard, "a claim was lost");
                 lane.rests(self.due(TROUBLE));
                 station.ring.give_back(records);

@@ -196,7 +196,7 @@ impl Engine {
     pub(crate) async fn lane_state(&self, chain: ChainId, lane: &str) -> Result<LaneState, Cause> {
         let row = self.parts.journal.resource(resource_name(chain, lane)).await?;
         let Some(row) = row else { return Ok(LaneState::default()) };
-        LaneState::read(&row).ok_or(Cause::because("LANE_UNREADABLE", row.value))
+        LaneState::read(&row).ok_or_else(|| Cause::because("LANE_UNREADABLE", row.value))
     }
 }
 

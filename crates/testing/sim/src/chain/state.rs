@@ -82,7 +82,7 @@ pub(super) struct State {
     /// How often each form was given to a node.
     pub broadcasts: BTreeMap<Arc<[u8]>, u32>,
     pub registered: BTreeSet<Arc<str>>,
-    /// Accounts whose payment always fails.
+    /// Accounts whose payment fails, and its transaction with it.
     pub spoils: BTreeSet<Arc<str>>,
     /// The last session of the node.
     pub session: u64,

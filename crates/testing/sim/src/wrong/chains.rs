@@ -22,7 +22,7 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
             Proof::Closed(verdicts) if verdicts.iter().any(is_dead) => {
                 Proof::NotYet(Cause::of("DEAD"))
             }
-            proof => proof,
+            proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
         }),
         // what is not found is taken for dead
         "not-found-is-dead" => {
@@ -33,13 +33,13 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
         // the member whose action failed is refused, whatever company it was in
         "culprit-condemned" => proofs(|_, proof| match proof {
             Proof::Closed(verdicts) => Proof::Closed(verdicts.into_iter().map(condemned).collect()),
-            proof => proof,
+            proof @ (Proof::NotYet(_) | Proof::Form(_)) => proof,
         }),
         "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
-        "sent-before-stored" => around(|inner| SentBeforeStored(inner)),
-        "sent-by-two-owners" => around(|inner| SentByTwoOwners(inner)),
+        "sent-before-stored" => around(SentBeforeStored),
+        "sent-by-two-owners" => around(SentByTwoOwners),
         "broadcast-is-done" => around(|inner| BroadcastIsDone(inner, Mutex::default())),
-        "pays-more" => around(|inner| PaysMore(inner)),
+        "pays-more" => around(PaysMore),
         _ => return None,
     })
 }
@@ -79,7 +79,10 @@ fn condemned(verdict: Verdict) -> Verdict {
         Answer::Dead(why) if verdict.alone => {
             Verdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
         }
-        answer => Verdict { answer, ..verdict },
+        answer
+        @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
+            Verdict { answer, ..verdict }
+        }
     }
 }
 
@@ -114,7 +117,7 @@ impl ChainWrapper for NotFoundIsDead {
                 Proof::NotYet(_) if self.1.fetch_add(1, Ordering::SeqCst) < LIES => {
                     Proof::Closed(dead(attempt))
                 }
-                proof => proof,
+                proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
             };
             attempts.iter().zip(proofs).map(mutated).collect()
         })
