@@ -10,9 +10,9 @@ use kernel::unit::Hold::{Free, Mine};
 use kernel::unit::Put;
 
 checks! {
+    a_dead_owners_attempt_comes_and_its_members_do_not,
     an_attempt_comes_when_its_time_has_come,
     an_attempt_of_another_flow_stays_for_a_worker_that_asks_for_it,
-    a_dead_owners_attempt_comes_and_its_members_do_not,
     a_closed_attempt_gives_its_members_back,
 }
 

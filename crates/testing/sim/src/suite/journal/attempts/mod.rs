@@ -14,8 +14,8 @@ use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Put, Unit};
 
 pub(super) async fn run(fresh: &impl Fresh) {
-    rows::run(fresh).await;
     locks::run(fresh).await;
+    rows::run(fresh).await;
     due::run(fresh).await;
     values::run(fresh).await;
 }
