@@ -238,12 +238,17 @@ impl Engine {
         if leased.ends {
             engine.leased(begun);
         }
-        engine.controls.follow(engine.controls.epoch(), &status);
-        engine.lease.hear(&status);
-        engine.know(&status);
-        log_stops(&status);
+        engine.first_status(&status);
         engine.begin(orders).await;
         Ok(engine)
+    }
+
+    /// Takes over at start what the journal says of flags and assets.
+    fn first_status(&self, status: &ServiceStatus) {
+        self.controls.follow(self.controls.epoch(), status);
+        self.lease.hear(status);
+        self.know(status);
+        log_stops(status);
     }
 
     /// Says at start which flows this process carries: it is given no work of others.

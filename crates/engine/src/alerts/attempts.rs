@@ -60,7 +60,7 @@ impl Engine {
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
         let now = self.parts.journal.now();
         for pool in self.attempts.pools() {
-            for attempt in pool.held.waiting() {
+            for attempt in pool.carried.waiting() {
                 if let Some(case) = self.slow_attempt(&attempt, now) {
                     self.case(case);
                 }

@@ -1,5 +1,5 @@
 //! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
-//! held against its members before it is stored.
+//! carried against its members before it is stored.
 
 use crate::Engine;
 use crate::attempts::ChainPool;
@@ -65,7 +65,7 @@ impl Engine {
 
 impl Plan {
     /// How what was signed differs from what should be; `None`: it pays each member from the first its
-    /// own account and amount, or nobody where it only takes the lock.
+    /// own account and amount, or makes no payment where it only takes the lock.
     pub(crate) fn mismatch(
         &self,
         act: A,
@@ -86,7 +86,7 @@ impl Plan {
         match request.purpose {
             Purpose::Void if pays.is_empty() => None,
             Purpose::Void => {
-                Some(format!("a form that should pay nobody makes {} payments", pays.len()))
+                Some(format!("a form that should make no payment makes {} payments", pays.len()))
             }
             Purpose::Pay if pays.is_empty() || pays.len() > members.len() => {
                 Some(format!("{} payments for {} members", pays.len(), members.len()))

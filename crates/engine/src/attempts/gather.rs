@@ -6,9 +6,9 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::carried::Carried;
 use crate::attempts::claim::Claim;
 use crate::attempts::form::NoForm;
-use crate::attempts::held::Held;
 use crate::attempts::lanes::ReservedLane;
 use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD};
 use crate::ledgers::outstanding_calls::CallStart;
@@ -40,7 +40,7 @@ struct Gathering {
 
 /// What became of a claim.
 enum ClaimOutcome {
-    /// It is durable.
+    /// This run knows that the unit is durable.
     Stored(Written),
     /// It is in the journal after an unknown answer.
     Found(Attempt),
@@ -212,7 +212,7 @@ impl Engine {
                 }
                 let panicked = cause.class == "PANIC" && records.len() > 1;
                 for record in records.iter_mut().filter(|_| panicked) {
-                    // one of them is to blame, and nobody says which
+                    // one of them is to blame, and which is not known
                     record.head.alone = true;
                 }
                 station.ring.give_back(records);
@@ -278,9 +278,9 @@ impl Engine {
             self.release(member.id);
         }
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
-        let mut held = Held::claimed(attempt);
-        held.taken = written.is_some();
-        pool.held.begin(held, 0);
+        let mut carried = Carried::claimed(attempt);
+        carried.taken = written.is_some();
+        pool.carried.begin(carried, 0);
     }
 
     /// The unit was not written: each transfer waits again, or goes on as it stands now.
@@ -314,7 +314,20 @@ impl Engine {
                 let freed = self.advance(moved);
                 self.commit(freed).await;
             }
-            _ => {
+            Guard::Fresh(_)
+            | Guard::Unbound { .. }
+            | Guard::Attempt { .. }
+            | Guard::Inbox { .. }
+            | Guard::Halt(_)
+            | Guard::Incarnation { .. }
+            | Guard::Owner { .. }
+            | Guard::Account { .. }
+            | Guard::AtMost { .. }
+            | Guard::AtLeast { .. }
+            | Guard::DayCount { .. }
+            | Guard::DayAmount { .. }
+            | Guard::NoPastAction { .. }
+            | Guard::Pending(_) => {
                 tracing::error!(?guard, "a claim was lost");
                 lane.rests(self.due(TROUBLE));
                 station.ring.give_back(records);

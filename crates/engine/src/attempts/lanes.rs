@@ -36,7 +36,7 @@ pub(crate) struct LaneState {
 }
 
 impl LaneState {
-    /// The row's value.
+    /// What the lane's row says of it, as JSON.
     pub(crate) fn value(&self) -> Arc<str> {
         let open = self.open.map(|id| Id(id.0).to_string());
         json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open }).to_string().into()
@@ -196,7 +196,7 @@ impl Engine {
     pub(crate) async fn lane_state(&self, chain: ChainId, lane: &str) -> Result<LaneState, Cause> {
         let row = self.parts.journal.resource(resource_name(chain, lane)).await?;
         let Some(row) = row else { return Ok(LaneState::default()) };
-        LaneState::read(&row).ok_or(Cause::because("LANE_UNREADABLE", row.value))
+        LaneState::read(&row).ok_or_else(|| Cause::because("LANE_UNREADABLE", row.value))
     }
 }
 

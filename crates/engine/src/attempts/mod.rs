@@ -5,17 +5,18 @@
 //! attempt that this process holds, `recover` takes up those of others. A lane is a key or account whose
 //! locks are spent one after the other; whether it is free the journal says.
 
+pub(crate) mod carried;
 pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod form;
 pub(crate) mod gather;
-pub(crate) mod held;
 pub(crate) mod lanes;
 pub(crate) mod prove;
 pub(crate) mod recover;
+pub(crate) mod routes;
 pub(crate) mod stops;
 
-use crate::attempts::held::HeldAttempts;
+use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lanes::LaneTable;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
@@ -46,7 +47,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 /// One chain: its port, its lanes as this process knows them, and the attempts that this process holds.
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
-    pub held: HeldAttempts,
+    pub carried: CarriedAttempts,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -77,7 +78,7 @@ impl Attempts {
         let pool = |port: &Arc<dyn Chain>| {
             let pool = ChainPool {
                 port: port.clone(),
-                held: HeldAttempts::default(),
+                carried: CarriedAttempts::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };
@@ -116,7 +117,7 @@ impl Attempts {
         self.strays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This transfer stands in an attempt; whether that is held here is to be looked up.
+    /// This transfer stands in an attempt; whether that is carried here is to be looked up.
     pub(crate) fn stray(&self, id: Id) {
         if !self.chains.is_empty() {
             self.strays().insert(id);

@@ -4,9 +4,9 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::carried::Carried;
 use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
 use crate::attempts::form::NoForm;
-use crate::attempts::held::Held;
 use crate::attempts::stops::CHAIN_CONTRADICTION;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::select::caught;
@@ -27,13 +27,13 @@ impl Engine {
     pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
         loop {
             let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
-            let batch = pool.held.take(BATCH, journal, clock).await;
+            let batch = pool.carried.take(BATCH, journal, clock).await;
             self.look(&pool, batch).await;
         }
     }
 
     /// One look at attempts whose time has come.
-    async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Held>) {
+    async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
         self.send(pool, &mut batch).await;
         if batch.is_empty() {
@@ -43,19 +43,19 @@ impl Engine {
         let proofs = self.proofs(pool, &batch).await;
         let nanos = self.parts.clock.ticks().saturating_sub(begun);
         let (mut closes, mut waits) = (Vec::new(), Vec::new());
-        for (mut held, proof) in batch.into_iter().zip(proofs) {
-            self.proof_seen(&held.attempt, &proof, nanos);
+        for (mut carried, proof) in batch.into_iter().zip(proofs) {
+            self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
                 Proof::NotYet(cause) => {
-                    held.last = Some(cause);
-                    waits.push(held);
+                    carried.last = Some(cause);
+                    waits.push(carried);
                 }
-                Proof::Form(purpose) => self.one_more(pool, held, purpose).await,
-                Proof::Closed(verdicts) => match held.attempt.admit(&verdicts) {
-                    Ok(()) => closes.push((held, verdicts)),
+                Proof::Form(purpose) => self.one_more(pool, carried, purpose).await,
+                Proof::Closed(verdicts) => match carried.attempt.admit(&verdicts) {
+                    Ok(()) => closes.push((carried, verdicts)),
                     Err(cause) => {
-                        self.refused_verdicts(&held.attempt, &cause.to_string());
-                        self.look_again(pool, held, cause);
+                        self.refused_verdicts(&carried.attempt, &cause.to_string());
+                        self.look_again(pool, carried, cause);
                     }
                 },
             }
@@ -70,19 +70,19 @@ impl Engine {
     }
 
     /// Sends the newest forms of those that this run has not sent, or that may be sent again.
-    async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Held]) {
-        let candidates: Vec<&Held> = batch.iter().filter(|held| held.sends()).collect();
-        let Some(act) = candidates.first().and_then(|held| self.act_of(&held.attempt)) else {
+    async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Carried]) {
+        let candidates: Vec<&Carried> = batch.iter().filter(|carried| carried.sends()).collect();
+        let Some(act) = candidates.first().and_then(|carried| self.act_of(&carried.attempt)) else {
             return;
         };
         // the ticket first: a task that stops money finds every form that began before
-        let members = candidates.iter().flat_map(|held| held.attempt.members.iter());
+        let members = candidates.iter().flat_map(|carried| carried.attempt.members.iter());
         let ticket = self.form_ticket(pool.id(), members, act);
         let mut sent = Vec::new();
-        for held in batch.iter_mut() {
-            if held.sends() && self.controls.sends(held.attempt.flow, pool.id()) {
-                held.unsent = false;
-                sent.push(held.attempt.clone());
+        for carried in batch.iter_mut() {
+            if carried.sends() && self.controls.sends(carried.attempt.flow, pool.id()) {
+                carried.unsent = false;
+                sent.push(carried.attempt.clone());
             }
         }
         if !sent.is_empty() {
@@ -98,8 +98,8 @@ impl Engine {
     }
 
     /// One proof for each; a batch that panicked is asked one by one.
-    async fn proofs(&self, pool: &ChainPool, batch: &[Held]) -> Vec<Proof> {
-        let attempts: Vec<Attempt> = batch.iter().map(|held| held.attempt.clone()).collect();
+    async fn proofs(&self, pool: &ChainPool, batch: &[Carried]) -> Vec<Proof> {
+        let attempts: Vec<Attempt> = batch.iter().map(|carried| carried.attempt.clone()).collect();
         match caught(async { pool.port.prove(&attempts).await }).await {
             Some(proofs) if proofs.len() == attempts.len() => return proofs,
             Some(_) => return vec![Proof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
@@ -131,46 +131,46 @@ impl Engine {
     }
 
     /// Nothing is clear: another look, later and later, for ever.
-    pub(crate) fn look_again(&self, pool: &ChainPool, mut held: Held, cause: Cause) {
-        held.looks = held.looks.saturating_add(1);
-        held.last = Some(cause);
-        let due = self.due(held.looks);
-        pool.held.keep(held, due);
+    pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
+        carried.looks = carried.looks.saturating_add(1);
+        carried.last = Some(cause);
+        let due = self.due(carried.looks);
+        pool.carried.keep(carried, due);
     }
 
     /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
-    async fn wait_on(self: &Arc<Self>, pool: &ChainPool, waits: Vec<Held>) {
-        let marks = |held: &Held| !held.attempt.sent && !held.unsent;
-        let (marked, quiet): (Vec<Held>, Vec<Held>) = waits.into_iter().partition(marks);
-        for held in quiet {
-            let cause = held.last.clone().unwrap_or(Cause::of("NOT_YET"));
-            self.look_again(pool, held, cause);
+    async fn wait_on(self: &Arc<Self>, pool: &ChainPool, waits: Vec<Carried>) {
+        let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
+        let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
+        for carried in quiet {
+            let cause = carried.last.clone().unwrap_or(Cause::of("NOT_YET"));
+            self.look_again(pool, carried, cause);
         }
         if marked.is_empty() {
             return;
         }
-        let units = marked.iter().map(|held| marked_sent(&held.attempt)).collect();
+        let units = marked.iter().map(|carried| marked_sent(&carried.attempt)).collect();
         let wrote = self.parts.journal.write(units).await;
-        for (mut held, wrote) in marked.into_iter().zip(wrote) {
+        for (mut carried, wrote) in marked.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
-                    held.attempt.version = held.attempt.version.saturating_add(1);
-                    held.attempt.sent = true;
-                    let cause = held.last.clone().unwrap_or(Cause::of("NOT_YET"));
-                    self.look_again(pool, held, cause);
+                    carried.attempt.version = carried.attempt.version.saturating_add(1);
+                    carried.attempt.sent = true;
+                    let cause = carried.last.clone().unwrap_or(Cause::of("NOT_YET"));
+                    self.look_again(pool, carried, cause);
                 }
-                Wrote::Lost(_) => self.was_moved(pool, held).await,
-                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, held).await,
+                Wrote::Lost(_) => self.was_moved(pool, carried).await,
+                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
             }
         }
     }
 
     /// One more form under the same lock: signed, stored, and sent with the next look.
-    async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut held: Held, purpose: Purpose) {
-        let attempt = &held.attempt;
+    async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
+        let attempt = &carried.attempt;
         let table = self.plan.table(attempt.flow);
         let Some(act) = self.act_of(attempt) else {
-            return self.look_again(pool, held, Cause::of("NO_SUCH_STEP"));
+            return self.look_again(pool, carried, Cause::of("NO_SUCH_STEP"));
         };
         let request = SignRequest {
             flow: table.flow,
@@ -183,11 +183,11 @@ impl Engine {
         };
         let form = match self.sign(pool, (attempt.flow, act), &request).await {
             Ok(signed) => signed.form,
-            Err(NoForm::Stopped) => return self.look_again(pool, held, Cause::of("STOPPED")),
-            Err(NoForm::Unsigned(why)) => return self.look_again(pool, held, why.cause),
+            Err(NoForm::Stopped) => return self.look_again(pool, carried, Cause::of("STOPPED")),
+            Err(NoForm::Unsigned(why)) => return self.look_again(pool, carried, why.cause),
             Err(NoForm::Mismatch(facts)) => {
                 self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
-                return self.look_again(pool, held, Cause::of("FORM_MISMATCH"));
+                return self.look_again(pool, carried, Cause::of("FORM_MISMATCH"));
             }
         };
         let ticket = self.calls.begin(CallStart::Write);
@@ -196,61 +196,61 @@ impl Engine {
         drop(ticket);
         match wrote {
             Some(Wrote::Written(_)) => {
-                held.attempt.version = held.attempt.version.saturating_add(1);
-                held.attempt.forms.push(form);
-                held.unsent = true;
-                pool.held.keep(held, 0);
+                carried.attempt.version = carried.attempt.version.saturating_add(1);
+                carried.attempt.forms.push(form);
+                carried.unsent = true;
+                pool.carried.keep(carried, 0);
             }
             Some(Wrote::Lost(Guard::NotHalted)) => {
                 self.controls.is_halted("the journal is halted".into());
-                self.look_again(pool, held, Cause::of(Cause::HALTED));
+                self.look_again(pool, carried, Cause::of(Cause::HALTED));
             }
-            Some(Wrote::Lost(_)) => self.was_moved(pool, held).await,
+            Some(Wrote::Lost(_)) => self.was_moved(pool, carried).await,
             Some(Wrote::Full | Wrote::Unknown(_)) | None => {
-                self.stored_or_not(pool, held, &form.name).await;
+                self.stored_or_not(pool, carried, &form.name).await;
             }
         }
     }
 
     /// A form that may have been stored: it is sent only where it is found, and behind a later write.
-    async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut held: Held, name: &[u8]) {
+    async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, name: &[u8]) {
         self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-        match self.find_attempt(&held.attempt).await {
-            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+        match self.find_attempt(&carried.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
-                held.unsent = now.forms.last().is_some_and(|form| &*form.name == name);
-                (held.attempt, held.taken) = (now, false);
-                pool.held.keep(held, 0);
+                carried.unsent = now.forms.last().is_some_and(|form| &*form.name == name);
+                (carried.attempt, carried.taken) = (now, false);
+                pool.carried.keep(carried, 0);
             }
-            None => pool.held.end(held.attempt.id),
+            None => pool.carried.end(carried.attempt.id),
         }
     }
 
     /// Writes the ends of attempts, each in a unit of its own, all in one write.
-    async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Held, Vec<Verdict>)>) {
+    async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Carried, Vec<Verdict>)>) {
         let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
         let known = self.controls.all_known();
-        for (held, verdicts) in closes {
-            let Some(mut closing) = self.closing(pool, &held, &verdicts).await else {
-                self.look_again(pool, held, Cause::of("NOT_CLOSED"));
+        for (carried, verdicts) in closes {
+            let Some(mut closing) = self.closing(pool, &carried, &verdicts).await else {
+                self.look_again(pool, carried, Cause::of("NOT_CLOSED"));
                 continue;
             };
             let mut unit = std::mem::take(&mut closing.unit);
             self.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
             units.push(unit);
-            pending.push((held, verdicts, closing));
+            pending.push((carried, verdicts, closing));
         }
         if units.is_empty() {
             return;
         }
         let wrote = self.write_ends(units).await;
-        for ((held, verdicts, closing), wrote) in pending.into_iter().zip(wrote) {
+        for ((carried, verdicts, closing), wrote) in pending.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(written) => {
-                    self.closed_attempt(pool, held, (verdicts, closing), &written).await;
+                    self.closed_attempt(pool, carried, (verdicts, closing), &written).await;
                 }
                 wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
-                    self.not_closed(pool, held, wrote).await;
+                    self.not_closed(pool, carried, wrote).await;
                 }
             }
         }
@@ -272,10 +272,10 @@ impl Engine {
     async fn closing(
         self: &Arc<Self>,
         pool: &ChainPool,
-        held: &Held,
+        carried: &Carried,
         verdicts: &[Verdict],
     ) -> Option<Closing> {
-        let attempt = &held.attempt;
+        let attempt = &carried.attempt;
         let lane = match self.lane_state(pool.id(), &attempt.lane).await {
             Ok(lane) => lane,
             Err(cause) => {
@@ -295,16 +295,16 @@ impl Engine {
     async fn closed_attempt(
         self: &Arc<Self>,
         pool: &ChainPool,
-        held: Held,
+        carried: Carried,
         (verdicts, closing): (Vec<Verdict>, Closing),
         written: &Written,
     ) {
         self.room(true);
-        let attempt = held.attempt;
+        let attempt = carried.attempt;
         if let Some(lane) = closing.lane {
             pool.lane_is(&attempt.lane, lane);
         }
-        pool.held.end(attempt.id);
+        pool.carried.end(attempt.id);
         let mut members = Vec::with_capacity(closing.members.len());
         for ((before, verdict), mut record) in
             attempt.members.iter().zip(verdicts).zip(closing.members)
@@ -318,30 +318,30 @@ impl Engine {
     }
 
     /// Nothing was written, or it is not known whether.
-    async fn not_closed(self: &Arc<Self>, pool: &ChainPool, mut held: Held, wrote: Wrote) {
+    async fn not_closed(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, wrote: Wrote) {
         match wrote {
             Wrote::Lost(Guard::NotHalted) => {
                 // the same end without a further claim
                 self.controls.is_halted("the journal is halted".into());
-                pool.held.keep(held, 0);
+                pool.carried.keep(carried, 0);
             }
-            Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, held).await,
+            Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, carried).await,
             Wrote::Lost(Guard::Incarnation { ledger, known }) => {
                 self.overtook(ledger, known);
-                self.look_again(pool, held, Cause::of("WRONG_LEDGER"));
+                self.look_again(pool, carried, Cause::of("WRONG_LEDGER"));
             }
             Wrote::Lost(guard) => {
                 // a person's action wrote a member, or the lane is another one by now
-                tracing::info!(?guard, attempt = %Id(held.attempt.id.0), "an end is planned again");
-                self.reread_later(pool, held).await;
+                tracing::info!(?guard, attempt = %Id(carried.attempt.id.0), "an end is planned again");
+                self.reread_later(pool, carried).await;
             }
             Wrote::Full | Wrote::Unknown(_) => {
                 if wrote == Wrote::Full {
                     self.room(false);
                 }
-                held.closing = true;
+                carried.closing = true;
                 let due = self.due(1);
-                pool.held.keep(held, due);
+                pool.carried.keep(carried, due);
             }
             Wrote::Written(_) => {}
         }

@@ -3,8 +3,8 @@
 
 use crate::Engine;
 use crate::attempts::ChainPool;
+use crate::attempts::carried::Carried;
 use crate::attempts::close::{freed, taken_over};
-use crate::attempts::held::Held;
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, Millis};
@@ -23,7 +23,7 @@ impl Engine {
             match self.attempts.pool(attempt.chain) {
                 Some(pool) => {
                     tracing::info!(attempt = %Id(attempt.id.0), "an attempt of another run is taken up");
-                    pool.held.begin(Held::found(attempt), 0);
+                    pool.carried.begin(Carried::found(attempt), 0);
                 }
                 None => {
                     tracing::warn!(chain = attempt.chain.name(), "this chain is not served here");
@@ -54,84 +54,95 @@ impl Engine {
 
     /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
     /// are looked at now.
-    pub(crate) async fn take_up(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Held>) -> Vec<Held> {
+    pub(crate) async fn take_up(
+        self: &Arc<Self>,
+        pool: &ChainPool,
+        batch: Vec<Carried>,
+    ) -> Vec<Carried> {
         let (mut ready, mut takes) = (Vec::with_capacity(batch.len()), Vec::new());
-        for mut held in batch {
-            if held.closing {
+        for mut carried in batch {
+            if carried.closing {
                 // its end may have been written
-                match self.find_attempt(&held.attempt).await {
+                match self.find_attempt(&carried.attempt).await {
                     Some(now) if now.closed.is_some() => {
-                        self.is_over(pool, held, now).await;
+                        self.is_over(pool, carried, now).await;
                         continue;
                     }
-                    Some(now) => (held.attempt, held.closing, held.taken) = (now, false, false),
+                    Some(now) => {
+                        (carried.attempt, carried.closing, carried.taken) = (now, false, false)
+                    }
                     None => {
-                        pool.held.end(held.attempt.id);
+                        pool.carried.end(carried.attempt.id);
                         continue;
                     }
                 }
             }
-            if held.taken { ready.push(held) } else { takes.push(held) }
+            if carried.taken { ready.push(carried) } else { takes.push(carried) }
         }
         if takes.is_empty() {
             return ready;
         }
-        let units = takes.iter().map(|held| taken_over(&held.attempt)).collect();
+        let units = takes.iter().map(|carried| taken_over(&carried.attempt)).collect();
         let wrote = self.parts.journal.write(units).await;
-        for (mut held, wrote) in takes.into_iter().zip(wrote) {
+        for (mut carried, wrote) in takes.into_iter().zip(wrote) {
             match wrote {
                 Wrote::Written(_) => {
-                    held.attempt.version = held.attempt.version.saturating_add(1);
-                    held.taken = true;
-                    ready.push(held);
+                    carried.attempt.version = carried.attempt.version.saturating_add(1);
+                    carried.taken = true;
+                    ready.push(carried);
                 }
-                Wrote::Lost(_) => self.was_moved(pool, held).await,
-                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, held).await,
+                Wrote::Lost(_) => self.was_moved(pool, carried).await,
+                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
             }
         }
         ready
     }
 
     /// A unit of unknown outcome: the attempt goes on as it is stored.
-    pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut held: Held) {
+    pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
         self.parts.clock.sleep(self.parts.settings.backoff.base).await;
-        match self.find_attempt(&held.attempt).await {
-            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+        match self.find_attempt(&carried.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
-                (held.attempt, held.taken) = (now, false);
-                pool.held.keep(held, self.due(1));
+                (carried.attempt, carried.taken) = (now, false);
+                pool.carried.keep(carried, self.due(1));
             }
-            None => pool.held.end(held.attempt.id),
+            None => pool.carried.end(carried.attempt.id),
         }
     }
 
     /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
     /// taken up again where nothing moves it for longer than any lease lasts.
-    pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut held: Held) {
-        match self.find_attempt(&held.attempt).await {
-            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+    pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried) {
+        match self.find_attempt(&carried.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, carried, now).await,
             Some(now) => {
                 let wait = self.parts.settings.lease_ms.saturating_add(LONGER);
                 let wait = if self.lease.ends() { wait } else { 0 };
                 // what another worker may have signed or sent is not known here
-                held.unsent =
-                    held.unsent && now.forms.len() == held.attempt.forms.len() && wait == 0;
-                (held.attempt, held.taken) = (now, false);
-                pool.held.keep(held, self.parts.journal.now().saturating_add(wait));
+                carried.unsent =
+                    carried.unsent && now.forms.len() == carried.attempt.forms.len() && wait == 0;
+                (carried.attempt, carried.taken) = (now, false);
+                pool.carried.keep(carried, self.parts.journal.now().saturating_add(wait));
             }
-            None => pool.held.end(held.attempt.id),
+            None => pool.carried.end(carried.attempt.id),
         }
     }
 
     /// An attempt that was closed without a word to this run. Its members go on here where the unit that
     /// closed it may be of this run.
-    pub(crate) async fn is_over(self: &Arc<Self>, pool: &ChainPool, held: Held, now: Attempt) {
-        pool.held.end(now.id);
+    pub(crate) async fn is_over(
+        self: &Arc<Self>,
+        pool: &ChainPool,
+        carried: Carried,
+        now: Attempt,
+    ) {
+        pool.carried.end(now.id);
         if let Err(cause) = self.read_lanes(pool).await {
             tracing::warn!(%cause, "the lanes of a chain cannot be read");
         }
         let members: Vec<Record> = now.members.iter().cloned().collect();
-        if held.closing || !self.lease.ends() {
+        if carried.closing || !self.lease.ends() {
             self.reassign(members).await;
             return;
         }
@@ -156,7 +167,7 @@ impl Engine {
         let due = self.parts.journal.now().saturating_add(wait);
         for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
             if let Some(pool) = self.attempts.pool(attempt.chain) {
-                pool.held.begin(Held::found(attempt), due);
+                pool.carried.begin(Carried::found(attempt), due);
             }
         }
         Ok(())

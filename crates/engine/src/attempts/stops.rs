@@ -66,7 +66,6 @@ pub(crate) fn described(attempt: &Attempt) -> String {
     )
 }
 
-/// Bytes in hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

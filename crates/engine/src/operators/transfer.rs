@@ -102,7 +102,7 @@ impl Engine {
         if let Some(attempt) = self.open_attempt_of(id).await?
             && let Some(pool) = self.attempts.pool(attempt.chain)
         {
-            let here = pool.held.poke(attempt.id);
+            let here = pool.carried.poke(attempt.id);
             tracing::info!(attempt = %Id(attempt.id.0), here, "an attempt is looked at now");
         }
         Ok((outcome, at))

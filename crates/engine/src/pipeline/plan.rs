@@ -7,7 +7,7 @@ use crate::controls::limits::{self, Quota};
 use kernel::answer::{Answer, Evidence};
 use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, R, S, Table};
-use kernel::ids::{ChainId, FlowId, LedgerId};
+use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
@@ -110,7 +110,7 @@ impl Plan {
     }
 
     /// The system at which a record's act is made.
-    fn system_of(&self, record: &Record, act: A) -> System {
+    pub(crate) fn system_of(&self, record: &Record, act: A) -> System {
         match self.table(record.flow).act(act).side {
             Side::Source => record.source().system,
             Side::Target => record.target().system,
@@ -122,38 +122,6 @@ impl Plan {
         match self.system_of(record, act) {
             System::Ledger(ledger) => Some(ledger),
             System::Chain(_) => None,
-        }
-    }
-
-    /// The act that an attempt on a chain makes, of a record that stands before its claim; and the
-    /// sending state behind that claim.
-    pub(crate) fn claims_send(&self, record: &Record) -> Option<(A, S)> {
-        let table = self.table(record.flow);
-        let Step::Claim { to } = table.step(record.head.state) else { return None };
-        table.makes(to).filter(|_| table.sends(to)).map(|act| (act, to))
-    }
-
-    /// The system that a record's station calls: the ledger of its call, or the chain for which its claim
-    /// is gathered.
-    pub(crate) fn station_system(&self, record: &Record) -> Option<System> {
-        match self.claims_send(record) {
-            Some((act, _)) => Some(self.system_of(record, act)),
-            None => self.calls(record).map(System::Ledger),
-        }
-    }
-
-    /// True for a record that an attempt carries.
-    pub(crate) fn in_attempt(&self, record: &Record) -> bool {
-        self.table(record.flow).sends(record.head.state)
-    }
-
-    /// The chain on which the attempt is made that carries a record.
-    pub(crate) fn chain_of(&self, record: &Record) -> Option<ChainId> {
-        let table = self.table(record.flow);
-        let act = table.makes(record.head.state).filter(|_| table.sends(record.head.state))?;
-        match self.system_of(record, act) {
-            System::Chain(chain) => Some(chain),
-            System::Ledger(_) => None,
         }
     }
 

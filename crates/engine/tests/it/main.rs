@@ -11,6 +11,7 @@ mod operators;
 mod postgres;
 mod proof;
 mod publishing;
+mod relayed;
 mod remote_ledger;
 mod roles;
 mod screened;

@@ -53,10 +53,10 @@ pub struct Signed {
     pub pays: Vec<Payment>,
 }
 
-/// Why nothing was signed.
+/// Why nothing was signed, and for whom it cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsigned {
-    /// Why.
+    /// What kept the port from signing, for all members or for one.
     pub cause: Cause,
     /// The place of the member that cannot be signed for, where it is one: the others go on without it.
     pub culprit: Option<usize>,
@@ -73,7 +73,7 @@ impl From<Cause> for Unsigned {
 pub enum Proof {
     /// One verdict for each member, in order. Closes the attempt.
     Closed(Vec<Verdict>),
-    /// Look again later.
+    /// Nothing is clear: look again later, for ever.
     NotYet(Cause),
     /// Sign another form under the same lock, store it, then send it.
     Form(Purpose),

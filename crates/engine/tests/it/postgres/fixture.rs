@@ -8,6 +8,7 @@ use engine::{Accepted, Alerts, Engine, Limits, Parts, Refused, Settings};
 use kernel::flow::table::Flows;
 use kernel::ids::{Id, LedgerId, Millis, UserId, WorkerId};
 use kernel::money::Amount;
+use kernel::ports::chain::Chain;
 use kernel::ports::clock::Rng as _;
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal as _;
@@ -15,6 +16,7 @@ use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusCha
 use kernel::ports::meter::NoMeter;
 use kernel::record::Binding;
 use kernel::retry::Backoff;
+use sim::chain::{SimChain, SimPort};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -65,6 +67,8 @@ pub(crate) struct Fixture {
     pub(crate) flows: Flows,
     /// The flows that are offered beside `internal`, with what they learn from.
     pub(crate) facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
+    /// The chain that each worker has an adapter of its own to.
+    pub(crate) chain: Option<SimChain>,
     dir: TempDir,
 }
 
@@ -135,6 +139,7 @@ impl Fixture {
             lock,
             flows,
             facts,
+            chain: None,
             dir,
         };
         let store = fixture
@@ -216,6 +221,8 @@ impl Fixture {
         let store = self.store(worker, clock.clone(), fatal.clone()).await;
         let offered: Vec<&str> =
             std::iter::once("internal").chain(self.facts.keys().copied()).collect();
+        let port = |chain: &SimChain| -> Arc<dyn Chain> { Arc::new(SimPort::new(chain.clone())) };
+        let chains = self.chain.iter().map(port).collect();
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
             flows: Arc::new(self.flows.clone()),
@@ -224,7 +231,7 @@ impl Fixture {
             bus: None,
             journal: store.clone(),
             ledgers: vec![store.funding(), store.accounts(), way],
-            chains: Vec::new(),
+            chains,
             world: store.funding(),
             clock: Arc::new(clock),
             rng: Arc::new(TestRng),

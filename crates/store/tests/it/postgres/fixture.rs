@@ -54,8 +54,18 @@ pub(crate) async fn open_brief(url: &str, clock: ManualClock, flows: Arc<Flows>)
 
 async fn open_on(database: Database, clock: ManualClock, flows: Arc<Flows>) -> Arc<Postgres> {
     static WORKERS: AtomicU64 = AtomicU64::new(1);
-    let clock: Arc<dyn Clock> = Arc::new(clock);
     let worker = WorkerId(WORKERS.fetch_add(1, Ordering::Relaxed));
+    open_as(worker, database, clock, flows).await
+}
+
+/// Opens a store as the process of this worker.
+pub(crate) async fn open_as(
+    worker: WorkerId,
+    database: Database,
+    clock: ManualClock,
+    flows: Arc<Flows>,
+) -> Arc<Postgres> {
+    let clock: Arc<dyn Clock> = Arc::new(clock);
     let options = Options {
         database,
         flows,

@@ -1,6 +1,7 @@
 //! The store on a real PostgreSQL: the suites of all journals and ledgers, and its own promises.
 
 mod archive;
+mod attempts;
 mod cached_balances;
 mod first;
 pub(crate) mod fixture;

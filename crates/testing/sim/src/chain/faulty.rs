@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Moment {
     /// A lock is asked for.
     Lock,
-    /// A form is signed.
+    /// The port signs one form of an attempt.
     Sign,
-    /// Forms are sent.
+    /// The newest forms of some attempts are sent.
     Broadcast,
-    /// Attempts are looked at.
+    /// Some attempts are looked at on the chain.
     Prove,
 }
 
@@ -41,7 +41,7 @@ pub enum ChainTrouble {
     CrashBefore,
     /// Our process dies when it is done.
     CrashAfter,
-    /// It is done twice.
+    /// The port is called twice, as by a retry below it.
     Twice,
 }
 
@@ -131,7 +131,7 @@ impl FaultyChain {
         breath().await;
         let trouble = self.begin(moment);
         match trouble {
-            Some(ChainTrouble::PanicBefore) => panic("the chain port panics before it acts"),
+            Some(ChainTrouble::PanicBefore) => panic("the chain port panics before it runs"),
             Some(ChainTrouble::CrashBefore) => {
                 die(&self.crash, "crashed before a chain call").await
             }
@@ -144,7 +144,7 @@ impl FaultyChain {
     /// One call is over: `None` where its reply is lost.
     async fn over<T>(&self, trouble: Option<ChainTrouble>, reply: T) -> Option<T> {
         match trouble {
-            Some(ChainTrouble::PanicAfter) => panic("the chain port panics after it acted"),
+            Some(ChainTrouble::PanicAfter) => panic("the chain port panics after it ran"),
             Some(ChainTrouble::CrashAfter) => die(&self.crash, "crashed after a chain call").await,
             _ => {}
         }

@@ -4,7 +4,7 @@ use super::state::{SimChain, State};
 use super::transaction::Outcome;
 use std::sync::Arc;
 
-/// How a node answers one reading.
+/// How a node answers one reading of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Honest,

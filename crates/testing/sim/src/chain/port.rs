@@ -71,7 +71,7 @@ impl SimPort {
             expires,
             session,
         };
-        state.signs(&tx);
+        state.signed.insert(name.clone(), tx);
         let form = Form {
             purpose: request.purpose,
             name: name.clone(),

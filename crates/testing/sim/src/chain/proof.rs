@@ -9,7 +9,7 @@ use kernel::attempt::{Attempt, Form, Purpose, Verdict};
 use kernel::ports::chain::Proof;
 
 /// A node-signed call that is not found so many blocks later is fenced.
-const PATIENCE: u64 = 12;
+const FENCED_AFTER: u64 = 12;
 
 /// A look at one attempt.
 pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View; 2]) -> Proof {
@@ -49,7 +49,7 @@ pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View;
         Locking::Marker if attempt.forms.iter().all(expired) => Proof::Form(Purpose::Void),
         Locking::Reference
             if newest.purpose == Purpose::Pay
-                && newest.anchor.is_none_or(|anchor| final_height > anchor + PATIENCE) =>
+                && newest.anchor.is_none_or(|anchor| final_height > anchor + FENCED_AFTER) =>
         {
             Proof::Form(Purpose::Void)
         }

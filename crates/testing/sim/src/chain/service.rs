@@ -26,17 +26,17 @@ pub type ChainWrap = Arc<dyn Fn(Arc<dyn Chain>) -> Arc<dyn Chain> + Send + Sync>
 /// What stands around a process's journal.
 pub type JournalWrap = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync>;
 
-/// What outlives a process.
+/// What outlives each process of a service that sends.
 pub struct ChainService {
-    /// Time and tasks.
+    /// Time, and the tasks of every process.
     pub sim: Sim,
-    /// The tables.
+    /// The tables of every flow that is known.
     pub flows: Arc<Flows>,
     /// The settings of the next process.
     pub settings: Settings,
-    /// The chain.
+    /// The chain, which knows nothing of processes.
     pub chain: SimChain,
-    /// The link to it.
+    /// The link that each process reaches it through.
     pub link: Arc<FaultyChain>,
     /// Around the port of each process.
     pub around_chain: ChainWrap,
@@ -52,12 +52,12 @@ impl fmt::Debug for ChainService {
     }
 }
 
-/// One process.
+/// One process over the service, until it dies.
 #[derive(Clone)]
 pub struct ChainProcess {
-    /// The engine.
+    /// The engine, which offers the relay alone.
     pub engine: Arc<Engine>,
-    /// Its journal.
+    /// Its journal, with the ledgers in it.
     pub opened: Opened,
 }
 

@@ -1,6 +1,6 @@
 //! The chain itself: what was signed, what waits, what the blocks hold.
 
-use super::transaction::{Fate, Outcome, Paid, Transaction};
+use super::transaction::{Inclusion, Outcome, Paid, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};
 use kernel::ids::{ChainId, Id};
@@ -21,12 +21,12 @@ pub enum Locking {
     Reference,
 }
 
-/// How a chain behaves.
+/// How a chain behaves, and what goes wrong on it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChainRules {
-    /// Its number.
+    /// The number that the systems' table gives it.
     pub id: ChainId,
-    /// What its locks are.
+    /// What it spends at most once in a lane.
     pub locking: Locking,
     /// The most members of an attempt.
     pub cap: usize,
@@ -72,21 +72,21 @@ impl ChainRules {
 pub(super) struct State {
     pub rules: ChainRules,
     pub draws: SplitMix,
-    /// The last block.
+    /// The number of the last block.
     pub height: u64,
     began: u64,
     /// What the bytes of each form say, by its name.
     pub signed: BTreeMap<Arc<[u8]>, Transaction>,
     /// What was given to the network, in order. Where the node signs, each call is another one.
-    pub sent: Vec<(Transaction, Fate)>,
+    pub sent: Vec<(Transaction, Inclusion)>,
     /// How often each form was given to a node.
     pub broadcasts: BTreeMap<Arc<[u8]>, u32>,
     pub registered: BTreeSet<Arc<str>>,
-    /// Accounts whose payment always fails.
+    /// Accounts whose payment fails, and its transaction with it.
     pub spoils: BTreeSet<Arc<str>>,
     /// The last session of the node.
     pub session: u64,
-    /// Nothing reaches the chain.
+    /// Nothing that is sent reaches the chain.
     pub swallows: bool,
     /// The key of a lane was used elsewhere, up to this number.
     pub elsewhere: BTreeMap<Arc<str>, u64>,
@@ -100,9 +100,9 @@ impl State {
     }
 
     fn included(&self, upto: u64) -> impl Iterator<Item = (&Transaction, u64, Outcome)> {
-        self.sent.iter().filter_map(move |(tx, fate)| match fate {
-            Fate::Included(at, outcome) if *at <= upto => Some((tx, *at, *outcome)),
-            Fate::Included(..) | Fate::Waits(_) | Fate::Gone => None,
+        self.sent.iter().filter_map(move |(tx, inclusion)| match inclusion {
+            Inclusion::Included(at, outcome) if *at <= upto => Some((tx, *at, *outcome)),
+            Inclusion::Included(..) | Inclusion::Waits(_) | Inclusion::Gone => None,
         })
     }
 
@@ -175,16 +175,16 @@ impl State {
     fn make_block(&mut self) {
         let height = self.height;
         for n in 0..self.sent.len() {
-            let Some((tx, Fate::Waits(from))) = self.sent.get(n).cloned() else { continue };
-            let fate = if tx.expires.is_some_and(|last| height > last) || self.spent(&tx) {
-                Fate::Gone
+            let Some((tx, Inclusion::Waits(from))) = self.sent.get(n).cloned() else { continue };
+            let inclusion = if tx.expires.is_some_and(|last| height > last) || self.spent(&tx) {
+                Inclusion::Gone
             } else if from <= height {
-                Fate::Included(height, self.execute(&tx))
+                Inclusion::Included(height, self.execute(&tx))
             } else {
                 continue;
             };
             if let Some(slot) = self.sent.get_mut(n) {
-                slot.1 = fate;
+                slot.1 = inclusion;
             }
         }
     }
@@ -200,18 +200,22 @@ impl State {
         for n in 0..self.sent.len() {
             let forgets = self.draws.once_in(1, 3);
             let late = self.height + 1 + self.draws.next() % 3;
-            if let Some((_, fate @ Fate::Included(..))) = self.sent.get_mut(n)
-                && let Fate::Included(at, _) = *fate
+            if let Some((_, inclusion @ Inclusion::Included(..))) = self.sent.get_mut(n)
+                && let Inclusion::Included(at, _) = *inclusion
                 && at > kept
             {
-                *fate = if forgets { Fate::Gone } else { Fate::Waits(late) };
+                *inclusion = if forgets { Inclusion::Gone } else { Inclusion::Waits(late) };
             }
         }
     }
 
     /// A form is given to a node. Where the node signs each call is a transaction of its own.
     pub(super) fn send(&mut self, tx: &Transaction, session: u64) {
-        *self.broadcasts.entry(tx.name.clone()).or_default() += 1;
+        let calls = self.broadcasts.entry(tx.name.clone()).or_default();
+        *calls += 1;
+        if *calls == 1 {
+            self.sends_too_early(tx);
+        }
         if self.swallows {
             return;
         }
@@ -222,33 +226,35 @@ impl State {
         let known = self.sent.iter_mut().find(|(sent, _)| once && sent.name == tx.name);
         match known {
             // identical bytes: a node that forgot them takes them again
-            Some((_, fate @ Fate::Gone)) => *fate = Fate::Waits(from),
+            Some((_, inclusion @ Inclusion::Gone)) => *inclusion = Inclusion::Waits(from),
             Some(_) => {}
             None => {
                 let session = if tx.purpose == Purpose::Void { tx.session } else { session };
-                self.sent.push((Transaction { session, ..tx.clone() }, Fate::Waits(from)));
+                self.sent.push((Transaction { session, ..tx.clone() }, Inclusion::Waits(from)));
             }
         }
     }
 
-    /// Nothing is signed under another lock of a lane while an older one may still land.
-    pub(super) fn signs(&mut self, tx: &Transaction) {
+    /// Nothing is sent under another lock of a lane while an older one may still land. What a worker signs
+    /// that lost its lease is neither stored nor sent.
+    fn sends_too_early(&mut self, tx: &Transaction) {
         let last = self.final_height();
-        let lives = |(sent, fate): &&(Transaction, Fate)| {
+        let lives = |(sent, inclusion): &&(Transaction, Inclusion)| {
             let other = sent.lane == tx.lane && sent.lock != tx.lock;
             let pays = sent.purpose == Purpose::Pay;
-            let lands = match fate {
-                Fate::Waits(_) => !self.spent(sent) && sent.expires.is_none_or(|end| last <= end),
-                Fate::Included(at, _) => *at > last,
-                Fate::Gone => false,
+            let lands = match inclusion {
+                Inclusion::Waits(_) => {
+                    !self.spent(sent) && sent.expires.is_none_or(|end| last <= end)
+                }
+                Inclusion::Included(at, _) => *at > last,
+                Inclusion::Gone => false,
             };
             other && pays && lands
         };
-        if let Some((sent, fate)) = self.sent.iter().find(lives) {
+        if let Some((sent, inclusion)) = self.sent.iter().find(lives) {
             let (old, new) = (&sent.lock, &tx.lock);
-            self.faults.push(format!("{new} is signed for {} while {old} is {fate:?}", tx.lane));
+            self.faults.push(format!("{new} is sent for {} while {old} is {inclusion:?}", tx.lane));
         }
-        self.signed.insert(tx.name.clone(), tx.clone());
     }
 }
 

@@ -14,18 +14,18 @@ pub struct Paid {
     pub account: Arc<str>,
     /// The asset that is paid.
     pub asset: AssetId,
-    /// How much of it.
+    /// How much of it, in base units.
     pub amount: Amount,
 }
 
-/// A signed transaction.
+/// A signed transaction, as its bytes say.
 #[derive(Debug, Clone)]
 pub(super) struct Transaction {
     pub name: Arc<[u8]>,
     pub lane: Arc<str>,
     pub lock: Lock,
     pub purpose: Purpose,
-    /// It registers accounts, and pays nobody.
+    /// It registers accounts, and makes no payment.
     pub registers: bool,
     pub actions: Vec<Paid>,
     /// The height after which no block takes it.
@@ -37,18 +37,18 @@ pub(super) struct Transaction {
 /// How a transaction in a block was executed: whole, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every action was made.
+    /// Every one of its actions was made.
     Success,
     /// This action failed, so that none was made; the lock is spent.
     Failed(usize),
 }
 
-/// Where a transaction stands.
+/// Where a transaction stands that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Inclusion {
     /// It waits for a block of this height or above.
     Waits(u64),
-    /// A block has it.
+    /// The block of this height has it.
     Included(u64, Outcome),
     /// No block takes it any more.
     Gone,

@@ -25,13 +25,13 @@ use std::task::Poll;
 
 /// More processes than any disturbance needs.
 const LIVES: usize = 30;
-/// How often a client asks before it gives up: some hours.
-const TRIES: u32 = 20_000;
+/// How often a client asks before it gives up: more than half an hour.
+const TRIES: u32 = 3_000;
 
 /// Transfers that are opened together: receiver and end of each.
 #[derive(Debug, Clone, Copy)]
 pub struct RelayCase {
-    /// What it shows.
+    /// What it shows, in a few words.
     pub name: &'static str,
     /// Whom each transfer pays, and the state that it ends in.
     pub transfers: &'static [(&'static str, &'static str)],
@@ -66,19 +66,19 @@ pub type FreshSite = Arc<dyn Fn(&Sim, &Place) -> Site + Send + Sync>;
 /// The relay on one sort of chain, and what it is played with.
 #[derive(Clone)]
 pub struct RelayTrial {
-    /// How the chain behaves.
+    /// How the chain behaves, and its locks.
     pub rules: ChainRules,
     /// The cases that are played.
     pub cases: Vec<RelayCase>,
     /// The schedules that each disturbance is tried with.
     pub seeds: std::ops::Range<u64>,
-    /// Fused, plain, or both.
+    /// Whether it is played fused, plain, or both.
     pub fuse: Vec<bool>,
-    /// The journal.
+    /// What makes the journal of each run.
     pub site: FreshSite,
     /// Around the port, on the engine's side: where a wrong build stands.
     pub around_chain: ChainWrap,
-    /// Around the journal.
+    /// Around the journal of each process, likewise.
     pub around_journal: JournalWrap,
 }
 
@@ -190,6 +190,8 @@ struct Run<'a> {
     place: Place,
     case: &'a RelayCase,
     line: String,
+    /// The chain loses what it is given.
+    lossy: bool,
 }
 
 /// Plays a case with these disturbances and holds its end against the oracles.
@@ -213,7 +215,7 @@ fn play(trial: &RelayTrial, case: &RelayCase, (fuse, seed): (bool, u64), spots: 
     service.settings.fuse = fuse;
     service.around_chain = trial.around_chain.clone();
     service.around_journal = trial.around_journal.clone();
-    let mut run = Run { service, place, case, line };
+    let mut run = Run { service, place, case, line, lossy: trial.rules.loses > 0 };
     let process = run.start();
     let (writes, calls) = (run.place.faults.writes(), run.service.link.calls());
     for spot in spots {
@@ -291,7 +293,10 @@ impl Run<'_> {
         let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
         faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
         faults.extend(self.left_open(process));
-        faults.extend(self.place.cases().iter().map(|case| format!("a case: {case}")));
+        // what is lost takes long, and an operator is told so
+        let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
+        let cases = self.place.cases().into_iter().filter(|case| !slow(case));
+        faults.extend(cases.map(|case| format!("a case: {case}")));
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
     }
 

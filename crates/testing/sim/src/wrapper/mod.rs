@@ -3,9 +3,11 @@
 //! Wrong builds and hindered processes are wrappers; a new method of a port is passed on here, once
 //! for all of them.
 
+mod chain;
 mod journal;
 mod ledger;
 
+pub use chain::ChainWrapper;
 pub use journal::JournalWrapper;
 pub use ledger::LedgerWrapper;
 

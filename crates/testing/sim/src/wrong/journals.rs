@@ -3,6 +3,7 @@
 use super::operators;
 use crate::wrapper::{JournalWrapper, Wrapper};
 use kernel::answer::Cause;
+use kernel::attempt::Lock;
 use kernel::ids::WorkerId;
 use kernel::ports::Fut;
 use kernel::ports::journal::{Due, DueQuery, Journal};
@@ -18,6 +19,9 @@ pub(super) fn mutated(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Jo
         "same-amount-same-transfer" => {
             Arc::new(Wrapper(SameAmount { inner, seen: Mutex::default() }))
         }
+        "lock-reused" => Arc::new(Wrapper(LockReused { inner, used: Mutex::default() })),
+        "members-alone" => Arc::new(Wrapper(MembersAlone(inner))),
+        "attempts-forgotten" => Arc::new(Wrapper(AttemptsForgotten(inner))),
         _ => operators::mutated(name, inner),
     }
 }
@@ -123,5 +127,67 @@ impl JournalWrapper for SameAmount {
         }
         drop(seen);
         self.inner.write(units)
+    }
+}
+
+/// Lets any number of attempts take one lock: nothing is unique in the store.
+struct LockReused {
+    inner: Arc<dyn Journal>,
+    used: Mutex<u64>,
+}
+
+impl JournalWrapper for LockReused {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        for unit in &mut units {
+            unit.guards.retain(|guard| !matches!(guard, Guard::LockFree { .. }));
+            for put in &mut unit.then.puts {
+                let Put::Attempt(attempt) = put else { continue };
+                *used += 1;
+                attempt.lock = Lock(format!("{}#{used}", attempt.lock).into());
+            }
+        }
+        drop(used);
+        self.inner.write(units)
+    }
+}
+
+/// Gives a dead worker's members beside their attempt.
+struct MembersAlone(Arc<dyn Journal>);
+
+impl JournalWrapper for MembersAlone {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async move {
+            let mut due = self.0.due(worker, query).await?;
+            let members = due.iter().filter_map(|due| match due {
+                Due::Attempt(attempt) => Some(attempt.members.to_vec()),
+                Due::Transfer(_) | Due::Orphan(_) => None,
+            });
+            let alone: Vec<_> = members.flatten().map(Due::Orphan).collect();
+            due.extend(alone);
+            Ok(due)
+        })
+    }
+}
+
+/// Brings every transfer that a worker left behind, and no attempt.
+struct AttemptsForgotten(Arc<dyn Journal>);
+
+impl JournalWrapper for AttemptsForgotten {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn due(&self, worker: WorkerId, query: DueQuery) -> Fut<'_, Result<Vec<Due>, Cause>> {
+        Box::pin(async move {
+            let mut due = self.0.due(worker, query).await?;
+            due.retain(|due| !matches!(due, Due::Attempt(_)));
+            Ok(due)
+        })
     }
 }

@@ -6,12 +6,14 @@
 //! pair. None of this is part of the product.
 
 pub mod builds;
+mod chains;
 mod external_movements;
 mod journals;
 mod ledgers;
 mod operators;
 mod wrapper;
 
+use crate::chain::{ChainWrap, JournalWrap};
 use crate::wrapper::Wrapper;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
@@ -37,6 +39,16 @@ pub fn ledger(name: Option<&str>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
 /// The journal, with the lie of that name where it is one about journals.
 pub fn journal(name: Option<&str>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
     journals::mutated(name, inner)
+}
+
+/// What stands around a chain port, with the lie of that name; `None` where there is none.
+pub fn chain(name: &str) -> Option<ChainWrap> {
+    chains::wrap(name)
+}
+
+/// What stands around the journal of a flow that sends, with the lie of that name.
+pub fn chain_journal(name: &str) -> Option<JournalWrap> {
+    chains::journal_wrap(name)
 }
 
 /// The world, with the lie of that name where it is one about external money.

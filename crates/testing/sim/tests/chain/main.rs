@@ -1,3 +1,7 @@
 //! Flows that send, over the simulated chain. It links no real store, so that it is quick to build.
 
+mod operators;
 mod relay;
+mod suite;
+mod workers;
+mod wrong;

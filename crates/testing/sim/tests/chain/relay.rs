@@ -7,6 +7,14 @@ use sim::generic::relay::{
 
 const ALL: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 
+/// Fused and plain with nonces, which have the most ways; fused with the others.
+fn trials() -> impl Iterator<Item = RelayTrial> {
+    ALL.into_iter().map(|locking| {
+        let fuse = if locking == Locking::Nonce { vec![true, false] } else { vec![true] };
+        RelayTrial { fuse, ..RelayTrial::new(ChainRules::calm(locking)) }
+    })
+}
+
 #[test]
 fn relay_calm() {
     for locking in ALL {
@@ -25,21 +33,15 @@ fn relay_rough() {
 
 #[test]
 fn relay_every_step_twice() {
-    for locking in ALL {
-        every_step_twice(&RelayTrial::new(ChainRules::calm(locking)));
-    }
+    trials().for_each(|trial| every_step_twice(&trial));
 }
 
 #[test]
 fn relay_every_step_failed() {
-    for locking in ALL {
-        every_step_failed(&RelayTrial::new(ChainRules::calm(locking)));
-    }
+    trials().for_each(|trial| every_step_failed(&trial));
 }
 
 #[test]
 fn relay_crash_after_every_write() {
-    for locking in ALL {
-        crash_after_every_write(&RelayTrial::new(ChainRules::calm(locking)));
-    }
+    trials().for_each(|trial| crash_after_every_write(&trial));
 }

@@ -151,3 +151,31 @@ fn each_put_that_is_forgotten_turns_its_check_red() {
     );
     red(mutated!(Put::Head { head, .. } => head.due_at = None), "a_head_moves_a_transfer");
 }
+
+#[test]
+fn each_wrong_build_of_attempts_turns_its_check_red() {
+    red_build("lock-reused", "a_lock_is_taken_once_for_ever");
+    red_build("members-alone", "a_dead_owners_attempt_comes_and_its_members_do_not");
+    red_build("attempts-forgotten", "a_dead_owners_attempt_comes_and_its_members_do_not");
+    red(unput!(Put::Form(..)), "forms_are_read_in_the_order_of_signing");
+    red(
+        mutated!(Put::AttemptHead { closed, .. } => *closed = None),
+        "an_attempt_is_found_by_member_lane_and_form",
+    );
+    red(
+        mutated!(Put::AttemptHead { hold, .. } => *hold = Hold::Free),
+        "an_attempt_comes_when_its_time_has_come",
+    );
+    red(unguarded!(Guard::AtLeast { .. }), "a_counter_is_given_back_what_was_taken");
+    red(unput!(Put::Take { .. }), "a_counter_is_given_back_what_was_taken");
+    red(backwards, "an_attempt_is_read_whole");
+}
+
+/// Members are stored in another order than that in which they are paid.
+fn backwards(unit: &mut Unit) {
+    for put in &mut unit.then.puts {
+        if let Put::Attempt(attempt) = put {
+            attempt.members = attempt.members.iter().rev().cloned().collect();
+        }
+    }
+}

@@ -354,7 +354,7 @@ impl JournalFixture {
         let word = |due: &Due| match due {
             Due::Transfer(record) => ("transfer", record.id),
             Due::Orphan(record) => ("orphan", record.id),
-            Due::Attempt(_) => ("attempt", Id(0)),
+            Due::Attempt(attempt) => ("attempt", Id(attempt.id.0)),
         };
         due.iter().map(word).collect()
     }
@@ -386,6 +386,10 @@ impl JournalFixture {
         let numbered = self.ok("accounts", journal.numbered_accounts(every).await);
         let moves = said(self.on().accounts.operations(0, 10_000).await);
         text += &format!("{numbered:?}\n{moves:?}\n");
+        let ids = lines.iter().map(|line| line.id).collect();
+        let attempts = self.ok("attempts", journal.attempts_of(ids).await);
+        let resources = self.ok("resources", journal.resources("".into()).await);
+        text += &format!("{attempts:?}\n{resources:?}\n");
         for line in lines {
             let line = sorted(line);
             let (record, history) = (self.get(line.id).await, self.history(line.id).await);

@@ -6,6 +6,7 @@
 mod accounts;
 mod actions;
 mod assets;
+mod attempts;
 mod cases;
 mod days;
 mod deposits;
@@ -77,6 +78,7 @@ pub async fn run(fresh: impl Fresh) {
     external_movements::run(&fresh).await;
     deposits::run(&fresh).await;
     accounts::run(&fresh).await;
+    attempts::run(&fresh).await;
 }
 
 /// Runs the named checks of a file, each over a journal of its own.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 /// An attempt in this process.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct Carried {
     pub attempt: Attempt,
     /// This run stored the newest form and did not send it yet. A form of another run is sent again where
     /// it says that it may be, and otherwise only asked after.
@@ -28,7 +28,7 @@ pub(crate) struct Held {
     pub last: Option<Cause>,
 }
 
-impl Held {
+impl Carried {
     /// One that this run claimed.
     pub(crate) const fn claimed(attempt: Attempt) -> Self {
         Self { attempt, unsent: true, taken: true, closing: false, looks: 0, last: None }
@@ -47,10 +47,10 @@ impl Held {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    /// Every attempt that is held, those in a prover's hands too.
+struct AttemptHeap {
+    /// Every attempt that is carried, those in a prover's hands too.
     ids: BTreeSet<AttemptId>,
-    heap: BTreeMap<(Millis, u64), Held>,
+    heap: BTreeMap<(Millis, u64), Carried>,
     /// Those in hands that are to be looked at again at once.
     poked: BTreeSet<AttemptId>,
     next: u64,
@@ -58,55 +58,55 @@ struct Inner {
 
 /// Every attempt of one chain that this process holds.
 #[derive(Debug, Default)]
-pub(crate) struct HeldAttempts {
-    inner: Mutex<Inner>,
+pub(crate) struct CarriedAttempts {
+    inner: Mutex<AttemptHeap>,
     bell: Notify,
 }
 
-impl HeldAttempts {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+impl CarriedAttempts {
+    fn inner(&self) -> MutexGuard<'_, AttemptHeap> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one in, to be looked at then. False: it is held already.
-    pub(crate) fn begin(&self, held: Held, due: Millis) -> bool {
-        if !self.inner().ids.insert(held.attempt.id) {
+    /// Takes one in, to be looked at then. False: it is carried already.
+    pub(crate) fn begin(&self, carried: Carried, due: Millis) -> bool {
+        if !self.inner().ids.insert(carried.attempt.id) {
             return false;
         }
-        self.keep(held, due);
+        self.keep(carried, due);
         true
     }
 
     /// Puts one back that a prover had, to be looked at then.
-    pub(crate) fn keep(&self, held: Held, due: Millis) {
+    pub(crate) fn keep(&self, carried: Carried, due: Millis) {
         {
             let inner = &mut *self.inner();
-            let due = if inner.poked.remove(&held.attempt.id) { 0 } else { due };
+            let due = if inner.poked.remove(&carried.attempt.id) { 0 } else { due };
             inner.next = inner.next.saturating_add(1);
-            inner.heap.insert((due, inner.next), held);
+            inner.heap.insert((due, inner.next), carried);
         }
         self.bell.notify_one();
     }
 
-    /// It is no longer held here.
+    /// It is no longer carried here.
     pub(crate) fn end(&self, id: AttemptId) {
         let mut inner = self.inner();
         inner.ids.remove(&id);
         inner.poked.remove(&id);
     }
 
-    /// Has one looked at now. False: it is not held here.
+    /// Has one looked at now. False: it is not carried here.
     pub(crate) fn poke(&self, id: AttemptId) -> bool {
         {
             let inner = &mut *self.inner();
             if !inner.ids.contains(&id) {
                 return false;
             }
-            let waits = inner.heap.iter().find(|(_, held)| held.attempt.id == id);
+            let waits = inner.heap.iter().find(|(_, carried)| carried.attempt.id == id);
             match waits.map(|(key, _)| *key) {
                 Some(key) => {
-                    if let Some(held) = inner.heap.remove(&key) {
-                        inner.heap.insert((0, key.1), held);
+                    if let Some(carried) = inner.heap.remove(&key) {
+                        inner.heap.insert((0, key.1), carried);
                     }
                 }
                 None => {
@@ -120,7 +120,7 @@ impl HeldAttempts {
 
     /// Those that wait for their next look.
     pub(crate) fn waiting(&self) -> Vec<Attempt> {
-        self.inner().heap.values().map(|held| held.attempt.clone()).collect()
+        self.inner().heap.values().map(|carried| carried.attempt.clone()).collect()
     }
 
     /// Waits for attempts whose time has come, and takes at most so many.
@@ -129,7 +129,7 @@ impl HeldAttempts {
         most: usize,
         journal: &dyn Journal,
         clock: &dyn Clock,
-    ) -> Vec<Held> {
+    ) -> Vec<Carried> {
         loop {
             let wait = {
                 let inner = &mut *self.inner();

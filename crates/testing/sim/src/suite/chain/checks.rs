@@ -1,0 +1,184 @@
+//! The checks, in the order of an attempt's life.
+
+use super::Fresh;
+use super::fixture::{ChainFixture, all_dead, all_done};
+use kernel::answer::Answer;
+use kernel::attempt::Purpose;
+use kernel::ports::chain::{LANE_AHEAD, Proof, Signed};
+use kernel::record::Record;
+use std::sync::Arc;
+
+/// Runs the named checks, each over a chain of its own.
+macro_rules! checks {
+    ($($check:ident),* $(,)?) => {
+        pub(super) async fn run(fresh: &impl Fresh) {
+            $(
+                let fixture = ChainFixture::open(stringify!($check), fresh());
+                Box::pin($check(&fixture)).await;
+            )*
+        }
+    };
+}
+
+checks![
+    a_form_says_what_it_pays,
+    signing_sends_nothing,
+    what_is_sent_is_paid_and_proven,
+    nothing_is_proven_before_it_is_final,
+    identical_bytes_pay_once,
+    another_process_proves_it_too,
+    one_spoils_all_and_is_named,
+    a_spoiler_alone_is_refused,
+    what_never_arrived_is_not_dead_before_it_expired,
+    what_expired_is_paid_once_or_dead,
+    every_attempt_has_a_lock_of_its_own,
+    a_key_that_is_used_elsewhere_is_noticed,
+];
+
+async fn a_form_says_what_it_pays(f: &ChainFixture) {
+    let members = f.members(3);
+    let lock = f.lock(None, &members).await;
+    let signed = f.sign((&lock, Purpose::Pay), &members, Vec::new()).await;
+    let Ok(Signed { form, pays }) = signed else {
+        return f.holds(false, "it signs", &signed.err());
+    };
+    f.holds(!form.name.is_empty() && form.purpose == Purpose::Pay, "a form with a name", &form);
+    f.same("payments", &pays.len(), &3);
+    for (member, pay) in members.iter().zip(&pays) {
+        f.same("the account", &pay.account, &member.target().account);
+        f.same("the asset", &pay.asset, &member.target().asset);
+        f.same("the amount", &pay.amount, &member.target().amount);
+    }
+    let void = f.sign((&lock, Purpose::Void), &members, vec![form.clone()]).await;
+    if let Ok(Signed { form: void, pays }) = void {
+        f.holds(pays.is_empty(), "what takes the lock makes no payment", &pays);
+        f.holds(void.name != form.name, "each form has a name of its own", &void.name);
+    }
+}
+
+async fn signing_sends_nothing(f: &ChainFixture) {
+    let attempt = f.stored(f.members(2), None).await;
+    f.site.settle().await;
+    let proof = f.prove(&attempt).await;
+    let done = matches!(&proof, Proof::Closed(verdicts) if !all_dead(verdicts));
+    f.holds(!done, "what was not sent is not done", &proof);
+    f.same("payments", &f.paid(&attempt.members).await, &vec![0, 0]);
+}
+
+async fn what_is_sent_is_paid_and_proven(f: &ChainFixture) {
+    let mut attempt = f.stored(f.members(3), None).await;
+    let verdicts = f.see_through(&mut attempt, false).await;
+    f.holds(all_done(&verdicts), "all are done", &verdicts);
+    for verdict in &verdicts {
+        let Answer::Done(receipt) = &verdict.answer else { continue };
+        f.holds(receipt.doc.is_some(), "the proof is kept", receipt);
+    }
+    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1, 1]);
+}
+
+async fn nothing_is_proven_before_it_is_final(f: &ChainFixture) {
+    let attempt = f.stored(f.members(1), None).await;
+    f.send(&attempt).await;
+    let proof = f.prove(&attempt).await;
+    f.holds(matches!(proof, Proof::NotYet(_)), "a block that is not final proves nothing", &proof);
+}
+
+async fn identical_bytes_pay_once(f: &ChainFixture) {
+    let mut attempt = f.stored(f.members(2), None).await;
+    if attempt.forms.iter().any(|form| !form.repeatable) {
+        return;
+    }
+    for _ in 0..3 {
+        f.send(&attempt).await;
+    }
+    f.site.settle().await;
+    f.send(&attempt).await;
+    let verdicts = f.see_through(&mut attempt, true).await;
+    f.holds(all_done(&verdicts), "all are done", &verdicts);
+    f.send(&attempt).await;
+    f.site.settle().await;
+    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1]);
+}
+
+async fn another_process_proves_it_too(f: &ChainFixture) {
+    let attempt = f.stored(f.members(2), None).await;
+    f.send(&attempt).await;
+    let next = ChainFixture::open("another_process_proves_it_too", f.site.clone());
+    let mut attempt = attempt;
+    let verdicts = next.see_through(&mut attempt, true).await;
+    f.holds(all_done(&verdicts), "all are done", &verdicts);
+    f.same("payments", &f.paid(&attempt.members).await, &vec![1, 1]);
+}
+
+async fn one_spoils_all_and_is_named(f: &ChainFixture) {
+    let members: Arc<[Record]> = [f.site.member(), f.site.spoiler(), f.site.member()].into();
+    let mut attempt = f.stored(members, None).await;
+    let verdicts = f.see_through(&mut attempt, false).await;
+    f.holds(all_dead(&verdicts), "all are dead", &verdicts);
+    let alone: Vec<bool> = verdicts.iter().map(|verdict| verdict.alone).collect();
+    f.same("who goes alone", &alone, &vec![false, true, false]);
+    f.same("payments", &f.paid(&attempt.members).await, &vec![0, 0, 0]);
+}
+
+async fn a_spoiler_alone_is_refused(f: &ChainFixture) {
+    let mut attempt = f.stored([f.site.spoiler()].into(), None).await;
+    let verdicts = f.see_through(&mut attempt, false).await;
+    let refused =
+        verdicts.iter().all(|v| matches!(&v.answer, Answer::Rejected(why, _) if why.doc.is_some()));
+    f.holds(refused, "it is refused, with its proof", &verdicts);
+}
+
+async fn what_never_arrived_is_not_dead_before_it_expired(f: &ChainFixture) {
+    let attempt = f.stored(f.members(1), None).await;
+    f.site.swallow(true);
+    f.send(&attempt).await;
+    let proof = f.prove(&attempt).await;
+    f.holds(!matches!(proof, Proof::Closed(_)), "not found is no proof", &proof);
+    f.site.swallow(false);
+}
+
+async fn what_expired_is_paid_once_or_dead(f: &ChainFixture) {
+    let mut attempt = f.stored(f.members(2), None).await;
+    f.site.swallow(true);
+    f.send(&attempt).await;
+    f.site.expire().await;
+    f.site.swallow(false);
+    let verdicts = f.see_through(&mut attempt, true).await;
+    let paid = if all_done(&verdicts) { 1 } else { 0 };
+    f.holds(all_done(&verdicts) || all_dead(&verdicts), "it ended", &verdicts);
+    f.same("payments", &f.paid(&attempt.members).await, &vec![paid, paid]);
+    // whatever is left of its forms lands no more
+    for form in attempt.forms.clone() {
+        if form.repeatable {
+            let late = kernel::attempt::Attempt { forms: vec![form], ..attempt.clone() };
+            f.send(&late).await;
+        }
+    }
+    f.site.expire().await;
+    f.same("payments later", &f.paid(&attempt.members).await, &vec![paid, paid]);
+}
+
+async fn every_attempt_has_a_lock_of_its_own(f: &ChainFixture) {
+    let mut last = None;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let mut attempt = f.stored(f.members(1), last.as_ref()).await;
+        f.holds(!seen.contains(&attempt.lock), "the lock is a new one", &attempt.lock);
+        let verdicts = f.see_through(&mut attempt, false).await;
+        f.holds(all_done(&verdicts), "all are done", &verdicts);
+        seen.push(attempt.lock.clone());
+        last = Some(attempt.lock);
+    }
+}
+
+async fn a_key_that_is_used_elsewhere_is_noticed(f: &ChainFixture) {
+    let mut attempt = f.stored(f.members(1), None).await;
+    f.see_through(&mut attempt, false).await;
+    if !f.site.use_elsewhere(&f.lane()) {
+        return;
+    }
+    f.site.settle().await;
+    let next = f.port.next_lock(&f.lane(), Some(&attempt.lock), &f.members(1)).await;
+    let noticed = matches!(&next, Err(cause) if cause.class == LANE_AHEAD);
+    f.holds(noticed, "the chain is ahead of every stored attempt", &next);
+}

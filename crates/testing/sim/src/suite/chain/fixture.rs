@@ -1,0 +1,148 @@
+//! The engine's part in a check: what it signs, stores in RAM, sends and asks.
+
+use super::ChainSite;
+use kernel::answer::Answer;
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::ids::FlowId;
+use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::record::Record;
+use std::sync::Arc;
+
+/// So many looks end every attempt on a chain on which nothing goes wrong.
+const LOOKS: usize = 12;
+
+/// One check's chain and port.
+pub(super) struct ChainFixture {
+    check: &'static str,
+    pub(super) site: Arc<dyn ChainSite>,
+    pub(super) port: Arc<dyn Chain>,
+}
+
+impl ChainFixture {
+    pub(super) fn open(check: &'static str, site: Arc<dyn ChainSite>) -> Self {
+        let port = site.port();
+        Self { check, site, port }
+    }
+
+    /// Fails the check with what was seen, where it does not hold.
+    #[track_caller]
+    pub(super) fn holds(&self, holds: bool, what: &str, seen: &impl std::fmt::Debug) {
+        assert!(holds, "{}: {what}: {seen:?}", self.check);
+    }
+
+    #[track_caller]
+    pub(super) fn same<T: PartialEq + std::fmt::Debug>(&self, what: &str, is: &T, should: &T) {
+        assert!(is == should, "{}: {what} is {is:?} instead of {should:?}", self.check);
+    }
+
+    pub(super) fn members(&self, many: usize) -> Arc<[Record]> {
+        (0..many).map(|_| self.site.member()).collect()
+    }
+
+    /// The first lane of the pool.
+    pub(super) fn lane(&self) -> Arc<str> {
+        let lanes = self.port.lanes(self.site.act().1);
+        let first = lanes.first().cloned();
+        self.holds(first.is_some(), "the pool has a lane", &lanes);
+        first.unwrap_or_default()
+    }
+
+    pub(super) async fn lock(&self, stored: Option<&Lock>, members: &[Record]) -> Lock {
+        let lock = self.port.next_lock(&self.lane(), stored, members).await;
+        self.holds(lock.is_ok(), "there is a next lock", &lock);
+        lock.unwrap_or_else(|_| Lock::from(""))
+    }
+
+    pub(super) async fn sign(
+        &self,
+        (lock, purpose): (&Lock, Purpose),
+        members: &Arc<[Record]>,
+        forms: Vec<Form>,
+    ) -> Result<Signed, Unsigned> {
+        let (flow, act) = self.site.act();
+        let (lane, members, lock) = (self.lane(), members.clone(), lock.clone());
+        let request = SignRequest { flow, act, lane, lock, members, purpose, forms };
+        self.port.sign(&request).await
+    }
+
+    /// An attempt of these members, signed and stored and not yet sent.
+    pub(super) async fn stored(&self, members: Arc<[Record]>, last: Option<&Lock>) -> Attempt {
+        let lock = self.lock(last, &members).await;
+        let signed = self.sign((&lock, Purpose::Pay), &members, Vec::new()).await;
+        self.holds(signed.is_ok(), "it signs", &signed.as_ref().err());
+        let forms = signed.into_iter().map(|signed| signed.form).collect();
+        Attempt {
+            id: AttemptId(1),
+            chain: self.port.id(),
+            flow: FlowId(0),
+            state: 0,
+            version: Attempt::FIRST,
+            lane: self.lane(),
+            lock,
+            members,
+            forms,
+            sent: false,
+            due_at: None,
+            closed: None,
+        }
+    }
+
+    pub(super) async fn send(&self, attempt: &Attempt) {
+        let replies = self.port.broadcast(std::slice::from_ref(attempt)).await;
+        self.same("replies to one broadcast", &replies.len(), &1);
+    }
+
+    pub(super) async fn prove(&self, attempt: &Attempt) -> Proof {
+        let mut proofs = self.port.prove(std::slice::from_ref(attempt)).await;
+        self.same("proofs of one attempt", &proofs.len(), &1);
+        proofs.pop().unwrap_or(Proof::Closed(Vec::new()))
+    }
+
+    /// Looks until it is closed, as the engine does. `sent`: this run has sent the newest form.
+    pub(super) async fn see_through(&self, attempt: &mut Attempt, mut sent: bool) -> Vec<Verdict> {
+        let mut last = None;
+        for _ in 0..LOOKS {
+            if !sent || attempt.forms.last().is_some_and(|form| form.repeatable) {
+                self.send(attempt).await;
+                sent = true;
+            }
+            self.site.settle().await;
+            match self.prove(attempt).await {
+                Proof::Closed(verdicts) => {
+                    let admitted = attempt.admit(&verdicts);
+                    self.holds(admitted.is_ok(), "the law admits the verdicts", &verdicts);
+                    return verdicts;
+                }
+                Proof::NotYet(cause) => last = Some(cause),
+                Proof::Form(purpose) => {
+                    let forms = attempt.forms.clone();
+                    let signed = self.sign((&attempt.lock, purpose), &attempt.members, forms).await;
+                    self.holds(signed.is_ok(), "it signs once more", &signed.as_ref().err());
+                    attempt.forms.extend(signed.into_iter().map(|signed| signed.form));
+                    sent = false;
+                }
+            }
+        }
+        self.holds(false, "it is proven in the end", &last);
+        Vec::new()
+    }
+
+    /// How often each of these was paid.
+    pub(super) async fn paid(&self, members: &[Record]) -> Vec<usize> {
+        let mut paid = Vec::with_capacity(members.len());
+        for member in members {
+            paid.push(self.site.times_paid(member).await);
+        }
+        paid
+    }
+}
+
+/// True where all are done.
+pub(super) fn all_done(verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Done(_)))
+}
+
+/// True where all are dead.
+pub(super) fn all_dead(verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| matches!(verdict.answer, Answer::Dead(_)))
+}

@@ -1,0 +1,66 @@
+//! The wrapper of a chain port.
+
+use super::Wrapper;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Lock};
+use kernel::ids::ChainId;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::record::Record;
+use std::sync::Arc;
+
+/// What stands around a chain port; each default passes its call on.
+pub trait ChainWrapper: Send + Sync {
+    /// The port that is wrapped.
+    fn inner(&self) -> &dyn Chain;
+    /// In the place of [`Chain::next_lock`].
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        stored: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        self.inner().next_lock(lane, stored, members)
+    }
+    /// In the place of [`Chain::sign`].
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        self.inner().sign(request)
+    }
+    /// In the place of [`Chain::broadcast`].
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        self.inner().broadcast(attempts)
+    }
+    /// In the place of [`Chain::prove`].
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        self.inner().prove(attempts)
+    }
+}
+
+impl<T: ChainWrapper> Chain for Wrapper<T> {
+    fn id(&self) -> ChainId {
+        self.0.inner().id()
+    }
+    fn cap(&self, act: &str) -> usize {
+        self.0.inner().cap(act)
+    }
+    fn lanes(&self, act: &str) -> Vec<Arc<str>> {
+        self.0.inner().lanes(act)
+    }
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        stored: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        self.0.next_lock(lane, stored, members)
+    }
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        self.0.sign(request)
+    }
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        self.0.broadcast(attempts)
+    }
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        self.0.prove(attempts)
+    }
+}

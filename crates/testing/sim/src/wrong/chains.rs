@@ -1,0 +1,267 @@
+//! Wrong builds of what is done on a chain: each pays twice, strands money or condemns the innocent.
+
+use crate::chain::{ChainWrap, JournalWrap};
+use crate::wrapper::{ChainWrapper, JournalWrapper, Wrapper};
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::attempt::{Attempt, AttemptId, Lock, Verdict};
+use kernel::ids::FlowId;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::journal::Journal;
+use kernel::record::Record;
+use kernel::unit::{Put, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A lie of that name around a chain port.
+pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
+    Some(match name {
+        // an attempt that is dead is asked after for ever
+        "dead-edge-dropped" => proofs(|_, proof| match proof {
+            Proof::Closed(verdicts) if verdicts.iter().any(is_dead) => {
+                Proof::NotYet(Cause::of("DEAD"))
+            }
+            proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
+        }),
+        // what is not found is taken for dead
+        "not-found-is-dead" => {
+            // not for ever, so that a run comes to its end
+            let lies = Arc::new(AtomicU32::new(0));
+            around(move |inner| NotFoundIsDead(inner, lies.clone()))
+        }
+        // the member whose action failed is refused, whatever company it was in
+        "culprit-condemned" => proofs(|_, proof| match proof {
+            Proof::Closed(verdicts) => Proof::Closed(verdicts.into_iter().map(condemned).collect()),
+            proof @ (Proof::NotYet(_) | Proof::Form(_)) => proof,
+        }),
+        "nonce-of-the-node" => around(|inner| NonceOfTheNode(inner, Mutex::default())),
+        "sent-before-stored" => around(SentBeforeStored),
+        "sent-by-two-owners" => around(SentByTwoOwners),
+        "broadcast-is-done" => around(|inner| BroadcastIsDone(inner, Mutex::default())),
+        "pays-more" => around(PaysMore),
+        _ => return None,
+    })
+}
+
+/// A lie of that name around the journal.
+pub(super) fn journal_wrap(name: &str) -> Option<JournalWrap> {
+    match name {
+        "attempt-stays-open" => Some(Arc::new(|inner| Arc::new(Wrapper(StaysOpen(inner))))),
+        _ => None,
+    }
+}
+
+fn around<T: ChainWrapper + 'static>(
+    lie: impl Fn(Arc<dyn Chain>) -> T + Send + Sync + 'static,
+) -> ChainWrap {
+    Arc::new(move |inner| Arc::new(Wrapper(lie(inner))))
+}
+
+/// What a lie makes of a proof.
+type ProofMutation = fn(&Attempt, Proof) -> Proof;
+
+fn proofs(mutated: ProofMutation) -> ChainWrap {
+    around(move |inner| MutatedProofs(inner, mutated))
+}
+
+fn is_dead(verdict: &Verdict) -> bool {
+    matches!(verdict.answer, Answer::Dead(_))
+}
+
+fn dead(attempt: &Attempt) -> Vec<Verdict> {
+    let answer = Answer::Dead(Evidence::code("NOT_FOUND"));
+    vec![Verdict { answer, alone: false }; attempt.members.len()]
+}
+
+fn condemned(verdict: Verdict) -> Verdict {
+    match verdict.answer {
+        Answer::Dead(why) if verdict.alone => {
+            Verdict { answer: Answer::Rejected(why, Receipt::default()), alone: false }
+        }
+        answer
+        @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
+            Verdict { answer, ..verdict }
+        }
+    }
+}
+
+struct MutatedProofs(Arc<dyn Chain>, ProofMutation);
+
+impl ChainWrapper for MutatedProofs {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            let proofs = self.0.prove(attempts).await;
+            attempts.iter().zip(proofs).map(|(attempt, proof)| self.1(attempt, proof)).collect()
+        })
+    }
+}
+
+/// What is not found is taken for dead, some times.
+struct NotFoundIsDead(Arc<dyn Chain>, Arc<AtomicU32>);
+
+/// So many lies are told.
+const LIES: u32 = 6;
+
+impl ChainWrapper for NotFoundIsDead {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            let proofs = self.0.prove(attempts).await;
+            let mutated = |(attempt, proof): (&Attempt, Proof)| match proof {
+                Proof::NotYet(_) if self.1.fetch_add(1, Ordering::SeqCst) < LIES => {
+                    Proof::Closed(dead(attempt))
+                }
+                proof @ (Proof::Closed(_) | Proof::NotYet(_) | Proof::Form(_)) => proof,
+            };
+            attempts.iter().zip(proofs).map(mutated).collect()
+        })
+    }
+}
+
+/// The next nonce is what a node says that lags behind, not what is stored.
+struct NonceOfTheNode(Arc<dyn Chain>, Mutex<BTreeMap<String, Lock>>);
+
+impl ChainWrapper for NonceOfTheNode {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        _: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        Box::pin(async move {
+            let before = {
+                let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.remove(lane)
+            };
+            if let Some(before) = before {
+                return Ok(before);
+            }
+            let lock = self.0.next_lock(lane, None, members).await?;
+            let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.insert(lane.to_owned(), lock.clone());
+            Ok(lock)
+        })
+    }
+}
+
+/// A form is sent as soon as it is signed.
+struct SentBeforeStored(Arc<dyn Chain>);
+
+impl ChainWrapper for SentBeforeStored {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            let signed = self.0.sign(request).await?;
+            let attempt = Attempt {
+                id: AttemptId(0),
+                chain: self.0.id(),
+                flow: FlowId(0),
+                state: 0,
+                version: Attempt::FIRST,
+                lane: request.lane.clone(),
+                lock: request.lock.clone(),
+                members: request.members.clone(),
+                forms: vec![signed.form.clone()],
+                sent: false,
+                due_at: None,
+                closed: None,
+            };
+            drop(self.0.broadcast(&[attempt]).await);
+            Ok(signed)
+        })
+    }
+}
+
+/// A form that only its owner may send says that anyone may.
+struct SentByTwoOwners(Arc<dyn Chain>);
+
+impl ChainWrapper for SentByTwoOwners {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            let mut signed = self.0.sign(request).await?;
+            signed.form.repeatable = true;
+            Ok(signed)
+        })
+    }
+}
+
+/// A broadcast that was confirmed is taken for the payment.
+struct BroadcastIsDone(Arc<dyn Chain>, Mutex<BTreeSet<Arc<[u8]>>>);
+
+impl ChainWrapper for BroadcastIsDone {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            let replies = self.0.broadcast(attempts).await;
+            let mut done = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            for (attempt, _) in attempts.iter().zip(&replies).filter(|(_, reply)| reply.is_ok()) {
+                done.extend(attempt.forms.last().map(|form| form.name.clone()));
+            }
+            replies
+        })
+    }
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            let proofs = self.0.prove(attempts).await;
+            let done = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            let mutated = |(attempt, proof): (&Attempt, Proof)| {
+                let confirmed = attempt.forms.iter().any(|form| done.contains(&form.name));
+                let verdict = Verdict { answer: Answer::Done(Receipt::default()), alone: false };
+                let all = vec![verdict; attempt.members.len()];
+                if confirmed { Proof::Closed(all) } else { proof }
+            };
+            attempts.iter().zip(proofs).map(mutated).collect()
+        })
+    }
+}
+
+/// What is signed pays the first member more than it should.
+struct PaysMore(Arc<dyn Chain>);
+
+impl ChainWrapper for PaysMore {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            let mut signed = self.0.sign(request).await?;
+            if let Some(first) = signed.pays.first_mut() {
+                first.amount.0 += 1;
+            }
+            Ok(signed)
+        })
+    }
+}
+
+/// An attempt whose members went on stays open: it is proven again.
+struct StaysOpen(Arc<dyn Journal>);
+
+impl JournalWrapper for StaysOpen {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for put in units.iter_mut().flat_map(|unit| &mut unit.then.puts) {
+            if let Put::AttemptHead { closed, .. } = put {
+                *closed = None;
+            }
+        }
+        self.0.write(units)
+    }
+}

@@ -1,0 +1,232 @@
+//! What operators and the engine itself stop on a chain, and what they are asked.
+
+use engine::Engine;
+use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
+use kernel::ids::Id;
+use kernel::operators::{Scope, Subject};
+use sim::chain::{ChainProcess, ChainRules, ChainService, Locking, Moment, SimChain, relay_terms};
+use sim::journal::Place;
+use sim::service::simulated;
+use sim::world::Sim;
+use sim::wrong;
+use std::sync::Arc;
+
+/// A service with one process on a calm chain.
+struct ChainEnv {
+    service: ChainService,
+    process: ChainProcess,
+}
+
+impl ChainEnv {
+    fn open(wrong: Option<&str>) -> Self {
+        let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
+        let place = Place::new(flows.clone());
+        let chain = SimChain::new(ChainRules::calm(Locking::Nonce), Arc::new(sim.clone()), 11);
+        for receiver in ["alice", "bob", "carol", "dave", "erin"] {
+            chain.register(receiver);
+        }
+        let site = simulated(&sim, &place);
+        let mut service = ChainService::new(sim, flows, site, chain);
+        if let Some(around) = wrong.and_then(wrong::chain) {
+            service.around_chain = around;
+        }
+        let process = service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
+        Self { service, process }
+    }
+
+    /// Opens a transfer to each of these.
+    fn pays(&self, receivers: &[&str]) -> Vec<Id> {
+        let engine = self.process.engine.clone();
+        let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
+        let terms: Vec<_> = receivers
+            .iter()
+            .map(|to| relay_terms(self.service.chain_id(), to, 100, &format!("to {to}")))
+            .collect();
+        let opened = self.service.sim.block_on(async move {
+            let mut ids = Vec::new();
+            for terms in terms {
+                let created = engine.create(flow, terms).await;
+                ids.push(created.map(|accepted| accepted.record.id));
+            }
+            ids
+        });
+        let opened = opened.unwrap_or_else(|stop| panic!("{stop:?}"));
+        opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
+    }
+
+    fn executes(&self, key: &str, action: AdminAction) -> Result<PerformedAction, Objection> {
+        let engine: Arc<Engine> = self.process.engine.clone();
+        let actor = Actor { caller: "ops|1".into(), key: key.into(), reason: "a test".into() };
+        let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
+        done.unwrap_or_else(|stop| panic!("{stop:?}"))
+    }
+
+    /// Whether anything was signed or sent in so many milliseconds, and how often the chain was asked.
+    fn acts(&self, ms: u64) -> (bool, usize) {
+        let before = self.service.link.log().len();
+        self.service.sim.run_for(ms);
+        let log = self.service.link.log().split_off(before);
+        let acts = log.iter().any(|moment| matches!(moment, Moment::Sign | Moment::Broadcast));
+        (acts, log.iter().filter(|moment| **moment == Moment::Prove).count())
+    }
+
+    fn states(&self, ids: &[Id]) -> Vec<&'static str> {
+        let (journal, ids) = (self.process.opened.journal.clone(), ids.to_vec());
+        let read = self.service.sim.block_on(async move { journal.get(ids).await });
+        let Ok(Ok(records)) = read else { panic!("{read:?}") };
+        let flows = &self.service.flows;
+        records.iter().map(|r| flows.table(r.flow).state(r.head.state).name).collect()
+    }
+
+    /// The kinds and subjects of the open cases.
+    fn open_cases(&self) -> Vec<(String, Subject)> {
+        let journal = self.process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move { journal.open_cases().await });
+        let Ok(Ok(cases)) = read else { panic!("{read:?}") };
+        cases.into_iter().map(|case| (case.kind.to_string(), case.subject)).collect()
+    }
+
+    fn pause(&self) -> u64 {
+        let scope = Scope::Chain(self.service.chain_id());
+        match self.executes("pause", AdminAction::Pause(scope)).map(|done| done.outcome) {
+            Ok(ActionResult::Paused { number: Some(number) }) => number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The numbers of the pauses that stand.
+    fn pauses(&self) -> Vec<u64> {
+        let journal = self.process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move { journal.service_status().await });
+        let Ok(Ok(status)) = read else { panic!("{:?}", read.map(|_| ())) };
+        status.paused.iter().map(|paused| paused.number).collect()
+    }
+}
+
+/// Turns red where a pause of a chain stops intake, or answers while something is still being sent.
+#[test]
+fn a_paused_chain_takes_in_and_proves_and_sends_nothing() {
+    let env = ChainEnv::open(None);
+    let first = env.pays(&["alice", "bob"]);
+    env.service.chain.swallow(true);
+    env.service.sim.run_for(1_500);
+    let number = env.pause();
+    let (acts, proofs) = env.acts(20_000);
+    assert!(!acts && proofs > 0, "acts: {acts}, proofs: {proofs}");
+    let second = env.pays(&["carol"]);
+    assert!(!env.acts(5_000).0);
+    env.service.chain.swallow(false);
+    assert_eq!(
+        env.executes("unpause", AdminAction::Unpause(number)).map(|d| d.outcome),
+        Ok(ActionResult::Unpaused)
+    );
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
+    assert_eq!(env.service.chain.faults(), [""; 0]);
+}
+
+/// Under HALT nothing is signed or sent, and what was sent before is proven and recorded.
+#[test]
+fn a_halt_is_quiet_and_what_was_sent_is_recorded() {
+    let env = ChainEnv::open(None);
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(700);
+    let halted = env.executes("halt", AdminAction::Halt).map(|done| done.outcome);
+    assert!(matches!(halted, Ok(ActionResult::Halted { quiet: true, .. })), "{halted:?}");
+    let (acts, proofs) = env.acts(60_000);
+    assert!(!acts && proofs > 0, "acts: {acts}, proofs: {proofs}");
+    assert_eq!(env.states(&ids), ["COMPLETED"; 2]);
+}
+
+/// Turns red where each member of a slow attempt has a case of its own.
+#[test]
+fn a_slow_attempt_is_one_case() {
+    let env = ChainEnv::open(None);
+    env.service.chain.swallow(true);
+    let ids = env.pays(&["alice", "bob", "carol", "dave", "erin"]);
+    env.service.sim.run_for(60_000);
+    let journal = env.process.opened.journal.clone();
+    let chain = env.service.chain_id();
+    let open = env.service.sim.block_on(async move { journal.open_attempts(chain).await });
+    let Ok(Ok(open)) = open else { panic!("{open:?}") };
+    let members: usize = open.iter().map(|attempt| attempt.members.len()).sum();
+    assert!(open.iter().all(|attempt| attempt.sent), "{open:?}");
+    let mut subjects: Vec<_> = open.iter().map(|attempt| Subject::Attempt(attempt.id)).collect();
+    subjects.sort_unstable();
+    let cases = env.open_cases();
+    let mut told: Vec<_> = cases.iter().map(|(_, subject)| *subject).collect();
+    told.sort_unstable();
+    assert_eq!(told, subjects, "{members} members: {cases:?}");
+    assert!(cases.iter().all(|(kind, _)| kind == "ATTEMPT_SLOW"), "{cases:?}");
+    env.service.chain.swallow(false);
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 5]);
+    assert_eq!(env.open_cases(), []);
+}
+
+/// Turns red where a person's word ends an attempt, or a retry breaks the unit that does.
+#[test]
+fn no_verdict_ends_an_attempt_and_a_retry_has_it_asked() {
+    let env = ChainEnv::open(None);
+    env.service.chain.swallow(true);
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(5_000);
+    for (n, verdict) in [Verdict::Done, Verdict::Rejected, Verdict::Dead].into_iter().enumerate() {
+        for id in &ids {
+            let action = AdminAction::Resolve { id: *id, verdict, evidence: Default::default() };
+            let refused = env.executes(&format!("resolve {n} {id}"), action);
+            assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
+        }
+    }
+    let before = env.service.link.log().len();
+    for id in &ids {
+        let retried = env.executes(&format!("retry {id}"), AdminAction::Retry(*id));
+        assert_eq!(retried.map(|done| done.outcome), Ok(ActionResult::Retried));
+    }
+    env.service.sim.run_for(50);
+    assert!(env.service.link.log().len() > before, "the chain was not asked");
+    env.service.chain.swallow(false);
+    env.service.sim.run_for(120_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 2]);
+    assert_eq!(env.service.chain.faults(), [""; 0]);
+}
+
+/// A key that another program uses stops the pool; other transfers are taken in and wait.
+#[test]
+fn a_lane_that_is_ahead_stops_the_chain() {
+    let env = ChainEnv::open(None);
+    let first = env.pays(&["alice"]);
+    env.service.sim.run_for(20_000);
+    assert_eq!(env.states(&first), ["COMPLETED"]);
+    for lane in ["key-1", "key-2"] {
+        env.service.chain.used_elsewhere(lane, 50);
+    }
+    let second = env.pays(&["bob", "carol", "dave", "erin"]);
+    env.service.sim.run_for(60_000);
+    let chain = env.service.chain_id();
+    let cases = env.open_cases();
+    assert!(cases.contains(&("LANE_AHEAD".to_owned(), Subject::Chain(chain))), "{cases:?}");
+    assert_eq!(env.pauses().len(), 1, "the chain is paused");
+    assert!(!env.acts(30_000).0);
+    let waiting = env.states(&second);
+    assert!(waiting.contains(&"QUEUED_TRANSFER"), "{waiting:?}");
+}
+
+/// Turns red where a form is stored that does not pay what its members say.
+#[test]
+fn a_form_that_pays_something_else_is_never_stored() {
+    let env = ChainEnv::open(Some("pays-more"));
+    let ids = env.pays(&["alice", "bob"]);
+    env.service.sim.run_for(30_000);
+    let chain = env.service.chain_id();
+    let cases = env.open_cases();
+    assert_eq!(cases, [("CHAIN_CONTRADICTION".to_owned(), Subject::Chain(chain))]);
+    assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
+    assert!(!env.service.link.log().contains(&Moment::Broadcast), "something was sent");
+    for number in env.pauses() {
+        let unpaused = env.executes("lift", AdminAction::Unpause(number));
+        assert_eq!(unpaused.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+    }
+    env.service.sim.run_for(10_000);
+    assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
+}

@@ -1,0 +1,151 @@
+//! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
+
+use kernel::ids::{Id, WorkerId};
+use sim::chain::{
+    ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
+};
+use sim::journal::Place;
+use sim::service::simulated;
+use sim::suite::journal::Opened;
+use sim::world::Sim;
+use std::sync::Arc;
+
+const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
+const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
+
+/// A worker, in a process of its own.
+struct Worker {
+    sim: Sim,
+    process: ChainProcess,
+}
+
+struct Cluster {
+    service: ChainService,
+    place: Place,
+}
+
+impl Cluster {
+    fn new(rules: ChainRules, seed: u64) -> Self {
+        let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+        let place = Place::new(flows.clone());
+        let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
+        for receiver in RECEIVERS.iter().filter(|receiver| !receiver.starts_with("new")) {
+            chain.register(receiver);
+        }
+        chain.spoil("bad-1");
+        // never opened: each worker joins
+        let site = simulated(&sim, &place);
+        let mut service = ChainService::new(sim, flows, site, chain);
+        service.settings.lease_ms = 3_000;
+        Self { service, place }
+    }
+
+    fn join(&self, number: u64) -> Worker {
+        let sim = self.service.sim.process(number);
+        let worker = WorkerId(number);
+        let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
+        let funding = journal.funding();
+        let (accounts, outbox) = (journal.accounts(), journal.clone());
+        let opened = Opened { journal, outbox, funding: funding.clone(), accounts, world: funding };
+        let port = SimPort::new(self.service.chain.clone());
+        let link = Arc::new(FaultyChain::new(Arc::new(port), sim.crash()));
+        let parts = self.service.parts(&sim, &opened, link, number);
+        let started = sim.block_on(engine::Engine::start(parts));
+        let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
+        Worker { sim, process: ChainProcess { engine, opened } }
+    }
+
+    /// Opens a transfer to each receiver at this worker.
+    fn pays(&self, worker: &Worker) -> Vec<Id> {
+        let engine = worker.process.engine.clone();
+        let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
+        let chain = self.service.chain_id();
+        let opened = worker.sim.block_on(async move {
+            let mut ids = Vec::new();
+            for (n, to) in (0_u128..).zip(RECEIVERS) {
+                let created = engine.create(flow, relay_terms(chain, to, 100 + n, to)).await;
+                ids.push(created.map(|accepted| accepted.record.id));
+            }
+            ids
+        });
+        let opened = opened.unwrap_or_else(|stop| panic!("{stop:?}"));
+        opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
+    }
+
+    #[track_caller]
+    fn ends(&self, line: &str, worker: &Worker, ids: &[Id]) {
+        self.service.chain.calm();
+        self.service.sim.run_for(900_000);
+        let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
+        let read = worker.sim.block_on(async move { journal.get(asked).await });
+        let Ok(Ok(records)) = read else { panic!("{line}: {read:?}") };
+        let paid = self.service.chain.paid();
+        let mut faults = self.service.chain.faults();
+        for (id, receiver) in ids.iter().zip(RECEIVERS) {
+            let record = records.iter().find(|record| record.id == *id);
+            let table = record.map(|r| self.service.flows.table(r.flow).state(r.head.state).name);
+            let times = paid.get(id).map_or(0, Vec::len);
+            let wanted = if receiver == "bad-1" { ("FAILED", 0) } else { ("COMPLETED", 1) };
+            if (table.unwrap_or(""), times) != wanted {
+                faults.push(format!("{receiver} is {table:?} and was paid {times} times"));
+            }
+        }
+        let cases = self.place.cases().into_iter().filter(|kind| *kind != "ATTEMPT_SLOW");
+        faults.extend(cases.map(|case| format!("a case: {case}")));
+        assert!(faults.is_empty(), "{line}: {faults:#?}");
+    }
+}
+
+/// Turns red where members of a dead worker's attempt are signed for again under another lock.
+#[test]
+fn an_attempt_of_a_killed_worker_is_taken_up_as_an_attempt() {
+    for locking in LOCKINGS {
+        for seed in 0..12 {
+            let cluster = Cluster::new(ChainRules::calm(locking), seed);
+            let (first, second) = (cluster.join(1), cluster.join(2));
+            let ids = cluster.pays(&first);
+            cluster.service.sim.run_for(seed * 331);
+            first.sim.kill("killed by the test");
+            drop(first);
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+        }
+    }
+}
+
+/// A worker that stands still for longer than its lease, and goes on as if nothing had been.
+#[test]
+fn a_worker_that_stood_still_pays_no_member_twice() {
+    for locking in LOCKINGS {
+        for seed in 0..12 {
+            let cluster = Cluster::new(ChainRules::calm(locking), 100 + seed);
+            let (first, second) = (cluster.join(1), cluster.join(2));
+            let ids = cluster.pays(&first);
+            cluster.service.sim.run_for(seed * 257);
+            first.sim.pause();
+            cluster.service.sim.run_for(20_000);
+            first.sim.resume();
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+        }
+    }
+}
+
+/// The same on a chain that reorganises, loses and misleads.
+#[test]
+fn two_workers_on_a_rough_chain() {
+    for locking in LOCKINGS {
+        for seed in 0..12 {
+            let cluster = Cluster::new(ChainRules::rough(locking), 200 + seed);
+            let (first, second) = (cluster.join(1), cluster.join(2));
+            let ids = cluster.pays(&first);
+            cluster.service.sim.run_for(seed * 911);
+            if seed % 2 == 0 {
+                first.sim.kill("killed by the test");
+            } else {
+                first.sim.pause();
+                cluster.service.sim.run_for(20_000);
+                first.sim.resume();
+            }
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+        }
+    }
+}
