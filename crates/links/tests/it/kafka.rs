@@ -1,6 +1,4 @@
 //! Apache Kafka passes the suite that every bus passes, and what only a broker can do.
-//!
-//! Wrong builds that were run:
 
 use kernel::ports::bus::{Bus, BusMessage};
 use links::kafka::{Kafka, KafkaSettings, NewTopics, Security};
