@@ -227,6 +227,9 @@ pub struct StoredWebhook {
     pub endpoint: WebhookEndpoint,
     /// The keys that sign, the newest first.
     pub secrets: Vec<StoredSecret>,
+    /// The number of the oldest transfer that was open when it was added, where one was: it may end later.
+    #[serde(default)]
+    pub oldest_open: Option<u64>,
     /// How many requests were made so far: the number of the last one.
     #[serde(default)]
     pub asked: u64,
@@ -311,7 +314,7 @@ mod tests {
             rotating_until: None,
         };
         let secrets = vec![StoredSecret { secret: WebhookSecret("one".into()), until: None }];
-        StoredWebhook { endpoint, secrets, asked: 0, requests: Vec::new() }
+        StoredWebhook { endpoint, secrets, oldest_open: None, asked: 0, requests: Vec::new() }
     }
 
     /// Seen red with a build whose `transfer.*` names every event.

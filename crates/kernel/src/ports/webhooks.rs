@@ -150,8 +150,6 @@ pub struct ClaimQuery {
 pub trait WebhookOutbox: Send + Sync {
     /// How far everything is.
     fn progress(&self) -> Fut<'_, Result<Vec<Progress>, Cause>>;
-    /// The number before the first transfer that is open; before the next one where none is.
-    fn before_open(&self) -> Fut<'_, Result<Serial, Cause>>;
     /// The number before the first transfer that was opened at or after a time.
     fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>>;
     /// Transfers above a number, at most `limit`.
@@ -179,6 +177,8 @@ pub trait WebhookOutbox: Send + Sync {
     /// Takes up messages whose time has come, the oldest first: a compare-and-swap on their time, so
     /// that one of several processes has each.
     fn claim(&self, query: ClaimQuery) -> Fut<'_, Result<Vec<WebhookMessage>, Cause>>;
+    /// How many messages are still to be taken.
+    fn waiting(&self) -> Fut<'_, Result<u64, Cause>>;
     /// What became of tries. What was taken stays taken.
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>>;
     /// The log of an endpoint, newest first, below a number.

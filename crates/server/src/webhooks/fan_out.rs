@@ -125,7 +125,8 @@ impl FanOut {
         let progress = outbox.progress().await?;
         let cursors = Cursors(progress.into_iter().map(|one| (one.name.clone(), one)).collect());
         let begun = cursors.value(BEGUN) == Some(1);
-        if endpoints(&**journal).await?.is_empty() {
+        let found = endpoints(&**journal).await?;
+        if found.is_empty() {
             // the next endpoint begins with what is new then
             if begun {
                 let moves = vec![cursors.step(BEGUN, 0)];
@@ -134,8 +135,8 @@ impl FanOut {
             return Ok(false);
         }
         let Some(cursor) = cursors.value(CURSOR).filter(|_| begun) else {
-            let before = outbox.before_open().await?;
-            let moves = vec![cursors.step(CURSOR, before.0), cursors.step(BEGUN, 1)];
+            let before = self.before_all(&found).await?;
+            let moves = vec![cursors.step(CURSOR, before), cursors.step(BEGUN, 1)];
             outbox.queue(MessageBatch { moves, ..MessageBatch::default() }).await?;
             return Ok(true);
         };
@@ -150,6 +151,16 @@ impl FanOut {
         let asked = self.requests(&cursors, &endpoints).await?;
         let replayed = replay::step(&self.0, &cursors, &endpoints).await?;
         Ok(more || asked || replayed)
+    }
+
+    /// The number before the first transfer that may have ended since the first endpoint was added: one
+    /// that was opened since, or was open then.
+    async fn before_all(&self, endpoints: &[Endpoint]) -> Result<u64, Cause> {
+        let added = endpoints.iter().map(|one| one.webhook.endpoint.created_at).min();
+        let since = self.0.outbox.before_time(added.unwrap_or(0)).await?;
+        let open = endpoints.iter().filter_map(|one| one.webhook.oldest_open).min();
+        let open = open.map_or(u64::MAX, |open| open.saturating_sub(1));
+        Ok(if open < since.0 { open } else { since.0 })
     }
 
     /// What is new behind the cursor, among watched transfers and of cases.

@@ -97,7 +97,6 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     let all =
         vec![tried(a, None, None), tried(b, Some(5_000), Some("no")), tried(&d, None, Some("no"))];
     store.tried(all).await.expect("noted");
-    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
     let log = store.messages(ONE, None, 10).await.expect("a log");
     let shown: Vec<_> = log
         .iter()
@@ -111,11 +110,14 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     ];
     assert_eq!(shown, should);
     assert_eq!(ids(&store.messages(ONE, Some(log[1].number), 1).await.expect("a log")), ["b"]);
+    assert_eq!(store.waiting().await.expect("a count"), 2);
     // one was taken: nothing is failing, though others failed beside it
     assert!(store.progress().await.expect("progress").iter().all(|one| one.name.len() == 1));
     store.tried(vec![tried(b, Some(5_000), Some("no"))]).await.expect("noted");
     let failing = store.progress().await.expect("progress");
     assert!(failing.iter().any(|one| *one.name == *format!("failing/{ONE}")), "{failing:?}");
+    // an answer that comes after another try was taken changes nothing
+    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
     // again: what was taken and what was given up
     let resend = vec![(ONE, d.number)];
     let again = vec![message(ONE, "a", true), message(ONE, "a", true)];

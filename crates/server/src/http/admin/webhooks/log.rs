@@ -65,6 +65,7 @@ pub struct DeliveryRow {
     #[schema(example = 1)]
     pub attempts: u32,
     /// When it was queued, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub queued_at: String,
     /// When it is tried next, RFC 3339.
     pub next_try_at: Option<String>,

@@ -79,6 +79,7 @@ pub struct WebhookRow {
     /// When it was added, RFC 3339.
     pub created_at: String,
     /// It is told of what happened since then, RFC 3339; the rest is sent by a replay.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub enabled_at: String,
     /// Until then the secrets before the last one sign too, RFC 3339.
     pub rotating_until: Option<String>,
