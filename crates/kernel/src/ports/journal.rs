@@ -126,7 +126,7 @@ pub struct Count {
 pub struct Resource {
     /// The name of the row.
     pub name: Arc<str>,
-    /// Its value.
+    /// The text that it holds.
     pub value: Arc<str>,
     /// How often it was put: what [`crate::unit::Guard::Resource`] names.
     pub version: u32,
@@ -244,7 +244,7 @@ pub trait Journal: Send + Sync {
 pub struct Line {
     /// The transfer's number.
     pub serial: Serial,
-    /// Its id.
+    /// The id of the endpoint.
     pub id: Id,
     /// Its flow.
     pub flow: FlowId,

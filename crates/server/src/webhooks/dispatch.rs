@@ -49,17 +49,17 @@ pub struct DispatchContext {
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Holds the endpoints, and says what time it is for waits.
     pub journal: Arc<dyn Journal>,
-    /// The machine's clock.
+    /// The machine's clock, for waits.
     pub clock: Arc<dyn Clock>,
     /// Chance, so that those who failed together do not return together.
     pub rng: Arc<dyn Rng>,
-    /// Takes measurements.
+    /// Takes the measurements of tries.
     pub metrics: Arc<Metrics>,
     /// Sends e-mail, where that is set.
     pub mailer: Option<Mailer>,
 }
 
-/// Posts messages.
+/// Posts messages to endpoints.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Dispatch {
     context: DispatchContext,

@@ -48,9 +48,9 @@ pub struct FanOutContext {
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Says what is new, and what time it is.
     pub journal: Arc<dyn Journal>,
-    /// Waits.
+    /// Waits between two looks.
     pub clock: Arc<dyn Clock>,
-    /// Every flow.
+    /// The table of every flow.
     pub flows: Arc<Flows>,
     /// How long messages are kept.
     pub keep: Millis,
@@ -76,7 +76,7 @@ impl Cursors {
 }
 
 impl FanOut {
-    /// Over these parts.
+    /// A fan-out over these parts.
     pub const fn new(context: FanOutContext) -> Self {
         Self(context)
     }
@@ -164,12 +164,12 @@ impl FanOut {
     }
 
     /// What is new behind the cursor, among watched transfers and of cases.
-    async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Facts, Cause> {
+    async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Findings, Cause> {
         let FanOutContext { outbox, journal, flows, .. } = &self.0;
         let page = outbox.transfers_after(cursor, PAGE).await?;
         let full = page.records.len() == PAGE;
         let now = journal.now();
-        let mut facts = Facts { passed: None, ..Facts::default() };
+        let mut facts = Findings { passed: None, ..Findings::default() };
         let mut stopped = false;
         for record in page.records {
             let Some(serial) = record.serial else { continue };
@@ -203,7 +203,7 @@ impl FanOut {
         &self,
         cursors: &Cursors,
         endpoints: &[Endpoint],
-        facts: Facts,
+        facts: Findings,
     ) -> Result<MessageBatch, Cause> {
         let FanOutContext { journal, flows, .. } = &self.0;
         let mut batch = MessageBatch { watch: facts.watch, ..MessageBatch::default() };
@@ -268,7 +268,7 @@ impl FanOut {
 
 /// What one look found.
 #[derive(Default)]
-struct Facts {
+struct Findings {
     /// The number that the cursor comes to.
     passed: Option<Serial>,
     /// Transfers that have ended.

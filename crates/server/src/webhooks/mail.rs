@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long the server may take with one e-mail.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Sends e-mail.
+/// Sends e-mail through one SMTP server.
 #[derive(Debug)]
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,

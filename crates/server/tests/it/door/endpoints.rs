@@ -202,7 +202,7 @@ async fn the_log_is_paged_and_a_replay_has_a_preview() {
         assert_eq!(page.status, 200, "{page:?}");
         let rows = page.body["deliveries"].as_array().expect("rows").clone();
         seen.extend(rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()));
-        assert!(rows.iter().all(|row| row["status"] == "PENDING"), "{page:?}");
+        assert!(rows.iter().all(|row| row["status"] == "QUEUED"), "{page:?}");
         let Some(next) = page.body["next"].as_str() else { break };
         cursor = format!("&cursor={next}");
     }

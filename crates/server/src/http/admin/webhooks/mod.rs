@@ -50,7 +50,7 @@ pub struct WebhookList {
 /// An endpoint that is told of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WebhookRow {
-    /// Its id.
+    /// The id of the endpoint.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
     /// `http` (a signed POST) or `email`.
@@ -71,7 +71,7 @@ pub struct WebhookRow {
     /// The owner whose transfers it wants; `null`: those of every owner.
     #[schema(example = "user:4001")]
     pub owner: Option<String>,
-    /// `ACTIVE` or `DISABLED`.
+    /// `ACTIVE`, or `DISABLED`: told of nothing.
     #[schema(example = "ACTIVE")]
     pub status: &'static str,
     /// Why the service disabled it.
@@ -88,7 +88,7 @@ pub struct WebhookRow {
 /// An endpoint with its secret, which is shown this once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WebhookWithSecret {
-    /// The endpoint.
+    /// The endpoint that is meant.
     #[serde(flatten)]
     pub webhook: WebhookRow,
     /// The key that signs what it gets, by Standard Webhooks. `null` of an e-mail, and of a repeat: rotate
@@ -197,7 +197,7 @@ async fn list(
     Ok(Json(WebhookList { webhooks: found.map(|one| row(&one.endpoint)).collect() }))
 }
 
-/// One endpoint.
+/// One endpoint, as it is now.
 #[utoipa::path(
     get, path = "/api/v1/webhooks/{id}", tag = "ops", operation_id = "read_webhook",
     security(("token" = ["ops:read"])),

@@ -81,7 +81,7 @@ pub struct ChangeWebhook {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, example = json!(null))]
     pub owner: Option<Option<String>>,
-    /// `ACTIVE` or `DISABLED`.
+    /// `ACTIVE`, or `DISABLED`: told of nothing.
     #[serde(default)]
     #[schema(pattern = "^(ACTIVE|DISABLED)$", example = "ACTIVE")]
     pub status: Option<String>,
