@@ -317,7 +317,7 @@ mod tests {
         StoredWebhook { endpoint, secrets, oldest_open: None, asked: 0, requests: Vec::new() }
     }
 
-    /// Seen red with a build whose `transfer.*` names every event.
+    /// Turns red with a build whose `transfer.*` names every event.
     #[test]
     fn a_filter_names_types_whole_or_by_their_first_word() {
         let owner = TransferOwner::User(UserId(4001));
@@ -355,7 +355,7 @@ mod tests {
         assert!(filter.wants(FilterQuestion::Case("case.closed")));
     }
 
-    /// Seen red with a build that drops the old secret at once, and with one that keeps it for ever.
+    /// Turns red with a build that drops the old secret at once, and with one that keeps it for ever.
     #[test]
     fn after_a_rotation_both_secrets_sign_for_a_time() {
         let mut stored = stored();

@@ -56,7 +56,7 @@ fn tried(message: &WebhookMessage, wait: Option<u64>, error: Option<&str>) -> Tr
     TriedMessage { endpoint, number, wait, status: Some(500), error: error.map(Into::into) }
 }
 
-/// A batch is whole or nothing, and an event is one message however often it is found. Seen red with a
+/// A batch is whole or nothing, and an event is one message however often it is found. Turns red with a
 /// store that writes the messages of a batch whose cursor was moved, and with one that asks for the first
 /// of several versions alone.
 async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
@@ -76,7 +76,7 @@ async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
     assert!(store.messages(TWO, None, 10).await.expect("a log").is_empty());
 }
 
-/// Seen red with a store that gives a claimed message again at once, and with one whose claim has no
+/// Turns red with a store that gives a claimed message again at once, and with one whose claim has no
 /// end.
 async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClock) {
     let names: Vec<NewMessage> =
@@ -128,7 +128,7 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));
 }
 
-/// Seen red with a store that tells a case to every look.
+/// Turns red with a store that tells a case to every look.
 async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store: &S) {
     let about = Subject::Webhook(TWO);
     for put in [case("WEBHOOK_DISABLED", about), close("WEBHOOK_DISABLED", about)] {
@@ -148,7 +148,7 @@ async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store
     assert!(store.case_events_since(u64::MAX, 10).await.expect("cases").is_empty());
 }
 
-/// Seen red with a store that finds a resource under a name that only begins alike.
+/// Turns red with a store that finds a resource under a name that only begins alike.
 async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
     for name in ["webhook/1", "webhook/2", "webhool", "webhook"] {
         let guards = vec![Guard::Resource { name: name.into(), version: 0 }];
@@ -161,7 +161,7 @@ async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
     assert_eq!(found, [("webhook/1", "of webhook/1", 1), ("webhook/2", "of webhook/2", 1)]);
 }
 
-/// Seen red with a store that forgets by the time of the last try.
+/// Turns red with a store that forgets by the time of the last try.
 async fn old_messages_are_forgotten(store: &dyn WebhookOutbox, clock: &ManualClock, now: u64) {
     forward(clock, 60_000);
     assert!(store.queue(batch(&[], vec![message(TWO, "new", false)])).await.expect("an answer"));

@@ -1,12 +1,12 @@
 //! Endpoints of webhooks over HTTP, as operators keep them.
 //!
-//! Wrong builds that were run: see the line above each test.
+//! Wrong builds that turn a test red: see the line above it. None of them was run.
 
 use super::{CREATE, Door, Reply, USER, transfer};
 use axum::body::Body;
 use axum::http::{Request, header};
 use kernel::ids::Id;
-use kernel::ports::webhooks::{MessageBatch, NewMessage, WebhookOutbox as _};
+use kernel::ports::webhooks::{MessageBatch, NewMessage};
 use serde_json::{Value, json};
 
 const OPS: (&str, &str) = ("ops-1", "ops:read ops:act");
@@ -45,7 +45,7 @@ impl Door {
     }
 }
 
-/// Seen red where a repeat shows the secret again, where the audit has it, and where the id of an endpoint
+/// Turns red where a repeat shows the secret again, where the audit has it, and where the id of an endpoint
 /// is part of what a key is bound to.
 #[tokio::test]
 async fn an_endpoint_is_added_once_for_each_key_and_its_secret_shown_once() {
@@ -77,7 +77,7 @@ async fn an_endpoint_is_added_once_for_each_key_and_its_secret_shown_once() {
     assert!(!audit.contains("whsec_"), "{audit}");
 }
 
-/// Seen red where a filter takes every text, where a channel is not asked whether e-mail is sent, and where
+/// Turns red where a filter takes every text, where a channel is not asked whether e-mail is sent, and where
 /// numbers in a host are not looked at.
 #[tokio::test]
 async fn what_an_endpoint_may_be() {
@@ -111,7 +111,7 @@ async fn what_an_endpoint_may_be() {
     refused(&door.post(OPS, HOOKS, new("https://hooks.example/x")).await, 409, "NOT_POSSIBLE");
 }
 
-/// Seen red where what is left out of a change is set back, where `null` leaves the owner, and where a
+/// Turns red where what is left out of a change is set back, where `null` leaves the owner, and where a
 /// disabled endpoint is sent a test.
 #[tokio::test]
 async fn an_endpoint_is_changed_disabled_and_deleted() {
@@ -157,7 +157,7 @@ async fn an_endpoint_is_changed_disabled_and_deleted() {
     refused(&door.get(OPS, &format!("{HOOKS}/none")).await, 404, "NOT_FOUND");
 }
 
-/// Seen red where a page begins with the row that the page before ended with, and where a preview counts
+/// Turns red where a page begins with the row that the page before ended with, and where a preview counts
 /// what the endpoint does not want.
 #[tokio::test]
 async fn the_log_is_paged_and_a_replay_has_a_preview() {
