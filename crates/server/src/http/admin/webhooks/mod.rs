@@ -54,10 +54,10 @@ pub struct WebhookRow {
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
     /// `http` (a signed POST) or `email`.
-    #[schema(example = "http")]
+    #[schema(example = "email")]
     pub channel: &'static str,
     /// The address that is posted to, or the mailbox.
-    #[schema(example = "https://hooks.example.com/portage")]
+    #[schema(example = "ops@example.com")]
     pub target: String,
     /// The operators' own words for it.
     #[schema(example = "the ledger team's bot")]
