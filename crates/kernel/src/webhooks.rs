@@ -48,7 +48,7 @@ impl fmt::Debug for WebhookSecret {
 pub enum Channel {
     /// A signed POST to an address.
     Http,
-    /// An e-mail.
+    /// An e-mail to a mailbox.
     Email,
 }
 
@@ -71,7 +71,7 @@ impl Channel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EndpointStatus {
-    /// It is told.
+    /// It is told of events.
     Active,
     /// It is told of nothing; what happens meanwhile is sent by a replay only.
     Disabled,
@@ -196,7 +196,7 @@ pub struct WebhookEndpoint {
 /// A secret and how long it signs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSecret {
-    /// The key.
+    /// The key that signs.
     pub secret: WebhookSecret,
     /// It signs until then; `None`: until it is rotated.
     pub until: Option<Millis>,
@@ -206,16 +206,16 @@ pub struct StoredSecret {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase")]
 pub enum EndpointRequest {
-    /// A test event.
+    /// A test event, by its number.
     Test,
     /// One message of its log, again.
     Resend {
-        /// The message's number.
+        /// The number of the message in the log.
         number: u64,
     },
     /// Every event that it wants and that happened at or after a time.
     Replay {
-        /// The time.
+        /// The time of the first event.
         since: Millis,
     },
 }
@@ -223,10 +223,13 @@ pub enum EndpointRequest {
 /// An endpoint with what only the journal keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredWebhook {
-    /// The endpoint.
+    /// The endpoint that is meant.
     pub endpoint: WebhookEndpoint,
     /// The keys that sign, the newest first.
     pub secrets: Vec<StoredSecret>,
+    /// The number of the oldest transfer that was open when it was added, where one was: it may end later.
+    #[serde(default)]
+    pub oldest_open: Option<u64>,
     /// How many requests were made so far: the number of the last one.
     #[serde(default)]
     pub asked: u64,
@@ -311,10 +314,10 @@ mod tests {
             rotating_until: None,
         };
         let secrets = vec![StoredSecret { secret: WebhookSecret("one".into()), until: None }];
-        StoredWebhook { endpoint, secrets, asked: 0, requests: Vec::new() }
+        StoredWebhook { endpoint, secrets, oldest_open: None, asked: 0, requests: Vec::new() }
     }
 
-    /// Seen red with a build whose `transfer.*` names every event.
+    /// Turns red with a build whose `transfer.*` names every event.
     #[test]
     fn a_filter_names_types_whole_or_by_their_first_word() {
         let owner = TransferOwner::User(UserId(4001));
@@ -352,7 +355,7 @@ mod tests {
         assert!(filter.wants(FilterQuestion::Case("case.closed")));
     }
 
-    /// Seen red with a build that drops the old secret at once, and with one that keeps it for ever.
+    /// Turns red with a build that drops the old secret at once, and with one that keeps it for ever.
     #[test]
     fn after_a_rotation_both_secrets_sign_for_a_time() {
         let mut stored = stored();

@@ -98,6 +98,9 @@ impl Engine {
             return Err(Objection::NotPossible(why).into());
         }
         let now = self.parts.journal.now();
+        // what is open now may end before the events are looked at for the first time
+        let open = self.parts.journal.open_older_than(now, 1).await?;
+        let oldest_open = open.first().and_then(|record| record.serial).map(|serial| serial.0);
         let endpoint = WebhookEndpoint {
             id: new.id,
             channel: new.channel,
@@ -115,6 +118,7 @@ impl Engine {
         let webhook = StoredWebhook {
             endpoint: endpoint.clone(),
             secrets: secrets.into_iter().collect(),
+            oldest_open,
             asked: 0,
             requests: Vec::new(),
         };

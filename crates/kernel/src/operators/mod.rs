@@ -346,7 +346,7 @@ impl ApprovalStatus {
 /// A proposal as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Its id.
+    /// The id of the endpoint.
     pub id: Id,
     /// The listed word.
     pub kind: Arc<str>,

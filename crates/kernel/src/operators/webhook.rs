@@ -29,10 +29,10 @@ pub struct NewWebhook {
 /// What changes of an endpoint; `None` leaves it as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WebhookChange {
-    /// The endpoint.
+    /// The endpoint that is meant.
     #[serde(skip)]
     pub id: Id,
-    /// Where it is.
+    /// Where it is from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Arc<str>>,
     /// The operators' own words for it.
@@ -57,7 +57,7 @@ pub struct WebhookChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum WebhookAction {
-    /// Adds an endpoint.
+    /// Adds an endpoint that is ACTIVE.
     Add(NewWebhook),
     /// Changes an endpoint, enables or disables it.
     Change(WebhookChange),
@@ -65,7 +65,7 @@ pub enum WebhookAction {
     Delete(#[serde(serialize_with = "no_value")] Id),
     /// Signs with a new secret, and with those before it for a time.
     Rotate {
-        /// The endpoint.
+        /// The endpoint that is meant.
         #[serde(skip)]
         id: Id,
         /// The new secret, drawn for it.
@@ -78,18 +78,18 @@ pub enum WebhookAction {
     Test(#[serde(serialize_with = "no_value")] Id),
     /// Sends a message of the log again.
     Resend {
-        /// The endpoint.
+        /// The endpoint that is meant.
         #[serde(skip)]
         id: Id,
-        /// The message's number.
+        /// The number of the message in the log.
         number: u64,
     },
     /// Sends every event again that it wants and that happened at or after a time.
     Replay {
-        /// The endpoint.
+        /// The endpoint that is meant.
         #[serde(skip)]
         id: Id,
-        /// The time.
+        /// The time of the first event.
         since: Millis,
     },
 }

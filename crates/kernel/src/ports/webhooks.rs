@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// How far something is, by name: a cursor, a count, a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// What is counted.
+    /// The name of what is counted.
     pub name: Arc<str>,
     /// How far it is.
     pub value: u64,
@@ -24,7 +24,7 @@ pub struct Progress {
 /// A change of a [`Progress`], from the version that was read; 0: there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressMove {
-    /// What is counted.
+    /// The name of what is counted.
     pub name: Arc<str>,
     /// The version that was read.
     pub version: u64,
@@ -35,7 +35,7 @@ pub struct ProgressMove {
 /// A message that an endpoint is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
-    /// The endpoint.
+    /// The endpoint that is meant.
     pub endpoint: Id,
     /// The `webhook-id`: the same whenever the same event is sent.
     pub id: Arc<str>,
@@ -43,7 +43,7 @@ pub struct NewMessage {
     pub kind: Arc<str>,
     /// What it is about, for the log: a transfer's id, a case's number.
     pub subject: Arc<str>,
-    /// What is sent.
+    /// The body that is sent.
     pub body: Arc<str>,
     /// It is sent again where it was sent before.
     pub again: bool,
@@ -52,17 +52,17 @@ pub struct NewMessage {
 /// A message with what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookMessage {
-    /// The endpoint.
+    /// The endpoint that is meant.
     pub endpoint: Id,
     /// Its number in the log.
     pub number: u64,
-    /// The `webhook-id`.
+    /// The `webhook-id`, the same at every try.
     pub id: Arc<str>,
     /// The type of the event.
     pub kind: Arc<str>,
     /// What it is about.
     pub subject: Arc<str>,
-    /// What is sent.
+    /// The body that is sent.
     pub body: Arc<str>,
     /// When it was queued, by the journal's time.
     pub at: Millis,
@@ -83,9 +83,9 @@ pub struct WebhookMessage {
 /// What became of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedMessage {
-    /// The endpoint.
+    /// The endpoint that is meant.
     pub endpoint: Id,
-    /// The message's number.
+    /// The number of the message in the log.
     pub number: u64,
     /// How long from now it waits for its next try; `None`: it was taken, or is given up.
     pub wait: Option<Millis>,
@@ -125,18 +125,18 @@ pub struct TransferPage {
 /// Half of a case's episode that endpoints were not told yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseEvent {
-    /// The case.
+    /// The case, as it is stored.
     pub case: CaseRow,
     /// What is told of it.
     pub tells: Tells,
-    /// When it happened.
+    /// When it happened, by the journal's time.
     pub at: Millis,
 }
 
 /// Which messages are taken up for a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimQuery {
-    /// Of this endpoint.
+    /// Those of this endpoint.
     pub endpoint: Id,
     /// So long no other process tries them.
     pub hold: Millis,
@@ -150,8 +150,6 @@ pub struct ClaimQuery {
 pub trait WebhookOutbox: Send + Sync {
     /// How far everything is.
     fn progress(&self) -> Fut<'_, Result<Vec<Progress>, Cause>>;
-    /// The number before the first transfer that is open; before the next one where none is.
-    fn before_open(&self) -> Fut<'_, Result<Serial, Cause>>;
     /// The number before the first transfer that was opened at or after a time.
     fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>>;
     /// Transfers above a number, at most `limit`.
@@ -179,6 +177,8 @@ pub trait WebhookOutbox: Send + Sync {
     /// Takes up messages whose time has come, the oldest first: a compare-and-swap on their time, so
     /// that one of several processes has each.
     fn claim(&self, query: ClaimQuery) -> Fut<'_, Result<Vec<WebhookMessage>, Cause>>;
+    /// How many messages are still to be taken.
+    fn waiting(&self) -> Fut<'_, Result<u64, Cause>>;
     /// What became of tries. What was taken stays taken.
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>>;
     /// The log of an endpoint, newest first, below a number.

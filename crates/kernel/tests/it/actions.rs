@@ -267,7 +267,7 @@ fn endpoint() -> WebhookEndpoint {
     }
 }
 
-/// No secret and no id of ours is in the audit. Seen red where `secret` or `id` is not skipped: a repeat
+/// No secret and no id of ours is in the audit. Turns red where `secret` or `id` is not skipped: a repeat
 /// under the same key, which draws others, is a mismatch.
 #[test]
 fn actions_on_webhooks() {

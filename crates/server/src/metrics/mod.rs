@@ -66,6 +66,7 @@ pub struct Metrics {
     requests: Family<Route, Histogram>,
     turned_away: Family<Reason, Counter>,
     hooks: Gauge,
+    hook_messages: Gauge,
     hook_tries: Family<Tried, Counter>,
     assets: Mutex<Vec<Asset>>,
     /// The labels of cases that were ever open here.
@@ -121,6 +122,7 @@ impl Default for Metrics {
             requests: metrics.histograms("http_request_duration_seconds", "Time until a request was answered; `none` is every path without a route", waits),
             turned_away: metrics.counters("http_connections_refused", "Connections that were closed unread: all places taken (`full`), or those of one address (`address`)"),
             hooks: metrics.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
+            hook_messages: metrics.single("webhook_messages_waiting", "Messages that the endpoints of operators have still to take", Gauge::default()),
             hook_tries: metrics.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
             assets: Mutex::default(),
             kinds: Mutex::default(),
@@ -159,6 +161,11 @@ impl Metrics {
     /// So many webhooks are not taken yet.
     pub fn webhooks_waiting(&self, waiting: u64) {
         self.hooks.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+
+    /// So many messages to endpoints are not taken yet.
+    pub fn webhook_messages_waiting(&self, waiting: u64) {
+        self.hook_messages.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
     /// A webhook was tried: `TAKEN`, or why not, by a listed word.

@@ -62,6 +62,7 @@ fn busy() -> Metrics {
     metrics.request("/health", 200, 5_000);
     metrics.connection_refused("full");
     metrics.webhooks_waiting(5);
+    metrics.webhook_messages_waiting(6);
     metrics.webhook_tried("TIMEOUT");
     metrics
 }
@@ -87,6 +88,7 @@ fn the_page_has_the_contract_s_names() {
         "portage_halted 1",
         r#"portage_http_connections_refused_total{reason="full"} 1"#,
         "portage_webhooks_waiting 5",
+        "portage_webhook_messages_waiting 6",
         r#"portage_webhook_tries_total{answer="TIMEOUT"} 1"#,
         r#"portage_http_request_duration_seconds_count{route="/health",status="200"} 1"#,
     ] {

@@ -38,19 +38,19 @@ const NANOS: u64 = 1_000_000;
 /// What webhooks are made of.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct WebhookContext {
-    /// Keeps them.
+    /// Keeps them, and when each is tried next.
     pub outbox: Arc<dyn AdminQueries>,
     /// Says what time it is for waits.
     pub journal: Arc<dyn Journal>,
-    /// The machine's clock.
+    /// The machine's clock, for waits.
     pub clock: Arc<dyn Clock>,
     /// Chance, so that those who failed together do not return together.
     pub rng: Arc<dyn Rng>,
-    /// Takes measurements.
+    /// Takes the measurements of tries.
     pub metrics: Arc<Metrics>,
 }
 
-/// Posts webhooks.
+/// Posts the webhooks of cases.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Webhooks {
     context: WebhookContext,

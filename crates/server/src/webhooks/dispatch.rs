@@ -33,6 +33,10 @@ const NOTED: usize = 64;
 const HOLD_MS: Millis = 10_000;
 /// One that is due further away than this is due: a clock was set back.
 const LONGEST_MS: Millis = 60 * 86_400_000;
+/// An endpoint that is told too much at a time, and does not say for how long, is told nothing for so long.
+const THROTTLE_MS: Millis = 5_000;
+/// How often it is counted what waits.
+const COUNT_MS: Millis = 5_000;
 /// After a fault of the journal.
 const FAULT_MS: Millis = 2_000;
 /// The chance in each wait: up to a fifth of it.
@@ -45,17 +49,17 @@ pub struct DispatchContext {
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Holds the endpoints, and says what time it is for waits.
     pub journal: Arc<dyn Journal>,
-    /// The machine's clock.
+    /// The machine's clock, for waits.
     pub clock: Arc<dyn Clock>,
     /// Chance, so that those who failed together do not return together.
     pub rng: Arc<dyn Rng>,
-    /// Takes measurements.
+    /// Takes the measurements of tries.
     pub metrics: Arc<Metrics>,
     /// Sends e-mail, where that is set.
     pub mailer: Option<Mailer>,
 }
 
-/// Posts messages.
+/// Posts messages to endpoints.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Dispatch {
     context: DispatchContext,
@@ -77,13 +81,15 @@ struct Traffic {
     flying: BTreeMap<Id, usize>,
     /// Endpoints that take nothing before then.
     throttled: BTreeMap<Id, Millis>,
+    /// When it was counted what waits.
+    counted: Option<Millis>,
 }
 
 impl Dispatch {
     /// By the settings.
     ///
     /// # Errors
-    /// The machine's roots of trust cannot be read.
+    /// TLS cannot be used at all.
     pub fn new(settings: &config::Webhooks, context: DispatchContext) -> Result<Self, String> {
         let sender = EndpointSender::new(settings)?;
         let hold = settings.timeout_seconds.saturating_mul(2_000).saturating_add(HOLD_MS);
@@ -134,6 +140,10 @@ impl Dispatch {
         let DispatchContext { outbox, journal, .. } = &self.context;
         let now = journal.now();
         traffic.throttled.retain(|_, until| now < *until);
+        if traffic.counted.is_none_or(|at| now.saturating_sub(at) >= COUNT_MS) {
+            traffic.counted = Some(now);
+            self.context.metrics.webhook_messages_waiting(outbox.waiting().await?);
+        }
         let mut taken = Vec::new();
         for one in endpoints(&**journal).await?.into_iter().filter(Endpoint::is_active) {
             let id = one.id();
@@ -183,10 +193,11 @@ impl Dispatch {
             match &posted {
                 Posted::Taken(_) => {}
                 Posted::Gone => gone.push(id),
-                Posted::Failed { throttles, .. } => {
+                Posted::Failed { throttles, retry_after, .. } => {
                     failed.push(id);
-                    if let (true, Some(wait)) = (*throttles, wait) {
-                        traffic.throttled.insert(id, journal.now().saturating_add(wait));
+                    if *throttles {
+                        let pause = retry_after.unwrap_or(THROTTLE_MS);
+                        traffic.throttled.insert(id, journal.now().saturating_add(pause));
                     }
                 }
             }

@@ -48,9 +48,9 @@ pub struct FanOutContext {
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Says what is new, and what time it is.
     pub journal: Arc<dyn Journal>,
-    /// Waits.
+    /// Waits between two looks.
     pub clock: Arc<dyn Clock>,
-    /// Every flow.
+    /// The table of every flow.
     pub flows: Arc<Flows>,
     /// How long messages are kept.
     pub keep: Millis,
@@ -76,7 +76,7 @@ impl Cursors {
 }
 
 impl FanOut {
-    /// Over these parts.
+    /// A fan-out over these parts.
     pub const fn new(context: FanOutContext) -> Self {
         Self(context)
     }
@@ -125,7 +125,8 @@ impl FanOut {
         let progress = outbox.progress().await?;
         let cursors = Cursors(progress.into_iter().map(|one| (one.name.clone(), one)).collect());
         let begun = cursors.value(BEGUN) == Some(1);
-        if endpoints(&**journal).await?.is_empty() {
+        let found = endpoints(&**journal).await?;
+        if found.is_empty() {
             // the next endpoint begins with what is new then
             if begun {
                 let moves = vec![cursors.step(BEGUN, 0)];
@@ -134,8 +135,8 @@ impl FanOut {
             return Ok(false);
         }
         let Some(cursor) = cursors.value(CURSOR).filter(|_| begun) else {
-            let before = outbox.before_open().await?;
-            let moves = vec![cursors.step(CURSOR, before.0), cursors.step(BEGUN, 1)];
+            let before = self.before_all(&found).await?;
+            let moves = vec![cursors.step(CURSOR, before), cursors.step(BEGUN, 1)];
             outbox.queue(MessageBatch { moves, ..MessageBatch::default() }).await?;
             return Ok(true);
         };
@@ -152,13 +153,23 @@ impl FanOut {
         Ok(more || asked || replayed)
     }
 
+    /// The number before the first transfer that may have ended since the first endpoint was added: one
+    /// that was opened since, or was open then.
+    async fn before_all(&self, endpoints: &[Endpoint]) -> Result<u64, Cause> {
+        let added = endpoints.iter().map(|one| one.webhook.endpoint.created_at).min();
+        let since = self.0.outbox.before_time(added.unwrap_or(0)).await?;
+        let open = endpoints.iter().filter_map(|one| one.webhook.oldest_open).min();
+        let open = open.map_or(u64::MAX, |open| open.saturating_sub(1));
+        Ok(if open < since.0 { open } else { since.0 })
+    }
+
     /// What is new behind the cursor, among watched transfers and of cases.
-    async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Facts, Cause> {
+    async fn facts(&self, cursor: Serial, watched: &mut Serial) -> Result<Findings, Cause> {
         let FanOutContext { outbox, journal, flows, .. } = &self.0;
         let page = outbox.transfers_after(cursor, PAGE).await?;
         let full = page.records.len() == PAGE;
         let now = journal.now();
-        let mut facts = Facts { passed: None, ..Facts::default() };
+        let mut facts = Findings { passed: None, ..Findings::default() };
         let mut stopped = false;
         for record in page.records {
             let Some(serial) = record.serial else { continue };
@@ -192,7 +203,7 @@ impl FanOut {
         &self,
         cursors: &Cursors,
         endpoints: &[Endpoint],
-        facts: Facts,
+        facts: Findings,
     ) -> Result<MessageBatch, Cause> {
         let FanOutContext { journal, flows, .. } = &self.0;
         let mut batch = MessageBatch { watch: facts.watch, ..MessageBatch::default() };
@@ -257,7 +268,7 @@ impl FanOut {
 
 /// What one look found.
 #[derive(Default)]
-struct Facts {
+struct Findings {
     /// The number that the cursor comes to.
     passed: Option<Serial>,
     /// Transfers that have ended.

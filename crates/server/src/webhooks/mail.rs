@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long the server may take with one e-mail.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Sends e-mail.
+/// Sends e-mail through one SMTP server.
 #[derive(Debug)]
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -95,7 +95,7 @@ fn text(message: &Message) -> String {
 mod tests {
     use super::subject;
 
-    /// Seen red with a build that takes the texts as they are: a name with a line's end writes headers.
+    /// Turns red with a build that takes the texts as they are: a name with a line's end writes headers.
     #[test]
     fn a_subject_is_one_line() {
         let body = r#"{"type":"case.opened","data":{"kind":"STUCK\r\nBcc: x","subject":"user/1"}}"#;

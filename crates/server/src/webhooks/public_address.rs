@@ -23,13 +23,19 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 /// Every block of IANA's registry of special purposes is refused, and what is not unicast.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    let special = match (a, b, c) {
-        (0 | 10 | 127, ..) | (224..=255, ..) => true,
-        (100, 64..=127, _) | (169, 254, _) | (172, 16..=31, _) | (192, 168, _) => true,
-        (192, 0, 0 | 2) | (192, 88, 99) | (198, 51, 100) | (203, 0, 113) => true,
-        (198, 18 | 19, _) => true,
-        _ => false,
-    };
+    let special = matches!(
+        (a, b, c),
+        (0 | 10 | 127 | 224..=255, ..)
+            | (100, 64..=127, _)
+            | (169, 254, _)
+            | (172, 16..=31, _)
+            | (192, 168, _)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (198, 18 | 19, _)
+            | (198, 51, 100)
+            | (203, 0, 113)
+    );
     !special
 }
 
@@ -88,7 +94,7 @@ mod tests {
     use super::{is_private_literal, is_public};
     use reqwest::Url;
 
-    /// Seen red with a build that lets mapped addresses pass, and with one that knows RFC 1918 alone.
+    /// Turns red with a build that lets mapped addresses pass, and with one that knows RFC 1918 alone.
     #[test]
     fn what_is_not_public_is_private() {
         for private in [

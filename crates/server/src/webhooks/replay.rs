@@ -23,7 +23,7 @@ const PREVIEW: u64 = 200_000;
 /// How much a replay would send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preview {
-    /// So many messages.
+    /// How many messages would be sent.
     pub messages: u64,
     /// Every event since then was looked at.
     pub complete: bool,

@@ -22,7 +22,7 @@ const LONGEST_WAIT: Millis = 86_400_000;
 /// What a receiver answered, or why there is no answer that counts.
 #[derive(Debug)]
 pub(super) enum Posted {
-    /// It has it.
+    /// The receiver has the message.
     Taken(u16),
     /// It wants nothing any more: 410.
     Gone,
@@ -63,7 +63,8 @@ impl Sender {
     pub(super) async fn post(&self, message: &Message, now: Millis) -> Result<(), Cause> {
         let second = now / 1_000;
         let signature = self.signer.signature(&message.id, second, &message.body)?;
-        let request = Request { http: &self.http, url: &self.url, message, second, signature };
+        let request =
+            SignedRequest { http: &self.http, url: &self.url, message, second, signature };
         let (status, _) = request.send().await?;
         if status.is_success() {
             return Ok(());
@@ -87,7 +88,12 @@ impl EndpointSender {
             true => builder,
             false => builder.dns_resolver(Arc::new(PublicResolver)),
         };
-        let tls = client::tls::machine().map_err(|fault| fault.to_string())?;
+        // endpoints may all lie on loopback or be mailboxes: this is no reason not to serve
+        let tls = client::tls::machine().or_else(|fault| {
+            tracing::warn!(%fault, "no endpoint with https:// can be reached");
+            client::tls::no_authority()
+        });
+        let tls = tls.map_err(|fault| fault.to_string())?;
         let http = guard(outbound_http::builder(tls, timeout)).build().map_err(|f| whole(&f))?;
         Ok(Self { http, allow_private })
     }
@@ -111,7 +117,7 @@ impl EndpointSender {
             Ok(signature) => signature,
             Err(cause) => return Posted::failed(cause),
         };
-        let request = Request { http: &self.http, url: &url, message, second, signature };
+        let request = SignedRequest { http: &self.http, url: &url, message, second, signature };
         match request.send().await {
             Err(cause) => Posted::failed(cause),
             Ok((status, _)) if status.is_success() => Posted::Taken(status.as_u16()),
@@ -159,8 +165,8 @@ fn retry_after(headers: &HeaderMap, now: Millis) -> Option<Millis> {
     Some(if wait < LONGEST_WAIT { wait } else { LONGEST_WAIT })
 }
 
-/// One signed request.
-struct Request<'r> {
+/// One signed request to a receiver.
+struct SignedRequest<'r> {
     http: &'r reqwest::Client,
     url: &'r Url,
     message: &'r Message,
@@ -168,7 +174,7 @@ struct Request<'r> {
     signature: String,
 }
 
-impl Request<'_> {
+impl SignedRequest<'_> {
     /// The head of the answer. Its body says nothing that counts: it is not read.
     async fn send(self) -> Result<(StatusCode, HeaderMap), Cause> {
         let Self { http, url, message: Message { id, body }, second, signature } = self;

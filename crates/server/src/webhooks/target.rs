@@ -10,7 +10,7 @@ use lettre::message::Mailbox;
 pub struct TargetRules {
     /// Private networks are allowed.
     pub allow_private: bool,
-    /// E-mail is sent.
+    /// E-mail is sent through `mail.host`.
     pub mails: bool,
 }
 

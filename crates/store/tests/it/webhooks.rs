@@ -56,7 +56,7 @@ fn tried(message: &WebhookMessage, wait: Option<u64>, error: Option<&str>) -> Tr
     TriedMessage { endpoint, number, wait, status: Some(500), error: error.map(Into::into) }
 }
 
-/// A batch is whole or nothing, and an event is one message however often it is found. Seen red with a
+/// A batch is whole or nothing, and an event is one message however often it is found. Turns red with a
 /// store that writes the messages of a batch whose cursor was moved, and with one that asks for the first
 /// of several versions alone.
 async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
@@ -76,7 +76,7 @@ async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
     assert!(store.messages(TWO, None, 10).await.expect("a log").is_empty());
 }
 
-/// Seen red with a store that gives a claimed message again at once, and with one whose claim has no
+/// Turns red with a store that gives a claimed message again at once, and with one whose claim has no
 /// end.
 async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClock) {
     let names: Vec<NewMessage> =
@@ -97,7 +97,6 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     let all =
         vec![tried(a, None, None), tried(b, Some(5_000), Some("no")), tried(&d, None, Some("no"))];
     store.tried(all).await.expect("noted");
-    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
     let log = store.messages(ONE, None, 10).await.expect("a log");
     let shown: Vec<_> = log
         .iter()
@@ -111,11 +110,14 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     ];
     assert_eq!(shown, should);
     assert_eq!(ids(&store.messages(ONE, Some(log[1].number), 1).await.expect("a log")), ["b"]);
+    assert_eq!(store.waiting().await.expect("a count"), 2);
     // one was taken: nothing is failing, though others failed beside it
     assert!(store.progress().await.expect("progress").iter().all(|one| one.name.len() == 1));
     store.tried(vec![tried(b, Some(5_000), Some("no"))]).await.expect("noted");
     let failing = store.progress().await.expect("progress");
     assert!(failing.iter().any(|one| *one.name == *format!("failing/{ONE}")), "{failing:?}");
+    // an answer that comes after another try was taken changes nothing
+    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
     // again: what was taken and what was given up
     let resend = vec![(ONE, d.number)];
     let again = vec![message(ONE, "a", true), message(ONE, "a", true)];
@@ -126,7 +128,7 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));
 }
 
-/// Seen red with a store that tells a case to every look.
+/// Turns red with a store that tells a case to every look.
 async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store: &S) {
     let about = Subject::Webhook(TWO);
     for put in [case("WEBHOOK_DISABLED", about), close("WEBHOOK_DISABLED", about)] {
@@ -146,7 +148,7 @@ async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store
     assert!(store.case_events_since(u64::MAX, 10).await.expect("cases").is_empty());
 }
 
-/// Seen red with a store that finds a resource under a name that only begins alike.
+/// Turns red with a store that finds a resource under a name that only begins alike.
 async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
     for name in ["webhook/1", "webhook/2", "webhool", "webhook"] {
         let guards = vec![Guard::Resource { name: name.into(), version: 0 }];
@@ -159,7 +161,7 @@ async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
     assert_eq!(found, [("webhook/1", "of webhook/1", 1), ("webhook/2", "of webhook/2", 1)]);
 }
 
-/// Seen red with a store that forgets by the time of the last try.
+/// Turns red with a store that forgets by the time of the last try.
 async fn old_messages_are_forgotten(store: &dyn WebhookOutbox, clock: &ManualClock, now: u64) {
     forward(clock, 60_000);
     assert!(store.queue(batch(&[], vec![message(TWO, "new", false)])).await.expect("an answer"));

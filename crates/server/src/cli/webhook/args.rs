@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(in crate::cli) struct AddArgs {
     /// The address that is posted to, or the mailbox.
     target: String,
-    /// `http` or `email`.
+    /// `http` or `email`, as the target is.
     #[arg(long, default_value = "http")]
     channel: String,
     /// What it is told of; may be given several times.
@@ -49,9 +49,9 @@ impl AddArgs {
     after_help = "Examples:\n  portage webhook change 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --event transfer.failed --reason \"ticket 4711\"\n  portage webhook change 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --owner any --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct ChangeArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
-    /// Where it is.
+    /// Where it is from now on.
     #[arg(long)]
     target: Option<String>,
     /// What it is told of; may be given several times.
@@ -93,7 +93,7 @@ impl ChangeArgs {
     after_help = "Examples:\n  portage webhook enable 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"the receiver is back\"\n  portage webhook disable 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage webhook test 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\"\n  portage webhook delete 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct OneArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
     #[command(flatten)]
     pub(super) action: ActionArgs,
@@ -105,7 +105,7 @@ pub(in crate::cli) struct OneArgs {
     after_help = "Example:\n  portage webhook rotate 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --overlap-seconds 3600 --reason \"a year has passed\""
 )]
 pub(in crate::cli) struct RotateArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
     /// So long the secrets before it sign too.
     #[arg(long, default_value_t = 86_400)]
@@ -118,7 +118,7 @@ pub(in crate::cli) struct RotateArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage webhook deliveries 01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
 pub(in crate::cli) struct LogArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
     /// At most so many.
     #[arg(long, default_value_t = 50)]
@@ -133,7 +133,7 @@ pub(in crate::cli) struct LogArgs {
     after_help = "Example:\n  portage webhook resend 01JFVQ2X8Z0Y1M3N4P5R6S7T8V 12 --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct ResendArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
     /// The message's number in the log.
     pub(super) number: u64,
@@ -147,9 +147,9 @@ pub(in crate::cli) struct ResendArgs {
     after_help = "Examples:\n  portage webhook replay 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --since 2026-11-21T09:00:00Z --dry-run --reason \"ticket 4711\"\n  portage webhook replay 01JFVQ2X8Z0Y1M3N4P5R6S7T8V --since 2026-11-21T09:00:00Z --reason \"the receiver was down\""
 )]
 pub(in crate::cli) struct ReplayArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     pub(super) id: String,
-    /// RFC 3339.
+    /// Since when, as RFC 3339.
     #[arg(long)]
     pub(super) since: String,
     /// Say how many messages that would be, and send none.

@@ -18,9 +18,9 @@ const PATH: &str = "/webhooks";
     after_help = "Example:\n  portage webhook add https://hooks.example.com/portage --event \"transfer.*\" --reason \"ticket 4711\""
 )]
 pub(super) enum WebhookCommand {
-    /// Every endpoint.
+    /// Every endpoint, in the order of adding.
     List(ListWebhooksArgs),
-    /// One endpoint.
+    /// One endpoint, as it is now.
     Show(ShowWebhookArgs),
     /// Add an endpoint; its secret is shown this once.
     Add(AddArgs),
@@ -30,7 +30,7 @@ pub(super) enum WebhookCommand {
     Enable(OneArgs),
     /// Tell an endpoint of nothing.
     Disable(OneArgs),
-    /// Delete an endpoint.
+    /// Delete an endpoint and what waits for it.
     Delete(OneArgs),
     /// Draw a new secret, which is shown this once.
     Rotate(RotateArgs),
@@ -44,7 +44,7 @@ pub(super) enum WebhookCommand {
     Replay(ReplayArgs),
 }
 
-/// Every endpoint.
+/// Every endpoint, in the order of adding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage webhook list")]
 pub(super) struct ListWebhooksArgs {
@@ -52,11 +52,11 @@ pub(super) struct ListWebhooksArgs {
     target: OpsTarget,
 }
 
-/// One endpoint.
+/// One endpoint, as it is now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage webhook show 01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
 pub(super) struct ShowWebhookArgs {
-    /// The endpoint's id.
+    /// The id of the endpoint that is meant.
     id: String,
     #[command(flatten)]
     target: OpsTarget,

@@ -15,7 +15,7 @@ section! {
         encryption: String = "starttls".to_owned(),
         /// Who logs in; empty logs in as no one.
         user: String = String::new(),
-        /// With this password.
+        /// The password with which that user logs in.
         password: Secret = Secret::default(),
         /// The sender of each e-mail.
         from: String = String::new(),

@@ -7,6 +7,7 @@ mod backup;
 mod batch;
 mod bodies;
 mod dry_run;
+mod endpoints;
 mod keys;
 mod list;
 mod losses;

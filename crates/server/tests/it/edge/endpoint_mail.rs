@@ -43,7 +43,7 @@ fn session(stream: TcpStream, mails: &Mails) -> std::io::Result<()> {
     }
 }
 
-/// Seen red with a build that takes a connection that was refused for a yes.
+/// Turns red with a build that takes a connection that was refused for a yes.
 #[test]
 fn cases_and_events_are_mailed_once_the_server_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -89,7 +89,7 @@ fn moves_by_account(served: &Served, token: &str) {
     assert_eq!(answer(&mut stream).expect("an answer").status, 201);
 }
 
-/// Seen red with builds that: pass over transfers that are open when the cursor comes to them; tell every
+/// Turns red with builds that: pass over transfers that are open when the cursor comes to them; tell every
 /// endpoint of everything; sign with the text of the secret instead of its bytes.
 #[test]
 fn ends_of_every_flow_and_cases_reach_those_who_want_them() {
@@ -97,12 +97,12 @@ fn ends_of_every_flow_and_cases_reach_those_who_want_them() {
     let mut served = Served::start(&NEAR);
     served.fund("4001", "2");
     let token = served.token("4001", USER);
-    moves(&served, &token, "before the first endpoint");
+    moves(&served, &token, "before-the-first-endpoint");
     let every = added(&served, &all.url(), &["--event", "transfer.*"]);
     let some = added(&served, &failed.url(), &["--event", "transfer.failed", "--event", "case.*"]);
-    added(&served, &owned.url(), &["--event", "*", "--owner", "user:4002"]);
+    added(&served, &owned.url(), &["--event", "transfer.*", "--owner", "user:4002"]);
     let paid = moves(&served, &token, "paid");
-    let refused = moves(&served, &token, "more than there is");
+    let refused = moves(&served, &token, "more-than-there-is");
     moves_by_account(&served, &token);
     eventually("all three ends", || all.posted().len() == 3);
     eventually("the failed one", || failed.posted().len() == 1);
@@ -149,8 +149,9 @@ fn webhook_texts(served: &Served) -> String {
     lists.iter().map(|words| said(&served.run(words)).1).collect()
 }
 
-/// Seen red with builds that: take 302 for a yes; follow it; give up after the first try; draw an id at
-/// each try; go on with others where the receiver asks for a pause.
+/// Seen red with a build that begins with what is new at the first look after the endpoint was added: the
+/// transfer has ended by then. Turns red too with builds (not run) that: take 302 for a yes; follow it; give
+/// up after the first try; draw an id at each try; go on with others where the receiver asks for a pause.
 #[test]
 fn a_message_is_tried_until_it_was_taken() {
     let other = Receiver::at(0, Mood::Takes);
@@ -189,15 +190,16 @@ fn a_message_is_tried_until_it_was_taken() {
     moves(&served, &token, "two");
     eventually("one is turned away", || receiver.posted().len() == before + 1);
     receiver.turns(Mood::Takes);
-    let asked = std::time::Instant::now();
     moves(&served, &token, "three");
     eventually("both are taken", || taken(&receiver).len() == 4);
-    assert!(asked.elapsed() >= std::time::Duration::from_secs(3), "{:?}", asked.elapsed());
+    let second = |one: &Posted| one.header("webhook-timestamp").parse::<u64>().expect("a second");
+    let (all, asked) = (receiver.posted(), second(&receiver.posted()[before]));
+    assert!(all[before + 1..].iter().all(|one| second(one) >= asked + 3), "{all:?}");
 }
 
-/// Seen red with a build that never gives a message up, and with one that gives up the endpoint.
+/// Turns red with a build that never gives a message up, and with one that gives up the endpoint.
 #[test]
-fn after_the_last_try_a_message_is_failed_and_can_be_resent() {
+fn after_the_last_try_a_message_is_given_up_and_can_be_resent() {
     let receiver = Receiver::at(0, Mood::Says(500));
     let settings = [NEAR[0], ("PORTAGE_WEBHOOKS__RETRY_SECONDS", "1"), NEAR[2]];
     let served = Served::start(&settings);
@@ -206,7 +208,7 @@ fn after_the_last_try_a_message_is_failed_and_can_be_resent() {
     let hook = added(&served, &receiver.url(), &["--event", "transfer.*"]);
     moves(&served, &token, "one");
     eventually("it is given up", || {
-        log_of(&served, &hook).iter().any(|one| one["status"] == "FAILED")
+        log_of(&served, &hook).iter().any(|one| one["status"] == "GIVEN_UP")
     });
     let one = log_of(&served, &hook).remove(0);
     assert_eq!((&one["attempts"], &one["response_status"]), (&2.into(), &500.into()), "{one}");
@@ -216,7 +218,7 @@ fn after_the_last_try_a_message_is_failed_and_can_be_resent() {
     eventually("it is delivered", || log_of(&served, &hook)[0]["status"] == "DELIVERED");
 }
 
-/// Seen red with a build that signs with the newest secret alone, and with one that shows it again.
+/// Turns red with a build that signs with the newest secret alone, and with one that shows it again.
 #[test]
 fn after_a_rotation_both_secrets_verify_for_the_time_of_the_overlap() {
     let receiver = Receiver::at(0, Mood::Takes);
@@ -239,7 +241,7 @@ fn after_a_rotation_both_secrets_verify_for_the_time_of_the_overlap() {
     assert_ne!(first.id(), second.id());
 }
 
-/// Seen red with builds that: check the address when it is added, and not the one that is connected to;
+/// Turns red with builds that: check the address when it is added, and not the one that is connected to;
 /// check names and no numbers.
 #[test]
 fn a_private_address_is_refused_by_number_and_by_name() {
@@ -266,7 +268,7 @@ fn a_private_address_is_refused_by_number_and_by_name() {
     assert!(receiver.posted().is_empty(), "{:?}", receiver.posted());
 }
 
-/// Seen red with builds that: go on posting after 410; forget the case; replay what the endpoint does not
+/// Turns red with builds that: go on posting after 410; forget the case; replay what the endpoint does not
 /// want, or under other ids.
 #[test]
 fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
@@ -318,7 +320,7 @@ fn one_that_is_gone_is_disabled_and_a_replay_sends_what_it_missed() {
     assert!(count(&taken(&receiver)).values().all(|times| *times == 2));
 }
 
-/// Seen red with a build whose cursor is kept in RAM alone.
+/// Turns red with a build whose cursor is kept in RAM alone.
 #[test]
 fn what_is_committed_before_a_kill_is_told_after_it() {
     let receiver = Receiver::at(0, Mood::Says(503));

@@ -32,9 +32,8 @@ fn a_webhook_is_posted_by_one_of_several_servers() {
     assert_eq!(fleet.sql(tries), "1");
 }
 
-/// Turns red where a claim is no compare-and-swap (run: `claim` without `SKIP LOCKED` and without its
-/// condition on the time), and where two fan-outs write what one cursor says (run: `queue` without the
-/// version).
+/// Turns red where a claim is no compare-and-swap, and where two fan-outs write what one cursor says
+/// (not run).
 #[test]
 fn an_endpoint_is_told_once_by_several_servers() {
     let receiver = Receiver::at(0, Mood::Dawdles(Duration::from_millis(100)));

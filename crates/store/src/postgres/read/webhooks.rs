@@ -135,18 +135,6 @@ impl ReadPool {
         Ok(found.iter().map(read).collect::<Result<_, StoreError>>()?)
     }
 
-    async fn before_open(&self) -> Result<Serial, Cause> {
-        let db = self.question().await?;
-        let complete = number_blocks::complete(&db).await?;
-        let found = one(&db, "SELECT min(batch) FROM open_batches", &[]).await?;
-        let first: Option<i64> = match found {
-            Some(row) => row.try_get(0).map_err(StoreError::from)?,
-            None => None,
-        };
-        let before = first.map_or(u64::MAX, |first| uint(first.saturating_sub(1)));
-        Ok(if before < complete.0 { Serial(before) } else { complete })
-    }
-
     async fn before_time(&self, at: Millis) -> Result<Serial, Cause> {
         let at = int(at.saturating_sub(BESIDE));
         let found = one(&self.search().await?, "SELECT portage_first_at($1)", &[&at]).await?;
@@ -288,6 +276,13 @@ impl ReadPool {
         Ok(claimed)
     }
 
+    async fn waiting_messages(&self) -> Result<u64, Cause> {
+        let sql = "SELECT count(*) FROM webhook_messages WHERE due_at IS NOT NULL";
+        let found = one(&self.question().await?, sql, &[]).await?;
+        let row = found.ok_or_else(|| Cause::of("STORE_DAMAGED"))?;
+        Ok(uint(row.try_get(0).map_err(StoreError::from)?))
+    }
+
     async fn tried_messages(&self, tried: Vec<TriedMessage>) -> Result<(), Cause> {
         let sql = format!(
             "WITH {NOW}, \
@@ -366,10 +361,6 @@ impl WebhookOutbox for Postgres {
         Box::pin(self.read_pool().webhook_progress())
     }
 
-    fn before_open(&self) -> Fut<'_, Result<Serial, Cause>> {
-        Box::pin(self.read_pool().before_open())
-    }
-
     fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
         Box::pin(self.read_pool().before_time(at))
     }
@@ -412,6 +403,10 @@ impl WebhookOutbox for Postgres {
 
     fn claim(&self, query: ClaimQuery) -> Fut<'_, Result<Vec<WebhookMessage>, Cause>> {
         Box::pin(self.read_pool().claim_messages(query))
+    }
+
+    fn waiting(&self) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(self.read_pool().waiting_messages())
     }
 
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>> {

@@ -36,7 +36,7 @@ pub(crate) enum WebhookWritten {
     Queued(bool),
     /// The messages that were taken up.
     Claimed(Vec<WebhookMessage>),
-    /// So many rows.
+    /// How many rows were written.
     Rows(u64),
 }
 

@@ -33,10 +33,6 @@ impl WebhookOutbox for Embedded {
         self.ask(|db, _| rows::progress(db))
     }
 
-    fn before_open(&self) -> Fut<'_, Result<Serial, Cause>> {
-        self.ask(|db, _| rows::before_open(db))
-    }
-
     fn before_time(&self, at: Millis) -> Fut<'_, Result<Serial, Cause>> {
         self.search(move |db, _| rows::before_time(db, at))
     }
@@ -86,6 +82,10 @@ impl WebhookOutbox for Embedded {
                 WebhookWritten::Queued(_) | WebhookWritten::Rows(_) => other(),
             }
         })
+    }
+
+    fn waiting(&self) -> Fut<'_, Result<u64, Cause>> {
+        self.ask(|db, _| rows::waiting(db))
     }
 
     fn tried(&self, tried: Vec<TriedMessage>) -> Fut<'_, Result<(), Cause>> {

@@ -52,15 +52,6 @@ fn last(db: &Connection) -> rusqlite::Result<Serial> {
     Ok(Serial(last.map_or(0, uint)))
 }
 
-pub(super) fn before_open(db: &Connection) -> rusqlite::Result<Serial> {
-    let sql = "SELECT min(lo) FROM open_batches";
-    let first: Option<i64> = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-    match first {
-        Some(first) => Ok(Serial(uint(first.saturating_sub(1)))),
-        None => last(db),
-    }
-}
-
 pub(super) fn before_time(db: &Connection, at: Millis) -> rusqlite::Result<Serial> {
     match first_at(db, at)? {
         Some(first) => Ok(Serial(uint(first.saturating_sub(1)))),
@@ -130,6 +121,11 @@ pub(super) fn case_events_since(
          WHERE d.at >= ? ORDER BY d.at DESC, d.case_id DESC LIMIT ?"
     );
     db.prepare_cached(&sql)?.query_map([int(since), most(limit)], case_event)?.collect()
+}
+
+pub(super) fn waiting(db: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM webhook_messages WHERE due_at IS NOT NULL";
+    db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(uint))
 }
 
 pub(super) fn messages(

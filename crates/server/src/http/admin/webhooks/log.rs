@@ -58,13 +58,14 @@ pub struct DeliveryRow {
     /// What it is about: a transfer's id, `case/<number>`, `webhook/<id>`.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub subject: String,
-    /// `PENDING`, `DELIVERED`, or `FAILED`: given up after the last try.
+    /// `QUEUED`, `DELIVERED`, or `GIVEN_UP` after the last try.
     #[schema(example = "DELIVERED")]
     pub status: &'static str,
     /// So often it was tried since it was queued or sent again.
     #[schema(example = 1)]
     pub attempts: u32,
     /// When it was queued, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub queued_at: String,
     /// When it is tried next, RFC 3339.
     pub next_try_at: Option<String>,
@@ -98,7 +99,7 @@ pub struct ReplayWebhook {
 /// How much a replay would send.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReplayPreview {
-    /// So many messages.
+    /// How many messages would be sent.
     #[schema(example = 1342)]
     pub messages: u64,
     /// False where only the first 200000 transfers were looked at.
@@ -117,8 +118,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 fn row(message: &WebhookMessage) -> DeliveryRow {
     let status = match (message.delivered_at, message.due_at) {
         (Some(_), _) => "DELIVERED",
-        (None, Some(_)) => "PENDING",
-        (None, None) => "FAILED",
+        (None, Some(_)) => "QUEUED",
+        (None, None) => "GIVEN_UP",
     };
     DeliveryRow {
         number: message.number,

@@ -50,14 +50,14 @@ pub struct WebhookList {
 /// An endpoint that is told of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WebhookRow {
-    /// Its id.
+    /// The id of the endpoint.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
     /// `http` (a signed POST) or `email`.
-    #[schema(example = "http")]
+    #[schema(example = "email")]
     pub channel: &'static str,
     /// The address that is posted to, or the mailbox.
-    #[schema(example = "https://hooks.example.com/portage")]
+    #[schema(example = "ops@example.com")]
     pub target: String,
     /// The operators' own words for it.
     #[schema(example = "the ledger team's bot")]
@@ -71,7 +71,7 @@ pub struct WebhookRow {
     /// The owner whose transfers it wants; `null`: those of every owner.
     #[schema(example = "user:4001")]
     pub owner: Option<String>,
-    /// `ACTIVE` or `DISABLED`.
+    /// `ACTIVE`, or `DISABLED`: told of nothing.
     #[schema(example = "ACTIVE")]
     pub status: &'static str,
     /// Why the service disabled it.
@@ -79,6 +79,7 @@ pub struct WebhookRow {
     /// When it was added, RFC 3339.
     pub created_at: String,
     /// It is told of what happened since then, RFC 3339; the rest is sent by a replay.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub enabled_at: String,
     /// Until then the secrets before the last one sign too, RFC 3339.
     pub rotating_until: Option<String>,
@@ -87,7 +88,7 @@ pub struct WebhookRow {
 /// An endpoint with its secret, which is shown this once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WebhookWithSecret {
-    /// The endpoint.
+    /// The endpoint that is meant.
     #[serde(flatten)]
     pub webhook: WebhookRow,
     /// The key that signs what it gets, by Standard Webhooks. `null` of an e-mail, and of a repeat: rotate
@@ -196,7 +197,7 @@ async fn list(
     Ok(Json(WebhookList { webhooks: found.map(|one| row(&one.endpoint)).collect() }))
 }
 
-/// One endpoint.
+/// One endpoint, as it is now.
 #[utoipa::path(
     get, path = "/api/v1/webhooks/{id}", tag = "ops", operation_id = "read_webhook",
     security(("token" = ["ops:read"])),

@@ -27,10 +27,10 @@ const MANY: usize = 32;
 pub struct AddWebhook {
     /// `http` (a signed POST) or `email`.
     #[serde(default = "http")]
-    #[schema(default = "http", pattern = "^(http|email)$", example = "http")]
+    #[schema(default = "http", pattern = "^(http|email)$", example = "email")]
     pub channel: String,
-    /// `https://…`, or the address of a mailbox.
-    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
+    /// An address of HTTPS, or of a mailbox.
+    #[schema(max_length = 1024, example = "ops@example.com")]
     pub target: String,
     /// Your own words for it: at most 1024 characters.
     #[serde(default)]
@@ -61,9 +61,9 @@ fn http() -> String {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeWebhook {
-    /// `https://…`, or the address of a mailbox.
+    /// An address of HTTPS, or of a mailbox.
     #[serde(default)]
-    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
+    #[schema(max_length = 1024, example = "ops@example.com")]
     pub target: Option<String>,
     /// Your own words for it: at most 1024 characters.
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct ChangeWebhook {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, example = json!(null))]
     pub owner: Option<Option<String>>,
-    /// `ACTIVE` or `DISABLED`.
+    /// `ACTIVE`, or `DISABLED`: told of nothing.
     #[serde(default)]
     #[schema(pattern = "^(ACTIVE|DISABLED)$", example = "ACTIVE")]
     pub status: Option<String>,
