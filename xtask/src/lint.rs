@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, run, stages::Stages, tidy, tree};
+use crate::{Outcome, kafka, run, stages::Stages, tidy, tree};
 
 /// Pinned, so that a new release of the tool cannot turn an unchanged tree red.
 const DENY: &str = "0.20.2";
@@ -11,7 +11,9 @@ const DENY: &str = "0.20.2";
 pub(crate) fn run() -> Outcome {
     let mut stages = Stages::of("lint");
     stages.stage("fmt", || run::must(run::cargo(&["fmt", "--all", "--check"])));
+    stages.stage("librdkafka", kafka::buildable);
     stages.stage("clippy", clippy);
+    stages.stage("without kafka", default_build);
     stages.stage("tidy", tidy::run);
     stages.stage("deny", deny);
     stages.stage("doc", doc);
@@ -19,13 +21,23 @@ pub(crate) fn run() -> Outcome {
 }
 
 fn clippy() -> Outcome {
-    let workspace = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    run::must(run::cargo(&workspace))
+    let mut cargo = run::cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+    cargo.args(kafka::FEATURES).args(["--", "-D", "warnings"]);
+    run::must(cargo)
+}
+
+/// What `cargo run` builds.
+fn default_build() -> Outcome {
+    let default = ["clippy", "--package", "server", "--all-targets", "--locked"];
+    let mut cargo = run::cargo(&default);
+    cargo.args(["--", "-D", "warnings"]);
+    run::must(cargo)
 }
 
 fn doc() -> Outcome {
     let private = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"];
     let mut cargo = run::cargo(&private);
+    cargo.args(kafka::FEATURES);
     cargo.env("RUSTDOCFLAGS", "-D warnings");
     run::must(cargo)
 }

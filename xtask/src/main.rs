@@ -9,6 +9,7 @@ mod attack;
 mod bench;
 mod campaign;
 mod crash;
+mod kafka;
 mod lint;
 mod postgres;
 mod proof;

@@ -1,6 +1,8 @@
 //! Starting cargo and other programs, each from the repository's root, with its output on our terminal.
 
-use std::{ffi::OsString, process::Command, sync::OnceLock};
+use std::ffi::OsString;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Outcome, tree};
 
@@ -17,22 +19,28 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// A variable for every program that is started from now on, and its value.
-static HANDED_DOWN: OnceLock<(&str, String)> = OnceLock::new();
+/// Variables for every program that is started from now on, and their values.
+static HANDED_DOWN: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 
-/// Gives every program that is started from now on this variable. There is only one.
+fn handed_down() -> MutexGuard<'static, Vec<(&'static str, String)>> {
+    HANDED_DOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives every program that is started from now on this variable, once.
 pub(crate) fn hand_down(name: &'static str, value: &str) -> Outcome {
-    let taken = HANDED_DOWN.set((name, value.to_owned()));
-    taken.map_err(|(name, _)| format!("{name}: a variable was handed down already"))
+    let mut all = handed_down();
+    if all.iter().any(|(given, _)| *given == name) {
+        return Err(format!("{name}: it was handed down already"));
+    }
+    all.push((name, value.to_owned()));
+    Ok(())
 }
 
 /// Any program, started in the repository's root.
 pub(crate) fn program(name: impl Into<OsString>) -> Command {
     let mut command = Command::new(name.into());
     command.current_dir(tree::root());
-    if let Some((name, value)) = HANDED_DOWN.get() {
-        command.env(name, value);
-    }
+    command.envs(handed_down().iter().map(|(name, value)| (*name, value)));
     command
 }
 
@@ -79,7 +87,7 @@ mod tests {
         let mut command = program("sh");
         command.args(["-c", "echo \"$XTASK_HANDED_DOWN\""]);
         assert_eq!(output(command), Ok("a value\n".to_owned()));
-        assert!(hand_down("XTASK_OTHER", "another").is_err());
+        assert!(hand_down("XTASK_HANDED_DOWN", "another").is_err());
     }
 
     #[test]

@@ -2,29 +2,33 @@
 
 use std::process::Stdio;
 
-use crate::{Outcome, attack, crash, postgres, proof, run, sim, stages::Stages};
+use crate::{Outcome, attack, crash, kafka, postgres, proof, run, sim, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
     let mut stages = Stages::of("test");
     // it ends with this value, after the last stage
-    let mut running = None;
+    let (mut running, mut broker) = (None, None);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let _ = stages.stage("compiler", || c_compiler(&compiler))
         && stages.stage("python", || python("python3"))
         && stages.stage("postgres", || postgres::start().map(|server| running = Some(server)))
+        && stages.stage("librdkafka", kafka::buildable)
+        && stages.stage("kafka", || kafka::start().map(|started| broker = Some(started)))
         && stages.stage("tests", tests)
         && stages.stage("campaign", sim::after_tests)
         && stages.stage("acceptance", proof::acceptance_slice)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
-    drop(running);
+    drop((running, broker));
     stages.end()
 }
 
 /// All test programs run even when one fails: one run should show every fault.
 fn tests() -> Outcome {
-    run::must(run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]))
+    let mut cargo = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    cargo.args(kafka::FEATURES);
+    run::must(cargo)
 }
 
 /// SQLite is built from C. Without a compiler cargo fails late and deep inside a build script.

@@ -2,11 +2,17 @@
 
 use crate::{Outcome, run};
 
-/// Makes sure that something is there, with Debian's package if it is not. `why` tells what for.
-pub(crate) fn need(there: impl Fn() -> Outcome, package: &str, why: &str) -> Outcome {
+/// Makes sure that something is there, with Debian's packages if it is not. `why` tells what for.
+pub(crate) fn need(there: impl Fn() -> Outcome, packages: &str, why: &str) -> Outcome {
     // a bare image has no lists yet
-    let install = || apt(&["install", package]);
-    needed(there, || install().or_else(|_| apt(&["update"]).and_then(|()| install())), package, why)
+    let words: Vec<&str> = ["install"].into_iter().chain(packages.split(' ')).collect();
+    let install = || apt(&words);
+    needed(
+        there,
+        || install().or_else(|_| apt(&["update"]).and_then(|()| install())),
+        packages,
+        why,
+    )
 }
 
 fn apt(words: &[&str]) -> Outcome {

@@ -19,10 +19,13 @@ use server::auth::verify::Verifier;
 use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
 use server::config::sources::CliFlags;
+use server::http::admin::webhooks::WebhookAdmin;
 use server::http::middleware::rate_limit::RateLimit;
 use server::http::{self, App};
 use server::metrics::Metrics;
 use server::runtime::{SystemClock, Tasks};
+use server::webhooks::fan_out::FanOutContext;
+use server::webhooks::target::TargetRules;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -92,7 +95,17 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let (store, clock) = (ours.store.clone(), ours.clock.clone());
     let source =
         Source { journal: JournalStore::Folder(store), spot: None, dir: dir.to_owned(), clock };
+    let context = FanOutContext {
+        outbox: ours.store.clone(),
+        journal: ours.store.clone(),
+        clock: ours.clock.clone(),
+        flows: Arc::new(flows::registry()),
+        keep: 0,
+    };
+    let rules = TargetRules { allow_private: false, mails: false };
     let app = App {
+        kafka: None,
+        webhooks: WebhookAdmin { context, rules },
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         verifier: Verifier::new(&config()?.auth, &KEY, ours.clock.clone()),
         metrics: Arc::new(Metrics::default()),

@@ -76,6 +76,7 @@ pub(crate) async fn start(dir: &Path) -> Result<Ours, String> {
         flows,
         journal: store.clone(),
         ledgers,
+        chains: Vec::new(),
         world: store.funding(),
         clock: clock.clone(),
         rng: rng.clone(),

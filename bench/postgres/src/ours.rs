@@ -123,6 +123,7 @@ impl Ours {
             flows,
             journal: store.clone(),
             ledgers,
+            chains: Vec::new(),
             world: store.funding(),
             clock: clock.clone(),
             rng: rng.clone(),

@@ -46,12 +46,43 @@ impl Sealer {
     }
 
     pub async fn run(self: Arc<Self>) {
+        let mut said = None;
         loop {
+            said = self.report_other_key(said).await;
             self.clock.sleep(self.interval_ms).await;
             if let Err(cause) = self.seal().await {
                 tracing::warn!(%cause, "the audit could not be sealed; it is tried again");
             }
         }
+    }
+
+    /// The number of the newest seal where it was made with another key than this process's; nothing
+    /// where it was made with the same one, or there is none.
+    ///
+    /// # Errors
+    /// The journal does not answer.
+    pub async fn other_key(&self) -> Result<Option<u64>, Cause> {
+        let newest = self.audit.trail().await?.newest(None, 1).await?.pop();
+        Ok(newest.filter(|seal| !seal.is_of(&self.key)).map(|seal| seal.number))
+    }
+
+    /// Says once for each such seal that another process seals with another key. The number of the last
+    /// one that was found.
+    async fn report_other_key(&self, said: Option<u64>) -> Option<u64> {
+        let found = match self.other_key().await {
+            Ok(Some(found)) => found,
+            // where the journal does not answer, sealing says so
+            Ok(None) | Err(_) => return said,
+        };
+        if said != Some(found) {
+            tracing::error!(
+                seal = found,
+                "the newest seal was made with another key than this process has: every process of one \
+                 database needs the same audit.mac_secret, or none believes how far the others proved \
+                 conservation, and `audit verify` fails in each of them"
+            );
+        }
+        Some(found)
     }
 
     /// Seals what is new: each lane up to the last unit before a gap, whatever is being written

@@ -7,6 +7,7 @@
 
 mod alerts;
 mod assets;
+mod attempts;
 pub mod audit;
 mod controls;
 mod ledgers;
@@ -18,10 +19,12 @@ mod recovery;
 mod settings;
 pub mod tasks;
 
+pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
 pub use crate::settings::{Alerts, Limits, Settings};
 
 use crate::alerts::cases::Episodes;
 use crate::alerts::monitor::KeySet;
+use crate::attempts::Attempts;
 use crate::controls::admission::Controls;
 use crate::controls::limits::CreateRates;
 use crate::ledgers::earlier_sends::EarlierSendsLog;
@@ -42,6 +45,7 @@ use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, Id, LedgerId, Millis, WorkerId};
 use kernel::money::Asset;
 use kernel::operation::Known;
+use kernel::ports::chain::Chain;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::{Journal, Linked, ServiceStatus};
@@ -70,6 +74,8 @@ pub struct Parts {
     pub journal: Arc<dyn Journal>,
     /// Every ledger that may be an end of a transfer.
     pub ledgers: Vec<Arc<dyn Ledger>>,
+    /// Every chain on which attempts are made.
+    pub chains: Vec<Arc<dyn Chain>>,
     /// Where external money is booked.
     pub world: Arc<dyn World>,
     pub clock: Arc<dyn Clock>,
@@ -124,6 +130,7 @@ pub struct Engine {
     /// Those of them that stand while others of their station go on.
     parked: Mutex<BTreeMap<Id, Record>>,
     calls: Arc<OutstandingCalls>,
+    attempts: Attempts,
     lease: Lease,
     superseded: SupersededTransfers,
     sends: EarlierSendsLog,
@@ -162,10 +169,12 @@ impl Engine {
     /// # Errors
     /// The cause for which the journal does not answer; `BAD_LIMIT` where a daily amount is none of
     /// its asset; `NO_FACT_SOURCE` where a flow is offered that learns from outside, without its port;
+    /// `NO_CHAIN` where one is offered that sends, without any chain;
     /// `NO_BUS` where one is offered that events drive, without a bus;
     /// `OWNED` where another core than ours is at work, and nothing was touched.
     pub async fn start(parts: Parts) -> Result<Arc<Self>, Cause> {
         messaging::fits(&parts)?;
+        attempts::fits(&parts)?;
         ledgers::core_owner::fits(&parts, &parts.journal.service_status().await?).await?;
         let begun = parts.clock.ticks();
         let length = parts.settings.lease_ms;
@@ -203,6 +212,7 @@ impl Engine {
             not_yet: NotYet::default(),
             parked: Mutex::default(),
             calls: Arc::default(),
+            attempts: Attempts::over(&parts.chains),
             lease,
             superseded: SupersededTransfers::default(),
             sends: EarlierSendsLog::default(),
@@ -272,6 +282,7 @@ impl Engine {
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         self.begin_messaging();
+        self.begin_provers();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.parts.settings.workers {
             spawn.spawn(Background::Horizon.task(), Box::pin(self.clone().run_horizon()));

@@ -8,6 +8,8 @@ pub enum Background {
     Intake,
     /// Calls one system for one state of one flow. Without it money of that state stands still.
     Station,
+    /// Looks after the attempts on one chain. Without it money that was sent stands still.
+    Prover,
     /// Brings what is due and what no worker holds. Without it nothing is ever recovered.
     Scanner,
     /// Proves conservation. Without it a loss would go unseen.
@@ -46,6 +48,7 @@ impl Background {
         let (name, on_end) = match self {
             Self::Intake => ("intake", OnEnd::EndsProcess),
             Self::Station => ("station", OnEnd::EndsProcess),
+            Self::Prover => ("prover", OnEnd::EndsProcess),
             Self::Scanner => ("scanner", OnEnd::EndsProcess),
             Self::Checker => ("checker", OnEnd::EndsProcess),
             Self::Count => ("count", OnEnd::EndsWhenDone),

@@ -4,11 +4,29 @@ use crate::answer::{Answer, Cause};
 use crate::flow::table::S;
 use crate::ids::{ChainId, FlowId, Millis};
 use crate::record::Record;
+use std::fmt;
 use std::sync::Arc;
 
 /// An attempt's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub u128);
+
+/// What a chain spends at most once in a lane, as a text: a nonce in decimal, a marker or a
+/// reference in hex. A number of SQL holds neither a reference of 64 bits nor a marker of 32 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lock(pub Arc<str>);
+
+impl From<&str> for Lock {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
 
 /// What a form does with the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +42,20 @@ pub enum Purpose {
 pub struct Form {
     /// Whether it pays, and whom.
     pub purpose: Purpose,
-    /// Its name on the chain.
-    pub hash: [u8; 32],
+    /// Its name on the chain: a hash of any length.
+    pub name: Arc<[u8]>,
     /// The signed bytes; empty where the node signs.
     pub bytes: Arc<[u8]>,
     /// Identical bytes may go out again. False where a repeat is a second effect.
     pub repeatable: bool,
-    /// The height after which it can no longer land.
-    pub expires: u64,
+    /// The height, on the chain's own clock, after which it can no longer land; `None`: it can for
+    /// ever.
+    pub expires: Option<u64>,
+    /// The height that it was signed against, where it names one.
+    pub anchor: Option<u64>,
+    /// Where the node signs: what the form is found by, as a JSON text of reference, head sequence
+    /// and head txid.
+    pub reference: Option<Arc<str>>,
 }
 
 /// One intent under one lock (nonce, marker, reference). It may hold several forms; the lock lets
@@ -46,18 +70,22 @@ pub struct Attempt {
     pub flow: FlowId,
     /// The sending state in which its members stand.
     pub state: S,
-    /// Raised by every put.
+    /// [`Attempt::FIRST`] where it is new; raised by every head and every form.
     pub version: u32,
     /// The key or account whose sequence the lock is taken from.
     pub lane: Arc<str>,
-    /// The number that the chain spends at most once.
-    pub lock: u64,
+    /// What the chain spends at most once in the lane.
+    pub lock: Lock,
     /// Who is paid, in order.
     pub members: Arc<[Record]>,
-    /// What was signed under the lock.
+    /// What was signed under the lock, in the order of signing.
     pub forms: Vec<Form>,
-    /// When to look again.
+    /// A form may be on the wire.
+    pub sent: bool,
+    /// When to look again; `None` while a worker looks after it, and where it is closed.
     pub due_at: Option<Millis>,
+    /// When it was closed, for ever.
+    pub closed: Option<Millis>,
 }
 
 /// What a proof says of one member.
@@ -70,6 +98,9 @@ pub struct Verdict {
 }
 
 impl Attempt {
+    /// The version of a new one: a guard of version 0 says that there is none.
+    pub const FIRST: u32 = 1;
+
     /// Holds what a chain port says of the members against the law (`design.md` §2): one answer for
     /// each; all members share their fate; a refusal comes only from an attempt of one.
     ///

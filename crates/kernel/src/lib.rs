@@ -25,3 +25,4 @@ pub mod record;
 pub mod retry;
 pub mod systems;
 pub mod unit;
+pub mod webhooks;

@@ -39,6 +39,12 @@ impl System {
         }
     }
 
+    /// The system of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let chain = || ChainId::parse(name).map(Self::Chain);
+        LedgerId::parse(name).map(Self::Ledger).or_else(chain)
+    }
+
     /// Its stored and shown name.
     pub fn name(self) -> &'static str {
         match self {

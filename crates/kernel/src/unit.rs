@@ -2,9 +2,9 @@
 
 use crate::accounts::NumberedStatus;
 use crate::answer::{Answer, Cause, Evidence};
-use crate::attempt::{Attempt, AttemptId, Form};
+use crate::attempt::{Attempt, AttemptId, Form, Lock};
 use crate::flow::table::S;
-use crate::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::limits::DailyCount;
 use crate::message::Outgoing;
 use crate::money::{Amount, Asset};
@@ -43,7 +43,17 @@ pub enum Guard {
         /// With this version.
         version: u32,
     },
-    /// A resource (a key, a cursor) has this version; 0 where it does not exist.
+    /// No attempt was ever made under this lock, open or closed. Each [`Put::Attempt`] is held to it
+    /// whether a unit says so or not.
+    LockFree {
+        /// The chain that spends it.
+        chain: ChainId,
+        /// The lane that it is taken from.
+        lane: Arc<str>,
+        /// The lock.
+        lock: Lock,
+    },
+    /// A resource (a key, a cursor, a lane) has this version; 0 where it does not exist.
     Resource {
         /// The name of the row.
         name: Arc<str>,
@@ -90,6 +100,13 @@ pub enum Guard {
         n: u128,
         /// The limit.
         limit: u128,
+    },
+    /// The counter stands at `n` or above.
+    AtLeast {
+        /// The counter.
+        name: Arc<str>,
+        /// What must be there.
+        n: u128,
     },
     /// With the one that is opened the user has made at most so many transfers on that day.
     DayCount {
@@ -150,9 +167,27 @@ pub enum Put {
         /// What it answered.
         operation: Operation,
     },
-    /// A new or changed attempt.
+    /// A new attempt, with its forms, of transfers that are stored; the writing worker looks after it.
+    /// The unit is lost to [`Guard::LockFree`] where its lock was ever used, and to
+    /// [`Guard::Attempt`] where its id was.
     Attempt(Attempt),
-    /// One more form of an attempt.
+    /// An open attempt stands elsewhere. The unit is lost to [`Guard::Attempt`] where it is not there,
+    /// is closed, or has not the version before.
+    AttemptHead {
+        /// The id of the row.
+        id: AttemptId,
+        /// The new version: one more than it has.
+        version: u32,
+        /// A form may be on the wire.
+        sent: bool,
+        /// When to look again; `None` while the worker looks after it.
+        due_at: Option<Millis>,
+        /// When it was closed: with it its members decide for themselves again.
+        closed: Option<Millis>,
+        /// Who looks after it.
+        hold: Hold,
+    },
+    /// One more form of an open attempt, whose version goes up by one.
     Form(AttemptId, Form),
     /// A resource's new value; its version goes up by one.
     Resource {
@@ -168,11 +203,27 @@ pub enum Put {
         /// At least so much.
         to: u128,
     },
+    /// Takes so much from a counter: what a reservation took is free again. The unit is lost to
+    /// [`Guard::AtLeast`] where less is there.
+    Take {
+        /// The name of the counter.
+        counter: Arc<str>,
+        /// What is given back.
+        n: u128,
+    },
     /// The journal takes this incarnation of a ledger as current.
     Adopt {
         /// The ledger.
         ledger: LedgerId,
         /// Its identity and incarnation, and the highest operation that was matched.
+        known: Known,
+    },
+    /// The journal takes this incarnation of a ledger as current although its highest operation is below
+    /// the journal's: persons accepted that what lies above is lost. From then on that highest counts.
+    AdoptAfterLoss {
+        /// The ledger.
+        ledger: LedgerId,
+        /// Its identity and incarnation, and the highest operation that it still knows.
         known: Known,
     },
     /// A worker takes over the core that runs inside its process: the epoch goes up by one, so every
@@ -279,10 +330,13 @@ impl Put {
             Self::Head { id, .. } => Some(*id),
             Self::Receipt { operation, .. } => Some(operation.op.key.id),
             Self::Attempt(_)
+            | Self::AttemptHead { .. }
             | Self::Form(..)
             | Self::Resource { .. }
             | Self::Raise { .. }
+            | Self::Take { .. }
             | Self::Adopt { .. }
+            | Self::AdoptAfterLoss { .. }
             | Self::Own { .. }
             | Self::Horizon(_)
             | Self::Case(_)

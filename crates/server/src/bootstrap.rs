@@ -3,13 +3,18 @@
 
 use crate::auth::key;
 use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
+use crate::bus;
 use crate::cli::exit::{self, Exit, Fault};
 use crate::config::{Config, LedgerForm, Ledgers};
 use crate::file_modes;
+use crate::http::admin::webhooks::WebhookAdmin;
 use crate::metrics::Metrics;
 use crate::open_store::{self, Store, StoreContext};
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
-use crate::webhooks::{self, Webhooks};
+use crate::webhooks::dispatch::{Dispatch, DispatchContext};
+use crate::webhooks::fan_out::FanOutContext;
+use crate::webhooks::target::TargetRules;
+use crate::webhooks::{self, Mailer, Webhooks};
 use engine::audit::Sealer;
 use engine::messaging::BusParts;
 use engine::{Engine, Parts};
@@ -21,6 +26,7 @@ use kernel::flow::life::Life as _;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis, WorkerId};
 use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::ledger::Ledger;
@@ -64,8 +70,10 @@ pub struct Service {
     pub clock: Arc<dyn Clock>,
     /// The machine's randomness.
     pub rng: Arc<dyn Rng>,
-    /// The messages between the parts of this process.
+    /// The bus of this process, where no brokers are named.
     pub bus: InProcess,
+    /// The brokers, where the settings name any.
+    pub kafka: Option<Arc<dyn Bus>>,
     worker: WorkerId,
     journal: JournalStore,
     dir: PathBuf,
@@ -105,12 +113,27 @@ impl ProcessContext {
 }
 
 impl Service {
-    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it.
+    /// Opens what the settings name: the folder, or PostgreSQL with the folder beside it; and the brokers
+    /// where any are named, which need not answer.
+    ///
+    /// # Errors
+    /// As [`Self::open_stores`]; 78: the settings of the brokers cannot be used.
+    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+        let kafka = bus::open(&config.kafka)?;
+        let opened = Self::open_stores(config, meter, fatal).await?;
+        Ok(Self { kafka, ..opened })
+    }
+
+    /// Opens the folder, or PostgreSQL with the folder beside it.
     ///
     /// # Errors
     /// As [`Self::open`]; 69: PostgreSQL does not answer; 78: it keeps no promise of ours; 65: its
     /// tables are not this release's.
-    pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
+    async fn open_stores(
+        config: &Config,
+        meter: Arc<dyn Meter>,
+        fatal: Fatal,
+    ) -> Result<Self, Fault> {
         let dir = &config.data.dir;
         if !config.database.is_set() {
             return Self::open(dir, &config.ledgers, meter, fatal).await;
@@ -205,8 +228,21 @@ impl Service {
         let bus = InProcess::open(&file, Arc::clone(&clock))
             .map_err(|cause| Fault::new(Exit::Io, format!("{}: {cause}", file.display())))?;
         let dir = dir.to_owned();
-        let spot = own;
-        Ok(Self { store, spot, ledgers, symbols, flows, clock, rng, bus, worker, journal, dir })
+        let (spot, kafka) = (own, None);
+        Ok(Self {
+            store,
+            spot,
+            ledgers,
+            symbols,
+            flows,
+            clock,
+            rng,
+            bus,
+            kafka,
+            worker,
+            journal,
+            dir,
+        })
     }
 
     /// What the engine is made of.
@@ -226,6 +262,7 @@ impl Service {
             bus: Some(self.bus_parts()),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
+            chains: Vec::new(),
             world: self.store.funding(),
             clock: Arc::clone(&self.clock),
             rng: Arc::clone(&self.rng),
@@ -247,7 +284,8 @@ impl Service {
 
     /// What the engine publishes from and to.
     pub fn bus_parts(&self) -> BusParts {
-        BusParts { bus: Arc::new(self.bus.clone()), outbox: self.store.clone() }
+        let own = || -> Arc<dyn Bus> { Arc::new(self.bus.clone()) };
+        BusParts { bus: self.kafka.clone().unwrap_or_else(own), outbox: self.store.clone() }
     }
 
     /// Forgets messages of the bus that are too old for any consumer.
@@ -355,6 +393,42 @@ impl Service {
             Fault::new(exit, format!("alerts.webhook_url: {cause}"))
         };
         Ok(Some(Arc::new(Webhooks::open(&config.alerts, context).await.map_err(failed)?)))
+    }
+
+    /// What finds the events of which the endpoints are told.
+    pub fn fan_out(&self, config: &Config) -> FanOutContext {
+        FanOutContext {
+            outbox: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            flows: Arc::clone(&self.flows),
+            keep: config.webhooks.keep_days.saturating_mul(86_400_000),
+        }
+    }
+
+    /// What the routes of endpoints reach.
+    pub fn webhook_admin(&self, config: &Config) -> WebhookAdmin {
+        let (allow_private, mails) = (config.webhooks.allow_private, config.mail.is_set());
+        WebhookAdmin { context: self.fan_out(config), rules: TargetRules { allow_private, mails } }
+    }
+
+    /// What posts messages to the endpoints.
+    ///
+    /// # Errors
+    /// 78: the machine's roots of trust cannot be read, or the settings of e-mail are unfit.
+    pub fn dispatch(&self, config: &Config, metrics: &Arc<Metrics>) -> Result<Dispatch, Fault> {
+        let unfit = |what: String| Fault::new(Exit::Config, what);
+        let mailer = config.mail.is_set().then(|| Mailer::new(&config.mail)).transpose();
+        let context = DispatchContext {
+            outbox: self.store.clone(),
+            journal: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            rng: Arc::clone(&self.rng),
+            metrics: Arc::clone(metrics),
+            mailer: mailer.map_err(|why| unfit(format!("mail: {why}")))?,
+        };
+        let failed = |why: String| unfit(format!("webhooks: {why}"));
+        Dispatch::new(&config.webhooks, context).map_err(failed)
     }
 
     /// What a backup is made of.

@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod backup;
 pub mod bootstrap;
+mod bus;
 pub mod cli;
 pub mod config;
 mod file_modes;

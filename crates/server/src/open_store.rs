@@ -12,6 +12,7 @@ use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::ports::meter::Meter;
 use kernel::ports::outbox::Outbox;
+use kernel::ports::webhooks::WebhookOutbox;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -22,7 +23,7 @@ use store::postgres::{self, Database, OpenError, Postgres, Time};
 use store::sqlite::Embedded;
 
 /// Whatever a store is asked.
-pub trait Store: Journal + AdminQueries + Audit + Outbox {
+pub trait Store: Journal + AdminQueries + Audit + Outbox + WebhookOutbox {
     /// The Funding ledger, which lives in it.
     fn funding(&self) -> Arc<dyn FundingLedger>;
     /// The accounts ledger, which lives in it too.

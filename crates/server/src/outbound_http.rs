@@ -38,6 +38,11 @@ pub fn client(url: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
     let tls =
         if url.scheme() == "https" { client::tls::machine() } else { client::tls::no_authority() };
     let tls = tls.map_err(|fault| fault.to_string())?;
+    builder(tls, timeout).build().map_err(|fault| whole(&fault))
+}
+
+/// The same, to be completed.
+pub fn builder(tls: rustls::ClientConfig, timeout: Duration) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .no_proxy()
@@ -48,8 +53,6 @@ pub fn client(url: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
         .user_agent(concat!("portage/", env!("CARGO_PKG_VERSION")))
         .timeout(timeout)
         .pool_idle_timeout(IDLE)
-        .build()
-        .map_err(|fault| whole(&fault))
 }
 
 #[cfg(test)]

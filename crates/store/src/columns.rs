@@ -8,7 +8,9 @@ use kernel::operation::StoredOutcome;
 use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
 use kernel::owner::TransferOwner;
 use kernel::ports::ledger::{AccountStatus, Direction};
+use kernel::ports::webhooks::TriedMessage;
 use kernel::record::{Account, Origin, Terms, TermsVersion};
+use std::collections::BTreeSet;
 
 /// A moment that nothing reasonable is due after: a clock was wrong when it was written.
 pub(crate) const ABSURD: Millis = 3_600_000;
@@ -28,6 +30,19 @@ pub(crate) fn uint(value: i64) -> u64 {
 
 pub(crate) fn most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// What the tries of webhooks say of their endpoints, each named behind that text: those that took
+/// something, and those that took nothing.
+pub(crate) fn failing(prefix: &str, tried: &[TriedMessage]) -> (Vec<String>, Vec<String>) {
+    let name = |endpoint: Id| format!("{prefix}{endpoint}");
+    let of = |works: bool| -> BTreeSet<Id> {
+        let same = tried.iter().filter(|one| one.error.is_none() == works);
+        same.map(|one| one.endpoint).collect()
+    };
+    let works = of(true);
+    let fails = of(false).into_iter().filter(|one| !works.contains(one)).map(name).collect();
+    (works.iter().copied().map(name).collect(), fails)
 }
 
 /// The names of flows as SQL lists them; no flow has the name NULL.

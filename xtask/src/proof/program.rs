@@ -43,6 +43,7 @@ pub(super) struct Ended {
 /// `cargo test --workspace` gave them, and not a second time.
 pub(super) fn build() -> Outcome<Program> {
     let mut cargo = run::cargo(&["test", "--workspace", "--locked", "--test", TARGET, "--no-run"]);
+    cargo.args(crate::kafka::FEATURES);
     cargo.args(["--quiet", "--message-format=json-render-diagnostics"]);
     let manifest = format!("{FOLDER}/Cargo.toml");
     let path = executable(&run::output(cargo)?, &manifest)

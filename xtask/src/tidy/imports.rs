@@ -29,7 +29,7 @@ const TABLE: [Row; 17] = [
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["futures-util", "ledgers", "links", "rusqlite", "rustls", "sim", "store", "tempfile", "testbed", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
-    Row { name: "links",   normal: Only(&["kernel", "rusqlite", "uuid"]),                                         dev: Only(&["sim", "tempfile", "tokio"]) },
+    Row { name: "links",   normal: Only(&["kernel", "futures-util", "rdkafka", "rusqlite", "serde_json", "tokio", "tracing", "uuid"]), dev: Only(&["sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "client",  normal: Only(&["kernel", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "thiserror"]),             dev: Only(&[]) },
     Row { name: "sim",     normal: Only(&["kernel", "flows", "engine"]),                                         dev: Only(&["expect-test", "ledgers", "store", "tempfile"]) },
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },

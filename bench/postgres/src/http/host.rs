@@ -19,10 +19,13 @@ use server::auth::verify::Verifier;
 use server::backup::{BackupService, JournalStore, Source};
 use server::config::Config;
 use server::config::sources::CliFlags;
+use server::http::admin::webhooks::WebhookAdmin;
 use server::http::middleware::rate_limit::RateLimit;
 use server::http::{self, App};
 use server::metrics::Metrics;
 use server::runtime::{Fatal, SystemClock, Tasks};
+use server::webhooks::fan_out::FanOutContext;
+use server::webhooks::target::TargetRules;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -90,7 +93,17 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
         Sealer::new(store.clone(), store.clone(), clock.clone(), SealKey::new(&KEY), 3_600_000);
     let journal = JournalStore::Database(store.clone());
     let source = Source { journal, spot: None, dir: folder.to_owned(), clock: clock.clone() };
+    let context = FanOutContext {
+        outbox: store.clone(),
+        journal: store.clone(),
+        clock: clock.clone(),
+        flows: Arc::new(flows::registry()),
+        keep: 0,
+    };
+    let rules = TargetRules { allow_private: false, mails: false };
     let app = App {
+        kafka: None,
+        webhooks: WebhookAdmin { context, rules },
         internal: ours.flow,
         verifier: Verifier::new(&config()?.auth, &KEY, clock.clone()),
         metrics: Arc::new(Metrics::default()),

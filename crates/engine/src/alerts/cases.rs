@@ -1,12 +1,15 @@
 //! Questions for people: opened once per episode, closed by the fact that ends it.
 
 use crate::Engine;
+use crate::alerts::attempts::{ATTEMPT_SLOW, CHAIN_BACKLOG};
+use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD, VERDICT_REFUSED};
 use crate::tasks::Background;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::ledger::Form;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
+use kernel::webhooks::DISABLED_CASE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -17,7 +20,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 15] = [
+pub(crate) const KINDS: [(&str, Severity); 21] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -33,6 +36,13 @@ pub(crate) const KINDS: [(&str, Severity); 15] = [
     ("SIMPLE_LEDGER", Severity::Warning),
     ("TORN_TAIL", Severity::Warning),
     ("DEAD_LETTER", Severity::Warning),
+    (LANE_AHEAD, Severity::Critical),
+    (CHAIN_CONTRADICTION, Severity::Critical),
+    (VERDICT_REFUSED, Severity::Critical),
+    (ATTEMPT_SLOW, Severity::Critical),
+    (CHAIN_BACKLOG, Severity::Warning),
+    // the poster of webhooks opens it, and an operator's action closes it
+    (DISABLED_CASE, Severity::Warning),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {

@@ -1,4 +1,5 @@
 //! Cases for operators, and the monitor that opens and closes them.
 
+pub(crate) mod attempts;
 pub(crate) mod cases;
 pub(crate) mod monitor;

@@ -2,6 +2,7 @@
 //! after a crash and with many workers. A round is bounded; what it leaves over, the next one takes.
 
 use crate::Engine;
+use crate::alerts::attempts::ChainFacts;
 use crate::alerts::cases::{ENGINE, KINDS};
 use kernel::answer::Cause;
 use kernel::flow::life::{Normal, Side, Step};
@@ -50,6 +51,7 @@ struct Facts {
     status: ServiceStatus,
     /// Users who were above the limit within the last minute.
     hasty: BTreeMap<UserId, u32>,
+    chains: ChainFacts,
 }
 
 impl Engine {
@@ -74,9 +76,14 @@ impl Engine {
         self.measure_cases(&open);
         let most = self.parts.settings.limits.warn_per_minute;
         let hasty = self.rates.hasty(journal.now(), most);
-        let facts = Facts { status: journal.service_status().await?, hasty };
+        // those that have a case already hide no other behind them
+        let (limit, now) = (LOOK.saturating_add(open.len()), journal.now());
+        let old = journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
+        let chains = self.chain_facts(&open, &old).await?;
+        let facts = Facts { status: journal.service_status().await?, hasty, chains };
         self.close_over(&open, &facts).await?;
-        self.look_at_transfers(&open, entered).await?;
+        self.look_at_transfers(&old, entered).await?;
+        self.look_at_chains(&facts.chains);
         self.look_at_ledgers();
         self.look_at_key_set();
         self.look_at_users(&facts.hasty);
@@ -173,6 +180,9 @@ impl Engine {
                 let calm = !facts.hasty.contains_key(&user) && self.may_say(case);
                 calm.then(|| "it is slow again, for a minute".to_owned())
             }
+            (_, None, Subject::Chain(_) | Subject::Attempt(_)) => {
+                self.chain_case_over(case, status, &facts.chains)
+            }
             _ => None,
         }
     }
@@ -180,17 +190,18 @@ impl Engine {
     /// Opens the cases of transfers.
     async fn look_at_transfers(
         self: &Arc<Self>,
-        open: &[OpenCase],
+        old: &[Record],
         entered: &mut Entered,
     ) -> Result<(), Cause> {
         let now = self.parts.journal.now();
-        // those that have a case already hide no other behind them
-        let limit = LOOK.saturating_add(open.len());
-        let old = self.parts.journal.open_older_than(now.saturating_sub(YOUNG), limit).await?;
         let states: BTreeMap<Id, S> = old.iter().map(|r| (r.id, r.head.state)).collect();
         entered.retain(|id, (state, _)| states.get(id) == Some(state));
         let mut opened = 0;
-        for record in &old {
+        for record in old {
+            // one case is opened for the attempt that carries it, and one for all that wait for one
+            if self.plan.in_attempt(record) || self.waits_for_attempt(record).is_some() {
+                continue;
+            }
             let overdue = self.overdue(record, now, entered).await?;
             let stuck = self.stuck(record, now, overdue);
             let target = self.target_pending(record, overdue);

@@ -5,8 +5,8 @@
 //! journal was read to say so.
 
 use crate::pipeline::plan::FuseMode;
-use kernel::ids::{FlowId, LedgerId};
-use kernel::operation::Known;
+use kernel::ids::{ChainId, FlowId, LedgerId};
+use kernel::operation::{Incarnation, Known};
 use kernel::operators::Scope;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::ServiceStatus;
@@ -258,13 +258,15 @@ impl Controls {
     }
 
     /// What is paused of a flow and, where they are known, of a transfer's terms: the flow, one of
-    /// the systems, the asset, one of the accounts.
+    /// the ledgers, the asset, one of the accounts. A pause of a chain stops claims and sends alone: what
+    /// is taken in waits.
     pub(crate) fn paused(&self, flow: FlowId, terms: Option<&Terms>) -> Option<Scope> {
         if !self.stops.load(Ordering::SeqCst) {
             return None;
         }
         let flags = self.flags();
         let of_terms = terms.into_iter().flat_map(scopes);
+        let of_terms = of_terms.filter(|scope| !matches!(scope, Scope::Chain(_)));
         std::iter::once(Scope::Flow(flow)).chain(of_terms).find(|scope| flags.stands(*scope))
     }
 
@@ -315,6 +317,25 @@ impl Controls {
         flags.ledgers.get(&ledger).filter(|state| state.adopted).map(|state| state.known)
     }
 
+    /// True where forms may be signed and sent at the chain for this flow. What is asked of the chain, and
+    /// what is proven, goes on where they may not.
+    pub(crate) fn sends(&self, flow: FlowId, chain: ChainId) -> bool {
+        let flags = self.flags();
+        let stands = flags.stands(Scope::Flow(flow)) || flags.stands(Scope::Chain(chain));
+        flags.halted.is_none() && !stands && !self.stale()
+    }
+
+    /// Waits until they may.
+    pub(crate) async fn wait_sends(&self, flow: FlowId, chain: ChainId) {
+        loop {
+            let changed = self.changed.notified();
+            if self.sends(flow, chain) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// True where a unit of this flow may claim.
     pub(crate) fn claims(&self, flow: FlowId) -> bool {
         let flags = self.flags();
@@ -336,20 +357,27 @@ impl Controls {
         true
     }
 
-    /// The ledger may be called as this.
+    /// The ledger may be called as this. Where one is named, the answers of that earlier incarnation
+    /// alone count.
     ///
     /// # Errors
     /// The highest operation that an earlier incarnation answered for, where this one does not know
     /// it. Such answers may come in until this very moment, so nothing earlier can be sure.
-    pub(crate) fn adopt(&self, ledger: LedgerId, mut known: Known) -> Result<(), u64> {
+    pub(crate) fn adopt(
+        &self,
+        ledger: LedgerId,
+        mut known: Known,
+        answered_by: Option<Incarnation>,
+    ) -> Result<(), u64> {
         let mut flags = self.flags();
         if let Some(LedgerState { known: before, .. }) = flags.ledgers.get(&ledger)
             && before.highest > known.highest
         {
-            if before.incarnation != known.incarnation {
+            if before.incarnation == known.incarnation {
+                known.highest = before.highest;
+            } else if answered_by.is_none_or(|by| by == before.incarnation) {
                 return Err(before.highest);
             }
-            known.highest = before.highest;
         }
         flags.ledgers.insert(ledger, LedgerState { known, adopted: true });
         drop(flags);

@@ -8,6 +8,7 @@ use kernel::answer::Cause;
 use kernel::operators::{Accepted, Case, Severity, Subject};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::meter::Seen;
+use kernel::reconcile;
 use kernel::unit::{Guard, Put, Unit};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -115,17 +116,23 @@ impl Engine {
     ///
     /// # Errors
     /// The cause for which a part did not answer; nothing is known then.
-    pub(crate) async fn prove(&self) -> Result<Report, Cause> {
+    pub(crate) async fn prove(&self, accept: &[Accepted]) -> Result<Report, Cause> {
         let (journal, ledgers) = (&*self.parts.journal, &self.parts.ledgers);
+        let status = journal.service_status().await?;
         // another process may have found what was not in order: it stored that less is proven
-        let stored = self.stored_proof(&journal.service_status().await?);
+        let stored = self.stored_proof(&status);
         let mut own = self.checker.lock().await.proven().least(&stored);
         // what broke may be what only the count of all rows shows, and what was restored is new to us
         let full = |kind: &str| kind == CONSERVATION || kind == "RESTORED";
         if journal.open_cases().await?.iter().any(|case| full(&case.kind)) {
             own = own.uncounted();
         }
+        // a ledger that lost its last operations may have lost others
+        if accept.iter().any(|accepted| reconcile::accepted_loss(accepted).is_some()) {
+            own = own.relisted();
+        }
         let mut fresh = Checker::behind(own);
+        fresh.know(&status);
         let _guard = self.proving.show(fresh.progress());
         let mut report = fresh.round(journal, ledgers, &self.plan.flows).await?;
         if let Some(cause) = report.silent() {
@@ -174,6 +181,12 @@ impl Engine {
         checker.stored_at(self.parts.journal.now(), least);
         // once more in the HALT's unit, since another process may store more until that is written
         vec![put]
+    }
+
+    /// What is to be stored of the proof where numbers that it passed are given again.
+    pub(crate) async fn proven_less(&self, status: &ServiceStatus) -> Put {
+        let least = self.checker.lock().await.proven().least(&self.stored_proof(status));
+        self.proven_put(&least)
     }
 
     fn proven_put(&self, proven: &Proven) -> Put {

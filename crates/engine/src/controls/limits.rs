@@ -95,7 +95,9 @@ pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
         | Guard::Halt(_)
         | Guard::Incarnation { .. }
         | Guard::Owner { .. }
+        | Guard::LockFree { .. }
         | Guard::AtMost { .. }
+        | Guard::AtLeast { .. }
         | Guard::NoPastAction { .. }
         | Guard::Pending(_) => None,
     }

@@ -3,13 +3,15 @@
 use crate::Engine;
 use crate::controls::admission::KnownLedgers;
 use crate::controls::affected_transfers::Named;
+use crate::operators::accepted_loss::Loss;
 use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::flow::dataflow;
 use kernel::flow::life::Via;
 use kernel::ids::{LedgerId, Millis};
-use kernel::operation::{Known, Operation, StoredOutcome};
+use kernel::operation::{Incarnation, Known, Operation, StoredOutcome};
 use kernel::operators::{Accepted, Subject};
+use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::{Form, Ledger, Reply};
 use kernel::reconcile;
 use kernel::record::Record;
@@ -32,11 +34,20 @@ struct Examined {
     /// It is another incarnation, to be adopted with these operations; nothing where it is the one
     /// that is known.
     adopts: Option<Vec<Operation>>,
+    /// Whose answers to this process count: of every incarnation, or, where persons accepted that the
+    /// ledger lost operations, of the one that the journal takes as current.
+    answered_by: Option<Incarnation>,
 }
 
 fn forgot(ledger: LedgerId, is: u64, was: u64) -> String {
     let name = ledger.name();
     format!("{name} forgot operations: it knows {is}, and answered for up to {was}")
+}
+
+/// The incarnation whose answers to a process count alone; every one's where none is named.
+fn answered_by(status: &ServiceStatus, ledger: LedgerId) -> Option<Incarnation> {
+    let shortened = reconcile::was_shortened(ledger, &status.accepted);
+    status.ledger(ledger).filter(|_| shortened).map(|stored| stored.incarnation)
 }
 
 /// How finding out who a ledger is may end.
@@ -149,19 +160,22 @@ impl Engine {
     async fn adoption(&self, port: &dyn Ledger) -> Found {
         let ledger = port.id();
         match self.examined(port, &[]).await {
-            Ok(Examined { actual, adopts: None, .. }) => self.may_be_called(ledger, actual),
-            Ok(Examined { stored, actual, adopts: Some(operations) }) => {
-                self.adopt(ledger, stored, actual, operations).await
-            }
+            Ok(examined) => self.adopt(ledger, examined).await,
             Err(found) => found,
         }
     }
 
     /// Why a ledger that is not adopted would halt everything again, were money to move with these
     /// breaks accepted beside those that were; nothing where none would.
-    pub(crate) async fn would_halt(&self, accepted: &[Accepted]) -> Option<String> {
+    /// A ledger that is adopted with the resume is no reason.
+    pub(crate) async fn would_halt(
+        &self,
+        accepted: &[Accepted],
+        losses: &[Loss],
+    ) -> Option<String> {
         for port in &self.parts.ledgers {
-            if self.controls.adopted(port.id()) {
+            let lost = losses.iter().any(|loss| loss.ledger == port.id());
+            if lost || self.controls.adopted(port.id()) {
                 continue;
             }
             match self.examined(&**port, accepted).await {
@@ -190,16 +204,19 @@ impl Engine {
     async fn examined(&self, port: &dyn Ledger, accepted: &[Accepted]) -> Result<Examined, Found> {
         let ledger = port.id();
         // what was answered before is read first: a ledger that is asked afterwards must know it
-        let answered = self.controls.known(ledger).map_or(0, |known| known.highest);
+        let answered = self.controls.known(ledger);
         let status = self.parts.journal.service_status().await.map_err(Found::Later)?;
         let stored = status.ledger(ledger);
+        let answered_by = answered_by(&status, ledger);
+        let counts = |known: &Known| answered_by.is_none_or(|by| by == known.incarnation);
+        let answered = answered.filter(counts).map_or(0, |known| known.highest);
         let actual = match port.hello().await {
             Reply::Answered(known, ()) | Reply::OtherLedger(known) => known,
             Reply::NoAnswer(cause) => return Err(Found::Later(cause)),
         };
         // one that cannot say who it is is taken for who it is said to be
         if port.enlist().is_some() || port.form() == Form::Simple {
-            return Ok(Examined { stored, actual, adopts: None });
+            return Ok(Examined { stored, actual, adopts: None, answered_by });
         }
         let receipts = stored.map_or(0, |stored| stored.highest);
         let was = if answered > receipts { answered } else { receipts };
@@ -221,12 +238,17 @@ impl Engine {
         let accepted = [accepted, &status.accepted].concat();
         let operations = self.matched(port, (receipts, actual), &accepted).await?;
         // a caller that waits for one of them asks under its key
-        Ok(Examined { stored, actual, adopts: (!known).then_some(operations) })
+        Ok(Examined { stored, actual, adopts: (!known).then_some(operations), answered_by })
     }
 
     /// Lets the ledger be called as this.
-    fn may_be_called(&self, ledger: LedgerId, actual: Known) -> Found {
-        match self.controls.adopt(ledger, actual) {
+    fn may_be_called(
+        &self,
+        ledger: LedgerId,
+        actual: Known,
+        answered_by: Option<Incarnation>,
+    ) -> Found {
+        match self.controls.adopt(ledger, actual, answered_by) {
             Ok(()) => Found::Adopted,
             Err(was) => Found::Forgot { is: actual.highest, was },
         }
@@ -309,13 +331,11 @@ impl Engine {
         same && (table.makes(state) == Some(act) || had())
     }
 
-    async fn adopt(
-        &self,
-        ledger: LedgerId,
-        stored: Option<Known>,
-        actual: Known,
-        operations: Vec<Operation>,
-    ) -> Found {
+    async fn adopt(&self, ledger: LedgerId, examined: Examined) -> Found {
+        let Examined { stored, actual, adopts, answered_by } = examined;
+        let Some(operations) = adopts else {
+            return self.may_be_called(ledger, actual, answered_by);
+        };
         let mut puts = vec![Put::Adopt { ledger, known: actual }];
         let receipts = operations.into_iter().filter(|o| o.outcome != StoredOutcome::Fenced);
         puts.extend(receipts.map(|operation| Put::Receipt { ledger, operation }));
@@ -325,7 +345,7 @@ impl Engine {
         match self.parts.journal.write(vec![unit]).await.pop() {
             Some(Wrote::Written(_)) => {
                 tracing::info!(ledger = ledger.name(), highest = actual.highest, "adopted");
-                self.may_be_called(ledger, actual)
+                self.may_be_called(ledger, actual, answered_by)
             }
             Some(Wrote::Unknown(cause)) if cause.class == "SUPERSEDED" => Found::Broken(format!(
                 "{} came back as an incarnation that another one had followed: a second copy",

@@ -3,9 +3,11 @@
 //! A worker takes a ticket *before* it asks the controls. So a task that stops money finds here
 //! everything that began before.
 
-use kernel::ids::LedgerId;
+use kernel::flow::life::Leg;
+use kernel::ids::{ChainId, Id, LedgerId};
 use kernel::operation::{Key, Op};
 use kernel::operators::OutstandingCall;
+use kernel::record::System;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -16,6 +18,8 @@ pub(crate) enum CallStart {
     /// A batch of calls at a ledger.
     Calls(LedgerId, Arc<[Op]>),
     Fence(LedgerId, Key),
+    /// A form is signed for these transfers, or sent.
+    Form(ChainId, Arc<[(Id, Leg)]>),
     Write,
 }
 
@@ -69,10 +73,20 @@ impl OutstandingCalls {
         let mut calls = Vec::new();
         for begun in self.inner().begun.values() {
             match begun {
-                CallStart::Calls(ledger, ops) => calls
-                    .extend(ops.iter().map(|op| OutstandingCall { ledger: *ledger, key: op.key })),
+                CallStart::Calls(ledger, ops) => {
+                    let system = System::Ledger(*ledger);
+                    calls.extend(ops.iter().map(|op| OutstandingCall { system, key: op.key }));
+                }
                 CallStart::Fence(ledger, key) => {
-                    calls.push(OutstandingCall { ledger: *ledger, key: *key });
+                    calls.push(OutstandingCall { system: System::Ledger(*ledger), key: *key });
+                }
+                CallStart::Form(chain, members) => {
+                    let system = System::Chain(*chain);
+                    let call = |(id, leg): &(Id, Leg)| OutstandingCall {
+                        system,
+                        key: Key { id: *id, leg: *leg },
+                    };
+                    calls.extend(members.iter().map(call));
                 }
                 CallStart::Write => {}
             }
@@ -82,9 +96,19 @@ impl OutstandingCalls {
 
     /// Waits until nothing goes on that had begun before the mark.
     pub(crate) async fn quiet(&self, mark: u64) {
+        self.until_none(mark, |_| true).await;
+    }
+
+    /// Waits until no form is signed or sent at this chain of which that had begun before the mark.
+    pub(crate) async fn quiet_at(&self, chain: ChainId, mark: u64) {
+        self.until_none(mark, |begun| matches!(begun, CallStart::Form(at, _) if *at == chain))
+            .await;
+    }
+
+    async fn until_none(&self, mark: u64, which: impl Fn(&CallStart) -> bool) {
         loop {
             let ended = self.ended.notified();
-            if self.inner().begun.range(..mark).next().is_none() {
+            if !self.inner().begun.range(..mark).any(|(_, begun)| which(begun)) {
                 return;
             }
             ended.await;

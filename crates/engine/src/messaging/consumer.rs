@@ -4,7 +4,6 @@
 use crate::Engine;
 use crate::messaging::consume::{Consumption, Received};
 use crate::messaging::lanes::{Lanes, Ready};
-use crate::pipeline::select::race;
 use kernel::answer::Cause;
 use kernel::flow::life::ConsumerGroup;
 use kernel::ids::Millis;
@@ -47,17 +46,9 @@ impl Engine {
             let (lanes, paused) = (Lanes::default(), BTreeSet::new());
             let mut consumer = Consumer { group, member, lanes, paused };
             while !self.controls.draining() {
-                // a message that is published between the poll and the wait is heard of
-                let published = messaging.publisher.published();
-                match consumer.round(&self).await {
-                    Ok(None) => {}
-                    Ok(Some(idle)) => {
-                        let _woken = race(published, self.parts.clock.sleep(idle)).await;
-                    }
-                    Err(cause) => {
-                        tracing::error!(group = group.name, %cause, "messages cannot be consumed");
-                        self.parts.clock.sleep(base).await;
-                    }
+                if let Err(cause) = consumer.round(&self).await {
+                    tracing::error!(group = group.name, %cause, "messages cannot be consumed");
+                    self.parts.clock.sleep(base).await;
                 }
             }
             drop(consumer);
@@ -94,30 +85,28 @@ impl Engine {
 }
 
 impl Consumer {
-    /// Polls once and consumes what is in hand. How long there is nothing to do; none where
-    /// there may be more to consume at once.
-    async fn round(&mut self, engine: &Arc<Engine>) -> Result<Option<Millis>, Cause> {
-        let polled = self.member.poll(engine.parts.settings.batch_max).await?;
+    /// Polls once, and consumes what is in hand.
+    async fn round(&mut self, engine: &Arc<Engine>) -> Result<(), Cause> {
+        let wait = self.wait(engine.parts.clock.ticks());
+        let polled = self.member.poll(engine.parts.settings.batch_max, wait).await?;
         if let Some(assigned) = polled.assigned {
             self.lanes.keep(&assigned);
             self.paused.retain(|partition| assigned.contains(partition));
         }
-        let more = !polled.messages.is_empty();
         for delivery in polled.messages {
             self.lanes.add(delivery);
         }
         let ready = self.lanes.ready(engine.parts.clock.ticks());
-        let idle = !more && ready.is_empty();
         self.consume(engine, ready).await;
         self.commit().await?;
         self.regulate(engine.parts.settings.batch_max.saturating_mul(BATCHES));
-        if !idle {
-            return Ok(None);
-        }
-        let now = engine.parts.clock.ticks();
-        let until = |at: u64| (at.saturating_sub(now) / TICKS).saturating_add(1);
-        let wait = self.lanes.next_retry().map(until).filter(|wait| *wait < super::POLL);
-        Ok(Some(wait.unwrap_or(super::POLL)))
+        Ok(())
+    }
+
+    /// So long there is nothing to consume, if no message comes.
+    fn wait(&self, now: u64) -> Millis {
+        let until = |at: u64| at.saturating_sub(now).div_ceil(TICKS);
+        self.lanes.next_retry().map_or(super::POLL, until).min(super::POLL)
     }
 
     async fn consume(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {

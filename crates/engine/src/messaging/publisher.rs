@@ -3,16 +3,16 @@
 
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
-use kernel::ids::{Millis, WorkerId};
+use kernel::ids::{Millis, WorkerId, rfc3339};
 use kernel::message::{BUCKETS, Emitted};
 use kernel::ports::bus::{Bus, BusMessage};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::Journal;
 use kernel::ports::outbox::{BucketLease, Outbox, Queued};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 
 /// Published messages are kept for so long: longer than a broker may lose what it acknowledged
 /// (`spec/storage.md`).
@@ -21,6 +21,9 @@ const KEPT: Millis = 7 * 86_400_000;
 const FORGET_EVERY: u64 = 3_600_000 * TICKS;
 /// So many messages are forgotten in one write.
 const FORGET_AT_ONCE: usize = 10_000;
+
+/// Who says what a message says.
+const SOURCE: &str = "/portage";
 
 /// What a publisher works with.
 #[expect(missing_debug_implementations, reason = "ports have none")]
@@ -64,28 +67,16 @@ pub struct Publisher {
     holdings: Mutex<Holdings>,
     /// Rung when messages were written.
     bell: Notify,
-    /// Rung when messages were published.
-    published: Notify,
 }
 
 impl Publisher {
     pub fn new(parts: PublisherParts) -> Arc<Self> {
-        Arc::new(Self {
-            parts,
-            holdings: Mutex::default(),
-            bell: Notify::new(),
-            published: Notify::new(),
-        })
+        Arc::new(Self { parts, holdings: Mutex::default(), bell: Notify::new() })
     }
 
     /// Messages were written: the publisher looks at once instead of at its next poll.
     pub fn wake(&self) {
         self.bell.notify_one();
-    }
-
-    /// Waits until this process publishes the next time, counted from this call on.
-    pub(crate) fn published(&self) -> Notified<'_> {
-        self.published.notified()
     }
 
     /// Publishes for as long as the process lives.
@@ -123,7 +114,6 @@ impl Publisher {
         // a panic of the bus says nothing: everything is sent again
         let said = caught(self.parts.bus.publish(messages)).await.unwrap_or_default();
         let sure = sure(&rows, &said);
-        self.published.notify_waiters();
         let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
         let lost = if places.is_empty() {
             Vec::new()
@@ -201,12 +191,58 @@ fn sure<'r>(rows: &'r [Queued], said: &[Result<(), Cause>]) -> Vec<&'r Queued> {
     sure
 }
 
+/// The message of a row, with what CloudEvents says of an event beside what its flow says.
 fn message(emitted: &Emitted) -> BusMessage {
+    let mut headers: Map<String, Value> =
+        serde_json::from_str(&emitted.headers).unwrap_or_default();
+    let payload: Map<String, Value> = serde_json::from_str(&emitted.payload).unwrap_or_default();
+    let sequence = payload.get("sequence").and_then(Value::as_u64).unwrap_or(0);
+    for (name, value) in [
+        ("ce_source", SOURCE.to_owned()),
+        ("ce_type", emitted.kind.to_string()),
+        ("ce_subject", emitted.id.uuid_text()),
+        ("ce_time", rfc3339(emitted.at)),
+        ("ce_partitionkey", emitted.key.to_string()),
+        // a text that sorts as its number
+        ("ce_sequence", format!("{sequence:010}")),
+    ] {
+        headers.insert(name.to_owned(), Value::String(value));
+    }
     BusMessage {
         topic: emitted.topic.clone(),
         key: emitted.key.clone(),
         number: emitted.number,
         payload: emitted.payload.clone(),
-        headers: emitted.headers.clone(),
+        headers: Value::Object(headers).to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message;
+    use kernel::ids::Id;
+    use kernel::message::Emitted;
+
+    /// Turns red where a consumer outside cannot tell from the headers what happened, to which transfer,
+    /// and in which order.
+    #[test]
+    fn a_message_is_a_cloud_event() {
+        let sent = message(&Emitted {
+            number: 1,
+            id: Id(7),
+            n: 0,
+            topic: "transfer-validation".into(),
+            kind: "TransferValidation".into(),
+            key: "ACC-1".into(),
+            payload: r#"{"sequence":12,"transfer":"x"}"#.into(),
+            headers: r#"{"own":"1"}"#.into(),
+            at: 1_700_000_000_123,
+        });
+        let should = "{\"ce_partitionkey\":\"ACC-1\",\"ce_sequence\":\"0000000012\",\
+                      \"ce_source\":\"/portage\",\"ce_subject\":\"00000000-0000-0000-0000-000000000007\",\
+                      \"ce_time\":\"2023-11-14T22:13:20.123Z\",\"ce_type\":\"TransferValidation\",\
+                      \"own\":\"1\"}";
+        assert_eq!(&*sent.headers, should);
+        assert_eq!(&*sent.payload, r#"{"sequence":12,"transfer":"x"}"#);
     }
 }

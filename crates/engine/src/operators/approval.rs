@@ -108,7 +108,7 @@ impl Engine {
         if stands(&status)? != halt {
             return Err(again());
         }
-        let mut report = self.prove().await?;
+        let mut report = self.prove(accept).await?;
         let is_there =
             |a: &&Accepted| report.breaks.iter().any(|b| *b.key == *a.key && b.amount == a.amount);
         let strange: Vec<&str> =
@@ -122,15 +122,19 @@ impl Engine {
         if !report.ok {
             return Err(Objection::Breaks(report.breaks).into());
         }
-        if let Some(why) = self.would_halt(accept).await {
+        let losses = self.accepted_losses(accept).await?;
+        if let Some(why) = self.would_halt(accept, &losses).await {
             return Err(Objection::NotPossible(why).into());
         }
         let approval = context.approval;
         let outcome = ActionResult::Resumed { accepted: accept.to_vec() };
         let mut puts = vec![Put::Resume { accepted: accept.to_vec() }];
+        puts.extend(self.adopts_after_loss(&losses).await?);
         puts.extend(approval.map(|id| decides(context, id, ApprovalStatus::Approved)));
         puts.push(context.action(&outcome));
-        let guards = [Guard::Halt(halt)].into_iter().chain(approval.map(Guard::Pending)).collect();
+        let mut guards: Vec<Guard> = vec![Guard::Halt(halt)];
+        guards.extend(approval.map(Guard::Pending));
+        guards.extend(losses.iter().flat_map(|loss| self.guards_of(loss)));
         match self.wrote(context, Unit::guarded(guards, puts)).await? {
             Ok(at) => {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.into());
@@ -146,6 +150,10 @@ impl Engine {
                 }
             }
             Err(Guard::Halt(_)) => Err(again()),
+            Err(Guard::Incarnation { ledger, .. }) => {
+                let why = format!("{} was adopted meanwhile: propose again", ledger.name());
+                Err(Objection::NotPossible(why).into())
+            }
             Err(guard) => Err(lost(&guard)),
         }
     }

@@ -126,6 +126,9 @@ impl Engine {
         match outcome {
             ActionResult::Paused { .. } => {
                 let number = self.pause_number(context, action).await?;
+                if number.is_some() {
+                    self.chain_is_quiet(action).await?;
+                }
                 Ok(ActionResult::Paused { number })
             }
             ActionResult::Halted { on_wire, calls, .. } => {
@@ -145,6 +148,8 @@ impl Engine {
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
             | ActionResult::NumberedAccount { .. }
+            | ActionResult::Webhook { .. }
+            | ActionResult::WebhookDeleted
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -185,6 +190,7 @@ impl Engine {
             AdminAction::Comment { case, text } => {
                 self.note(context, *case, Note::Comment(text.clone())).await
             }
+            AdminAction::Webhook(action) => self.webhook(context, action).await,
         }
     }
 

@@ -4,6 +4,7 @@
 //! an `OPERATOR` event in the history of the transfer that it is about. The table of actions is
 //! [`kernel::operators::AdminAction`].
 
+pub(crate) mod accepted_loss;
 mod action_context;
 mod approval;
 mod asset;
@@ -13,12 +14,13 @@ mod numbered_account;
 mod pause;
 mod transfer;
 pub(crate) mod verdict;
+mod webhook;
 
 pub(crate) use action_context::{ActionContext, Stop, Turns};
 
 pub use kernel::operators::{
-    ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, OutstandingCall,
-    StoredAnswer, Verdict,
+    ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NewWebhook,
+    OutstandingCall, StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 
 /// The event in a transfer's history of what an operator did to it. Its detail is JSON with the fields
@@ -59,7 +61,7 @@ pub enum Objection {
     /// The key did something else: these of `kind`, `subject`, `value` differ.
     Mismatch(Vec<&'static str>),
     /// There is no such `transfer`, `approval`, `case`, `pause`, `ledger`, `chain`, `account`,
-    /// `asset`.
+    /// `asset`, `webhook`.
     NotFound(&'static str),
     /// What was asked can never be done like that: a sentence.
     Invalid(String),

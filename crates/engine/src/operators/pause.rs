@@ -27,8 +27,7 @@ impl Engine {
         let known = match scope {
             Scope::Flow(flow) => self.offers(flow),
             Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
-            // no flow of this release has one
-            Scope::Chain(_) => false,
+            Scope::Chain(chain) => self.attempts.pool(chain).is_some(),
             Scope::Asset(asset) => self.assets().iter().any(|known| known.id == asset),
             Scope::Transfer(id) => return self.pause_transfer(context, id).await,
         };
@@ -40,6 +39,24 @@ impl Engine {
         let done = self.plainly(context, puts, ActionResult::Paused { number: None }).await?;
         self.refresh().await?;
         Ok(done)
+    }
+
+    /// Waits until no form is signed or sent any more at a chain whose pause stands; for as long as for an
+    /// opening. The controls follow the pause already: what begins later meets it.
+    ///
+    /// # Errors
+    /// `NOT_QUIET`; the pause stands, and a repeat with the same key waits again.
+    pub(super) async fn chain_is_quiet(&self, action: &AdminAction) -> Result<(), Objection> {
+        let ActionSubject::Scope(Scope::Chain(chain)) = action.row().subject else { return Ok(()) };
+        let quiet = self.calls.quiet_at(chain, self.calls.mark());
+        let timeout = self.parts.clock.sleep(self.parts.settings.open_timeout_ms);
+        match race(quiet, timeout).await {
+            First::Left(()) => Ok(()),
+            First::Right(()) => {
+                let why = "the pause stands, and a form is still being signed or sent";
+                Err(Objection::Unknown(Cause::because("NOT_QUIET", why)))
+            }
+        }
     }
 
     pub(super) async fn unpause(

@@ -64,18 +64,47 @@ impl Engine {
         id: Id,
         outcome: ActionResult,
     ) -> Result<(ActionResult, Millis), Stop> {
+        if self.plan.in_attempt(&self.open_transfer(id).await?) {
+            return self.attempt_due_now(context, id, outcome).await;
+        }
         let (mut record, outcome, at) = self
             .touched(context, id, outcome, |record| {
+                if self.plan.in_attempt(record) {
+                    // it was claimed meanwhile: its attempt is looked at often
+                    return Vec::new();
+                }
                 let mut put =
                     Put::Head { id, head: now(record.head), error: None, hold: Hold::Mine };
                 self.for_others(record, &mut put);
                 vec![put]
             })
             .await?;
+        if self.plan.in_attempt(&record) {
+            return Ok((outcome, at));
+        }
         let before = record.head;
         record.head = now(record.head);
         self.note_sends(Some(before), &record);
         self.reassign(vec![record]).await;
+        Ok((outcome, at))
+    }
+
+    /// Has the chain asked now for the attempt of a transfer, where this process looks after it: another
+    /// one looks at least once in the longest backoff. No row of the member is written, whose version
+    /// guards the unit that ends the attempt.
+    async fn attempt_due_now(
+        &self,
+        context: &ActionContext,
+        id: Id,
+        outcome: ActionResult,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let (_, outcome, at) = self.touched(context, id, outcome, |_| Vec::new()).await?;
+        if let Some(attempt) = self.open_attempt_of(id).await?
+            && let Some(pool) = self.attempts.pool(attempt.chain)
+        {
+            let here = pool.held.poke(attempt.id);
+            tracing::info!(attempt = %Id(attempt.id.0), here, "an attempt is looked at now");
+        }
         Ok((outcome, at))
     }
 
@@ -139,6 +168,15 @@ impl Engine {
     /// The ledger and the operation of a transfer's open call.
     pub(crate) fn open_call(&self, record: &Record) -> Result<(LedgerId, Op), Objection> {
         let name = self.plan.table(record.flow).state(record.head.state).name;
+        if let Some(chain) = self.plan.chain_of(record) {
+            // a verdict needs what the law asks of a machine, and the machine takes it by itself
+            let chain = chain.name();
+            let why = format!(
+                "{name} waits for a proof of {chain}: only that ends an attempt, for all its members. The \
+                 chain is asked again and again; `retry` has it asked now"
+            );
+            return Err(Objection::NotPossible(why));
+        }
         let none = || Objection::NotPossible(format!("{name} waits for no answer of a ledger"));
         let ledger = self.plan.calls(record).ok_or_else(none)?;
         Ok((ledger, self.plan.calls_op(record).ok_or_else(none)?))

@@ -341,7 +341,7 @@ impl Engine {
             }
             CommitReason::Answered(answer) => self.plan.answered(&record, answer, fuse_mode),
             CommitReason::Moves => self.plan.resume(&record, fuse_mode, None),
-            CommitReason::Parks(order) => Some(self.parking(&record, order)),
+            CommitReason::Parks(order) => Some(self.parking(&record, order.quota.as_ref())),
             CommitReason::Later | CommitReason::Freed => None,
         }?;
         let again = again.saturating_add(1);
@@ -452,6 +452,10 @@ impl Engine {
             if self.follows_events(record.flow) {
                 // messages move it, and the journal knows when to send one again
                 self.release(record.id);
+                continue;
+            }
+            if self.plan.in_attempt(&record) {
+                self.in_an_attempt(&record);
                 continue;
             }
             let station = self.station(&record);

@@ -204,15 +204,26 @@ impl Engine {
 
     /// What keeps the two accounts from being the ends of a transfer of this flow.
     fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        let inside = self.plan.table(flow).moves_inside();
+        let table = self.plan.table(flow);
+        let inside = table.moves_inside();
         let one_system = terms.source.system == terms.target.system;
         if terms.source.account == terms.target.account && one_system || one_system != inside {
             return Some(Code::SameAccount);
         }
         let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
+        let sends = table.all().any(|state| table.sends(state));
         for party in [&terms.source, &terms.target] {
-            let System::Ledger(ledger) = party.system else {
-                return Some(Code::InvalidAccountType);
+            let ledger = match party.system {
+                System::Ledger(ledger) => ledger,
+                System::Chain(chain) if sends && self.attempts.pool(chain).is_some() => {
+                    match &party.account {
+                        Account::Named(name) if !name.is_empty() => continue,
+                        Account::Named(_) | Account::User(_) | Account::Unnamed => {
+                            return Some(Code::Forbidden);
+                        }
+                    }
+                }
+                System::Chain(_) => return Some(Code::InvalidAccountType),
             };
             if self.ledger(ledger).is_none() || inside && !self.plan.enlisted(ledger) {
                 return Some(Code::UnsupportedAccountType);
@@ -274,13 +285,13 @@ impl Engine {
 
     /// Opens a transfer where it begins, for whichever worker asks the journal first.
     fn opened_for_workers(&self, record: Record, order: CreateRequest) -> Job {
-        let planned = self.parking(&record, &order);
+        let planned = self.parking(&record, order.quota.as_ref());
         Job::new(record, planned, CommitReason::Parks(order))
     }
 
     /// The same, as a plan.
-    pub(crate) fn parking(&self, record: &Record, order: &CreateRequest) -> Planned {
-        let mut planned = self.plan.open(record, FuseMode::NoClaim, order.quota.as_ref());
+    pub(crate) fn parking(&self, record: &Record, quota: Option<&Quota>) -> Planned {
+        let mut planned = self.plan.open(record, FuseMode::NoClaim, quota);
         // where a message drives it on, it is looked at when that may be lost
         let due = if self.follows_events(record.flow) {
             self.resend_due(record)

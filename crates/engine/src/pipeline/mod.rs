@@ -5,6 +5,7 @@ pub(crate) mod create_request;
 pub(crate) mod gather;
 pub(crate) mod in_flight;
 pub(crate) mod intake;
+pub(crate) mod observed_deposits;
 pub(crate) mod plan;
 pub(crate) mod plan_events;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::controls::limits::{self, Quota};
 use kernel::answer::{Answer, Evidence};
 use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, R, S, Table};
-use kernel::ids::{FlowId, LedgerId};
+use kernel::ids::{ChainId, FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
@@ -85,20 +85,20 @@ pub(crate) struct Plan {
 }
 
 /// One way through a unit while it is being planned.
-pub(super) struct UnitBuilder {
-    pub(super) head: Head,
+pub(crate) struct UnitBuilder {
+    pub(crate) head: Head,
     then: Then,
     /// Claims or effects were planned: the unit must not be written under HALT.
-    pub(super) moves: bool,
+    pub(crate) moves: bool,
     /// The unit answers a message, which allows one claim of a flow that events drive.
-    pub(super) received: bool,
+    pub(crate) received: bool,
     /// The refusal that is put with the head.
     error: Option<Evidence>,
     depends_on: Vec<LedgerId>,
 }
 
 impl UnitBuilder {
-    pub(super) fn from(head: Head) -> Self {
+    pub(crate) fn from(head: Head) -> Self {
         let (then, depends_on) = (Then::default(), Vec::new());
         Self { head, then, moves: false, received: false, error: None, depends_on }
     }
@@ -109,15 +109,51 @@ impl Plan {
         self.flows.table(flow)
     }
 
+    /// The system at which a record's act is made.
+    fn system_of(&self, record: &Record, act: A) -> System {
+        match self.table(record.flow).act(act).side {
+            Side::Source => record.source().system,
+            Side::Target => record.target().system,
+        }
+    }
+
     /// The ledger at which a record's act is made.
     pub(crate) fn ledger_of(&self, record: &Record, act: A) -> Option<LedgerId> {
-        let party = match self.table(record.flow).act(act).side {
-            Side::Source => record.source(),
-            Side::Target => record.target(),
-        };
-        match party.system {
+        match self.system_of(record, act) {
             System::Ledger(ledger) => Some(ledger),
             System::Chain(_) => None,
+        }
+    }
+
+    /// The act that an attempt on a chain makes, of a record that stands before its claim; and the
+    /// sending state behind that claim.
+    pub(crate) fn claims_send(&self, record: &Record) -> Option<(A, S)> {
+        let table = self.table(record.flow);
+        let Step::Claim { to } = table.step(record.head.state) else { return None };
+        table.makes(to).filter(|_| table.sends(to)).map(|act| (act, to))
+    }
+
+    /// The system that a record's station calls: the ledger of its call, or the chain for which its claim
+    /// is gathered.
+    pub(crate) fn station_system(&self, record: &Record) -> Option<System> {
+        match self.claims_send(record) {
+            Some((act, _)) => Some(self.system_of(record, act)),
+            None => self.calls(record).map(System::Ledger),
+        }
+    }
+
+    /// True for a record that an attempt carries.
+    pub(crate) fn in_attempt(&self, record: &Record) -> bool {
+        self.table(record.flow).sends(record.head.state)
+    }
+
+    /// The chain on which the attempt is made that carries a record.
+    pub(crate) fn chain_of(&self, record: &Record) -> Option<ChainId> {
+        let table = self.table(record.flow);
+        let act = table.makes(record.head.state).filter(|_| table.sends(record.head.state))?;
+        match self.system_of(record, act) {
+            System::Chain(chain) => Some(chain),
+            System::Ledger(_) => None,
         }
     }
 
@@ -129,9 +165,12 @@ impl Plan {
         self.ledger_of(record, act)
     }
 
-    /// The document of a question's answer: no receipt holds it.
+    /// The document of an answer that no receipt holds: to a question, or of a chain.
     fn document(&self, record: &Record, answer: &Answer) -> Option<Arc<str>> {
-        self.table(record.flow).asks(record.head.state)?;
+        let asks = self.table(record.flow).asks(record.head.state).is_some();
+        if !asks && !self.in_attempt(record) {
+            return None;
+        }
         let Answer::Done(receipt) = answer else { return None };
         receipt.doc.clone()
     }
@@ -252,7 +291,7 @@ impl Plan {
     }
 
     /// The same behind what a way has planned already.
-    pub(super) fn answered_from(
+    pub(crate) fn answered_from(
         &self,
         record: &Record,
         mut builder: UnitBuilder,
@@ -262,10 +301,16 @@ impl Plan {
         let asked = Record { head: builder.head, ..record.clone() };
         let step = self.table(record.flow).step(asked.head.state);
         let (via, to, evidence) = match step {
-            Step::Call { done, rejected, .. } | Step::Send { done, rejected, .. } => match answer {
+            Step::Call { done, rejected, .. } => match answer {
                 Answer::Done(_) => (Via::Done, done, None),
                 Answer::Rejected(why, _) => (Via::Rejected, rejected, Some(why)),
                 Answer::Dead(_) | Answer::Unknown(_) => return None,
+            },
+            Step::Send { done, rejected, dead, .. } => match answer {
+                Answer::Done(_) => (Via::Done, done, None),
+                Answer::Rejected(why, _) => (Via::Rejected, rejected, Some(why)),
+                Answer::Dead(why) => (Via::Dead, dead, Some(why)),
+                Answer::Unknown(_) => return None,
             },
             Step::Push { done, .. } => match answer {
                 Answer::Done(_) => (Via::Done, done, None),
@@ -274,8 +319,12 @@ impl Plan {
             Step::Claim { .. } | Step::Decide { .. } | Step::End => return None,
         };
         if let Some(why) = evidence {
-            builder.head.rejections = builder.head.rejections.saturating_add(1);
-            self.go(record, &mut builder, (via, to), Some(why.code.as_ref().into()));
+            if via == Via::Rejected {
+                builder.head.rejections = builder.head.rejections.saturating_add(1);
+            }
+            let proof = why.doc.clone().filter(|_| self.in_attempt(&asked));
+            let detail = proof.unwrap_or_else(|| why.code.as_ref().into());
+            self.go(record, &mut builder, (via, to), Some(detail));
             builder.error = Some(why.clone());
         } else {
             self.go(record, &mut builder, (via, to), self.document(&asked, answer));
@@ -369,7 +418,7 @@ impl Plan {
     }
 
     /// Follows on from where a way stands, and completes its unit.
-    pub(super) fn sealed(
+    pub(crate) fn sealed(
         &self,
         record: &Record,
         mut builder: UnitBuilder,
@@ -500,7 +549,7 @@ impl Plan {
     }
 
     /// One move: the event, and the settle that belongs to it.
-    pub(super) fn go(
+    pub(crate) fn go(
         &self,
         record: &Record,
         builder: &mut UnitBuilder,

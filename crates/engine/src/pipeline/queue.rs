@@ -183,6 +183,49 @@ impl Queue {
         None
     }
 
+    /// Puts records of a batch back where they were, before all others.
+    pub(crate) fn give_back(&self, records: Vec<Record>) {
+        {
+            let mut inner = self.inner();
+            for record in records.into_iter().rev() {
+                let queue = if record.head.alone { &mut inner.alone } else { &mut inner.fresh };
+                queue.push_front(record);
+            }
+        }
+        self.bell.notify_one();
+    }
+
+    /// The next batch, where there is one now.
+    pub(crate) fn try_take(&self, cap: usize) -> Option<Batch> {
+        self.inner().pick(cap)
+    }
+
+    /// Waits until there is a batch to take.
+    pub(crate) async fn ready(&self, journal: &dyn Journal, clock: &dyn Clock) {
+        loop {
+            let wait = {
+                let mut inner = self.inner();
+                let now = journal.now();
+                inner.ripen(now);
+                if !inner.fresh.is_empty() || !inner.alone.is_empty() {
+                    return;
+                }
+                inner.next_due().map(|due| due.saturating_sub(now))
+            };
+            self.rest(wait, clock).await;
+        }
+    }
+
+    /// Waits for a record, or for one whose time comes.
+    async fn rest(&self, wait: Option<Millis>, clock: &dyn Clock) {
+        match wait {
+            Some(ms) => {
+                race(self.bell.notified(), clock.sleep(if ms == 0 { 1 } else { ms })).await;
+            }
+            None => self.bell.notified().await,
+        }
+    }
+
     /// Waits for the next batch.
     pub(crate) async fn take(&self, cap: usize, journal: &dyn Journal, clock: &dyn Clock) -> Batch {
         loop {
@@ -198,12 +241,7 @@ impl Queue {
                 }
                 inner.next_due().map(|due| due.saturating_sub(now))
             };
-            match wait {
-                Some(ms) => {
-                    race(self.bell.notified(), clock.sleep(if ms == 0 { 1 } else { ms })).await;
-                }
-                None => self.bell.notified().await,
-            }
+            self.rest(wait, clock).await;
         }
     }
 }

@@ -17,7 +17,7 @@ use kernel::operation::{Known, Op};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::ledger::{EarlierSends, Reply};
 use kernel::ports::meter::Seen;
-use kernel::record::Record;
+use kernel::record::{Record, System};
 use kernel::unit::{Hold, Wrote};
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -33,8 +33,19 @@ pub(crate) const LONELY_AFTER: u32 = 3;
 pub(crate) struct Place {
     pub flow: FlowId,
     pub state: S,
-    /// The system that the state calls; `None` where it makes no call.
-    pub ledger: Option<LedgerId>,
+    /// The ledger that the state calls, or the chain for which its claims are gathered; `None` where it
+    /// does neither.
+    pub system: Option<System>,
+}
+
+impl Place {
+    /// The ledger that the state calls.
+    pub(crate) const fn ledger(&self) -> Option<LedgerId> {
+        match self.system {
+            Some(System::Ledger(ledger)) => Some(ledger),
+            Some(System::Chain(_)) | None => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -48,21 +59,26 @@ pub(crate) struct Station {
 impl Engine {
     /// The station of a record, with its workers at work.
     pub(crate) fn station(self: &Arc<Self>, record: &Record) -> Arc<Station> {
-        let ledger = self.plan.calls(record);
-        let place = Place { flow: record.flow, state: record.head.state, ledger };
+        let system = self.plan.station_system(record);
+        let place = Place { flow: record.flow, state: record.head.state, system };
         let mut stations = self.stations();
         if let Some(station) = stations.get(&place) {
             return station.clone();
         }
         let table = self.plan.table(place.flow);
-        let system = ledger.map_or("none", LedgerId::name);
-        let name = format!("{}/{}/{system}", table.flow, table.state(place.state).name);
+        let of = system.map_or("none", System::name);
+        let name = format!("{}/{}/{of}", table.flow, table.state(place.state).name);
         let ring = Queue::new(self.parts.settings.ring);
         let station = Arc::new(Station { place, name, ring });
         stations.insert(place, station.clone());
         for _ in 0..WORKERS {
             let (engine, station) = (self.clone(), station.clone());
-            let hand = async move { engine.run_hand(&station).await };
+            let hand = async move {
+                match place.system {
+                    Some(System::Chain(chain)) => engine.run_gatherer(&station, chain).await,
+                    Some(System::Ledger(_)) | None => engine.run_hand(&station).await,
+                }
+            };
             self.parts.spawn.spawn(Background::Station.task(), Box::pin(hand));
         }
         station
@@ -78,7 +94,7 @@ impl Engine {
         for station in self.stations().values() {
             let items = station.ring.len();
             self.parts.meter.see(Seen::Queue { station: &station.name, items });
-            if let Some(ledger) = station.place.ledger {
+            if let Some(ledger) = station.place.ledger() {
                 let open = unknown.entry((station.place.flow, ledger)).or_default();
                 *open = open.saturating_add(station.ring.retried());
             }
@@ -115,20 +131,22 @@ impl Engine {
     }
 
     /// Whether calls (or, where no call is made, claims) of this place may be made now.
-    fn open(&self, place: &Place) -> bool {
-        match place.ledger {
-            Some(ledger) => self.controls.call(place.flow, ledger).is_some(),
+    pub(crate) fn open(&self, place: &Place) -> bool {
+        match place.system {
+            Some(System::Ledger(ledger)) => self.controls.call(place.flow, ledger).is_some(),
+            Some(System::Chain(chain)) => self.controls.sends(place.flow, chain),
             None if self.asks(place) => self.controls.takes(place.flow),
             None => self.controls.claims(place.flow),
         }
     }
 
     /// Waits until they may.
-    async fn passage(&self, place: &Place) {
-        match place.ledger {
-            Some(ledger) => {
+    pub(crate) async fn passage(&self, place: &Place) {
+        match place.system {
+            Some(System::Ledger(ledger)) => {
                 self.controls.wait(place.flow, ledger).await;
             }
+            Some(System::Chain(chain)) => self.controls.wait_sends(place.flow, chain).await,
             None if self.asks(place) => self.controls.wait_takes(place.flow).await,
             None => self.controls.wait_claims(place.flow).await,
         }
@@ -136,6 +154,17 @@ impl Engine {
 
     /// One that may be what kills: the journal knows that it is being tried before it is.
     async fn alone(self: &Arc<Self>, station: &Station, record: Record) {
+        if let Some(record) = self.tried_alone(record).await {
+            self.work(station, vec![record]).await;
+        }
+    }
+
+    /// Marks a record in the journal as one that is tried alone; `None`: it is no longer in our workers.
+    pub(crate) async fn tried_alone(self: &Arc<Self>, record: Record) -> Option<Record> {
+        if self.attempts.is_isolated(record.id) {
+            // it spoiled an attempt, and no process died of it
+            return Some(record);
+        }
         let planned = self.plan.trial(&record);
         let head = planned.next.otherwise;
         loop {
@@ -144,23 +173,22 @@ impl Engine {
                 let before = record.head;
                 let record = Record { head, ..record };
                 self.note_taken_over(Some(before), &record);
-                return self.work(station, vec![record]).await;
+                return Some(record);
             }
             match self.read(vec![record.id]).await.pop() {
                 // written after all, and not by a worker that took it elsewhere meanwhile
-                Some(now) if now.head == head => {
-                    return self.work(station, vec![now]).await;
-                }
+                Some(now) if now.head == head => return Some(now),
                 Some(now) if now.head.version == record.head.version => {
                     self.parts.clock.sleep(self.parts.settings.backoff.base).await;
                 }
                 Some(now) => {
                     let freed = self.advance(self.release_all(now).into_iter().collect());
-                    return self.commit(freed).await;
+                    self.commit(freed).await;
+                    return None;
                 }
                 None => {
                     self.release(record.id);
-                    return;
+                    return None;
                 }
             }
         }
@@ -178,9 +206,10 @@ impl Engine {
         if records.is_empty() {
             return;
         }
-        let enlisted = station.place.ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
+        let ledger = station.place.ledger();
+        let enlisted = ledger.is_none_or(|ledger| self.plan.enlisted(ledger));
         let fused = self.parts.settings.fuse;
-        let jobs = match station.place.ledger {
+        let jobs = match ledger {
             Some(ledger) if !(enlisted && fused) => self.call(ledger, records).await,
             Some(ledger) => {
                 let (mut jobs, apart) = self.moves(records);

@@ -46,12 +46,15 @@ struct Beside {
     later: BTreeMap<Place, Vec<Operation>>,
     /// The last number of those.
     listed: u64,
+    /// Receipts of what was accepted as lost, up to the number at which the receipts end.
+    lost: BTreeMap<Place, Vec<Operation>>,
 }
 
 impl Beside {
-    fn of<'o>(upto: u64, waiting: impl Iterator<Item = &'o Operation>) -> Self {
-        let mut beside = Self { listed: upto, ..Self::default() };
-        waiting.for_each(|operation| put(&mut beside.waiting, operation.clone()));
+    fn of(receipts: &Receipts) -> Self {
+        let mut beside = Self { listed: receipts.upto, ..Self::default() };
+        receipts.waiting.iter().for_each(|operation| put(&mut beside.waiting, operation.clone()));
+        receipts.lost.iter().for_each(|operation| put(&mut beside.lost, operation.clone()));
         beside
     }
 
@@ -71,6 +74,9 @@ impl Beside {
         let place = (row.account.clone(), row.asset);
         let of =
             |all: &BTreeMap<Place, Vec<Operation>>| all.get(&place).cloned().unwrap_or_default();
+        for operation in of(&self.lost) {
+            row.sums = reconcile::discounted(row.sums, &operation).unwrap_or(row.sums);
+        }
         for operation in of(&self.waiting) {
             row.sums = reconcile::counted(row.sums, &operation).unwrap_or(row.sums);
         }
@@ -93,8 +99,30 @@ fn put(all: &mut BTreeMap<Place, Vec<Operation>>, operation: Operation) {
     }
 }
 
+/// The receipts that an instant of a ledger is held against.
+#[derive(Debug)]
+pub(super) struct Receipts {
+    /// Up to the highest number of that instant.
+    upto: u64,
+    /// Operations that had no receipt then.
+    waiting: Vec<Operation>,
+    /// Receipts of operations that were accepted as lost.
+    lost: Vec<Operation>,
+}
+
+impl Receipts {
+    pub(super) fn of<'o>(
+        upto: u64,
+        waiting: impl Iterator<Item = &'o Operation>,
+        lost: &[Operation],
+    ) -> Self {
+        let lost = lost.iter().filter(|operation| operation.seq <= upto).cloned().collect();
+        Self { upto, waiting: waiting.cloned().collect(), lost }
+    }
+}
+
 /// What the journal's receipts say, account by account in their order.
-struct Receipts<'s> {
+struct ReceiptSums<'s> {
     snapshot: &'s mut dyn Snapshot,
     ledger: LedgerId,
     upto: u64,
@@ -103,7 +131,7 @@ struct Receipts<'s> {
     ended: bool,
 }
 
-impl Receipts<'_> {
+impl ReceiptSums<'_> {
     /// The next one, where it is of an account at or before this; any where there is no bound.
     async fn next(&mut self, bound: Option<&Account>) -> Result<Option<AccountSums>, Cause> {
         if self.next.is_none() {
@@ -119,19 +147,18 @@ impl Receipts<'_> {
     }
 }
 
-/// The accounts of a ledger elsewhere against the receipts up to a number, which is the highest of an
-/// instant of the ledger before the journal's, and those that `waiting` had no receipt then. How
-/// many rows there were.
+/// The accounts of a ledger elsewhere against the receipts of an instant of the ledger before the
+/// journal's. How many rows there were.
 pub(super) async fn elsewhere(
     snapshot: &mut dyn Snapshot,
     ledger: &dyn Ledger,
-    (upto, waiting): (u64, impl Iterator<Item = &Operation>),
+    receipts: Receipts,
     inquiry: &mut Inquiry<'_>,
 ) -> Result<u64, Cause> {
-    let id = ledger.id();
-    let mut beside = Beside::of(upto, waiting);
+    let (id, upto) = (ledger.id(), receipts.upto);
+    let mut beside = Beside::of(&receipts);
     let page = Vec::new().into_iter();
-    let mut receipts = Receipts { snapshot, ledger: id, upto, page, next: None, ended: false };
+    let mut receipts = ReceiptSums { snapshot, ledger: id, upto, page, next: None, ended: false };
     let (mut after, mut proven) = (0_u64, 0_u64);
     loop {
         let holdings = holdings(ledger, after).await?;

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod lines;
+pub(crate) mod losses;
 mod operation_matcher;
 mod progress;
 mod running;
@@ -21,16 +22,18 @@ pub use progress::Progress;
 pub use stored::PROVEN;
 pub(crate) use stored::Proven;
 
+use accounts::Receipts;
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Millis};
 use kernel::operators::Accepted;
-use kernel::ports::journal::{Journal, Snapshot};
+use kernel::ports::journal::{Journal, ServiceStatus, Snapshot};
 use kernel::ports::ledger::{Form, Ledger, Totals};
 use kernel::reconcile;
 use kernel::reconcile::Laws;
 use lines::Lines;
-use operation_matcher::OperationMatcher;
+use losses::Losses;
+use operation_matcher::{Instant, OperationMatcher};
 use running::Running;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,6 +138,7 @@ pub struct Checker {
     round: u64,
     outside: BTreeMap<LedgerId, OperationMatcher>,
     lines: Lines,
+    losses: Losses,
     running: Running,
     /// What was proven of each ledger, and when.
     proven: BTreeMap<LedgerId, LedgerProof>,
@@ -170,6 +174,11 @@ impl Checker {
         fresh.round = self.round.saturating_add(1);
         *self = fresh;
         self.round
+    }
+
+    /// Notes what the journal says before the ledgers are asked: the next round says what they lost.
+    pub fn know(&mut self, status: &ServiceStatus) {
+        self.losses.know(status);
     }
 
     /// Whether it is time to store that it has come so far, and worth a write.
@@ -234,33 +243,42 @@ impl Checker {
         let (running, breaks) = (&mut self.running, &mut self.breaks);
         let mut inquiry = Inquiry { laws, running, progress: &self.progress, breaks };
         let mut round = Round { now: journal.now(), proven: &mut self.proven, assets: Vec::new() };
-        let mut instants = Vec::new();
-        // of one in the simple form there are only our own rows, which are looked at below
-        let proves =
-            |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
-        for ledger in ledgers.iter().filter(proves) {
-            let outside = self.outside.entry(ledger.id()).or_default();
-            match outside.look(journal, &**ledger, &mut inquiry).await {
-                Ok(instant) => instants.push((&**ledger, instant)),
-                Err(cause) => round.silent(ledger.id(), cause),
-            }
+        let mut instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
+        let status = journal.service_status().await?;
+        if self.losses.changed(&status.accepted) {
+            // what was listed behind a number may be listed again under other keys
+            self.outside.clear();
+            instants = look(journal, ledgers, &mut self.outside, &mut inquiry).await;
         }
         let mut snapshot = journal.snapshot().await?;
+        let none = Vec::new();
         let all = ledgers.iter().map(|ledger| ledger.id());
         let counted = inquiry.running.recount(&mut *snapshot, all, journal.now()).await?;
         let recounted = counted.is_some();
         inquiry.add(counted.into_iter().flatten());
-        for (ledger, mut instant) in instants {
+        for (ledger, instant) in instants {
+            let mut instant = match instant {
+                Ok(instant) => instant,
+                Err(cause) => {
+                    round.silent(ledger.id(), cause);
+                    continue;
+                }
+            };
+            self.losses.find(&mut *snapshot, (&instant, &status), &mut inquiry).await?;
+            let lost = self.losses.read(&mut *snapshot).await?;
+            let lost = lost.get(&instant.ledger).unwrap_or(&none);
             let outside = self.outside.entry(instant.ledger).or_default();
-            outside.prove(&mut *snapshot, &mut instant, &mut inquiry).await?;
+            outside.prove(&mut *snapshot, &mut instant, lost, &mut inquiry).await?;
             round.proven(instant.ledger, &instant.totals);
             // money that its accounts get by its own doors cannot be added up
             if recounted && !instant.own_world {
-                let receipts = (instant.highest, outside.without_receipt());
+                let waiting = outside.without_receipt();
+                let receipts = Receipts::of(instant.known.highest, waiting, lost);
                 let rows = accounts::elsewhere(&mut *snapshot, ledger, receipts, &mut inquiry);
                 round.accounts(instant.ledger, rows.await);
             }
         }
+        self.losses.know(&status);
         for ledger in ledgers.iter().filter(|ledger| ledger.enlist().is_some()) {
             let (id, holds) = (ledger.id(), holds.contains(&ledger.id()));
             let books = books(&mut *snapshot, id, holds, &mut inquiry).await?;
@@ -283,12 +301,33 @@ impl Checker {
             ledgers: self.proven.values().cloned().collect(),
             assets,
             breaks,
-            accepted: Vec::new(),
+            accepted: self.losses.listed(),
             waiting: self.outside.values().map(OperationMatcher::waiting).sum(),
             recounted,
             paced,
         })
     }
+}
+
+/// A ledger, and what it said of one instant.
+type Looked<'l> = (&'l dyn Ledger, Result<Instant, Cause>);
+
+/// Reads each ledger elsewhere that can be proven.
+async fn look<'l>(
+    journal: &dyn Journal,
+    ledgers: &'l [Arc<dyn Ledger>],
+    outside: &mut BTreeMap<LedgerId, OperationMatcher>,
+    inquiry: &mut Inquiry<'_>,
+) -> Vec<Looked<'l>> {
+    // of one in the simple form there are only our own rows, which are looked at with the transfers
+    let proves =
+        |ledger: &&Arc<dyn Ledger>| ledger.enlist().is_none() && ledger.form() == Form::Full;
+    let mut instants = Vec::new();
+    for ledger in ledgers.iter().filter(proves) {
+        let matcher = outside.entry(ledger.id()).or_default();
+        instants.push((&**ledger, matcher.look(journal, &**ledger, inquiry).await));
+    }
+    instants
 }
 
 /// What a round proves, ledger by ledger.

@@ -1,6 +1,7 @@
 //! A ledger outside the journal's database: every operation is matched once it is listed, carried
 //! until its receipt is stored, and matched again in a window that moves over all of them.
 
+use crate::reconciliation::losses::discount;
 use crate::reconciliation::{Inquiry, PAGE, lesser};
 use kernel::answer::Cause;
 use kernel::ids::{AssetId, Id, LedgerId};
@@ -54,7 +55,8 @@ pub(super) struct Instant {
     pub(super) totals: Vec<(AssetId, Totals)>,
     /// What they say of the world is the ledger's own word.
     pub(super) own_world: bool,
-    pub(super) highest: u64,
+    /// Who it is, and up to which operation.
+    pub(super) known: Known,
     new: Vec<Operation>,
     old: Vec<Operation>,
 }
@@ -131,18 +133,20 @@ impl OperationMatcher {
         let (known, totals) = known_answer(ledger.totals().await)?;
         let new = list(ledger, self.cursor, known.highest, usize::MAX).await?;
         let own_world = ledger.own_world();
-        Ok(Instant { ledger: id, totals, own_world, highest: known.highest, new, old })
+        Ok(Instant { ledger: id, totals, own_world, known, new, old })
     }
 
-    /// Holds the instant against a later one of the journal.
+    /// Holds the instant against a later one of the journal, without the receipts of what was accepted
+    /// as lost.
     pub(super) async fn prove(
         &mut self,
         snapshot: &mut dyn Snapshot,
         instant: &mut Instant,
+        lost: &[Operation],
         inquiry: &mut Inquiry<'_>,
     ) -> Result<(), Cause> {
-        let Instant { ledger, totals, own_world, highest, new, old } = instant;
-        let (ledger, own_world, highest) = (*ledger, *own_world, *highest);
+        let Instant { ledger, totals, own_world, known, new, old } = instant;
+        let (ledger, own_world, highest) = (*ledger, *own_world, known.highest);
         let (new, old) = (std::mem::take(new), std::mem::take(old));
         if highest < self.cursor {
             inquiry.add([forgot(ledger, self.cursor, highest)]);
@@ -163,6 +167,7 @@ impl OperationMatcher {
         self.take(snapshot, ledger, new, inquiry).await?;
         self.passes(highest, 0);
         let mut stored = inquiry.running.sums(snapshot, ledger, highest).await?;
+        discount(&mut stored, lost, highest);
         self.count(ledger, &stored, inquiry);
         if own_world {
             worldly(totals, &mut stored);

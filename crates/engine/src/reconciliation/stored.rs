@@ -67,7 +67,8 @@ impl Proven {
         text.split_once(' ').and_then(own).unwrap_or_else(|| {
             tracing::error!(
                 "how far conservation was proven is stored in a form, or with a MAC, that is not ours: \
-                 it is not believed, and every transfer and every row is proven anew"
+                 it is not believed, and every transfer and every row is proven anew. Every process of \
+                 one database needs the same audit.mac_secret"
             );
             Self::default()
         })
@@ -107,6 +108,12 @@ impl Proven {
     /// The same, but for the count of all rows: the next proof counts them itself.
     pub(crate) fn uncounted(self) -> Self {
         Self { counts: None, ..self }
+    }
+
+    /// The same, but for what was proven of ledgers elsewhere and the count of all rows: the next proof
+    /// lists all operations.
+    pub(crate) fn relisted(self) -> Self {
+        Self { ledgers: BTreeMap::new(), ..self.uncounted() }
     }
 
     /// Whether it is worth a write where another one is stored: it spares a start so many transfers, or

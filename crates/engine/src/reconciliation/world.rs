@@ -2,17 +2,18 @@
 
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::{Answer, Cause, Evidence};
+use kernel::attempt::Attempt;
 use kernel::flow::life::{Leg, Place, Side, Step};
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::money::Amount;
 use kernel::operation::{Identity, Incarnation, Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
-    Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
+    ServiceStatus, Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     AccountStatus, Enlist, Holding, Ledger, Reply, StatusChange, Stored, Totals, Whose,
@@ -287,6 +288,19 @@ impl Snapshot for World {
         });
         ready(Ok(vec![(ASSET, sums)]))
     }
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        let rows = self.lines.iter().flat_map(|line| &line.operations);
+        let own = rows.filter(|(at, op)| *at == ledger && op.seq > after);
+        let mut found: Vec<Operation> = own.map(|(_, operation)| operation.clone()).collect();
+        found.sort_by_key(|operation| operation.seq);
+        found.truncate(limit);
+        ready(Ok(found))
+    }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         let rows = self.lines.iter().flat_map(|line| &line.operations);
         let of = |ledger, external| {
@@ -345,8 +359,15 @@ impl Journal for Fake {
     fn open_cases(&self) -> Fut<'_, Result<Vec<OpenCase>, Cause>> { none() }
     fn past_action(&self, _: Arc<str>, _: Arc<str>) -> Fut<'_, Result<Option<PastAction>, Cause>> { none() }
     fn approval(&self, _: Id) -> Fut<'_, Result<Option<Approval>, Cause>> { none() }
+    fn resource(&self, _: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> { none() }
+    fn resources(&self, _: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> { none() }
+    fn counter(&self, _: Arc<str>) -> Fut<'_, Result<u128, Cause>> { none() }
+    fn attempts_of(&self, _: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
+    fn open_attempts(&self, _: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
+    fn attempts_of_lane(&self, _: ChainId, _: Arc<str>, _: usize) -> Fut<'_, Result<Vec<Attempt>, Cause>> { none() }
+    fn attempt_of_form(&self, _: ChainId, _: Arc<[u8]>) -> Fut<'_, Result<Option<Attempt>, Cause>> { none() }
     fn daily_usage(&self, _: UserId, _: Day, _: AssetId) -> Fut<'_, Result<DailyUsage, Cause>> { none() }
-    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { none() }
+    fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> { ready(Ok(ServiceStatus::default())) }
 }
 
 /// Funding where it is enlisted, else Spot.

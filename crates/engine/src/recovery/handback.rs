@@ -18,7 +18,8 @@ impl Engine {
         }
         let stations: Vec<_> = self.stations().values().cloned().collect();
         for station in stations {
-            let Some(ledger) = station.place.ledger.filter(|ledger| self.unreached(*ledger)) else {
+            let Some(ledger) = station.place.ledger().filter(|ledger| self.unreached(*ledger))
+            else {
                 continue;
             };
             // what is stopped waits for persons, wherever it is held

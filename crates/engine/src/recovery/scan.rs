@@ -85,6 +85,7 @@ impl Engine {
         let status = self.refresh().await?;
         self.waiters.sweep();
         self.queues();
+        self.look_up_strays().await?;
         if !self.lease.ends() {
             return Ok(());
         }
@@ -103,6 +104,7 @@ impl Engine {
 
     async fn bring(self: &Arc<Self>, found: Vec<Due>) {
         let (mut records, mut sent_again) = (Vec::with_capacity(found.len()), Vec::new());
+        let mut attempts = Vec::new();
         for due in found {
             match due {
                 Due::Transfer(record) | Due::Orphan(record) if self.follows_events(record.flow) => {
@@ -113,12 +115,10 @@ impl Engine {
                     records.push(record);
                 }
                 Due::Orphan(record) => records.push(self.orphan(record)),
-                // no flow of this release sends
-                Due::Attempt(attempt) => {
-                    tracing::error!(attempt = ?attempt.id, "an attempt and nobody to look at it");
-                }
+                Due::Attempt(attempt) => attempts.push(attempt),
             }
         }
+        self.take_in(attempts).await;
         self.send_again(sent_again).await;
         // what is here already may be older: another worker, or a person, may have moved the row
         self.reassign(records).await;

@@ -5,6 +5,7 @@ mod events;
 mod fixture;
 mod halt;
 mod locks;
+mod observed_deposits;
 mod offered;
 mod operators;
 mod postgres;

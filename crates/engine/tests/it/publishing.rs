@@ -8,10 +8,10 @@ use crate::fixture::test_service::{COIN, FUNDING, terms};
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
-use kernel::ids::{Id, WorkerId};
+use kernel::ids::{Id, Millis, WorkerId};
 use kernel::message::{Message, Outgoing};
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member};
+use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
 use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::Journal as _;
 use kernel::ports::meter::NoMeter;
@@ -56,6 +56,28 @@ impl Bus for FaultyBus {
         topics: Vec<Arc<str>>,
     ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
         self.inner.subscribe(group, topics)
+    }
+
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
+        self.inner.lag(group, topics)
+    }
+
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
+        self.inner.seek(group, topics, to, apply)
+    }
+
+    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
+        self.inner.probe()
     }
 }
 
@@ -128,7 +150,7 @@ impl Fixture {
         let mut member = self.bus.subscribe(group.into(), topics).await.expect("a member");
         let mut all = Vec::new();
         for _ in 0..20 {
-            let polled = member.poll(100).await.expect("a poll");
+            let polled = member.poll(100, 0).await.expect("a poll");
             all.extend(polled.messages.into_iter().map(|delivery| delivery.message.number));
         }
         all

@@ -287,6 +287,17 @@ impl Outcome {
     /// Every outcome, in the order of the declaration.
     pub const ALL: &'static [Self] =
         &[Self::Paid, Self::GivenBack, Self::Failed, Self::Kept, Self::Held];
+
+    /// The word for it in the types of events.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Paid => "completed",
+            Self::GivenBack => "rolled_back",
+            Self::Failed => "failed",
+            Self::Kept => "kept",
+            Self::Held => "held",
+        }
+    }
 }
 
 /// Who reads a sentence.

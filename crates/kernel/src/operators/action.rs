@@ -4,6 +4,7 @@
 //! A new action is a variant with the fields of its value, and a row in [`AdminAction::row`].
 
 use super::proposal::ProposedDeposit;
+use super::webhook::WebhookAction;
 use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, in_order};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
@@ -216,6 +217,8 @@ pub enum AdminAction {
         /// The words, as they were given.
         text: Arc<str>,
     },
+    /// Something about an endpoint of webhooks.
+    Webhook(WebhookAction),
 }
 
 /// What an action is done to.
@@ -241,6 +244,10 @@ pub enum ActionSubject {
     Approval(Id),
     /// A case, by its number.
     Case(u64),
+    /// An endpoint of webhooks that is added.
+    Webhooks,
+    /// An endpoint of webhooks, by its id.
+    Webhook(Id),
 }
 
 impl ActionSubject {
@@ -257,6 +264,8 @@ impl ActionSubject {
             Self::Deposit(reference) => format!("deposit/{reference}"),
             Self::Approval(id) => format!("approval/{id}"),
             Self::Case(number) => format!("case/{number}"),
+            Self::Webhooks => "webhooks".to_owned(),
+            Self::Webhook(id) => format!("webhook/{id}"),
         }
     }
 }
@@ -356,6 +365,10 @@ impl AdminAction {
             Self::Reject(id) => row("REJECT", On::Approval(*id), Approve, Never),
             Self::Assign { case, .. } => row("ASSIGN", On::Case(*case), Act, Never),
             Self::Comment { case, .. } => row("COMMENT", On::Case(*case), Act, Never),
+            Self::Webhook(action) => {
+                let (kind, endpoint) = action.row();
+                row(kind, endpoint.map_or(On::Webhooks, On::Webhook), Act, Never)
+            }
         }
     }
 
@@ -368,6 +381,6 @@ impl AdminAction {
 }
 
 /// An action that its kind and subject say whole has an empty value.
-fn no_value<T, S: Serializer>(_subject: &T, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn no_value<T, S: Serializer>(_subject: &T, to: S) -> Result<S::Ok, S::Error> {
     serde::ser::SerializeMap::end(to.serialize_map(Some(0))?)
 }

@@ -6,6 +6,7 @@
 mod action;
 mod proposal;
 mod result;
+mod webhook;
 
 pub use action::{
     ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
@@ -13,7 +14,9 @@ pub use action::{
 };
 pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
+pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 
+use crate::attempt::AttemptId;
 use crate::audit::{Entry, action_entry};
 use crate::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId, as_text};
 use serde::{Deserialize, Serialize, Serializer};
@@ -31,6 +34,12 @@ pub enum Subject {
     User(UserId),
     /// A ledger.
     Ledger(LedgerId),
+    /// A chain.
+    Chain(ChainId),
+    /// An attempt on a chain, with all its members.
+    Attempt(AttemptId),
+    /// An endpoint of webhooks.
+    Webhook(Id),
 }
 
 impl Subject {
@@ -38,7 +47,12 @@ impl Subject {
     pub const fn transfer(self) -> Option<Id> {
         match self {
             Self::Transfer(id) => Some(id),
-            Self::Service | Self::User(_) | Self::Ledger(_) => None,
+            Self::Service
+            | Self::User(_)
+            | Self::Ledger(_)
+            | Self::Chain(_)
+            | Self::Attempt(_)
+            | Self::Webhook(_) => None,
         }
     }
 
@@ -49,12 +63,16 @@ impl Subject {
             Some(("transfer", id)) => id.parse().ok().map(Self::Transfer),
             Some(("user", id)) => id.parse().ok().map(UserId).map(Self::User),
             Some(("ledger", name)) => LedgerId::parse(name).map(Self::Ledger),
+            Some(("chain", name)) => ChainId::parse(name).map(Self::Chain),
+            Some(("attempt", id)) => id.parse().ok().map(|Id(id)| Self::Attempt(AttemptId(id))),
+            Some(("webhook", id)) => id.parse().ok().map(Self::Webhook),
             Some(_) | None => None,
         }
     }
 }
 
-/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`.
+/// The stored and wire spelling: `service`, `transfer/<id>`, `user/4001`, `ledger/SPOT`, `chain/NEAR`,
+/// `attempt/<id>`, `webhook/<id>`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,6 +80,9 @@ impl fmt::Display for Subject {
             Self::Transfer(id) => write!(f, "transfer/{id}"),
             Self::User(user) => write!(f, "user/{user}"),
             Self::Ledger(ledger) => write!(f, "ledger/{}", ledger.name()),
+            Self::Chain(chain) => write!(f, "chain/{}", chain.name()),
+            Self::Attempt(AttemptId(id)) => write!(f, "attempt/{}", Id(*id)),
+            Self::Webhook(id) => write!(f, "webhook/{id}"),
         }
     }
 }
@@ -365,7 +386,7 @@ pub struct Halt {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Entry, Id, LedgerId, Subject, UserId};
+    use super::{Action, AttemptId, ChainId, Entry, Id, LedgerId, Subject, UserId};
 
     #[test]
     fn a_subject_reads_what_it_writes() {
@@ -374,11 +395,24 @@ mod tests {
             Subject::Transfer(Id(77)),
             Subject::User(UserId(4001)),
             Subject::Ledger(LedgerId::MARGIN),
+            Subject::Chain(ChainId(20)),
+            Subject::Attempt(AttemptId(78)),
+            Subject::Webhook(Id(7)),
         ];
         for subject in all {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
         }
-        for text in ["", "services", "transfer/x", "user/-1", "ledger/MOON", "flow/internal"] {
+        for text in [
+            "",
+            "services",
+            "transfer/x",
+            "user/-1",
+            "ledger/MOON",
+            "ledger/NEAR",
+            "chain/SPOT",
+            "attempt/x",
+            "flow/internal",
+        ] {
             assert_eq!(Subject::parse(text), None, "{text}");
         }
     }

@@ -8,6 +8,8 @@ use crate::flow::life::Leg;
 use crate::ids::{Id, LedgerId, ledger_name};
 use crate::money::Asset;
 use crate::operation::Key;
+use crate::record::System;
+use crate::webhooks::WebhookEndpoint;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,12 +38,29 @@ pub enum StoredAnswer {
 /// A call that had begun and has no answer yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutstandingCall {
-    /// The ledger that was called.
-    #[serde(with = "ledger_name")]
-    pub ledger: LedgerId,
+    /// The ledger that was called, or the chain for which a form was being signed or sent.
+    #[serde(rename = "ledger", with = "system_name")]
+    pub system: System,
     /// The transfer and the leg.
     #[serde(flatten)]
     pub key: Key,
+}
+
+/// A system in JSON by its name.
+mod system_name {
+    use crate::record::System;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    pub(super) fn serialize<S: Serializer>(system: &System, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(system.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<System, D::Error> {
+        let name = Cow::<str>::deserialize(from)?;
+        System::parse(&name).ok_or_else(|| D::Error::custom("no such system"))
+    }
 }
 
 /// What an action came to. What is skipped is true of the moment, and never stored.
@@ -140,6 +159,13 @@ pub enum ActionResult {
     },
     /// The words are written.
     Noted,
+    /// The endpoint was added or changed, or what it was asked to be sent is on its way.
+    Webhook {
+        /// The endpoint as it is now.
+        endpoint: WebhookEndpoint,
+    },
+    /// The endpoint is gone.
+    WebhookDeleted,
 }
 
 impl ActionResult {

@@ -5,6 +5,7 @@
 
 use super::Fut;
 use crate::answer::Cause;
+use crate::ids::Millis;
 use std::sync::Arc;
 
 /// A message on a bus.
@@ -52,6 +53,38 @@ pub struct Polled {
     pub messages: Vec<BusDelivery>,
 }
 
+/// How far a group is in a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionLag {
+    /// The partition.
+    pub partition: Partition,
+    /// The offset of the first message that the group has not committed.
+    pub next: u64,
+    /// The offset that the next published message gets.
+    pub end: u64,
+    /// When the message at `next` was published; none where there is none, or it cannot be read now.
+    pub oldest: Option<Millis>,
+}
+
+impl PartitionLag {
+    /// So many messages are not committed.
+    pub const fn messages(&self) -> u64 {
+        self.end.saturating_sub(self.next)
+    }
+}
+
+/// Where a seek takes a group in a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seek {
+    /// The partition.
+    pub partition: Partition,
+    /// The offset from which the group would have gone on.
+    pub from: u64,
+    /// The offset from which it goes on: of the first message that was published at that time or
+    /// later.
+    pub to: u64,
+}
+
 /// A bus, to its publishers and to those who consume.
 pub trait Bus: Send + Sync {
     /// Publishes messages; one answer each, in order. An error says that it is unknown whether the
@@ -65,13 +98,35 @@ pub trait Bus: Send + Sync {
         group: Arc<str>,
         topics: Vec<Arc<str>>,
     ) -> Fut<'_, Result<Box<dyn Member>, Cause>>;
+    /// How far a group is, in each partition of topics that exist.
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>>;
+    /// Takes a group back or forward to what was published at a time, in each partition of topics that
+    /// exist; with `apply` false it only says what would be.
+    ///
+    /// # Errors
+    /// `GROUP_IN_USE`: the group has a member, which would go on from where it is. Anything else: it
+    /// is unknown which partitions were moved.
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>>;
+    /// Whether the bus answers now.
+    fn probe(&self) -> Fut<'_, Result<(), Cause>>;
 }
 
 /// A member of a group. Dropping it leaves the group without a commit, as a crash does.
 pub trait Member: Send {
-    /// The next messages, at most `limit`: nothing where there are none, at once or after a moment. A
-    /// member that does not poll is taken for dead after a while.
-    fn poll(&mut self, limit: usize) -> Fut<'_, Result<Polled, Cause>>;
+    /// The next messages, at most `limit`, at once where there are some. Else it waits until some come,
+    /// at most for `wait`; it may give nothing earlier. A member that does not poll is taken for dead
+    /// after a while.
+    fn poll(&mut self, limit: usize, wait: Millis) -> Fut<'_, Result<Polled, Cause>>;
     /// Gives no messages of a partition until it is resumed; the member keeps it, and polls.
     fn pause(&mut self, partition: &Partition);
     /// Gives messages of a paused partition again, from where it was paused.

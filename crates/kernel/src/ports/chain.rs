@@ -1,14 +1,75 @@
-//! A chain, as the engine's gatherers see it. No flow of this release uses one yet.
+//! A chain, as the engine's gatherers and provers use it: what spends a lock at most once, what a form
+//! pays, and what is proven of an attempt.
+//!
+//! Nothing that a chain or its node answers decides anything but a [`Proof`]. Each method ends its own
+//! waits; where nothing is known it says so.
 
 use super::Fut;
 use crate::answer::Cause;
-use crate::attempt::{Attempt, Form, Purpose, Verdict};
-use crate::ids::ChainId;
-use crate::record::Record;
+use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
+use crate::ids::{AssetId, ChainId};
+use crate::money::Amount;
+use crate::record::{Account, Record};
 use std::sync::Arc;
 
-/// What a look at the chain says of an attempt.
+/// What an attempt is signed for.
 #[derive(Debug, Clone)]
+pub struct SignRequest {
+    /// The stored name of the flow.
+    pub flow: &'static str,
+    /// The name of the act in the flow's table, e.g. `ft_transfer`.
+    pub act: &'static str,
+    /// The key or account whose sequence the lock is taken from.
+    pub lane: Arc<str>,
+    /// What the chain spends at most once in the lane.
+    pub lock: Lock,
+    /// Who is to be paid, in order: of one asset and one source account.
+    pub members: Arc<[Record]>,
+    /// Whether they are paid, or the lock is taken without a payment.
+    pub purpose: Purpose,
+    /// What was signed under the lock before.
+    pub forms: Vec<Form>,
+}
+
+/// What a form pays to one member, as it is read back out of what was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payment {
+    /// The account at the chain that is paid, or registered.
+    pub account: Account,
+    /// The asset that is paid.
+    pub asset: AssetId,
+    /// How much of it; zero for an act that moves none of the transfer's money.
+    pub amount: Amount,
+}
+
+/// A form, and what it pays.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    /// What may be sent, once it is stored.
+    pub form: Form,
+    /// One payment for each member from the first, in their order. Members without one did not fit: they
+    /// wait for the next attempt. A form that replaces another under its lock pays all; one that only takes
+    /// the lock pays none.
+    pub pays: Vec<Payment>,
+}
+
+/// Why nothing was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsigned {
+    /// Why.
+    pub cause: Cause,
+    /// The place of the member that cannot be signed for, where it is one: the others go on without it.
+    pub culprit: Option<usize>,
+}
+
+impl From<Cause> for Unsigned {
+    fn from(cause: Cause) -> Self {
+        Self { cause, culprit: None }
+    }
+}
+
+/// What a look at the chain says of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
     /// One verdict for each member, in order. Closes the attempt.
     Closed(Vec<Verdict>),
@@ -18,26 +79,37 @@ pub enum Proof {
     Form(Purpose),
 }
 
+/// The class of a cause that stops the pool: the chain has spent locks of a lane beyond every attempt that
+/// is stored, so its key is used elsewhere.
+pub const LANE_AHEAD: &str = "LANE_AHEAD";
+
 /// A chain, as the engine uses it.
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
     fn id(&self) -> ChainId;
-    /// The most members of one attempt.
-    fn cap(&self) -> usize;
-    /// A free key or account to take a lock from; `None`: all busy, or stopped.
-    fn lane(&self) -> Option<Arc<str>>;
-    /// The next free lock of a lane, given the highest stored one.
-    fn lock<'a>(&'a self, lane: &'a str, stored: u64) -> Fut<'a, Result<u64, Cause>>;
-    /// Signs; reads, but sends nothing.
-    fn sign<'a>(
+    /// The most members of one attempt of this act.
+    fn cap(&self, act: &str) -> usize;
+    /// The keys or accounts from which locks may be taken now, in the order of preference. Whether one is
+    /// free the journal says.
+    fn lanes(&self, act: &str) -> Vec<Arc<str>>;
+    /// The lock that the lane's next attempt takes. `stored` is the last one of the lane that the journal
+    /// has; its attempt is closed.
+    ///
+    /// # Errors
+    /// [`LANE_AHEAD`] where the chain has spent more of the lane than that; otherwise why it is not known.
+    fn next_lock<'a>(
         &'a self,
         lane: &'a str,
-        lock: u64,
+        stored: Option<&'a Lock>,
         members: &'a [Record],
-        purpose: Purpose,
-    ) -> Fut<'a, Result<Form, Cause>>;
-    /// Sends. Its reply decides nothing.
-    fn broadcast<'a>(&'a self, form: &'a Form) -> Fut<'a, Result<(), Cause>>;
-    /// Looks at every form and the lock.
-    fn prove<'a>(&'a self, attempt: &'a Attempt) -> Fut<'a, Proof>;
+    ) -> Fut<'a, Result<Lock, Cause>>;
+    /// Signs. It may read, and sends nothing: a form that is not stored must not be known to anyone. Where
+    /// the node signs, it draws the reference and reads the head of the sequence.
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>>;
+    /// Sends the newest form of each attempt. What comes back decides nothing.
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>>;
+    /// Looks at every form and the lock of each attempt, one proof for each. A form that is not repeatable
+    /// may still be in the hands of a worker that lost its lease: a proof that an attempt is dead has
+    /// fenced it.
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>>;
 }

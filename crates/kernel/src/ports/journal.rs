@@ -7,7 +7,7 @@ use crate::answer::Cause;
 use crate::attempt::Attempt;
 use crate::audit::{Entry, Hash};
 use crate::flow::table::S;
-use crate::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use crate::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use crate::limits::DailyUsage;
 use crate::money::{Amount, Asset};
 use crate::operation::{Identity, Key, Known, Operation};
@@ -23,8 +23,20 @@ pub enum Due {
     Transfer(Record),
     /// A transfer whose owner died holding it: it runs alone.
     Orphan(Record),
-    /// An attempt to be looked at; its members do not come on their own.
+    /// An attempt to be looked at: its time has come, or its owner died holding it. Members of an open
+    /// attempt do not come on their own.
     Attempt(Attempt),
+}
+
+/// A named value that units compare and swap: a key, a cursor, a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// The name of the row.
+    pub name: Arc<str>,
+    /// Raised by every put; the first is 1.
+    pub version: u32,
+    /// What the last put said.
+    pub value: Arc<str>,
 }
 
 /// Which due work a worker asks for.
@@ -157,6 +169,11 @@ pub trait Journal: Send + Sync {
     /// to `worker` from now on, the fewest deaths first: of the flows that the query
     /// names, and no more than its limit. The rest is neither leased nor written.
     ///
+    /// An attempt is held as a transfer is, by the worker that made it, was given it here, or put a head
+    /// of it with [`Hold::Mine`]; what a dead worker held comes as [`Due::Attempt`], at its time where
+    /// one had been put. A member of an open attempt is not given to any worker: it comes with its
+    /// attempt. Where its attempt closes, the heads of the same unit say who has it.
+    ///
     /// What a worker opened, was given here, or put a head of with [`Hold::Mine`], it holds from then
     /// on, whichever worker held it before. A worker lives while its lease does ([`Journal::renew_lease`]). What a dead one held comes as
     /// [`Due::Orphan`], or as [`Due::Transfer`] where a time had been put for it; what one held that
@@ -204,6 +221,31 @@ pub trait Journal: Send + Sync {
     ) -> Fut<'_, Result<Option<PastAction>, Cause>>;
     /// The approval of this id.
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>>;
+    /// The resource of that name; `None` where it was never put.
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>>;
+    /// Resources whose names begin like this, by name.
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>>;
+    /// Where a counter stands; 0 where it was never raised.
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>>;
+    /// Every attempt, open and closed, that one of these transfers is a member of, oldest first. Here
+    /// and below an attempt comes whole: with its forms, and with all members as they stand now.
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>>;
+    /// The open attempts on a chain, oldest first, of the flows that this binary knows.
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>>;
+    /// The last attempts of a lane, open and closed, newest first: the first has the highest stored
+    /// lock.
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>>;
+    /// The attempt that has a form of that name.
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>>;
     /// What a user has moved on a day.
     fn daily_usage(
         &self,
@@ -290,6 +332,14 @@ pub trait Snapshot: Send {
     /// sums that are written with the rows: it costs the same however many rows there are.
     fn sums(&mut self, ledger: LedgerId, upto: u64)
     -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>>;
+    /// The stored operations of a ledger with a number above `after`, by number, at most `limit`; such a
+    /// number may be there twice where the ledger lost the first one and persons accepted that.
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>>;
     /// What the operations of every ledger add up to, recomputed from all rows. It may take minutes,
     /// and keeps no writer waiting.
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>>;

@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod meter;
 pub mod outbox;
 pub mod spawn;
+pub mod webhooks;
 
 use std::future::Future;
 use std::pin::Pin;

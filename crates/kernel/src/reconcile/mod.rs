@@ -3,10 +3,12 @@
 
 mod account;
 mod ledger;
+mod lost;
 mod transfer;
 
 pub use account::account;
 pub use ledger::{books, counted};
+pub use lost::{accepted_loss, discounted, lost, shortened, was_shortened};
 pub use transfer::{Laws, Matched, same, unclaimed};
 
 /// Money that is not where the evidence says.

@@ -13,16 +13,20 @@ fn attempt(members: u128) -> Attempt {
         state: 2,
         version: 1,
         lane: "key-1".into(),
-        lock: 7,
+        lock: "7".into(),
         members: (1..=members).map(record).collect(),
         forms: vec![Form {
             purpose: Purpose::Pay,
-            hash: [0; 32],
+            name: [0; 32].into(),
             bytes: vec![1].into(),
             repeatable: true,
-            expires: 100,
+            expires: Some(100),
+            anchor: None,
+            reference: None,
         }],
+        sent: false,
         due_at: None,
+        closed: None,
     }
 }
 

@@ -38,6 +38,10 @@ impl Groups {
         }
     }
 
+    pub(super) fn has_members(&self, group: &str) -> bool {
+        self.by_name.get(group).is_some_and(|group| !group.members.is_empty())
+    }
+
     pub(super) fn generation(&self, group: &str) -> u64 {
         self.by_name.get(group).map_or(0, |group| group.generation)
     }

@@ -4,7 +4,7 @@ use super::{PARTITIONS, failed};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::message::partition;
-use kernel::ports::bus::{BusDelivery, BusMessage, Partition};
+use kernel::ports::bus::{BusDelivery, BusMessage, Partition, PartitionLag};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -89,9 +89,9 @@ impl Log {
     pub(super) fn committed(&self, group: &str, of: &Partition) -> rusqlite::Result<u64> {
         let sql = "SELECT next FROM offsets WHERE consumers = ? AND topic = ? AND partition = ?";
         let place = params![group, &*of.topic, of.number];
-        let next: Option<i64> =
-            self.0.prepare_cached(sql)?.query_row(place, |row| row.get(0)).optional()?;
-        Ok(next.map_or(0, |next| u64::try_from(next).unwrap_or(0)))
+        let next =
+            self.0.prepare_cached(sql)?.query_row(place, |row| unsigned(row, 0)).optional()?;
+        Ok(next.unwrap_or(0))
     }
 
     pub(super) fn commit(&self, group: &str, next: &[(Partition, u64)]) -> rusqlite::Result<()> {
@@ -104,6 +104,36 @@ impl Log {
         all.commit()
     }
 
+    /// How far a group is in a partition. Messages that were forgotten are not ahead of it.
+    pub(super) fn lag(&self, group: &str, of: &Partition) -> rusqlite::Result<PartitionLag> {
+        let (end, committed) = (self.end(of)?, self.committed(group, of)?);
+        let sql = "SELECT offset, at FROM messages \
+                   WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT 1";
+        let place = params![&*of.topic, of.number, signed(committed)];
+        let first = |row: &Row<'_>| Ok((unsigned(row, 0)?, unsigned(row, 1)?));
+        let first = self.0.prepare_cached(sql)?.query_row(place, first).optional()?;
+        let (next, oldest) =
+            first.map_or((end.max(committed), None), |(offset, at)| (offset, Some(at)));
+        Ok(PartitionLag { partition: of.clone(), next, end, oldest })
+    }
+
+    /// The offset of the first message that was published at a time or later; else the end.
+    pub(super) fn since(&self, of: &Partition, time: Millis) -> rusqlite::Result<u64> {
+        let sql = "SELECT MIN(offset) FROM messages WHERE topic = ? AND partition = ? AND at >= ?";
+        let place = params![&*of.topic, of.number, signed(time)];
+        let found: Option<i64> = self.0.query_row(sql, place, |row| row.get(0))?;
+        found.map_or_else(|| self.end(of), |offset| Ok(u64::try_from(offset).unwrap_or(0)))
+    }
+
+    /// The offset that the next message of a partition gets.
+    fn end(&self, of: &Partition) -> rusqlite::Result<u64> {
+        let sql = "SELECT next FROM ends WHERE topic = ? AND partition = ?";
+        let place = params![&*of.topic, of.number];
+        let end =
+            self.0.prepare_cached(sql)?.query_row(place, |row| unsigned(row, 0)).optional()?;
+        Ok(end.unwrap_or(0))
+    }
+
     pub(super) fn forget(&self, before: Millis) -> rusqlite::Result<u64> {
         let gone = self.0.execute("DELETE FROM messages WHERE at < ?", [signed(before)])?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
@@ -114,6 +144,10 @@ fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+fn unsigned(row: &Row<'_>, n: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(n)?).unwrap_or(0))
+}
+
 fn delivery(of: &Partition, row: &Row<'_>) -> rusqlite::Result<BusDelivery> {
     let text =
         |n: usize| row.get_ref(n)?.as_str().map(Arc::<str>::from).map_err(rusqlite::Error::from);
@@ -121,7 +155,7 @@ fn delivery(of: &Partition, row: &Row<'_>) -> rusqlite::Result<BusDelivery> {
     let (topic, key, payload, headers) = (of.topic.clone(), text(2)?, text(3)?, text(4)?);
     Ok(BusDelivery {
         partition: of.clone(),
-        offset: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+        offset: unsigned(row, 0)?,
         message: BusMessage { topic, key, number, payload, headers },
     })
 }

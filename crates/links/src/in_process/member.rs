@@ -1,10 +1,13 @@
 //! A member of a group: where it reads next in each of its partitions.
 
 use super::{InProcess, failed};
+use futures_util::future::select;
 use kernel::answer::Cause;
+use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::bus::{Member, Partition, Polled};
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 
 pub(super) struct InProcessMember {
@@ -78,8 +81,18 @@ impl InProcessMember {
 }
 
 impl Member for InProcessMember {
-    fn poll(&mut self, limit: usize) -> Fut<'_, Result<Polled, Cause>> {
-        Box::pin(async move { self.read(limit).map_err(|error| failed(&error)) })
+    fn poll(&mut self, limit: usize, wait: Millis) -> Fut<'_, Result<Polled, Cause>> {
+        Box::pin(async move {
+            let bus = self.bus.clone();
+            // a message that is published between the look and the wait is heard of
+            let published = bus.published.notified();
+            let polled = self.read(limit).map_err(|error| failed(&error))?;
+            if wait == 0 || polled != Polled::default() {
+                return Ok(polled);
+            }
+            select(pin!(published), bus.clock.sleep(wait)).await;
+            self.read(limit).map_err(|error| failed(&error))
+        })
     }
 
     fn pause(&mut self, partition: &Partition) {

@@ -12,13 +12,15 @@ mod member;
 
 use groups::Groups;
 use kernel::answer::Cause;
+use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member};
+use kernel::ports::bus::{Bus, BusMessage, Member, Partition, PartitionLag, Seek};
 use kernel::ports::clock::Clock;
 use log::Log;
 use member::InProcessMember;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 /// So many partitions a topic has.
 pub const PARTITIONS: u32 = 6;
@@ -34,6 +36,8 @@ struct Shared {
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct InProcess {
     shared: Arc<Mutex<Shared>>,
+    /// Rung when messages were published.
+    published: Arc<Notify>,
     clock: Arc<dyn Clock>,
 }
 
@@ -45,7 +49,8 @@ impl InProcess {
     pub fn open(file: &Path, clock: Arc<dyn Clock>) -> Result<Self, Cause> {
         let log = Log::open(file)?;
         let shared = Shared { log, groups: Groups::default() };
-        Ok(Self { shared: Arc::new(Mutex::new(shared)), clock })
+        let (shared, published) = (Arc::new(Mutex::new(shared)), Arc::default());
+        Ok(Self { shared, published, clock })
     }
 
     /// Forgets messages that were published before a time, whether they were consumed or not: as
@@ -53,13 +58,48 @@ impl InProcess {
     ///
     /// # Errors
     /// `BUS_FAILED`: the file could not be written.
-    pub fn forget(&self, before: kernel::ids::Millis) -> Result<u64, Cause> {
+    pub fn forget(&self, before: Millis) -> Result<u64, Cause> {
         self.lock().log.forget(before).map_err(|error| failed(&error))
+    }
+
+    fn lags(&self, group: &str, topics: &[Arc<str>]) -> rusqlite::Result<Vec<PartitionLag>> {
+        let shared = self.lock();
+        partitions(topics).map(|partition| shared.log.lag(group, &partition)).collect()
+    }
+
+    /// Where a time takes a group; with `apply` it goes there, unless it has a member.
+    fn seek_to(&self, group: &str, topics: &[Arc<str>], to: Millis, apply: bool) -> Sought {
+        let shared = self.lock();
+        if apply && shared.groups.has_members(group) {
+            return Err(Cause::of("GROUP_IN_USE"));
+        }
+        let seek = |partition: Partition| {
+            let from = shared.log.lag(group, &partition)?.next;
+            let to = shared.log.since(&partition, to)?;
+            Ok(Seek { partition, from, to })
+        };
+        let seeks: rusqlite::Result<Vec<Seek>> = partitions(topics).map(seek).collect();
+        let seeks = seeks.map_err(|error| failed(&error))?;
+        if apply {
+            let next: Vec<_> = seeks.iter().map(|seek| (seek.partition.clone(), seek.to)).collect();
+            shared.log.commit(group, &next).map_err(|error| failed(&error))?;
+        }
+        Ok(seeks)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+type Sought = Result<Vec<Seek>, Cause>;
+
+fn partitions(topics: &[Arc<str>]) -> impl Iterator<Item = Partition> {
+    let of = |topic: &Arc<str>| {
+        let topic = topic.clone();
+        (0..PARTITIONS).map(move |number| Partition { topic: topic.clone(), number })
+    };
+    topics.iter().flat_map(of)
 }
 
 fn failed(error: &rusqlite::Error) -> Cause {
@@ -70,6 +110,7 @@ impl Bus for InProcess {
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
         Box::pin(async move {
             let written = self.lock().log.append(&messages, self.clock.now());
+            self.published.notify_waiters();
             let answer = written.map_err(|error| failed(&error));
             messages.iter().map(|_| answer.clone()).collect()
         })
@@ -85,5 +126,28 @@ impl Bus for InProcess {
             let member: Box<dyn Member> = Box::new(InProcessMember::new(self.clone(), group, id));
             Ok(member)
         })
+    }
+
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
+        Box::pin(async move { self.lags(&group, &topics).map_err(|error| failed(&error)) })
+    }
+
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
+        Box::pin(async move { self.seek_to(&group, &topics, to, apply) })
+    }
+
+    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
+        // a file that is open answers; where it fails, publishing says so
+        Box::pin(async { Ok(()) })
     }
 }

@@ -17,6 +17,7 @@ mod serve;
 mod spot;
 mod token;
 mod transfer;
+mod webhook;
 mod work;
 
 use crate::config::Config;
@@ -85,6 +86,9 @@ enum Command {
     /// Look after the service: cases, transfers, pauses, halts, approvals, assets.
     #[command(subcommand)]
     Ops(ops::OpsCommand),
+    /// Endpoints that are told of what happens to transfers and cases.
+    #[command(subcommand)]
+    Webhook(webhook::WebhookCommand),
     /// Prove that nothing was lost.
     Check(check::CheckArgs),
     /// Prove that the audit was not changed.
@@ -141,6 +145,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Account(command) => account::run(global, command),
         Command::Spot(command) => spot::run(global, command),
         Command::Ops(command) => ops::run(global, command),
+        Command::Webhook(command) => webhook::run(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),

@@ -16,6 +16,8 @@ use crate::metrics::Metrics;
 use crate::runtime::Tasks;
 use crate::shutdown::Signals;
 use crate::webhooks::WEBHOOKS;
+use crate::webhooks::dispatch::WEBHOOK_POSTS;
+use crate::webhooks::fan_out::{FanOut, WEBHOOK_EVENTS};
 use crate::{outbound_http, telemetry};
 use engine::Engine;
 use engine::audit::Sealer;
@@ -117,6 +119,10 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     if let Some(webhooks) = service.webhooks(config, &metrics).await? {
         tasks.spawn(WEBHOOKS, Box::pin(webhooks.run()));
     }
+    let dispatch = service.dispatch(config, &metrics)?;
+    tasks.spawn(WEBHOOK_POSTS, Box::pin(dispatch.run()));
+    let events = FanOut::new(service.fan_out(config));
+    tasks.spawn(WEBHOOK_EVENTS, Box::pin(events.run()));
     let engine = service.start(config, meter, &tasks).await?;
     metrics.know(&engine.assets());
     let sealer = service.sealer(config).await?;
@@ -126,8 +132,10 @@ async fn serve(config: &Config) -> Result<(), Fault> {
         verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
         metrics,
         clock: Arc::clone(&service.clock),
+        kafka: service.kafka.clone(),
         rng: Arc::clone(&service.rng),
         admin_queries: service.store.clone(),
+        webhooks: service.webhook_admin(config),
         rate_limit: RateLimit::new(config.limits.requests_per_second),
         sealer,
         backups: service.backups(config),

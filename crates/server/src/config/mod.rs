@@ -8,6 +8,7 @@ mod conservation;
 mod data;
 mod database;
 mod engine;
+mod kafka;
 mod ledgers;
 mod limits;
 mod log;
@@ -22,6 +23,8 @@ mod spot;
 mod transfer;
 
 pub use self::alerts::Alerts;
+pub use self::alerts::mail::Mail;
+pub use self::alerts::webhooks::Webhooks;
 pub use self::audit::Audit;
 pub use self::auth::Auth;
 pub use self::backup::Backup;
@@ -29,6 +32,7 @@ pub use self::conservation::Conservation;
 pub use self::data::Data;
 pub use self::database::Database;
 pub use self::engine::Engine;
+pub use self::kafka::{Kafka, KafkaSecurity};
 pub use self::ledgers::{Ledger, LedgerForm, LedgerKind, Ledgers};
 pub use self::limits::Limits;
 pub use self::log::{Log, LogFormat};
@@ -49,6 +53,8 @@ section! {
         data: Data = Data::default(),
         /// PostgreSQL (15 and later) as the journal and the Funding ledger, for any number of processes.
         database: Database = Database::default(),
+        /// Apache Kafka as the bus between the parts of the flow `account`, in a binary that was built with `--features kafka`.
+        kafka: Kafka = Kafka::default(),
         /// The door.
         server: Server = Server::default(),
         /// Who may come in.
@@ -63,6 +69,10 @@ section! {
         limits: Limits = Limits::default(),
         /// When a person is told.
         alerts: Alerts = Alerts::default(),
+        /// Endpoints that operators add, and what they are sent (`portage webhook`).
+        webhooks: Webhooks = Webhooks::default(),
+        /// The server that takes e-mail for endpoints of the kind `email`.
+        mail: Mail = Mail::default(),
         /// Operators.
         ops: Ops = Ops::default(),
         /// The proof that nothing was lost.
@@ -102,6 +112,7 @@ impl Config {
     pub fn broken(&self) -> Vec<Broken> {
         let mut rules = SettingRules::default();
         self.database.rules(&mut rules);
+        self.kafka.rules(&mut rules, self.engine.lease_seconds.saturating_mul(1_000));
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);
@@ -109,6 +120,8 @@ impl Config {
         self.ledgers.rules(&mut rules);
         self.limits.rules(&mut rules);
         self.alerts.rules(&mut rules);
+        self.webhooks.rules(&mut rules);
+        self.mail.rules(&mut rules);
         self.ops.rules(&mut rules);
         self.conservation.rules(&mut rules);
         self.spot.rules(&mut rules);

@@ -15,6 +15,7 @@ mod name_errors;
 pub mod pages;
 pub mod transfers;
 
+use self::admin::webhooks::WebhookAdmin;
 use self::middleware::error::{self, Refusal};
 use self::middleware::rate_limit::RateLimit;
 use self::middleware::{body, envelope};
@@ -29,6 +30,7 @@ use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId};
 use kernel::ports::admin_queries::AdminQueries;
+use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::ledger::Ledger;
 use std::sync::Arc;
@@ -39,8 +41,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct App {
     /// Carries transfers.
     pub engine: Arc<Engine>,
+    /// The brokers, where the settings name any.
+    pub kafka: Option<Arc<dyn Bus>>,
     /// Answers the queries of operators.
     pub admin_queries: Arc<dyn AdminQueries>,
+    /// The endpoints of webhooks, their queue and their log.
+    pub webhooks: WebhookAdmin,
     /// Checks tokens.
     pub verifier: Verifier,
     /// Takes measurements.

@@ -1,20 +1,49 @@
-//! The way to the receiver: one signed request, and what counts as taken.
+//! The way to a receiver: one signed request, and what counts as taken.
 
 use super::message::Message;
+use super::public_address::{PRIVATE, PublicResolver, is_private_literal};
 use super::sign::Signer;
-use crate::config::Alerts;
+use crate::config::{self, Alerts};
 use crate::outbound_http;
 use client::whole;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use reqwest::Url;
-use reqwest::header::CONTENT_TYPE;
+use kernel::webhooks::WebhookSecret;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one try may take, from the first packet to the answer's head.
+/// How long one try to the settings' address may take, from the first packet to the answer's head.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// A receiver may ask for no longer a wait than this.
+const LONGEST_WAIT: Millis = 86_400_000;
 
-/// The way to one receiver.
+/// What a receiver answered, or why there is no answer that counts.
+#[derive(Debug)]
+pub(super) enum Posted {
+    /// It has it.
+    Taken(u16),
+    /// It wants nothing any more: 410.
+    Gone,
+    /// It does not have it, or did not say so.
+    Failed {
+        cause: Cause,
+        status: Option<u16>,
+        /// It asks for no message for so long; `None`: it does not ask.
+        retry_after: Option<Millis>,
+        /// It takes too much at a time: other messages wait too.
+        throttles: bool,
+    },
+}
+
+impl Posted {
+    pub(super) const fn failed(cause: Cause) -> Self {
+        Self::Failed { cause, status: None, retry_after: None, throttles: false }
+    }
+}
+
+/// The way to the settings' address.
 #[derive(Debug)]
 pub(super) struct Sender {
     url: Url,
@@ -32,19 +61,10 @@ impl Sender {
 
     /// Posts it. Taken is what a status of 200 to 299 says, and nothing else.
     pub(super) async fn post(&self, message: &Message, now: Millis) -> Result<(), Cause> {
-        let Message { id, body } = message;
         let second = now / 1_000;
-        let signature = self.signer.signature(id, second, body)?;
-        let request = self
-            .http
-            .post(self.url.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", id)
-            .header("webhook-timestamp", second)
-            .header("webhook-signature", signature)
-            .body(body.clone());
-        // the answer's body says nothing that counts: it is not read
-        let status = request.send().await.map_err(lost)?.status();
+        let signature = self.signer.signature(&message.id, second, &message.body)?;
+        let request = Request { http: &self.http, url: &self.url, message, second, signature };
+        let (status, _) = request.send().await?;
         if status.is_success() {
             return Ok(());
         }
@@ -52,15 +72,153 @@ impl Sender {
     }
 }
 
+/// The way to the endpoints of operators.
+#[derive(Debug)]
+pub(super) struct EndpointSender {
+    http: reqwest::Client,
+    allow_private: bool,
+}
+
+impl EndpointSender {
+    pub(super) fn new(settings: &config::Webhooks) -> Result<Self, String> {
+        let timeout = Duration::from_secs(settings.timeout_seconds);
+        let allow_private = settings.allow_private;
+        let guard = |builder: reqwest::ClientBuilder| match allow_private {
+            true => builder,
+            false => builder.dns_resolver(Arc::new(PublicResolver)),
+        };
+        let tls = client::tls::machine().map_err(|fault| fault.to_string())?;
+        let http = guard(outbound_http::builder(tls, timeout)).build().map_err(|f| whole(&f))?;
+        Ok(Self { http, allow_private })
+    }
+
+    /// Posts it, signed with each of the secrets.
+    pub(super) async fn post(
+        &self,
+        target: &str,
+        secrets: impl Iterator<Item = &WebhookSecret>,
+        message: &Message,
+        now: Millis,
+    ) -> Posted {
+        let Ok(url) = outbound_http::address(target) else {
+            return Posted::failed(Cause::of("ADDRESS"));
+        };
+        if !self.allow_private && is_private_literal(&url) {
+            return Posted::failed(Cause::because("PRIVATE_ADDRESS", PRIVATE));
+        }
+        let second = now / 1_000;
+        let signature = match signatures(secrets, second, message) {
+            Ok(signature) => signature,
+            Err(cause) => return Posted::failed(cause),
+        };
+        let request = Request { http: &self.http, url: &url, message, second, signature };
+        match request.send().await {
+            Err(cause) => Posted::failed(cause),
+            Ok((status, _)) if status.is_success() => Posted::Taken(status.as_u16()),
+            Ok((StatusCode::GONE, _)) => Posted::Gone,
+            Ok((status, headers)) => Posted::Failed {
+                cause: Cause::because("STATUS", status.as_u16().to_string()),
+                status: Some(status.as_u16()),
+                retry_after: retry_after(&headers, now),
+                throttles: matches!(
+                    status,
+                    StatusCode::TOO_MANY_REQUESTS
+                        | StatusCode::BAD_GATEWAY
+                        | StatusCode::GATEWAY_TIMEOUT
+                ) || headers.contains_key(RETRY_AFTER),
+            },
+        }
+    }
+}
+
+/// The signature of each secret, as Standard Webhooks lists them.
+fn signatures<'s>(
+    secrets: impl Iterator<Item = &'s WebhookSecret>,
+    second: u64,
+    message: &Message,
+) -> Result<String, Cause> {
+    let unfit = |_| Cause::of("NOT_SIGNED");
+    let sign = |secret: &WebhookSecret| {
+        let signer = Signer::new(&secret.0).map_err(unfit)?;
+        signer.signature(&message.id, second, &message.body)
+    };
+    Ok(secrets.map(sign).collect::<Result<Vec<_>, Cause>>()?.join(" "))
+}
+
+/// The wait that a receiver asks for: seconds, or a date. Another text asks for nothing.
+fn retry_after(headers: &HeaderMap, now: Millis) -> Option<Millis> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = match text.parse::<u64>() {
+        Ok(seconds) => seconds.saturating_mul(1_000),
+        Err(_) => {
+            let date = httpdate::parse_http_date(text).ok()?;
+            let since = date.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?;
+            u64::try_from(since.as_millis()).ok()?.saturating_sub(now)
+        }
+    };
+    Some(if wait < LONGEST_WAIT { wait } else { LONGEST_WAIT })
+}
+
+/// One signed request.
+struct Request<'r> {
+    http: &'r reqwest::Client,
+    url: &'r Url,
+    message: &'r Message,
+    second: u64,
+    signature: String,
+}
+
+impl Request<'_> {
+    /// The head of the answer. Its body says nothing that counts: it is not read.
+    async fn send(self) -> Result<(StatusCode, HeaderMap), Cause> {
+        let Self { http, url, message: Message { id, body }, second, signature } = self;
+        let request = http
+            .post(url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", second)
+            .header("webhook-signature", signature)
+            .body(body.clone());
+        let answer = request.send().await.map_err(lost)?;
+        Ok((answer.status(), answer.headers().clone()))
+    }
+}
+
 /// Nothing came back: it may have been taken all the same, and is posted again.
 fn lost(fault: reqwest::Error) -> Cause {
-    let class = if fault.is_timeout() {
+    // the address may hold what only the receiver is to know
+    let fault = fault.without_url();
+    let text = whole(&fault);
+    let class = if text.contains(PRIVATE) {
+        "PRIVATE_ADDRESS"
+    } else if fault.is_timeout() {
         "TIMEOUT"
     } else if fault.is_connect() {
         "UNREACHABLE"
     } else {
         "CONNECTION_LOST"
     };
-    // the address may hold what only the receiver is to know
-    Cause::because(class, whole(&fault.without_url()))
+    Cause::because(class, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::retry_after;
+    use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+
+    #[test]
+    fn a_receiver_asks_for_seconds_or_a_date_and_for_no_more_than_a_day() {
+        let now = 1_700_000_000_000;
+        let wait = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            retry_after(&headers, now)
+        };
+        assert_eq!(wait("7"), Some(7_000));
+        assert_eq!(wait("999999999"), Some(86_400_000));
+        assert_eq!(wait("Tue, 14 Nov 2023 22:13:30 GMT"), Some(10_000));
+        assert_eq!(wait("Tue, 14 Nov 2023 22:13:10 GMT"), Some(0));
+        assert_eq!(wait("-7"), None);
+        assert_eq!(wait("soon"), None);
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
 }

@@ -24,6 +24,11 @@ pub fn secret(text: &str) -> Result<Vec<u8>, &'static str> {
     if bytes.len() < LEAST { Err(RULE) } else { Ok(bytes) }
 }
 
+/// A secret of these bytes, as it is written.
+pub fn encode(bytes: &[u8]) -> String {
+    format!("{ENCODED}{}", STANDARD.encode(bytes))
+}
+
 /// Signs messages with one secret, as Standard Webhooks has it.
 pub(super) struct Signer(Webhook);
 

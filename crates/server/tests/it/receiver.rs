@@ -24,6 +24,10 @@ pub(crate) enum Mood {
     Says(u16),
     /// Sends the caller there.
     Sends(String),
+    /// Asks for a pause of so many seconds.
+    Throttles(u64),
+    /// Ends the connection in the middle of its answer.
+    Dies,
     /// Answers nothing until the caller gives up.
     Hangs,
 }
@@ -155,6 +159,8 @@ fn met(mut stream: TcpStream, state: &Mutex<State>) {
             Mood::Takes | Mood::Dawdles(_) => Some("204 No Content\r\n".to_owned()),
             Mood::Says(status) => Some(format!("{status} Told\r\n")),
             Mood::Sends(to) => Some(format!("307 Temporary Redirect\r\nlocation: {to}\r\n")),
+            Mood::Throttles(seconds) => Some(format!("429 Later\r\nretry-after: {seconds}\r\n")),
+            Mood::Dies => Some("DIES".to_owned()),
             Mood::Hangs => None,
         };
         let taken = matches!(state.mood, Mood::Takes | Mood::Dawdles(_));
@@ -167,6 +173,10 @@ fn met(mut stream: TcpStream, state: &Mutex<State>) {
     };
     std::thread::sleep(pause);
     match answer {
+        Some(dies) if dies == "DIES" => {
+            // half a status line
+            let _sent = stream.write_all(b"HTTP/1.1 20");
+        }
         Some(answer) => {
             let text = format!("HTTP/1.1 {answer}content-length: 0\r\nconnection: close\r\n\r\n");
             // it may have given up

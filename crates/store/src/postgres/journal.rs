@@ -11,8 +11,9 @@ use super::write::work::{DeliveryAttempt, DeliveryClaim, SingleWrite};
 use super::{OpenError, Options};
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
+use kernel::attempt::Attempt;
 use kernel::audit::seal::Seal;
-use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operation::{Identity, Operation};
 use kernel::operators::{Approval, ApprovalStatus, Halt, OpenCase, PastAction, Subject};
@@ -22,7 +23,7 @@ use kernel::ports::admin_queries::{
 };
 use kernel::ports::audit::{Audit, Trail};
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot, Writing,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot, Writing,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -192,6 +193,48 @@ impl Journal for Postgres {
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(self.read_pool.confirmed(self.read_pool.approval(id)))
+    }
+
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.resource(&name)).await })
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.resources(&prefix)).await })
+    }
+
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.counter(&name)).await })
+    }
+
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { self.read_pool.confirmed(self.read_pool.attempts_of(&ids)).await })
+    }
+
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(self.read_pool.confirmed(self.read_pool.open_attempts(chain)))
+    }
+
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move {
+            let read = self.read_pool.attempts_of_lane(chain, &lane, limit);
+            self.read_pool.confirmed(read).await
+        })
+    }
+
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        Box::pin(async move {
+            self.read_pool.confirmed(self.read_pool.attempt_of_form(chain, &name)).await
+        })
     }
 
     fn daily_usage(

@@ -24,6 +24,8 @@ const ALL: &[Migration] = &[
     Migration { number: 3, name: "terms", sql: include_str!("migrations/0003_terms.sql") },
     Migration { number: 4, name: "outbox", sql: include_str!("migrations/0004_outbox.sql") },
     Migration { number: 5, name: "accounts", sql: include_str!("migrations/0005_accounts.sql") },
+    Migration { number: 6, name: "attempts", sql: include_str!("migrations/0006_attempts.sql") },
+    Migration { number: 8, name: "webhooks", sql: include_str!("migrations/0008_webhooks.sql") },
 ];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take

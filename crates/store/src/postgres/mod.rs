@@ -6,12 +6,14 @@
 //! has other connections (`single`), and so have questions (`read`). How a connection is made,
 //! and what it must promise, is in `session`.
 
+mod attempts;
 mod columns;
 mod error;
 mod funding;
 mod inbox;
 mod journal;
 mod migrate;
+mod named_values;
 mod number_blocks;
 mod numbered_accounts;
 mod read;

@@ -25,7 +25,10 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let code = self.flows.table(row.flow).state(*state).code;
                 (row.code, row.version) == (code, *version)
             }),
-            Guard::Attempt { id, version } => self.state.attempt(*id)? == *version,
+            Guard::Attempt { id, version } => self.attempt_version(*id)? == *version,
+            Guard::LockFree { chain, lane, lock } => {
+                self.lock_is_free(&(*chain, lane.clone(), lock.clone()))?
+            }
             Guard::Resource { name, version } => self.state.resource(name)? == u64::from(*version),
             Guard::Inbox { consumer, event } => {
                 let event = (*consumer, *event);
@@ -46,6 +49,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let sum = self.counter(name)?.checked_add(*n).filter(|sum| sum <= limit);
                 sum.map(|sum| self.plan.counters.push((name, sum))).is_some()
             }
+            Guard::AtLeast { name, n } => self.counter(name)? >= *n,
             Guard::DayCount { user, day, most } => {
                 let spent = self.state.daily_usage((*day, *user, ALL_ASSETS))?;
                 spent.transfers.checked_add(1).is_some_and(|transfers| transfers <= *most)
@@ -68,8 +72,8 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         }))
     }
 
-    /// A counter with what the unit adds to it so far.
-    fn counter(&mut self, name: &'u Arc<str>) -> Result<u128, Stopped<Wrote, S::Error>> {
+    /// A counter with what the unit did to it so far.
+    pub(super) fn counter(&mut self, name: &'u Arc<str>) -> Result<u128, Stopped<Wrote, S::Error>> {
         match self.plan.counters.iter().rev().find(|(other, _)| *other == name) {
             Some((_, sum)) => Ok(*sum),
             None => Ok(self.state.counter(name)?),

@@ -5,6 +5,7 @@
 //! a connection, and nothing in a store judges a guard or an amount.
 
 mod accounts;
+mod attempts;
 mod external_movement;
 mod guards;
 mod legs;
@@ -12,10 +13,11 @@ mod state_reader;
 mod transfer_change;
 mod unit;
 
+pub(crate) use attempts::{AttemptChange, AttemptHead, StoredAttempt};
 pub(crate) use external_movement::{BookedMovement, MovementPlan, Request, book, counter};
 pub(crate) use legs::{Posting, answer, fence, leg};
 pub(crate) use state_reader::{
-    ALL_ASSETS, Balance, Book, StateReader, StoredTransfer, SystemBook, UsageKey,
+    ALL_ASSETS, Balance, Book, LockKey, StateReader, StoredTransfer, SystemBook, UsageKey,
 };
 pub(crate) use transfer_change::{
     Added, AddedHistory, Changed, Opened, Row, Stamp, TransferChange, TransferChanges,

@@ -1,10 +1,11 @@
 //! What the rules ask of a store.
 
+use super::StoredAttempt;
 use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
-use kernel::attempt::AttemptId;
+use kernel::attempt::{AttemptId, Lock};
 use kernel::audit::Hash;
-use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, UserId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, UserId};
 use kernel::limits::DailyUsage;
 use kernel::money::Amount;
 use kernel::operation::{Key, Known, Operation};
@@ -17,6 +18,9 @@ pub(crate) const ALL_ASSETS: AssetId = AssetId(0);
 
 /// A row of what users moved.
 pub(crate) type UsageKey = (Day, UserId, AssetId);
+
+/// What a chain spends at most once: the chain, the lane, and the lock in it.
+pub(crate) type LockKey = (ChainId, Arc<str>, Lock);
 
 /// Where a stored transfer stands.
 #[derive(Debug, Clone, Copy)]
@@ -121,8 +125,10 @@ pub(crate) trait StateReader {
         None
     }
 
-    /// The version of an attempt; 0 where it does not exist.
-    fn attempt(&mut self, id: AttemptId) -> Result<u32, Self::Error>;
+    /// Where an attempt stands; `None`: there is none.
+    fn attempt(&mut self, id: AttemptId) -> Result<Option<StoredAttempt>, Self::Error>;
+    /// True where an attempt was ever made under the lock.
+    fn lock_taken(&mut self, lock: &LockKey) -> Result<bool, Self::Error>;
     /// The version of a resource; 0 where it does not exist.
     fn resource(&mut self, name: &Arc<str>) -> Result<u64, Self::Error>;
     /// A counter; 0 where it was never raised.

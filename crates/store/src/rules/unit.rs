@@ -1,8 +1,12 @@
 //! What one unit comes to: guards first, then the enlisted operations, then what they choose.
 
 use super::accounts::WantedAccount;
-use super::{ALL_ASSETS, Posting, StateReader, Stopped, StoredTransfer, TransferChanges, UsageKey};
+use super::{
+    ALL_ASSETS, AttemptChange, AttemptHead, Posting, StateReader, Stopped, StoredTransfer,
+    TransferChanges, UsageKey,
+};
 use kernel::answer::{Answer, Cause, Evidence};
+use kernel::attempt::AttemptId;
 use kernel::flow::table::Flows;
 use kernel::ids::{Day, Id, LedgerId};
 use kernel::limits::{DailyCount, DailyUsage};
@@ -10,6 +14,7 @@ use kernel::money::Amount;
 use kernel::operation::Op;
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a unit comes to: all of it is written.
@@ -24,9 +29,11 @@ pub(crate) struct Plan<'u> {
     pub(crate) posting: Posting,
     /// What it does to transfers.
     pub(crate) changes: TransferChanges,
+    /// What it does to attempts, those it only looked at among them.
+    pub(crate) attempts: BTreeMap<AttemptId, AttemptChange<'u>>,
     /// What users moved by then.
     pub(crate) days: Vec<(UsageKey, DailyUsage)>,
-    /// Counters as they are then, the last of a name counts.
+    /// Counters as they are then; the last of a name counts.
     pub(crate) counters: Vec<(&'u Arc<str>, u128)>,
     /// Events that were not seen before.
     pub(crate) inbox: Vec<(&'static str, u128)>,
@@ -62,6 +69,7 @@ pub(crate) fn unit<'u, S: StateReader>(
         fork: None,
         posting: Posting::default(),
         changes: TransferChanges::default(),
+        attempts: BTreeMap::new(),
         days: Vec::new(),
         counters: Vec::new(),
         inbox: Vec::new(),
@@ -236,7 +244,7 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 transfers: spent.transfers.saturating_sub(1),
                 amount: spent.amount.minus(amount).unwrap_or(Amount::ZERO),
             })?,
-            Put::Adopt { ledger, known } => {
+            Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } => {
                 if self.state.superseded(*ledger, known)? {
                     return no(Wrote::Unknown(Cause::of("SUPERSEDED")));
                 }
@@ -255,11 +263,27 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let wanted = WantedAccount { number, owner, asset, status };
                 self.plan.posting.put_account(self.state, &wanted)?;
             }
+            Put::Attempt(attempt) => self.open_attempt(attempt)?,
+            Put::Form(id, form) => self.add_form(*id, form)?,
+            Put::AttemptHead { id, version, sent, due_at, closed, hold } => {
+                let (sent, due_at, closed) = (*sent, *due_at, *closed);
+                let head = AttemptHead { sent, due_at, closed, hold: *hold };
+                self.move_attempt((*id, *version), head)?;
+            }
+            Put::Raise { name, to } => {
+                if self.counter(name)? < *to {
+                    self.plan.counters.push((name, *to));
+                }
+            }
+            Put::Take { counter, n } => {
+                let Some(rest) = self.counter(counter)?.checked_sub(*n) else {
+                    let guard = Guard::AtLeast { name: counter.clone(), n: *n };
+                    return no(Wrote::Lost(guard));
+                };
+                self.plan.counters.push((counter, rest));
+            }
             Put::Own { .. }
-            | Put::Attempt(_)
-            | Put::Form(..)
             | Put::Resource { .. }
-            | Put::Raise { .. }
             | Put::Horizon(_)
             | Put::Case(_)
             | Put::Close { .. }

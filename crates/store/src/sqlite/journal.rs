@@ -1,18 +1,19 @@
 //! The journal port: what is written goes to the writer, what is asked to the readers.
 
 use super::funding::accounts;
-use super::read::{operators, snapshot, transfers};
+use super::read::{attempts, named_values, operators, snapshot, transfers};
 use super::write::daily_usage;
 use super::write::work::Work;
 use super::{Embedded, reader};
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
-use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::attempt::Attempt;
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -123,6 +124,43 @@ impl Journal for Embedded {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         let now = self.now();
         self.ask(move |db, _| operators::approval(db, id, now))
+    }
+
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        self.ask(move |db, _| named_values::resource(db, &name))
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.ask(move |db, _| named_values::resources(db, &prefix))
+    }
+
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        self.ask(move |db, _| named_values::counter(db, &name))
+    }
+
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.ask(move |db, flows| attempts::of_transfers(db, flows, &ids))
+    }
+
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.ask(move |db, flows| attempts::open(db, flows, chain))
+    }
+
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.ask(move |db, flows| attempts::of_lane(db, flows, (chain, &lane), limit))
+    }
+
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        self.ask(move |db, flows| attempts::of_form(db, flows, (chain, &name)))
     }
 
     fn daily_usage(

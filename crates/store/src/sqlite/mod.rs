@@ -15,6 +15,7 @@ mod outbox;
 mod read;
 mod rows;
 mod upgrade;
+mod webhooks;
 mod write;
 
 pub use admin::backup::{CopyPosition, DatabaseCopy};

@@ -17,6 +17,12 @@ pub(crate) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id,
     rejections, alone, deaths, due_at, created_at, updated_at, limit_day, owner, target_asset, \
     target_amount, origin_chain, origin_key, terms_version";
 
+/// The columns of a record, of the table under this name.
+pub(crate) fn columns_of(table: &str) -> String {
+    let names: Vec<_> = COLUMNS.split(", ").map(|c| format!("{table}.{}", c.trim())).collect();
+    names.join(", ")
+}
+
 pub(crate) fn record(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Record> {
     let flow = row.get_ref(2)?.as_str()?;
     let flow = flows.named(flow).ok_or_else(|| columns::damaged(2, "not a flow of ours"))?;

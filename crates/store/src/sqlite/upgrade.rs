@@ -25,6 +25,8 @@ const STEPS: &[Upgrade] = &[
     Upgrade { shape: 6, name: "outbox", sql: include_str!("upgrades/outbox.sql") },
     Upgrade { shape: 7, name: "accounts", sql: include_str!("upgrades/accounts.sql") },
     Upgrade { shape: 8, name: "terms", sql: include_str!("upgrades/terms.sql") },
+    Upgrade { shape: 9, name: "attempts", sql: include_str!("upgrades/attempts.sql") },
+    Upgrade { shape: 11, name: "webhooks", sql: include_str!("upgrades/webhooks.sql") },
 ];
 
 /// The shape of the tables that this release reads and writes.

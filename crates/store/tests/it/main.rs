@@ -15,3 +15,4 @@ mod postgres;
 mod search;
 mod suites;
 mod views;
+mod webhooks;

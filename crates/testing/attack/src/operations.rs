@@ -43,7 +43,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 58] = [
+pub const TABLE: [(&str, &str, Who); 68] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
@@ -94,6 +94,16 @@ pub const TABLE: [(&str, &str, Who); 58] = [
     ("GET",    "/api/v1/transfer/{req_id}",                Who::Reads),
     ("GET",    "/api/v1/transfers",                        Who::Watches),
     ("GET",    "/api/v1/transfers/{id}",                   Who::Watches),
+    ("GET",    "/api/v1/webhooks",                         Who::Watches),
+    ("POST",   "/api/v1/webhooks",                         Who::Acts),
+    ("DELETE", "/api/v1/webhooks/{id}",                    Who::Acts),
+    ("GET",    "/api/v1/webhooks/{id}",                    Who::Watches),
+    ("PATCH",  "/api/v1/webhooks/{id}",                    Who::Acts),
+    ("GET",    "/api/v1/webhooks/{id}/deliveries",         Who::Watches),
+    ("POST",   "/api/v1/webhooks/{id}/deliveries/{number}/resend", Who::Acts),
+    ("POST",   "/api/v1/webhooks/{id}/replay",             Who::Acts),
+    ("POST",   "/api/v1/webhooks/{id}/rotate",             Who::Acts),
+    ("POST",   "/api/v1/webhooks/{id}/test",               Who::Acts),
     ("GET",    "/docs",                                    Who::Page),
     ("GET",    "/docs/errors",                             Who::All),
     ("GET",    "/docs/errors/{code}",                      Who::All),

@@ -4,6 +4,7 @@
 
 pub mod books;
 pub mod campaign;
+pub mod chain;
 pub mod disk;
 pub mod event_log;
 pub mod fuzz;

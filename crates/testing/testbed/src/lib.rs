@@ -1,5 +1,6 @@
-//! A real PostgreSQL for tests: a cluster of its own in a temporary folder, databases by the dozen,
-//! and a proxy that cuts the wire where it hurts, or lets it fall silent.
+//! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, databases by the dozen,
+//! and a proxy that cuts the wire where it hurts, or lets it fall silent. Apache Kafka: one broker in a
+//! temporary folder.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
@@ -8,6 +9,8 @@ mod base;
 mod clock;
 mod database;
 mod hop;
+mod jars;
+mod kafka;
 mod process;
 mod programs;
 mod proxy;
@@ -18,6 +21,7 @@ mod url;
 pub use base::{Base, Recovery};
 pub use database::{Copied, Database};
 pub use hop::{Fault, Hop, HopSeen};
+pub use kafka::{GIVEN_KAFKA, Kafka};
 pub use process::signal;
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use server::{GIVEN, Options, Server};

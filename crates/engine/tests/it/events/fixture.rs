@@ -194,7 +194,7 @@ impl AccountService {
             let topics = vec![Arc::from(*topic)];
             let mut member = self.bus().subscribe(group.into(), topics).await.expect("a member");
             loop {
-                let polled = member.poll(1_000).await.expect("messages");
+                let polled = member.poll(1_000, 0).await.expect("messages");
                 if polled.messages.is_empty() {
                     break;
                 }

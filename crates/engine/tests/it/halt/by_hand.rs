@@ -14,6 +14,7 @@ use kernel::flow::life::Leg;
 use kernel::ids::Id;
 use kernel::operation::Key;
 use kernel::operators::{Accepted, ApprovalStatus};
+use kernel::record::System;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -52,7 +53,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
         service.executed(before + 1).await;
         let halted = service.does("ada", "1", AdminAction::Halt).await.unwrap();
         let key = Key { id: late, leg: Leg::Deposit };
-        let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
+        let on_wire = vec![OutstandingCall { system: System::Ledger(SPOT), key }];
         let wanted = |quiet| ActionResult::Halted {
             halt: Some(1),
             on_wire: on_wire.clone(),

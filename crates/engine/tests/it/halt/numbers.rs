@@ -1,16 +1,17 @@
 //! Every halt has a number: a resume is of the halt that stood when it was proposed and when its proof
 //! began, whichever process each of them met, and of none that was raised later.
 //!
-//! Written against these wrong builds, of which not each was run: a resume's unit without the guard
-//! of the halt's number; a halt that raises no number where one stands; proposals that stay open when a
-//! halt is raised or lifted; a proposal without an end; a verdict that names a state and not the stay in
-//! it; a repeated HALT that is called quiet without a look at the journal.
+//! Each of these wrong builds was run and turns tests here red: a resume without a look at the halt's
+//! number and without its guard; a halt that raises no number where one stands; proposals that stay open
+//! when a halt is raised or lifted; a proposal without an end; a verdict that names a state and not the
+//! stay in it; a repeated HALT that is called quiet without a look at the journal.
 
 use crate::fixture::faulty_ledger::{Mood, ReplyLatch};
 use crate::fixture::test_service::{FUNDING, NEVER, TestService};
 use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::ids::Id;
+use kernel::operators::ApprovalStatus;
 use kernel::ports::journal::Journal as _;
 use kernel::unit::{Event, Guard, Hold, Put, Then, Unit, Wrote};
 use std::sync::Arc;
@@ -39,6 +40,12 @@ fn refused(done: &Result<PerformedAction, Objection>) -> bool {
     matches!(done, Err(Objection::Decided(_) | Objection::NotPossible(_)))
 }
 
+/// How a proposal stands in the journal.
+async fn stands(service: &TestService, proposal: Id) -> ApprovalStatus {
+    let stored = service.store().approval(proposal).await.unwrap();
+    stored.expect("it was proposed").stand
+}
+
 /// One person alone would lift a later HALT with an old, second proposal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_proposal_lifts_no_later_halt() {
@@ -49,6 +56,7 @@ async fn an_old_proposal_lifts_no_later_halt() {
     service.does("bob", "1", AdminAction::Approve(first)).await.unwrap();
     service.work(1).await;
     service.does("eve", "1", AdminAction::Halt).await.unwrap();
+    assert_eq!(stands(&service, second).await, ApprovalStatus::Superseded);
     let late = service.does("bob", "2", AdminAction::Approve(second)).await;
     assert!(refused(&late), "{late:?}");
     assert!(service.standing().await.halted.is_some(), "it stands");
@@ -63,6 +71,7 @@ async fn a_halt_that_is_raised_after_a_proposal_does_not_fall_with_it() {
     let proposal = proposed(service.does("ada", "2", RESUME).await);
     does(service.engine(), "eve", "1", AdminAction::Halt).await.unwrap();
     assert_eq!(service.standing().await.halts, 2, "each has a number");
+    assert_eq!(stands(&service, proposal).await, ApprovalStatus::Superseded);
     let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
     assert!(refused(&late), "{late:?}");
     assert!(service.standing().await.halted.is_some(), "it stands");
@@ -89,6 +98,26 @@ async fn a_proof_that_began_before_a_halt_does_not_lift_it() {
         stile.lets(100);
     };
     let (late, ()) = tokio::join!(approving, halting);
+    assert!(refused(&late), "{late:?}");
+    assert!(service.standing().await.halted.is_some(), "it was answered, and stands");
+}
+
+/// Where one person is enough there is no proposal that a halt could close: the number alone holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_halt_that_is_raised_during_the_proof_stands_without_four_eyes_too() {
+    let service = TestService::tuned(true, NEVER, |settings| settings.four_eyes = false).await;
+    let rival = service.rival().await;
+    does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
+    let stile = ReplyLatch::shut();
+    service.faulty_spot.mood(Mood::LateProofs(stile.clone()));
+    let resuming = does(&rival, "ada", "2", RESUME);
+    let halting = async {
+        stile.one().await;
+        does(service.engine(), "eve", "1", AdminAction::Halt).await.unwrap();
+        service.faulty_spot.mood(Mood::Fair);
+        stile.lets(100);
+    };
+    let (late, ()) = tokio::join!(resuming, halting);
     assert!(refused(&late), "{late:?}");
     assert!(service.standing().await.halted.is_some(), "it was answered, and stands");
 }

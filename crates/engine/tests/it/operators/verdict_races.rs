@@ -15,6 +15,7 @@ use kernel::operation::Key;
 use kernel::operators::Scope;
 use kernel::ports::journal::Journal as _;
 use kernel::ports::ledger::{Ledger as _, Reply, Stored};
+use kernel::record::System;
 use kernel::retry::Backoff;
 use serde_json::json;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ async fn a_halt_after_the_fence_records_it_and_gives_nothing_back() {
     assert!(matches!(stored(&service, id).await, Stored::Found(_)));
     let halted = service.does("eve", "halt", AdminAction::Halt).await.unwrap();
     let key = Key { id, leg: Leg::Deposit };
-    let on_wire = vec![OutstandingCall { ledger: SPOT, key }];
+    let on_wire = vec![OutstandingCall { system: System::Ledger(SPOT), key }];
     let named = ActionResult::Halted { halt: Some(1), on_wire, calls: 1, quiet: false };
     assert_eq!(halted.outcome, named);
     latch.lets(1);

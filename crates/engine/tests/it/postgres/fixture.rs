@@ -224,6 +224,7 @@ impl Fixture {
             bus: None,
             journal: store.clone(),
             ledgers: vec![store.funding(), store.accounts(), way],
+            chains: Vec::new(),
             world: store.funding(),
             clock: Arc::new(clock),
             rng: Arc::new(TestRng),

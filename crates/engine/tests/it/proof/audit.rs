@@ -28,6 +28,23 @@ fn sealer(service: &TestService) -> Arc<Sealer> {
     Arc::new(Sealer::new(audit, journal, clock, key(), 1))
 }
 
+/// Turns red where a process does not see that another one of its database seals with another key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_with_another_key_is_noticed() {
+    let service = TestService::open(true, NEVER).await;
+    let own = sealer(&service);
+    let (audit, journal) = (service.store().clone(), service.store().clone());
+    let clock: Arc<dyn Clock> = Arc::new(service.clock.clone());
+    let other = Sealer::new(audit, journal, clock, SealKey::new(b"another key"), 1);
+    assert_eq!((own.other_key().await, other.other_key().await), (Ok(None), Ok(None)));
+    service.work(1).await;
+    let sealed = own.seal().await.expect("a seal").expect("something is new").number;
+    assert_eq!((own.other_key().await, other.other_key().await), (Ok(None), Ok(Some(sealed))));
+    service.work(1).await;
+    let sealed = other.seal().await.expect("a seal").expect("something is new").number;
+    assert_eq!((own.other_key().await, other.other_key().await), (Ok(Some(sealed)), Ok(None)));
+}
+
 async fn proven(store: &Embedded, kept: Option<RecordedSeal>) -> Findings {
     let mut trail = store.trail().await.expect("a trail");
     prove(&mut *trail, key(), kept).await.expect("a proof")

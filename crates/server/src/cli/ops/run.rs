@@ -356,6 +356,29 @@ pub(in crate::cli) async fn post(
     run_action(global, action, ActionRequest::post(path, body)).await
 }
 
+/// One change at a path, with its reason.
+pub(in crate::cli) async fn patch(
+    global: &Global,
+    action: &ActionArgs,
+    path: &str,
+    mut body: Value,
+) -> Result<(), Fault> {
+    set(&mut body, "reason", json!(action.reason));
+    let request = ActionRequest { method: Method::PATCH, ..ActionRequest::post(path, body) };
+    run_action(global, action, request).await
+}
+
+/// Takes away what a path names. The reason stands in the query, since a DELETE has no body.
+pub(in crate::cli) async fn delete(
+    global: &Global,
+    action: &ActionArgs,
+    path: &str,
+) -> Result<(), Fault> {
+    let path = format!("{path}?reason={}", escaped(&action.reason));
+    let (scope, method) = (Scope::OpsAct, Method::DELETE);
+    run_action(global, action, ActionRequest { scope, method, path: &path, body: None }).await
+}
+
 async fn transfer_action(
     global: &Global,
     args: &TransferActionArgs,
@@ -405,10 +428,7 @@ async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
 }
 
 async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
-    let path = format!("/ops/pauses/{}?reason={}", args.id, escaped(&args.action.reason));
-    let (scope, method) = (Scope::OpsAct, Method::DELETE);
-    let request = ActionRequest { scope, method, path: &path, body: None };
-    run_action(global, &args.action, request).await
+    delete(global, &args.action, &format!("/ops/pauses/{}", args.id)).await
 }
 
 async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {
@@ -443,9 +463,7 @@ async fn set_asset(global: &Global, args: &SetAssetArgs) -> Result<(), Fault> {
         }
     }
     let path = format!("/ops/assets/{}", escaped(&args.symbol));
-    set(&mut body, "reason", json!(args.action.reason));
-    let request = ActionRequest { method: Method::PATCH, ..ActionRequest::post(&path, body) };
-    run_action(global, &args.action, request).await
+    patch(global, &args.action, &path, body).await
 }
 
 async fn assign(global: &Global, args: &AssignArgs) -> Result<(), Fault> {

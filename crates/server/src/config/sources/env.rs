@@ -9,8 +9,9 @@ use std::net::SocketAddr;
 const PREFIX: &str = "PORTAGE_";
 
 /// Other names: what is set, under which path.
-const ALIASES: [(&str, &str); 3] = [
+const ALIASES: [(&str, &str); 4] = [
     ("DATABASE_URL", "database.url"),
+    ("KAFKA_BROKERS", "kafka.brokers"),
     ("PORTAGE_LOG", "log.level"),
     ("PORTAGE_LOG_FORMAT", "log.format"),
 ];
@@ -24,7 +25,7 @@ const PORT: &str = "SERVER_PORT";
 
 /// An operator who sets these wants the money kept somewhere else than this release keeps it: going on
 /// would quietly open another, empty store.
-const REFUSED: [(&str, &str); 2] = [("REDIS_URL", "Redis"), ("KAFKA_BROKERS", "Kafka")];
+const REFUSED: [(&str, &str); 1] = [("REDIS_URL", "Redis")];
 
 /// Names of flows that this release does not have.
 const IDLE: [&str; 7] = [

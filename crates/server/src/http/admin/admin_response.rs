@@ -37,7 +37,7 @@ pub struct Done {
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
     /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, or the deposit's `ref` was
     /// booked meanwhile; nothing was done),
-    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET` or `NOTED`.
+    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
     /// When, RFC 3339.
@@ -101,7 +101,7 @@ pub struct Done {
 /// A call that was on its way when money was stopped.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OnWire {
-    /// The ledger.
+    /// The ledger that was called, or the chain for which a transaction was signed or sent.
     #[schema(example = "SPOT")]
     pub ledger: &'static str,
     /// The transfer.
@@ -277,6 +277,8 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
             Done { proven: Some(at), transfers: Some(of), ..done("PROVING") }
         }
         ActionResult::Noted => done("NOTED"),
+        ActionResult::Webhook { .. } => done("WEBHOOK_SET"),
+        ActionResult::WebhookDeleted => done("WEBHOOK_DELETED"),
     }
 }
 
@@ -290,8 +292,8 @@ fn ledger_answer(said: StoredAnswer) -> (&'static str, Option<String>) {
     }
 }
 
-fn outstanding_call(OutstandingCall { ledger, key }: OutstandingCall) -> OnWire {
-    OnWire { ledger: ledger.name(), req_id: key.id.to_string(), leg: key.leg.name() }
+fn outstanding_call(OutstandingCall { system, key }: OutstandingCall) -> OnWire {
+    OnWire { ledger: system.name(), req_id: key.id.to_string(), leg: key.leg.name() }
 }
 
 /// An accepted break as it is shown.

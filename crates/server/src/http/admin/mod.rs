@@ -19,6 +19,7 @@ pub mod pauses;
 pub mod search;
 pub mod stats;
 pub mod transfer_actions;
+pub mod webhooks;
 
 use super::middleware::error::Refusal;
 use super::middleware::query;

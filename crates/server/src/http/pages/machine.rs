@@ -28,7 +28,7 @@ pub struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 3)]
     pub halt: Option<u64>,
-    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`; by the part's name: `journal`, `keys`, `funding`, `spot`, …
+    /// `connected`, `unavailable`, for a store without room `full`, for one that takes no writes of this process `not writing`; by the part's name: `journal`, `keys`, `kafka`, `funding`, `spot`, …
     #[serde(flatten)]
     pub parts: BTreeMap<String, &'static str>,
 }
@@ -80,6 +80,10 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     }
     for (ledger, said) in fan_out(app.ledgers(), |ledger| ledger.hello()).await {
         parts.insert(ledger.name().to_lowercase(), word(said.is_ok()));
+    }
+    if let Some(kafka) = &app.kafka {
+        let answers = timeout(TIMEOUT, kafka.probe()).await.is_ok_and(|said| said.is_ok());
+        parts.insert("kafka".to_owned(), word(answers));
     }
     let whole = parts.values().all(|part| *part == CONNECTED);
     let (code, status) = match (app.engine.halted(), whole) {

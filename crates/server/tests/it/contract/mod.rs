@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 /// The contract's list for this release.
 const SPEC: &[(&str, &str)] = &[
     ("delete", "/api/v1/ops/pauses/{id}"),
+    ("delete", "/api/v1/webhooks/{id}"),
     ("get", "/api/transfers/{transferId}"),
     ("get", "/api/v1/balances"),
     ("get", "/api/v1/cases"),
@@ -43,6 +44,9 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/api/v1/transfer/{req_id}"),
     ("get", "/api/v1/transfers"),
     ("get", "/api/v1/transfers/{id}"),
+    ("get", "/api/v1/webhooks"),
+    ("get", "/api/v1/webhooks/{id}"),
+    ("get", "/api/v1/webhooks/{id}/deliveries"),
     ("get", "/docs"),
     ("get", "/docs/errors"),
     ("get", "/docs/errors/{code}"),
@@ -52,6 +56,7 @@ const SPEC: &[(&str, &str)] = &[
     ("get", "/openapi.json"),
     ("get", "/readyz"),
     ("patch", "/api/v1/ops/assets/{symbol}"),
+    ("patch", "/api/v1/webhooks/{id}"),
     ("post", "/api/transfers"),
     ("post", "/api/v1/cases/{id}/assign"),
     ("post", "/api/v1/cases/{id}/comment"),
@@ -79,6 +84,11 @@ const SPEC: &[(&str, &str)] = &[
     ("post", "/api/v1/ops/transfers/{id}/retry"),
     ("post", "/api/v1/ops/withdrawals"),
     ("post", "/api/v1/transfer"),
+    ("post", "/api/v1/webhooks"),
+    ("post", "/api/v1/webhooks/{id}/deliveries/{number}/resend"),
+    ("post", "/api/v1/webhooks/{id}/replay"),
+    ("post", "/api/v1/webhooks/{id}/rotate"),
+    ("post", "/api/v1/webhooks/{id}/test"),
 ];
 
 type Read = fn(Value) -> bool;
@@ -105,6 +115,10 @@ const FORMS: &[(&str, Read)] = &[
     ("ChangeAsset", reads::<admin::assets::ChangeAsset>),
     ("Assign", reads::<admin::cases::Assign>),
     ("Comment", reads::<admin::cases::Comment>),
+    ("AddWebhook", reads::<admin::webhooks::request::AddWebhook>),
+    ("ChangeWebhook", reads::<admin::webhooks::request::ChangeWebhook>),
+    ("RotateWebhook", reads::<admin::webhooks::request::RotateWebhook>),
+    ("ReplayWebhook", reads::<admin::webhooks::log::ReplayWebhook>),
 ];
 
 fn reads<T: DeserializeOwned>(value: Value) -> bool {

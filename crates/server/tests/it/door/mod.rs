@@ -9,6 +9,7 @@ mod bodies;
 mod dry_run;
 mod keys;
 mod list;
+mod losses;
 
 mod order;
 mod pages;
@@ -169,8 +170,10 @@ impl Door {
             verifier: verifier(&service.clock),
             metrics,
             clock: service.clock.clone(),
+            kafka: None,
             rng: service.rng.clone(),
             admin_queries: service.store.clone(),
+            webhooks: service.webhook_admin(&config),
             rate_limit: RateLimit::new(config.limits.requests_per_second),
             backups: service.backups(&config),
             sealer: service.sealer(&config).await.expect("a sealer"),

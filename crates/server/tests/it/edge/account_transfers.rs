@@ -6,14 +6,14 @@ use std::io::Write;
 
 const TRANSFERS: usize = 60;
 
-fn runs(served: &Served, words: &str) -> String {
+pub(super) fn runs(served: &Served, words: &str) -> String {
     let words: Vec<&str> = ["account", "pipeline"].into_iter().chain(words.split(' ')).collect();
     let (ended, text) = said(&served.run(&words));
     assert_eq!(ended, Some(0), "{words:?}: {text}");
     text
 }
 
-fn balance(served: &Served, number: &str) -> String {
+pub(super) fn balance(served: &Served, number: &str) -> String {
     let text = runs(served, &format!("show {number} --json"));
     let shown: Value =
         serde_json::from_str(&text).unwrap_or_else(|fault| panic!("{fault}: {text}"));
@@ -21,12 +21,22 @@ fn balance(served: &Served, number: &str) -> String {
 }
 
 /// Opens one transfer under a key; whether it was answered.
-fn opens(served: &Served, token: &str, n: usize) -> bool {
-    let body = json!({"fromAccountNumber": "ACC-1", "toAccountNumber": "ACC-2", "amount": "1",
+pub(super) fn opens(served: &Served, token: &str, n: usize) -> bool {
+    opens_from(served, token, ("ACC-1", "ACC-2"), &format!("k-{n}"))
+}
+
+/// The same from one account to another.
+pub(super) fn opens_from(
+    served: &Served,
+    token: &str,
+    (from, to): (&str, &str),
+    key: &str,
+) -> bool {
+    let body = json!({"fromAccountNumber": from, "toAccountNumber": to, "amount": "1",
         "currency": "USDT"})
     .to_string();
     let more = format!(
-        "content-type: application/json\r\nidempotency-key: k-{n}\r\ncontent-length: {}\r\n",
+        "content-type: application/json\r\nidempotency-key: {key}\r\ncontent-length: {}\r\n",
         body.len()
     );
     let mut stream = served.connect();
@@ -37,7 +47,7 @@ fn opens(served: &Served, token: &str, n: usize) -> bool {
 
 /// Killed twice while transfers are under way, each is carried out once. Turns red where an offset is
 /// committed before its unit: what a killed process had in hand would wait for the scanner's minute.
-fn each_is_carried_out_once_over_kills(settings: &[(&str, &str)]) {
+pub(super) fn each_is_carried_out_once_over_kills(settings: &[(&str, &str)]) {
     let mut served = Served::start(settings);
     for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
         runs(&served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));

@@ -3,8 +3,12 @@
 
 mod account_transfers;
 mod backups;
+mod endpoint_mail;
+mod endpoints;
 mod framing;
 mod history;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod numbered_accounts;
 mod postgres;
 mod secrets;

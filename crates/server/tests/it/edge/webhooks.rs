@@ -16,7 +16,7 @@ const CLOSED: &str = "case.closed";
 
 /// Opens cases in a folder without a server. Of a transfer that does not exist they stay open; of a
 /// ledger that is none the server closes them.
-fn opened(dir: &Path, subject: impl IntoIterator<Item = Subject>) {
+pub(crate) fn opened(dir: &Path, subject: impl IntoIterator<Item = Subject>) {
     let data = dir.join("data");
     std::fs::create_dir_all(&data).expect("a folder");
     let case = |subject| {
@@ -34,7 +34,7 @@ fn opened(dir: &Path, subject: impl IntoIterator<Item = Subject>) {
     eventually("the folder is free", || lock.try_lock().is_ok());
 }
 
-fn stuck(n: u64) -> Subject {
+pub(crate) fn stuck(n: u64) -> Subject {
     Subject::Transfer(Id(n.into()))
 }
 

@@ -4,10 +4,10 @@
 //! has a row in `due` until it ends. A row there is taken where `leased_by` is a worker
 //! that lives; without a time that worker is carrying it on right now.
 
-use super::attempts;
 use super::read_pool::{ReadPool, rows, written};
 use super::transfers::{ended, records};
 use crate::columns::flow_names;
+use crate::postgres::attempts;
 use crate::postgres::columns::{self, ABSURD, int};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::COLUMNS;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 /// A row that this process keeps in its own heap is given out only when it is so much too late.
-const LATE: Millis = 5_000;
+pub(crate) const LATE: Millis = 5_000;
 /// So many of what is due are compared with each other.
 const COMPARED: i64 = 50_000;
 /// So many batches of the dead are taken over with one statement, up to 1 024 transfers each, and
@@ -48,7 +48,13 @@ pub(crate) struct ScanState {
 pub(crate) const LIVES: &str = "w.leased_until > m.now AND w.leased_until <= m.now + w.length";
 
 /// The moment: a hand's, or the database's.
-const MOMENT: &str = "moment AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now)";
+pub(crate) const MOMENT: &str =
+    "moment AS MATERIALIZED (SELECT coalesce($1::bigint, portage_now()) AS now)";
+
+/// The transfer of the row `d` is a member of an open attempt: it comes with its attempt. It is asked
+/// of each row that is ripe else, never joined: most tables of members are long.
+const ATTEMPTED: &str = "EXISTS (SELECT FROM attempt_members m JOIN attempts a USING (attempt_id) \
+    WHERE m.transfer_id = d.transfer_id AND a.closed_at IS NULL)";
 
 /// The row `d` may be given to the worker $2 at `m.now`.
 fn ripe() -> String {
@@ -57,7 +63,7 @@ fn ripe() -> String {
         "(d.due_at IS NULL OR d.due_at <= {now} OR d.due_at > {now} + {ABSURD}) AND CASE \
          WHEN d.leased_by = $2 THEN d.due_at <= {now} - {late} OR d.due_at > {now} + {ABSURD} \
          ELSE NOT EXISTS (SELECT FROM workers w, moment m WHERE w.worker = d.leased_by AND {LIVES}) \
-         END"
+         END AND CASE WHEN {ATTEMPTED} THEN false ELSE true END"
     )
 }
 
@@ -157,14 +163,15 @@ impl ReadPool {
             // the engine does not take one twice that it still has
             let sql = "UPDATE due SET due_at = 0 WHERE leased_by = $1 AND due_at IS NULL";
             written(&db, sql, &[&own]).await?;
+            attempts::retake(&db, own).await?;
         }
         self.scan(|scan| scan.unconfirmed = true);
-        let numbers = lease(&db, (now, own), (&names, columns::most(limit))).await?;
-        let found = self.handed(&db, &numbers).await?;
-        let mut due = found;
+        let most = (&*names, columns::most(limit));
+        let attempts = attempts::lease(&db, &self.flows, (now, own), most).await?;
+        let mut due: Vec<Due> = attempts.into_iter().map(Due::Attempt).collect();
         let room = limit.saturating_sub(due.len());
-        let attempts = attempts::due(&db, &self.flows, (now, &names), room).await?;
-        due.extend(attempts.into_iter().map(Due::Attempt));
+        let numbers = lease(&db, (now, own), (&names, columns::most(room))).await?;
+        due.extend(self.handed(&db, &numbers).await?);
         if !due.is_empty() {
             // a call is made for what is claimed here
             self.confirm_reads().await?;

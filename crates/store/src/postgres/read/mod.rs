@@ -3,7 +3,6 @@
 
 pub(crate) mod read_pool;
 
-pub(crate) mod attempts;
 pub(crate) mod funding;
 pub(crate) mod operators;
 pub(crate) mod service_state;
@@ -11,6 +10,7 @@ pub(crate) mod transfers;
 
 pub(crate) mod due;
 mod outbox;
+mod webhooks;
 pub(crate) mod worker_leases;
 
 mod account_sums;

@@ -68,6 +68,16 @@ impl Snapshot for SnapshotTransaction {
         Box::pin(async move { Ok(sums::sums(self.db()?, ledger, upto).await?) })
     }
 
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        self.reading = None;
+        Box::pin(async move { Ok(sums::operations(self.db()?, ledger, after, limit).await?) })
+    }
+
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         self.reading = None;
         Box::pin(async move { self.at_length(sums::recount(self.db()?)).await })

@@ -128,8 +128,10 @@ pub(crate) async fn operations(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Operation>, StoreError> {
+    let outside = if ledger.is_enlisted() { "" } else { "AND ledger <> 1 AND ledger <> 10" };
     let sql = format!(
-        "SELECT {COLUMNS} FROM operations WHERE ledger = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+        "SELECT {COLUMNS} FROM operations WHERE ledger = $1 AND seq > $2 {outside} \
+         ORDER BY seq LIMIT $3"
     );
     let row = |row: &Row| {
         let (_, mut operation) = operation(row)?;

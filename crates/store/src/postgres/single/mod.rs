@@ -277,7 +277,6 @@ impl TransactionBody<Wrote> for Unit {
         if plan.supersedes() {
             transaction.supersede().await?;
         }
-        transaction.mark(&plan).await?;
         let written = transaction.workspace.apply_plan(transaction.flows, plan)?;
         Ok(Finish::Commit(Wrote::Written(written)))
     }
@@ -294,6 +293,7 @@ fn locks(unit: &Unit) -> TransactionLocks {
                     | Put::Resume { .. }
                     | Put::Horizon(_)
                     | Put::Adopt { .. }
+                    | Put::AdoptAfterLoss { .. }
                     | Put::Own { .. }
                     | Put::Pause { .. }
                     | Put::Unpause(_)

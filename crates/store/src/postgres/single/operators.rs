@@ -48,7 +48,8 @@ impl SingleTransaction<'_> {
     }
 
     async fn queue_delivery(&self, case: i64, tells: Tells) -> Result<(), StoreError> {
-        let sql = "INSERT INTO webhook_deliveries VALUES ($1, $2, $3, 0, $3, NULL)";
+        let sql = "INSERT INTO webhook_deliveries (case_id, tells, at, attempts, due_at) \
+                   VALUES ($1, $2, $3, 0, $3)";
         self.execute(sql, &[&case, &tells.name(), &self.at()]).await?;
         Ok(())
     }

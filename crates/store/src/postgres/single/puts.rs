@@ -1,10 +1,8 @@
 //! What is rare in a unit, written one statement each.
 
 use super::SingleTransaction;
-use crate::postgres::columns::{self, int, small, uuid};
+use crate::postgres::columns::{self, int, small};
 use crate::postgres::error::StoreError;
-use crate::rules::Plan;
-use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
 use kernel::ids::{Day, LedgerId};
 use kernel::operation::Known;
 use kernel::ports::ledger::External;
@@ -21,18 +19,20 @@ impl SingleTransaction<'_> {
             Put::Open(_)
             | Put::Head { .. }
             | Put::Receipt { .. }
+            | Put::Attempt(_)
+            | Put::AttemptHead { .. }
+            | Put::Form(..)
+            | Put::Resource { .. }
+            | Put::Raise { .. }
+            | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_)
             | Put::Account { .. } => {}
-            Put::Attempt(attempt) => self.attempt(attempt).await?,
-            Put::Form(id, form) => self.form(*id, form).await?,
-            Put::Resource { name, value } => self.set(&format!("resource/{name}"), value).await?,
-            Put::Raise { name, to } => {
-                if self.counter(name).await? < *to {
-                    self.set(&format!("counter/{name}"), &to.to_string()).await?;
-                }
-            }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known).await?,
+            Put::AdoptAfterLoss { ledger, known } => {
+                self.forget_above(*ledger, known.highest).await?;
+                self.adopt(*ledger, known).await?;
+            }
             Put::Own { ledger, worker, identity } => {
                 let ended = "UPDATE workers SET leased_until = 0 WHERE worker <> $2 \
                              AND worker = (SELECT worker FROM ledger_owners WHERE ledger = $1)";
@@ -67,20 +67,25 @@ impl SingleTransaction<'_> {
         Ok(())
     }
 
-    /// What guards leave behind.
-    pub(crate) async fn mark(&self, plan: &Plan<'_>) -> Result<(), StoreError> {
-        for (name, sum) in &plan.counters {
-            self.set(&format!("counter/{name}"), &sum.to_string()).await?;
-        }
-        Ok(())
-    }
-
     /// Sets a named value.
     pub(crate) async fn set(&self, name: &str, value: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO service_state (name, value, version, at) VALUES ($1, $2, 1, $3) \
                    ON CONFLICT (name) DO UPDATE SET value = excluded.value, \
                    version = service_state.version + 1, at = excluded.at";
         self.execute(sql, &[&name, &value, &self.at()]).await?;
+        Ok(())
+    }
+
+    /// No higher number of this ledger counts any more: neither one that an incarnation was adopted with
+    /// nor one that a lane stored.
+    async fn forget_above(&self, ledger: LedgerId, highest: u64) -> Result<(), StoreError> {
+        let (ledger, highest) = (i16::from(ledger.0), int(highest));
+        for table in ["ledgers_tb", "ledger_lanes"] {
+            let sql = format!(
+                "UPDATE {table} SET highest = $2 WHERE ledger = $1 AND highest > $2::bigint"
+            );
+            self.execute(&sql, &[&ledger, &highest]).await?;
+        }
         Ok(())
     }
 
@@ -99,45 +104,6 @@ impl SingleTransaction<'_> {
         let identity = Uuid::from_u128(known.identity.0);
         let (highest, at) = (int(known.highest), self.at());
         self.execute(sql, &[&ledger, &incarnation, &identity, &highest, &at]).await?;
-        Ok(())
-    }
-
-    async fn attempt(&self, attempt: &Attempt) -> Result<(), StoreError> {
-        let id = Uuid::from_u128(attempt.id.0);
-        let table = self.flows.table(attempt.flow);
-        let members: Vec<Uuid> = attempt.members.iter().map(|record| uuid(record.id)).collect();
-        let sql = "INSERT INTO attempts VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
-                   ON CONFLICT (attempt_id) DO UPDATE SET version = excluded.version, \
-                   state = excluded.state, members = excluded.members, due_at = excluded.due_at";
-        let code = table.state(attempt.state).code;
-        let (chain, lock) = (i16::from(attempt.chain.0), int(attempt.lock));
-        let (version, due) = (small(attempt.version), attempt.due_at.map(int));
-        self.execute(
-            sql,
-            &[&id, &version, &chain, &table.flow, &code, &&*attempt.lane, &lock, &members, &due],
-        )
-        .await?;
-        let sql = "SELECT count(*) FROM attempt_forms WHERE attempt_id = $1";
-        let row = self.row(sql, &[&id]).await?.ok_or(StoreError::Damaged("no count"))?;
-        let stored = usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or(usize::MAX);
-        for form in attempt.forms.iter().skip(stored) {
-            self.form(attempt.id, form).await?;
-        }
-        Ok(())
-    }
-
-    async fn form(&self, id: AttemptId, form: &Form) -> Result<(), StoreError> {
-        let purpose = match form.purpose {
-            Purpose::Pay => "PAY",
-            Purpose::Void => "VOID",
-        };
-        let sql = "INSERT INTO attempt_forms SELECT $1, (SELECT count(*) FROM attempt_forms \
-                   WHERE attempt_id = $1)::int, $2, $3, $4, $5, $6";
-        let (hash, bytes) = (form.hash.as_slice(), &*form.bytes);
-        let id = Uuid::from_u128(id.0);
-        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-            [&id, &purpose, &hash, &bytes, &form.repeatable, &int(form.expires)];
-        self.execute(sql, &row).await?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! locks.
 
 use super::SingleTransaction;
-use crate::postgres::columns::{count, read_amount, read_stand, uint, uuid};
+use crate::postgres::columns::{read_amount, read_stand, uint, uuid};
 use crate::postgres::error::StoreError;
 use crate::rules::{self, Request};
 use kernel::ids::{Id, LedgerId, Millis};
@@ -24,7 +24,7 @@ impl SingleTransaction<'_> {
             self.read_guard(guard).await?;
         }
         for put in unit.thens().flat_map(|then| &then.puts) {
-            if let Put::Adopt { ledger, known } = put {
+            if let Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } = put {
                 let followed = self.superseded(*ledger, known).await?;
                 self.workspace.rare.superseded.insert((*ledger, known.incarnation), followed);
             }
@@ -41,20 +41,6 @@ impl SingleTransaction<'_> {
 
     async fn read_guard(&mut self, guard: &Guard) -> Result<(), StoreError> {
         match guard {
-            Guard::Attempt { id, .. } => {
-                let sql = "SELECT version FROM attempts WHERE attempt_id = $1 FOR UPDATE";
-                let row = self.row(sql, &[&Uuid::from_u128(id.0)]).await?;
-                let version = row.map_or(Ok(0), |row| row.try_get(0).map(count))?;
-                self.workspace.rare.attempts.insert(*id, version);
-            }
-            Guard::Resource { name, .. } => {
-                let version = self.version(&format!("resource/{name}")).await?;
-                self.workspace.rare.resources.insert(name.clone(), version);
-            }
-            Guard::AtMost { name, .. } => {
-                let counter = self.counter(name).await?;
-                self.workspace.rare.counters.insert(name.clone(), counter);
-            }
             Guard::NoPastAction { caller, key } => self.read_action(caller, key).await?,
             Guard::Pending(id) => {
                 let stand = self.approval_status(*id).await?;
@@ -62,6 +48,11 @@ impl SingleTransaction<'_> {
             }
             Guard::Fresh(_)
             | Guard::Account { .. }
+            | Guard::Attempt { .. }
+            | Guard::LockFree { .. }
+            | Guard::Resource { .. }
+            | Guard::AtMost { .. }
+            | Guard::AtLeast { .. }
             | Guard::Unbound { .. }
             | Guard::Inbox { .. }
             | Guard::Transfer { .. }

@@ -6,10 +6,12 @@
 //! asked for again and again, it holds up neither a group nor the rest of its account.
 
 use super::work::Item;
+use crate::postgres::named_values;
+use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, Id, UserId};
 use kernel::operation::Op;
 use kernel::record;
-use kernel::unit::Guard;
+use kernel::unit::{Guard, Put, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +25,9 @@ pub(crate) enum QueueKey {
     Transfer(Id),
     /// A numbered account, by its number's hash: two of the same hash only share a line.
     Account(u64),
+    /// A counter or a resource, by its full name's hash.
+    Named(u64),
+    Attempt(AttemptId),
     /// A client's key that is in another open transaction, by its hash: two of the same
     /// number only share a line.
     ClientKey(u64),
@@ -293,10 +298,47 @@ fn account(item: &Item) -> QueueKey {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(number);
         return QueueKey::Account(hash);
     }
+    if let Item::Unit(unit, _) = item
+        && let Some(key) = shared(unit)
+    {
+        return key;
+    }
     let named = guards.iter().find_map(|guard| {
         if let Guard::Fresh(id) | Guard::Transfer { id, .. } = guard { Some(*id) } else { None }
     });
     QueueKey::Transfer(op.map(|op| op.key.id).or(named).unwrap_or_default())
+}
+
+/// What a unit shares with others besides an account: a counter before a resource, a resource before
+/// an attempt, as more units share it.
+fn shared(unit: &Unit) -> Option<QueueKey> {
+    let name =
+        |name: &str| QueueKey::Named(BuildHasherDefault::<DefaultHasher>::default().hash_one(name));
+    let counter = unit.guards.iter().find_map(|guard| {
+        let (Guard::AtMost { name, .. } | Guard::AtLeast { name, .. }) = guard else { return None };
+        Some(&**name)
+    });
+    let taken = || {
+        unit.then.puts.iter().find_map(|put| {
+            let (Put::Take { counter: name, .. } | Put::Raise { name, .. }) = put else {
+                return None;
+            };
+            Some(&**name)
+        })
+    };
+    if let Some(counter) = counter.or_else(taken) {
+        return Some(name(&named_values::counter(counter)));
+    }
+    let mut attempt = None;
+    for guard in &unit.guards {
+        if let Guard::Resource { name: of, .. } = guard {
+            return Some(name(&named_values::resource(of)));
+        }
+        if let Guard::Attempt { id, .. } = guard {
+            attempt = Some(QueueKey::Attempt(*id));
+        }
+    }
+    attempt
 }
 
 #[cfg(test)]

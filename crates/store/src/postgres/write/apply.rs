@@ -3,9 +3,12 @@
 
 use super::work::EnlistedOp;
 use super::workspace::{BalanceChange, BalanceRow, BatchWorkspace, Undecided, UsageRow};
+use crate::postgres::attempts::write::ChangedAttempt;
 use crate::postgres::error::StoreError;
+use crate::postgres::named_values;
 use crate::rules::{
-    self, Added, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange, UsageKey,
+    self, Added, AttemptChange, Balance, Plan, Posting, Row, Stamp, Stopped, TransferChange,
+    UsageKey,
 };
 use kernel::answer::Answer;
 use kernel::flow::table::Flows;
@@ -41,7 +44,17 @@ impl BatchWorkspace {
     ) -> Result<Written, Undecided> {
         for then in plan.thens() {
             self.receipts(then);
+            for put in &then.puts {
+                if let Put::Resource { name, value } = put {
+                    self.set_named(&named_values::resource(name), value.clone());
+                }
+            }
         }
+        for (name, sum) in plan.counters {
+            self.set_named(&named_values::counter(name), sum.to_string().into());
+        }
+        let changed = plan.attempts.into_values().filter(AttemptChange::is_changed);
+        self.changes.attempts.extend(changed.map(ChangedAttempt::of));
         self.changes.inbox.extend(plan.inbox);
         self.post(plan.posting);
         for (spend, spent) in plan.days {
@@ -165,10 +178,12 @@ fn named(unit: &Unit) -> impl Iterator<Item = Id> {
         | Guard::DayCount { .. }
         | Guard::DayAmount { .. }
         | Guard::Attempt { .. }
+        | Guard::LockFree { .. }
         | Guard::Resource { .. }
         | Guard::Inbox { .. }
         | Guard::Account { .. }
         | Guard::AtMost { .. }
+        | Guard::AtLeast { .. }
         | Guard::NoPastAction { .. }
         | Guard::Pending(_) => None,
     });

@@ -11,7 +11,7 @@ use super::workspace::{
 use crate::postgres::columns::{self, count, int, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{ledger, operation};
-use crate::postgres::{inbox, number_blocks, numbered_accounts};
+use crate::postgres::{attempts, inbox, named_values, number_blocks, numbered_accounts};
 use crate::rules::{Balance, StoredTransfer, UsageKey};
 use futures_util::future::join_all;
 use kernel::audit::Hash;
@@ -167,6 +167,9 @@ impl WriteConnection {
         queries.extend(operation_query(&row_set.legs));
         queries.extend(client_keys::query(flows, row_set));
         queries.extend(inbox::query(row_set));
+        queries.extend(named_values::query(row_set, wait));
+        queries.extend(attempts::write::query(row_set, wait));
+        queries.extend(attempts::write::lock_query(row_set));
         let mut answers = self.all(queries, &turn.begin(row_set.opens > 0)).await?.into_iter();
         let mut workspace = BatchWorkspace { numbers: self.numbers(), ..BatchWorkspace::default() };
         for id in &row_set.fresh {
@@ -198,6 +201,16 @@ impl WriteConnection {
         }
         if !row_set.inbox.is_empty() {
             inbox::read(&mut workspace, row_set, &answers.next().unwrap_or_default())?;
+        }
+        if !row_set.named.is_empty() {
+            named_values::take(&mut workspace, &answers.next().unwrap_or_default())?;
+        }
+        if !row_set.attempts.is_empty() {
+            attempts::write::take(&mut workspace, &answers.next().unwrap_or_default())?;
+        }
+        if !row_set.locks.is_empty() {
+            let found = answers.next().unwrap_or_default();
+            attempts::write::take_locks(&mut workspace, row_set, &found)?;
         }
         self.missing(&mut workspace, row_set).await?;
         Ok(workspace)
@@ -277,6 +290,8 @@ impl WriteConnection {
             self.missing_balances(workspace, row_set, users.into_iter().collect()).await?;
         }
         self.missing_accounts(workspace, row_set).await?;
+        self.missing_named(workspace, row_set).await?;
+        self.missing_attempts(workspace, row_set).await?;
         let transfers: Vec<Uuid> = row_set
             .transfers
             .iter()

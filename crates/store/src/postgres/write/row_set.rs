@@ -2,7 +2,9 @@
 
 use super::work::{BatchablePut, Item};
 use crate::postgres::inbox::InboxKey;
-use crate::rules::{ALL_ASSETS, UsageKey};
+use crate::postgres::named_values;
+use crate::rules::{ALL_ASSETS, LockKey, UsageKey};
+use kernel::attempt::AttemptId;
 use kernel::ids::{AssetId, FlowId, Id, UserId};
 use kernel::limits::DailyCount;
 use kernel::operation::Op;
@@ -32,6 +34,11 @@ pub(crate) struct RowSet {
     pub(crate) days: BTreeSet<UsageKey>,
     /// Events that must not have been had.
     pub(crate) inbox: BTreeSet<InboxKey>,
+    pub(crate) attempts: BTreeSet<AttemptId>,
+    /// Locks of chains that must never have been taken.
+    pub(crate) locks: BTreeSet<LockKey>,
+    /// Resources and counters, by their full names.
+    pub(crate) named: BTreeSet<Arc<str>>,
     /// The most transfers that are opened.
     pub(crate) opens: u64,
 }
@@ -98,13 +105,22 @@ impl RowSet {
                 Guard::Account { number, .. } => {
                     self.accounts.insert(number.clone());
                 }
+                Guard::Attempt { id, .. } => {
+                    self.attempts.insert(*id);
+                }
+                Guard::LockFree { chain, lane, lock } => {
+                    self.locks.insert((*chain, lane.clone(), lock.clone()));
+                }
+                Guard::Resource { name, .. } => {
+                    self.named.insert(named_values::resource(name));
+                }
+                Guard::AtMost { name, .. } | Guard::AtLeast { name, .. } => {
+                    self.named.insert(named_values::counter(name));
+                }
                 Guard::NotHalted
                 | Guard::Halt(_)
                 | Guard::Incarnation { .. }
                 | Guard::Owner { .. }
-                | Guard::Attempt { .. }
-                | Guard::Resource { .. }
-                | Guard::AtMost { .. }
                 | Guard::NoPastAction { .. }
                 | Guard::Pending(_) => {}
             }
@@ -138,6 +154,20 @@ impl RowSet {
                     self.legs.insert(operation.op.key.id);
                 }
                 BatchablePut::Count(count) => self.count(count),
+                BatchablePut::NewAttempt(attempt) => {
+                    self.attempts.insert(attempt.id);
+                    self.locks.insert((attempt.chain, attempt.lane.clone(), attempt.lock.clone()));
+                    self.transfers.extend(attempt.members.iter().map(|member| member.id));
+                }
+                BatchablePut::Attempt(id) => {
+                    self.attempts.insert(id);
+                }
+                BatchablePut::Resource(name) => {
+                    self.named.insert(named_values::resource(name));
+                }
+                BatchablePut::Counter(name) => {
+                    self.named.insert(named_values::counter(name));
+                }
             }
         }
         self.transfers.extend(then.events.iter().map(|event| event.id));

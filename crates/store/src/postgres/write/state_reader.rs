@@ -3,7 +3,7 @@
 use super::workspace::{BalanceRow, BatchWorkspace, TransferRow, Undecided, UsageRow};
 use crate::postgres::error::StoreError;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
+use crate::rules::{Balance, LockKey, StateReader, StoredAttempt, StoredTransfer, UsageKey};
 use kernel::accounts::NumberedAccount;
 use kernel::answer::Evidence;
 use kernel::attempt::AttemptId;
@@ -114,16 +114,23 @@ impl StateReader for BatchWorkspace {
         refused.map(|(_, code)| Evidence::code(code.to_string()))
     }
 
-    fn attempt(&mut self, id: AttemptId) -> Result<u32, Undecided> {
-        read(&self.rare.attempts, &id)
+    fn attempt(&mut self, id: AttemptId) -> Result<Option<StoredAttempt>, Undecided> {
+        self.stored_attempt(id)
+    }
+
+    fn lock_taken(&mut self, lock: &LockKey) -> Result<bool, Undecided> {
+        self.is_lock_taken(lock)
     }
 
     fn resource(&mut self, name: &Arc<str>) -> Result<u64, Undecided> {
-        read(&self.rare.resources, name)
+        self.resource_version(name)
     }
 
     fn counter(&mut self, name: &Arc<str>) -> Result<u128, Undecided> {
-        read(&self.rare.counters, name)
+        match self.rare.counters.get(name) {
+            Some(counter) => Ok(*counter),
+            None => self.counter_value(name),
+        }
     }
 
     fn seen(&mut self, event: (&'static str, u128)) -> Result<bool, Undecided> {

@@ -5,6 +5,7 @@ use super::row_set::ClientKey;
 use crate::postgres::error::StoreError;
 use crate::rules::Request;
 use kernel::answer::{Answer, Cause};
+use kernel::attempt::{Attempt, AttemptId};
 use kernel::audit::seal::Seal;
 use kernel::ids::{Id, LedgerId, Millis};
 use kernel::limits::DailyCount;
@@ -111,7 +112,8 @@ pub(crate) struct FenceRequest {
 
 /// What many of are decided together.
 pub(crate) enum Item {
-    /// A unit of nothing but transfers, their operations, receipts and counts.
+    /// A unit of nothing but transfers, their operations, receipts and counts, attempts, resources
+    /// and counters.
     Unit(Box<Unit>, UnitReply),
     /// A leg at an enlisted ledger by itself.
     Leg(EnlistedOp, ReplySlot<Answer>),
@@ -212,13 +214,13 @@ pub(crate) fn batchable(unit: &Unit) -> bool {
         | Guard::Owner { .. }
         | Guard::DayCount { .. }
         | Guard::DayAmount { .. }
-        | Guard::Inbox { .. } => true,
-        Guard::Attempt { .. }
+        | Guard::Inbox { .. }
+        | Guard::Attempt { .. }
+        | Guard::LockFree { .. }
         | Guard::Resource { .. }
-        | Guard::Account { .. }
         | Guard::AtMost { .. }
-        | Guard::NoPastAction { .. }
-        | Guard::Pending(_) => false,
+        | Guard::AtLeast { .. } => true,
+        Guard::Account { .. } | Guard::NoPastAction { .. } | Guard::Pending(_) => false,
     });
     guards && unit.thens().flat_map(|then| &then.puts).all(|put| BatchablePut::of(put).is_some())
 }
@@ -230,6 +232,11 @@ pub(crate) enum BatchablePut<'u> {
     Head(Id),
     Receipt(&'u Operation),
     Count(&'u DailyCount),
+    NewAttempt(&'u Attempt),
+    /// A head or a form of it.
+    Attempt(AttemptId),
+    Resource(&'u Arc<str>),
+    Counter(&'u Arc<str>),
 }
 
 impl<'u> BatchablePut<'u> {
@@ -240,11 +247,12 @@ impl<'u> BatchablePut<'u> {
             Put::Head { id, .. } => Some(Self::Head(*id)),
             Put::Receipt { operation, .. } => Some(Self::Receipt(operation)),
             Put::Count(count) | Put::Uncount(count) => Some(Self::Count(count)),
-            Put::Attempt(_)
-            | Put::Form(..)
-            | Put::Resource { .. }
-            | Put::Raise { .. }
-            | Put::Adopt { .. }
+            Put::Attempt(attempt) => Some(Self::NewAttempt(attempt)),
+            Put::AttemptHead { id, .. } | Put::Form(id, _) => Some(Self::Attempt(*id)),
+            Put::Resource { name, .. } => Some(Self::Resource(name)),
+            Put::Raise { name, .. } | Put::Take { counter: name, .. } => Some(Self::Counter(name)),
+            Put::Adopt { .. }
+            | Put::AdoptAfterLoss { .. }
             | Put::Own { .. }
             | Put::Horizon(_)
             | Put::Case(_)

@@ -3,10 +3,12 @@
 
 use super::balance_cache::BalanceKey;
 use super::row_set::ClientKey;
+use crate::postgres::attempts::write::{AttemptRow, ChangedAttempt};
 use crate::postgres::error::StoreError;
 use crate::postgres::inbox::InboxKey;
+use crate::postgres::named_values::NamedRow;
 use crate::postgres::numbered_accounts::NumberedRow;
-use crate::rules::{Balance, Book, Changed, Opened, StoredTransfer, UsageKey};
+use crate::rules::{Balance, Book, Changed, LockKey, Opened, StoredTransfer, UsageKey};
 use kernel::attempt::AttemptId;
 use kernel::audit::Hash;
 use kernel::ids::{AssetId, FlowId, Id, LedgerId, Millis};
@@ -125,8 +127,7 @@ impl From<Undecided> for StoreError {
 /// What only rare units ask for, read one by one.
 #[derive(Debug, Default)]
 pub(crate) struct RareRows {
-    pub(crate) attempts: HashMap<AttemptId, u32>,
-    pub(crate) resources: HashMap<Arc<str>, u64>,
+    /// The counter of an external movement.
     pub(crate) counters: HashMap<Arc<str>, u128>,
     pub(crate) seen: HashMap<(&'static str, u128), bool>,
     pub(crate) actions: HashMap<(Arc<str>, Arc<str>), bool>,
@@ -154,6 +155,7 @@ pub(crate) struct BatchChanges {
     pub(crate) outbox: Vec<Emitted>,
     /// Events that consumers had by this write.
     pub(crate) inbox: BTreeSet<InboxKey>,
+    pub(crate) attempts: Vec<ChangedAttempt>,
     pub(crate) books: BTreeMap<Book, i128>,
     pub(crate) highest: BTreeMap<LedgerId, u64>,
     pub(crate) ends: BTreeMap<(FlowId, i16), i64>,
@@ -174,6 +176,11 @@ pub(crate) struct BatchWorkspace {
     pub(crate) balances: HashMap<BalanceKey, BalanceRow>,
     /// Numbered accounts, in the order in which they are locked and written.
     pub(crate) accounts: BTreeMap<Arc<str>, NumberedRow>,
+    /// Resources and counters, in the order in which they are locked and written.
+    pub(crate) named: BTreeMap<Arc<str>, NamedRow>,
+    pub(crate) attempts: HashMap<AttemptId, AttemptRow>,
+    /// Which locks of chains were ever taken.
+    pub(crate) locks: HashMap<LockKey, bool>,
     pub(crate) usage: HashMap<UsageKey, UsageRow>,
     pub(crate) legs: HashMap<Id, Vec<(LedgerId, Operation)>>,
     /// Keys that are bound.
@@ -195,6 +202,8 @@ impl BatchWorkspace {
             && changes.operations.is_empty()
             && changes.outbox.is_empty()
             && changes.inbox.is_empty()
+            && changes.attempts.is_empty()
+            && !self.names_changed()
             && changes.highest.is_empty()
             && changes.entries.is_empty()
             && !self.usage.values().any(moved)

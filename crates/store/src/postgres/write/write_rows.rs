@@ -70,6 +70,8 @@ impl Statements {
         all.usage(workspace);
         all.outbox(&workspace.changes.outbox, at);
         all.inbox(workspace, at);
+        all.named(workspace, at);
+        all.attempts(flows, &mut workspace.changes.attempts, (at, worker));
         let number = workspace.numbers.lane;
         all.books(&workspace.changes.books, number);
         all.running(&workspace.changes, number);

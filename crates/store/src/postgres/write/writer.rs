@@ -269,6 +269,12 @@ impl WriterTask {
             (Ok(connection), QueueKey::Account(_)) => {
                 connection.wait_for_accounts(&RowSet::of(items.iter(), false).accounts).await
             }
+            (Ok(connection), QueueKey::Named(_)) => {
+                connection.wait_for_named(&RowSet::of(items.iter(), false).named).await
+            }
+            (Ok(connection), QueueKey::Attempt(_)) => {
+                connection.wait_for_attempts(&RowSet::of(items.iter(), false).attempts).await
+            }
             (Ok(connection), QueueKey::Transfer(id)) => connection.wait_for_transfer(id).await,
             (Err(error), _) => Err(error),
         };

@@ -7,6 +7,8 @@ mod lists;
 mod search;
 
 pub(crate) use deliveries::DeliveryAttempt;
+pub(crate) use lists::{CASE, case_row};
+pub(crate) use search::first_at;
 
 use super::read::transfers;
 use super::write::work::{PendingAnswer, Work};
@@ -41,7 +43,7 @@ fn below(before: Option<u64>) -> i64 {
 
 impl Embedded {
     /// Asks what may take long, in one instant.
-    fn search<T: Send + 'static>(
+    pub(crate) fn search<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Connection, &Flows) -> rusqlite::Result<T> + Send + 'static,
     ) -> Fut<'_, Result<T, Cause>> {

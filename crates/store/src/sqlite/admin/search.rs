@@ -137,7 +137,7 @@ fn ended(flows: &Flows, conditions: &mut Conditions, not: &str) {
 
 /// The number of the first transfer that was opened at or after a time. The journal's time never
 /// goes back, so numbers and times rise together.
-fn first_at(db: &Connection, at: Millis) -> rusqlite::Result<Option<i64>> {
+pub(crate) fn first_at(db: &Connection, at: Millis) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT transfer_id, created_at FROM transfers WHERE transfer_id >= ? \
                ORDER BY transfer_id LIMIT 1";
     let mut ask = db.prepare_cached(sql)?;

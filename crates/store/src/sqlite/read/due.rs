@@ -1,9 +1,10 @@
 //! What the scanner is given: what is due, and what the folder's last owner died holding.
 
+use super::attempts::UNATTEMPTED;
+use super::due_attempts::HandedAttempts;
 use super::transfers;
 use crate::columns::flow_names;
 use crate::sqlite::columns::{ABSURD, int};
-use crate::sqlite::write::attempts;
 use kernel::flow::table::Flows;
 use kernel::ids::{FlowId, Millis};
 use kernel::ports::journal::{Due, DueQuery};
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// A row that this process keeps in its own heap is given out only when it is so much too late.
-const LATE: Millis = 5_000;
+pub(super) const LATE: Millis = 5_000;
 
 /// What was given out already. There is one worker process, so nothing of this is stored.
 #[derive(Debug, Default)]
@@ -22,14 +23,17 @@ pub(crate) struct HandedOut {
     orphans: BTreeMap<FlowId, VecDeque<(u8, i64)>>,
     /// Transfers by number with the due time for which they were given out.
     given: BTreeMap<i64, i64>,
+    attempts: HandedAttempts,
 }
 
 impl HandedOut {
-    /// Finds what no worker holds, and drops the last owner's leases.
+    /// Finds what no worker holds, and drops the last owner's leases. A member of an open attempt comes
+    /// with its attempt.
     pub(crate) fn open(db: &Connection, flows: &Flows) -> rusqlite::Result<Self> {
         db.execute("UPDATE due SET leased_by = NULL, leased_until = NULL", [])?;
         let mut orphans: BTreeMap<FlowId, Vec<(u8, i64)>> = BTreeMap::new();
-        transfers::each_open(db, flows, "t.due_at IS NULL", |record| {
+        let alone = format!("t.due_at IS NULL AND {UNATTEMPTED}");
+        transfers::each_open(db, flows, &alone, |record| {
             let number = record.serial.map_or(0, |serial| int(serial.0));
             orphans.entry(record.flow).or_default().push((record.head.deaths, number));
             ControlFlow::Continue(())
@@ -39,7 +43,7 @@ impl HandedOut {
             (flow, of.into())
         };
         let orphans = orphans.into_iter().map(sorted).collect();
-        Ok(Self { orphans, given: BTreeMap::new() })
+        Ok(Self { orphans, given: BTreeMap::new(), attempts: HandedAttempts::open(db)? })
     }
 
     /// The orphan with the fewest deaths among those of these flows.
@@ -58,7 +62,8 @@ impl HandedOut {
         query: &DueQuery,
     ) -> rusqlite::Result<Vec<Due>> {
         let limit = query.limit;
-        let mut found = Vec::new();
+        let attempts = self.attempts.take(db, flows, now, (&query.flows, limit))?;
+        let mut found: Vec<Due> = attempts.into_iter().map(Due::Attempt).collect();
         while found.len() < limit
             && let Some(number) = self.next_orphan(&query.flows)
         {
@@ -80,7 +85,10 @@ impl HandedOut {
         let still: BTreeMap<i64, i64> = ripe.iter().copied().collect();
         self.given.retain(|number, due| still.get(number) == Some(due));
         let names = flow_names(flows, &query.flows);
-        let sql = format!("SELECT 1 FROM transfers WHERE transfer_id = ? AND flow IN ({names})");
+        let sql = format!(
+            "SELECT 1 FROM transfers t \
+             WHERE t.transfer_id = ? AND t.flow IN ({names}) AND {UNATTEMPTED}"
+        );
         let mut asked = db.prepare_cached(&sql)?;
         for (number, due) in ripe {
             if found.len() >= limit {
@@ -94,8 +102,6 @@ impl HandedOut {
                 found.push(Due::Transfer(record));
             }
         }
-        let room = limit.saturating_sub(found.len());
-        found.extend(attempts::due(db, flows, (now, &names), room)?.into_iter().map(Due::Attempt));
         Ok(found)
     }
 }

@@ -2,7 +2,10 @@
 
 pub(crate) mod threads;
 
+pub(crate) mod attempts;
 pub(crate) mod due;
+mod due_attempts;
+pub(crate) mod named_values;
 pub(crate) mod operators;
 pub(crate) mod transfers;
 

@@ -7,7 +7,7 @@ use kernel::operators::{Accepted, Approval, Halt, OpenCase, PastAction, Paused};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
 
-fn words(row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
+pub(crate) fn words(row: &Row<'_>, column: usize) -> rusqlite::Result<Arc<str>> {
     Ok(row.get_ref(column)?.as_str()?.into())
 }
 

@@ -9,7 +9,7 @@ use crate::sqlite::rows::{PartyColumns, parties};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
-use kernel::operation::Key;
+use kernel::operation::{Key, Operation};
 use kernel::ports::Fut;
 use kernel::ports::journal::{AccountSums, Line, Recount, Snapshot, Sums};
 use kernel::ports::ledger::Totals;
@@ -58,6 +58,15 @@ impl Snapshot for SnapshotTransaction {
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         self.asks().ask(move |db| sums::sums(db, ledger, upto))
+    }
+
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        self.asks().ask(move |db| sums::operations(db, ledger, after, limit))
     }
 
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {

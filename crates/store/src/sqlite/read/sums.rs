@@ -106,8 +106,10 @@ pub(crate) fn operations(
     after: u64,
     limit: usize,
 ) -> rusqlite::Result<Vec<Operation>> {
+    let outside = if ledger == LedgerId::FUNDING { "" } else { "AND ledger <> 1" };
     let sql = format!(
-        "SELECT {COLUMNS} FROM operations WHERE ledger = ? AND seq > ? ORDER BY seq LIMIT ?"
+        "SELECT {COLUMNS} FROM operations WHERE ledger = ? AND seq > ? {outside} \
+         ORDER BY seq LIMIT ?"
     );
     let mut ask = db.prepare_cached(&sql)?;
     let mut found: Vec<_> = ask

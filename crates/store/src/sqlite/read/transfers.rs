@@ -108,7 +108,7 @@ pub(crate) fn each_open(
     let sql = format!(
         "SELECT {} FROM open_batches b CROSS JOIN transfers t \
          ON t.transfer_id BETWEEN b.lo AND b.hi WHERE {filter} ORDER BY b.batch, t.transfer_id",
-        rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect::<Vec<_>>().join(", ")
+        rows::columns_of("t")
     );
     let mut ask = db.prepare_cached(&sql)?;
     let mut found = ask.query([])?;

@@ -25,6 +25,9 @@ impl WriteBatch<'_> {
         for put in plan.puts() {
             self.put(put)?;
         }
+        for change in plan.attempts.values() {
+            self.change_attempt(change)?;
+        }
         if plan.supersedes() {
             self.supersede()?;
         }
@@ -36,7 +39,7 @@ impl WriteBatch<'_> {
         Ok(Written { at: self.at, serial, fork: plan.fork })
     }
 
-    /// What guards leave behind.
+    /// Counters as they are by now, and what guards leave behind.
     fn mark(&mut self, plan: &Plan<'_>) -> rusqlite::Result<()> {
         for (name, sum) in &plan.counters {
             self.set(&format!("counter/{name}"), &columns::amount(Amount(*sum)))?;

@@ -1,114 +1,114 @@
-//! Attempts on chains, as rows.
+//! Attempts on chains, as rows that are written.
 
 use super::batch::WriteBatch;
-use crate::sqlite::columns::{self, int, most, uint};
-use kernel::attempt::{Attempt, AttemptId, Form, Purpose};
-use kernel::flow::table::Flows;
-use kernel::ids::{ChainId, Millis};
-use rusqlite::{Connection, Row, params};
-
-pub(crate) fn name(id: AttemptId) -> String {
-    format!("{:032x}", id.0)
-}
+use crate::rules::{AttemptChange, AttemptHead, LockKey, StoredAttempt};
+use crate::sqlite::columns::{int, most};
+use crate::sqlite::read::attempts::{name, purpose};
+use kernel::attempt::{Attempt, AttemptId, Form};
+use kernel::unit::Hold;
+use rusqlite::{OptionalExtension, params};
 
 impl WriteBatch<'_> {
-    pub(crate) fn put_attempt(&self, attempt: &Attempt) -> rusqlite::Result<()> {
-        let table = self.flows.table(attempt.flow);
-        let members: Vec<_> = attempt.members.iter().map(|member| member.id.to_string()).collect();
-        let sql = "INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-                   ON CONFLICT (attempt_id) DO UPDATE SET version = ?2, state = ?5, due_at = ?9";
-        self.db.prepare_cached(sql)?.execute(params![
-            name(attempt.id),
-            attempt.version,
-            attempt.chain.0,
-            table.flow,
-            table.state(attempt.state).code,
-            &*attempt.lane,
-            int(attempt.lock),
-            members.join(","),
-            attempt.due_at.map(int),
-        ])?;
-        let stored = self.forms(attempt.id)?;
-        for (n, form) in (0_i64..).zip(&attempt.forms).skip(usize::try_from(stored).unwrap_or(0)) {
-            self.put_form(attempt.id, n, form)?;
+    /// Where an attempt stands.
+    pub(crate) fn stored_attempt(&self, id: AttemptId) -> rusqlite::Result<Option<StoredAttempt>> {
+        let sql = "SELECT version, closed_at IS NOT NULL, \
+                   (SELECT count(*) FROM attempt_forms f WHERE f.attempt_id = a.attempt_id) \
+                   FROM attempts a WHERE attempt_id = ?";
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(StoredAttempt { version: row.get(0)?, closed: row.get(1)?, forms: row.get(2)? })
+        };
+        self.db.prepare_cached(sql)?.query_row([name(id)], read).optional()
+    }
+
+    /// True where an attempt was ever made under the lock.
+    pub(crate) fn is_lock_taken(&self, (chain, lane, lock): &LockKey) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM attempts WHERE chain = ? AND lane = ? AND lock = ?";
+        self.db.prepare_cached(sql)?.exists(params![chain.0, &**lane, &*lock.0])
+    }
+
+    /// Writes what a unit does to one attempt.
+    pub(crate) fn change_attempt(&self, change: &AttemptChange<'_>) -> rusqlite::Result<()> {
+        let head = change.head.filter(|_| change.is_changed());
+        match (change.opened, head) {
+            (Some(attempt), Some(head)) => self.insert_attempt(attempt, change, head)?,
+            (None, Some(head)) => {
+                let sql = "UPDATE attempts SET version = ?2, sent = ?3, due_at = ?4, \
+                           leased_by = ?5, closed_at = ?6 WHERE attempt_id = ?1";
+                let row = params![
+                    name(change.id),
+                    change.version,
+                    head.sent,
+                    head.due_at.map(int),
+                    holder(head),
+                    head.closed.map(int),
+                ];
+                self.db.prepare_cached(sql)?.execute(row)?;
+            }
+            (_, None) if change.is_changed() => {
+                let sql = "UPDATE attempts SET version = ?2 WHERE attempt_id = ?1";
+                let row = params![name(change.id), change.version];
+                self.db.prepare_cached(sql)?.execute(row)?;
+            }
+            (_, None) => {}
+        }
+        let before = change.stored.map_or(0, |stored| stored.forms);
+        for (n, form) in (before..).zip(&change.forms) {
+            self.insert_form(change.id, n, form)?;
         }
         Ok(())
     }
 
-    /// One more form; the attempt's version goes up with it.
-    pub(crate) fn add_form(&self, id: AttemptId, form: &Form) -> rusqlite::Result<()> {
-        self.put_form(id, self.forms(id)?, form)?;
-        let sql = "UPDATE attempts SET version = version + 1 WHERE attempt_id = ?";
-        self.db.prepare_cached(sql)?.execute([name(id)])?;
+    fn insert_attempt(
+        &self,
+        attempt: &Attempt,
+        change: &AttemptChange<'_>,
+        head: AttemptHead,
+    ) -> rusqlite::Result<()> {
+        let (table, id) = (self.flows.table(attempt.flow), name(attempt.id));
+        let sql = "INSERT INTO attempts (attempt_id, version, chain, flow, state, lane, lock, \
+                   sent, due_at, leased_by, created_at, closed_at) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            id,
+            change.version,
+            attempt.chain.0,
+            table.flow,
+            table.state(attempt.state).code,
+            &*attempt.lane,
+            &*attempt.lock.0,
+            head.sent,
+            head.due_at.map(int),
+            holder(head),
+            int(self.at),
+            head.closed.map(int),
+        ])?;
+        let sql = "INSERT INTO attempt_members (transfer_id, attempt_id, n) VALUES (?, ?, ?)";
+        let mut insert = self.db.prepare_cached(sql)?;
+        for (n, member) in change.members.iter().enumerate() {
+            insert.execute(params![member, id, most(n)])?;
+        }
         Ok(())
     }
 
-    fn forms(&self, id: AttemptId) -> rusqlite::Result<i64> {
-        let sql = "SELECT count(*) FROM attempt_forms WHERE attempt_id = ?";
-        self.db.prepare_cached(sql)?.query_row([name(id)], |row| row.get(0))
-    }
-
-    fn put_form(&self, id: AttemptId, n: i64, form: &Form) -> rusqlite::Result<()> {
-        let purpose = match form.purpose {
-            Purpose::Pay => "PAY",
-            Purpose::Void => "VOID",
-        };
-        let sql = "INSERT INTO attempt_forms VALUES (?, ?, ?, ?, ?, ?, ?)";
-        let (bytes, expires) = (&*form.bytes, int(form.expires));
-        let row = params![name(id), n, purpose, form.hash, bytes, form.repeatable, expires];
-        self.db.prepare_cached(sql)?.execute(row)?;
+    fn insert_form(&self, id: AttemptId, n: u32, form: &Form) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO attempt_forms (attempt_id, n, purpose, name, bytes, repeatable, \
+                   expires, anchor, reference) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![
+            name(id),
+            n,
+            purpose(form.purpose),
+            &*form.name,
+            &*form.bytes,
+            form.repeatable,
+            form.expires.map(int),
+            form.anchor.map(int),
+            form.reference.as_deref(),
+        ])?;
         Ok(())
     }
 }
 
-/// Attempts of these flows whose time has come, with their members as they stand.
-pub(crate) fn due(
-    db: &Connection,
-    flows: &Flows,
-    (now, names): (Millis, &str),
-    limit: usize,
-) -> rusqlite::Result<Vec<Attempt>> {
-    let sql = format!(
-        "SELECT attempt_id, version, chain, flow, state, lane, lock, members, due_at \
-         FROM attempts WHERE due_at <= ? AND flow IN ({names}) LIMIT ?"
-    );
-    let mut ask = db.prepare_cached(&sql)?;
-    ask.query_map(params![int(now), most(limit)], |row| attempt(db, flows, row))?.collect()
-}
-
-fn attempt(db: &Connection, flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Attempt> {
-    let id = u128::from_str_radix(row.get_ref(0)?.as_str()?, 16);
-    let id = AttemptId(id.map_err(|_| columns::damaged(0, "not an attempt's id"))?);
-    let flow = flows.named(row.get_ref(3)?.as_str()?);
-    let flow = flow.ok_or_else(|| columns::damaged(3, "not a flow of ours"))?;
-    let state = flows.table(flow).coded(row.get(4)?);
-    let members = row.get_ref(7)?.as_str()?.split(',').filter(|id| !id.is_empty());
-    let ids = members.map(|id| columns::read_id(7, id)).collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(Attempt {
-        id,
-        chain: ChainId(row.get(2)?),
-        flow,
-        state: state.ok_or_else(|| columns::damaged(4, "not a state of the flow"))?,
-        version: row.get(1)?,
-        lane: row.get_ref(5)?.as_str()?.into(),
-        lock: uint(row.get(6)?),
-        members: crate::sqlite::read::transfers::get(db, flows, &ids)?.into(),
-        forms: forms(db, id)?,
-        due_at: row.get::<_, Option<i64>>(8)?.map(uint),
-    })
-}
-
-fn forms(db: &Connection, id: AttemptId) -> rusqlite::Result<Vec<Form>> {
-    let sql = "SELECT purpose, hash, bytes, repeatable, expires FROM attempt_forms \
-               WHERE attempt_id = ? ORDER BY n";
-    let read = |row: &Row<'_>| {
-        Ok(Form {
-            purpose: if row.get_ref(0)?.as_str()? == "PAY" { Purpose::Pay } else { Purpose::Void },
-            hash: row.get(1)?,
-            bytes: row.get::<_, Vec<u8>>(2)?.into(),
-            repeatable: row.get(3)?,
-            expires: uint(row.get(4)?),
-        })
-    };
-    db.prepare_cached(sql)?.query_map([name(id)], read)?.collect()
+/// Who looks after it, as the column says: the one process or no process.
+fn holder(head: AttemptHead) -> Option<i64> {
+    (head.hold == Hold::Mine).then_some(1)
 }

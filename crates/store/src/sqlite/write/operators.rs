@@ -47,7 +47,8 @@ impl WriteBatch<'_> {
     }
 
     fn tell(&self, case: i64, tells: Tells) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO webhook_deliveries VALUES (?1, ?2, ?3, 0, ?3, NULL)";
+        let sql = "INSERT INTO webhook_deliveries (case_id, tells, at, attempts, due_at) \
+                   VALUES (?1, ?2, ?3, 0, ?3)";
         self.db.prepare_cached(sql)?.execute(params![case, tells.name(), int(self.at)])?;
         Ok(())
     }

@@ -2,34 +2,31 @@
 
 use super::batch::WriteBatch;
 use crate::rules::StateReader;
-use crate::sqlite::columns::{self, int};
+use crate::sqlite::columns::int;
 use crate::sqlite::ledger_owners;
 use kernel::ids::LedgerId;
-use kernel::money::Amount;
 use kernel::operation::{Known, Operation};
 use kernel::unit::Put;
 use rusqlite::params;
 
 impl WriteBatch<'_> {
-    /// Writes one put. Transfers, counts and accounts were gathered before.
+    /// Writes one put. Transfers, attempts, counters, counts and accounts were gathered before.
     pub(crate) fn put(&mut self, put: &Put) -> rusqlite::Result<()> {
         match put {
             Put::Open(_)
             | Put::Head { .. }
+            | Put::Attempt(_)
+            | Put::AttemptHead { .. }
+            | Put::Form(..)
+            | Put::Raise { .. }
+            | Put::Take { .. }
             | Put::Count(_)
             | Put::Uncount(_)
             | Put::Account { .. } => Ok(()),
-            Put::Attempt(attempt) => self.put_attempt(attempt),
-            Put::Form(id, form) => self.add_form(*id, form),
             Put::Receipt { ledger, operation } => self.receipt(*ledger, operation),
             Put::Resource { name, value } => self.set(&format!("resource/{name}"), value),
-            Put::Raise { name, to } => {
-                if self.counter(name)? >= *to {
-                    return Ok(());
-                }
-                self.set(&format!("counter/{name}"), &columns::amount(Amount(*to)))
-            }
             Put::Adopt { ledger, known } => self.adopt(*ledger, known),
+            Put::AdoptAfterLoss { ledger, known } => self.adopt_after_loss(*ledger, known),
             Put::Own { ledger, worker, identity } => {
                 self.set(&ledger_owners::name(*ledger), &ledger_owners::value(*worker, *identity))
             }
@@ -72,6 +69,16 @@ impl WriteBatch<'_> {
         let before = crate::sqlite::read::transfers::current(self.db, ledger)?
             .map_or(0, |known| known.highest);
         let highest = if before > known.highest { before } else { known.highest };
+        self.make_current(ledger, &Known { highest, ..*known })
+    }
+
+    fn adopt_after_loss(&mut self, ledger: LedgerId, known: &Known) -> rusqlite::Result<()> {
+        // a receipt of this very batch is of what the ledger no longer has
+        self.highest.remove(&ledger);
+        self.make_current(ledger, known)
+    }
+
+    fn make_current(&self, ledger: LedgerId, known: &Known) -> rusqlite::Result<()> {
         let sql = "UPDATE ledgers_tb SET current = 0 WHERE ledger = ?";
         self.db.prepare_cached(sql)?.execute([ledger.0])?;
         let sql = "INSERT INTO ledgers_tb \
@@ -80,7 +87,7 @@ impl WriteBatch<'_> {
                    ON CONFLICT (ledger, incarnation) DO UPDATE SET current = 1, highest = ?4";
         let incarnation = format!("{:032x}", known.incarnation.0);
         let identity = format!("{:032x}", known.identity.0);
-        let row = params![ledger.0, incarnation, identity, int(highest), int(self.at)];
+        let row = params![ledger.0, incarnation, identity, int(known.highest), int(self.at)];
         self.db.prepare_cached(sql)?.execute(row)?;
         Ok(())
     }

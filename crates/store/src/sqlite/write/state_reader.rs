@@ -2,9 +2,9 @@
 //! same write did stands there already, or is gathered in the group.
 
 use super::batch::WriteBatch;
-use crate::rules::{Balance, StateReader, StoredTransfer, UsageKey};
+use crate::rules::{Balance, LockKey, StateReader, StoredAttempt, StoredTransfer, UsageKey};
 use crate::sqlite::funding::operations;
-use crate::sqlite::read::transfers;
+use crate::sqlite::read::{named_values, transfers};
 use crate::sqlite::{columns, ledger_owners};
 use kernel::accounts::NumberedAccount;
 use kernel::attempt::AttemptId;
@@ -106,11 +106,12 @@ impl StateReader for WriteBatch<'_> {
         self.days.daily_usage(self.db, spend)
     }
 
-    fn attempt(&mut self, id: AttemptId) -> rusqlite::Result<u32> {
-        let sql = "SELECT version FROM attempts WHERE attempt_id = ?";
-        let name = super::attempts::name(id);
-        let found = self.db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional();
-        found.map(|version| version.unwrap_or(0))
+    fn attempt(&mut self, id: AttemptId) -> rusqlite::Result<Option<StoredAttempt>> {
+        self.stored_attempt(id)
+    }
+
+    fn lock_taken(&mut self, lock: &LockKey) -> rusqlite::Result<bool> {
+        self.is_lock_taken(lock)
     }
 
     fn resource(&mut self, name: &Arc<str>) -> rusqlite::Result<u64> {
@@ -118,8 +119,7 @@ impl StateReader for WriteBatch<'_> {
     }
 
     fn counter(&mut self, name: &Arc<str>) -> rusqlite::Result<u128> {
-        let value = self.value(&format!("counter/{name}"))?;
-        value.map_or(Ok(0), |(value, _)| columns::read_amount(0, &value).map(|amount| amount.0))
+        named_values::counter(self.db, name)
     }
 
     fn seen(&mut self, (consumer, event): (&'static str, u128)) -> rusqlite::Result<bool> {

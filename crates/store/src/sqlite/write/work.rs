@@ -5,6 +5,7 @@ use super::batch::WriteBatch;
 use crate::rules::Request;
 use crate::sqlite::admin::DeliveryAttempt;
 use crate::sqlite::outbox::OutboxWrite;
+use crate::sqlite::webhooks::{WebhookWrite, WebhookWritten};
 use kernel::answer::{Answer, Cause};
 use kernel::audit::seal::Seal;
 use kernel::ids::LedgerId;
@@ -64,6 +65,8 @@ pub(crate) enum Work {
     StartWebhooks(PendingAnswer<(), ()>),
     /// Rows of the outbox are marked, sent again or forgotten.
     Outbox(PendingAnswer<OutboxWrite, u64>),
+    /// Messages of webhooks are queued, claimed, tried or forgotten.
+    Webhook(PendingAnswer<WebhookWrite, WebhookWritten>),
 }
 
 impl Work {
@@ -78,7 +81,8 @@ impl Work {
             | Self::Seal(_)
             | Self::Delivered(_)
             | Self::StartWebhooks(_)
-            | Self::Outbox(_) => 1,
+            | Self::Outbox(_)
+            | Self::Webhook(_) => 1,
         }
     }
 
@@ -104,6 +108,7 @@ impl Work {
             }
             Self::StartWebhooks(pending) => pending.answer = Some(Ok(batch.start_webhooks()?)),
             Self::Outbox(pending) => pending.answer = Some(Ok(batch.outbox(&pending.question)?)),
+            Self::Webhook(pending) => pending.answer = Some(Ok(batch.webhooks(&pending.question)?)),
         }
         Ok(())
     }
@@ -119,7 +124,8 @@ impl Work {
             | Self::Seal(_)
             | Self::Delivered(_)
             | Self::StartWebhooks(_)
-            | Self::Outbox(_) => {
+            | Self::Outbox(_)
+            | Self::Webhook(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -140,6 +146,7 @@ impl Work {
             Self::Delivered(pending) => pending.answer = Some(Err(cause.clone())),
             Self::StartWebhooks(pending) => pending.answer = Some(Err(cause.clone())),
             Self::Outbox(pending) => pending.answer = Some(Err(cause.clone())),
+            Self::Webhook(pending) => pending.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -156,6 +163,7 @@ impl Work {
             Self::Delivered(pending) => pending.tell(),
             Self::StartWebhooks(pending) => pending.tell(),
             Self::Outbox(pending) => pending.tell(),
+            Self::Webhook(pending) => pending.tell(),
         }
     }
 }

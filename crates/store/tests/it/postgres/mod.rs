@@ -3,7 +3,7 @@
 mod archive;
 mod cached_balances;
 mod first;
-mod fixture;
+pub(crate) mod fixture;
 mod indexes;
 mod late;
 mod silent;

@@ -303,6 +303,7 @@ impl Env {
             bus: None,
             journal: Arc::new(Wrapper(journal)),
             ledgers: links.iter().map(ledger).collect(),
+            chains: Vec::new(),
             world,
             clock: Arc::new(TracedClock { sim: sim.clone(), trace: trace.clone() }),
             rng: Arc::new(TracedClock { sim: sim.clone(), trace }),

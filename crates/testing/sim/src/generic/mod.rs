@@ -6,6 +6,7 @@
 //! disturbed. Whatever is done to it, the case must end as it did, with each effect exactly once.
 
 pub(crate) mod play;
+pub mod relay;
 
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::Fault;

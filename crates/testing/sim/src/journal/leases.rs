@@ -4,6 +4,7 @@
 //! every worker sees which of them live.
 
 use super::state::State;
+use kernel::attempt::{Attempt, AttemptId};
 use kernel::ids::{Id, Millis, WorkerId};
 use kernel::ports::journal::{Due, DueQuery, Lease};
 use kernel::unit::Hold;
@@ -30,7 +31,7 @@ impl Row {
     }
 }
 
-/// Who has a transfer.
+/// Who has a transfer, or an attempt.
 #[derive(Debug, Clone, Copy)]
 struct Holder {
     worker: WorkerId,
@@ -44,6 +45,8 @@ pub(super) struct Leases {
     /// The one owner, where there is one.
     sole: Option<WorkerId>,
     held: BTreeMap<Id, Holder>,
+    /// Who has which attempt; the others have no holder.
+    attempts: BTreeMap<AttemptId, Holder>,
     /// Open when their worker died, and not seen since.
     orphans: BTreeSet<Id>,
     /// Given back by a worker that left.
@@ -91,6 +94,7 @@ impl Leases {
     pub(super) fn leaves(&mut self, worker: WorkerId) {
         self.workers.remove(&worker);
         if self.sole.is_none() {
+            self.attempts.retain(|_, holder| holder.worker != worker);
             let mine: Vec<Id> = self.of(|holder| holder.worker == worker);
             for id in mine {
                 self.held.remove(&id);
@@ -133,6 +137,23 @@ impl Leases {
         }
     }
 
+    /// An attempt was made, or moved, by this worker; `None`: it is closed.
+    pub(super) fn attempt_moved(
+        &mut self,
+        worker: WorkerId,
+        id: AttemptId,
+        open: Option<(Option<Millis>, Hold)>,
+    ) {
+        match open {
+            Some((due, Hold::Mine)) => {
+                self.attempts.insert(id, Holder { worker, kept: due.is_some() });
+            }
+            Some((_, Hold::Free)) | None => {
+                self.attempts.remove(&id);
+            }
+        }
+    }
+
     /// A transfer ended.
     pub(super) fn ended(&mut self, id: Id) {
         self.held.remove(&id);
@@ -155,6 +176,39 @@ impl Leases {
                 self.orphans.insert(id);
             }
         }
+        self.attempts.retain(|_, holder| lives.contains(&holder.worker));
+    }
+
+    /// Whether this worker may take what has that holder and that time.
+    fn comes(holder: Option<&Holder>, at: Option<Millis>, (me, now): (WorkerId, Millis)) -> bool {
+        let wait = match (holder, at) {
+            (Some(Holder { worker, kept }), _) if *worker != me || !kept => return false,
+            (Some(_), Some(_)) => FORGOTTEN,
+            (Some(_), None) => return false,
+            (None, _) => 0,
+        };
+        at.is_none_or(|at| at.saturating_add(wait) <= now || at > now.saturating_add(ABSURD))
+    }
+
+    /// The open attempts that this worker may take, in its hands from now on.
+    fn due_attempts(
+        &mut self,
+        state: &State,
+        (me, now): (WorkerId, Millis),
+        query: &DueQuery,
+    ) -> Vec<Due> {
+        let comes = |attempt: &&Attempt| {
+            query.flows.contains(&attempt.flow)
+                && Self::comes(self.attempts.get(&attempt.id), attempt.due_at, (me, now))
+        };
+        let mut found: Vec<&Attempt> = state.attempts.open().filter(comes).collect();
+        found.sort_by_key(|attempt| attempt.due_at);
+        found.truncate(query.limit);
+        for attempt in &found {
+            self.attempts.insert(attempt.id, Holder { worker: me, kept: false });
+        }
+        let whole = |attempt: &Attempt| Attempt { due_at: None, ..state.whole(attempt) };
+        found.into_iter().map(|attempt| Due::Attempt(whole(attempt))).collect()
     }
 
     /// What this worker may take, in its hands from now on.
@@ -166,29 +220,27 @@ impl Leases {
         query: &DueQuery,
     ) -> Vec<Due> {
         self.bury(&state.due, me, now);
+        let attempts = self.due_attempts(state, (me, now), query);
+        let limit = query.limit.saturating_sub(attempts.len());
+        let members = state.attempts.members();
         let asked = |id: &Id| {
-            state.transfers.get(id).is_some_and(|record| query.flows.contains(&record.flow))
+            let record = state.transfers.get(id);
+            record.is_some_and(|record| query.flows.contains(&record.flow)) && !members.contains(id)
         };
-        let come = |id: &Id, at: Millis| {
-            let wait = match self.held.get(id) {
-                Some(Holder { worker, kept }) if *worker != me || !kept => return false,
-                Some(_) => FORGOTTEN,
-                None => 0,
-            };
-            at.saturating_add(wait) <= now || at > now.saturating_add(ABSURD)
-        };
+        let come = |id: &Id, at: Millis| Self::comes(self.held.get(id), Some(at), (me, now));
         let ripe = state.due.iter().filter(|(id, at)| come(id, **at) && asked(id));
         let mut ripe: Vec<_> = ripe.map(|(id, at)| (*at, *id)).collect();
         ripe.sort_unstable();
         let given = self.left.iter().filter(|id| !state.due.contains_key(id) && asked(id));
         let mut free: Vec<Id> = given.copied().chain(ripe.into_iter().map(|(_, id)| id)).collect();
-        free.truncate(query.limit);
+        free.truncate(limit);
         let record = |id: &Id| state.transfers.get(id).cloned();
         let mut lost: Vec<_> =
             self.orphans.iter().filter(|id| asked(id)).filter_map(record).collect();
         lost.sort_by_key(|record| (record.head.deaths, record.id));
-        lost.truncate(query.limit.saturating_sub(free.len()));
-        let mut found: Vec<_> = free.iter().filter_map(record).map(Due::Transfer).collect();
+        lost.truncate(limit.saturating_sub(free.len()));
+        let mut found = attempts;
+        found.extend(free.iter().filter_map(record).map(Due::Transfer));
         let taken = free.into_iter().chain(lost.iter().map(|record| record.id));
         for id in taken.collect::<Vec<_>>() {
             self.orphans.remove(&id);

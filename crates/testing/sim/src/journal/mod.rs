@@ -23,14 +23,15 @@ use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
+use kernel::attempt::Attempt;
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -374,6 +375,52 @@ impl Journal for SimJournal {
 
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move { self.readable().map(|()| self.place.now().approval(id, self.now())) })
+    }
+
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        let found = self.readable().map(|()| self.place.now().named_resources(&name));
+        let found = found.map(|all| all.into_iter().find(|resource| resource.name == name));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        let found = self.readable().map(|()| self.place.now().named_resources(&prefix));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        let found = self.readable().map(|()| self.place.now().counter(&name));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().attempts_of(&ids)) })
+    }
+
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { self.readable().map(|()| self.place.now().open_attempts(chain)) })
+    }
+
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move {
+            self.readable()?;
+            Ok(self.place.now().attempts_of_lane(chain, &lane, limit))
+        })
+    }
+
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        Box::pin(
+            async move { self.readable().map(|()| self.place.now().attempt_of_form(chain, &name)) },
+        )
     }
 
     fn daily_usage(

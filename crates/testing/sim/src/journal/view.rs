@@ -92,6 +92,20 @@ impl Snapshot for View {
         Box::pin(std::future::ready(Ok(sums.into_iter().collect())))
     }
 
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        self.reading = None;
+        let own = self.state.receipts.iter().filter(|((at, _), o)| *at == ledger && o.seq > after);
+        let mut found: Vec<Operation> = own.map(|(_, operation)| operation.clone()).collect();
+        found.sort_by_key(|operation| (operation.seq, operation.op.key));
+        found.truncate(limit);
+        Box::pin(std::future::ready(Ok(found)))
+    }
+
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         self.reading = None;
         let funding = self.state.books.sums(u64::MAX).into_iter();

@@ -122,6 +122,7 @@ impl SimService {
             world: opened.world.clone(),
             journal: opened.journal.clone(),
             ledgers: self.ports(),
+            chains: Vec::new(),
             clock: Arc::new(self.sim.clone()),
             rng: Arc::new(self.sim.clone()),
             spawn: Arc::new(self.sim.clone()),

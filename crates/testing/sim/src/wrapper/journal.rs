@@ -3,12 +3,13 @@
 use super::Wrapper;
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::Cause;
-use kernel::ids::{AssetId, Day, FlowId, Id, Millis, UserId, WorkerId};
+use kernel::attempt::Attempt;
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, Millis, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    Count, Due, DueQuery, Journal, Lease, Linked, ServiceStatus, Snapshot,
+    Count, Due, DueQuery, Journal, Lease, Linked, Resource, ServiceStatus, Snapshot,
 };
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
@@ -100,6 +101,43 @@ pub trait JournalWrapper: Send + Sync {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.inner().approval(id)
     }
+    /// In the place of [`Journal::resource`].
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        self.inner().resource(name)
+    }
+    /// In the place of [`Journal::resources`].
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.inner().resources(prefix)
+    }
+    /// In the place of [`Journal::counter`].
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        self.inner().counter(name)
+    }
+    /// In the place of [`Journal::attempts_of`].
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.inner().attempts_of(ids)
+    }
+    /// In the place of [`Journal::open_attempts`].
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.inner().open_attempts(chain)
+    }
+    /// In the place of [`Journal::attempts_of_lane`].
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.inner().attempts_of_lane(chain, lane, limit)
+    }
+    /// In the place of [`Journal::attempt_of_form`].
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        self.inner().attempt_of_form(chain, name)
+    }
     /// In the place of [`Journal::daily_usage`].
     fn daily_usage(
         &self,
@@ -184,6 +222,36 @@ impl<T: JournalWrapper> Journal for Wrapper<T> {
     }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         self.0.approval(id)
+    }
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        self.0.resource(name)
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        self.0.resources(prefix)
+    }
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        self.0.counter(name)
+    }
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.0.attempts_of(ids)
+    }
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.0.open_attempts(chain)
+    }
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        self.0.attempts_of_lane(chain, lane, limit)
+    }
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        self.0.attempt_of_form(chain, name)
     }
     fn daily_usage(
         &self,

@@ -72,6 +72,7 @@ impl Cluster {
             bus: None,
             journal: wrap(journal),
             ledgers: vec![funding.clone(), spot],
+            chains: Vec::new(),
             world: funding.clone(),
             clock: Arc::new(sim.clone()),
             rng: Arc::new(sim.clone()),

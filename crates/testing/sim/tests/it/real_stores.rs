@@ -3,14 +3,15 @@
 
 use kernel::accounts::{AccountsOf, NumberedAccount};
 use kernel::answer::{Answer, Cause};
-use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
+use kernel::attempt::Attempt;
+use kernel::ids::{AssetId, ChainId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
 use kernel::limits::DailyUsage;
 use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::journal::{
-    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, ServiceStatus,
-    Snapshot, Sums,
+    AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
+    ServiceStatus, Snapshot, Sums,
 };
 use kernel::ports::ledger::{
     Authority, Enlist, External, Holding, Ledger, Moved, Reply, StatusChange, Stored, Totals,
@@ -132,6 +133,36 @@ impl Journal for Waiting<dyn Journal> {
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move { wait(self.0.approval(id)) })
     }
+    fn resource(&self, name: Arc<str>) -> Fut<'_, Result<Option<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resource(name)) })
+    }
+    fn resources(&self, prefix: Arc<str>) -> Fut<'_, Result<Vec<Resource>, Cause>> {
+        Box::pin(async move { wait(self.0.resources(prefix)) })
+    }
+    fn counter(&self, name: Arc<str>) -> Fut<'_, Result<u128, Cause>> {
+        Box::pin(async move { wait(self.0.counter(name)) })
+    }
+    fn attempts_of(&self, ids: Vec<Id>) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { wait(self.0.attempts_of(ids)) })
+    }
+    fn open_attempts(&self, chain: ChainId) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { wait(self.0.open_attempts(chain)) })
+    }
+    fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: Arc<str>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Attempt>, Cause>> {
+        Box::pin(async move { wait(self.0.attempts_of_lane(chain, lane, limit)) })
+    }
+    fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: Arc<[u8]>,
+    ) -> Fut<'_, Result<Option<Attempt>, Cause>> {
+        Box::pin(async move { wait(self.0.attempt_of_form(chain, name)) })
+    }
     fn daily_usage(
         &self,
         user: UserId,
@@ -164,6 +195,14 @@ impl Snapshot for WaitingSnapshot {
         upto: u64,
     ) -> Fut<'_, Result<Vec<(AssetId, Sums)>, Cause>> {
         Box::pin(async move { wait(self.0.sums(ledger, upto)) })
+    }
+    fn receipts(
+        &mut self,
+        ledger: LedgerId,
+        after: u64,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Operation>, Cause>> {
+        Box::pin(async move { wait(self.0.receipts(ledger, after, limit)) })
     }
     fn recount(&mut self) -> Fut<'_, Result<Recount, Cause>> {
         Box::pin(async move { wait(self.0.recount()) })

@@ -130,6 +130,7 @@ fn each_guard_that_is_forgotten_turns_its_check_red() {
 fn each_put_that_is_forgotten_turns_its_check_red() {
     red(unput!(Put::Raise { .. }), "at_most_counts_up_to_its_limit");
     red(unput!(Put::Adopt { .. }), "an_incarnation_is_the_current_one");
+    red(unput!(Put::AdoptAfterLoss { .. }), "an_adoption_after_a_loss_lowers_the_highest");
     red(unput!(Put::Own { .. }), "a_core_is_taken_over_only_at_its_epoch");
     red(unput!(Put::Resource { .. }), "a_resource_has_a_version");
     red(unput!(Put::Attempt(_)), "an_attempt_has_a_version");

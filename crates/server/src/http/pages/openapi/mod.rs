@@ -77,6 +77,7 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(admin::cases::assign))
         .routes(routes!(admin::cases::comment))
         .merge(admin::transfer_actions::routes())
+        .merge(admin::webhooks::routes())
         .routes(routes!(admin::halts::list))
         .routes(routes!(admin::halts::halt))
         .routes(routes!(admin::halts::resume))

@@ -5,6 +5,8 @@ mod deliveries;
 mod lists;
 mod search;
 
+pub(crate) use lists::{CASE, case_row};
+
 use super::read_pool::ReadPool;
 use super::transfers;
 use crate::postgres::columns;

@@ -1,5 +1,6 @@
 //! Everything that was written, and how a unit is added to it: decided first, then written whole.
 
+mod attempts;
 mod log;
 mod message;
 mod operators;
@@ -12,7 +13,7 @@ use super::outbox::OutboxTables;
 use crate::books::Books;
 use crate::numbered_books::NumberedBooks;
 use crate::suite::ledger::Profile;
-use kernel::attempt::{Attempt, AttemptId};
+use attempts::Attempts;
 use kernel::audit::Hash;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, LedgerId, Millis, Serial, UserId, WorkerId};
@@ -56,7 +57,7 @@ pub(super) struct State {
     pub leases: Leases,
     counters: BTreeMap<Arc<str>, u128>,
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
-    attempts: BTreeMap<AttemptId, Attempt>,
+    pub attempts: Attempts,
     inbox: BTreeSet<(&'static str, u128)>,
     /// What is to be published, and what was.
     pub outbox: OutboxTables,
@@ -93,7 +94,7 @@ impl State {
             leases: Leases::default(),
             counters: BTreeMap::new(),
             resources: BTreeMap::new(),
-            attempts: BTreeMap::new(),
+            attempts: Attempts::default(),
             inbox: BTreeSet::new(),
             outbox: OutboxTables::default(),
             audit: Vec::new(),

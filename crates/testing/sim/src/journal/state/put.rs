@@ -1,6 +1,8 @@
 //! What is written of a decided unit, and what of it can never be.
 
+use super::attempts::AttemptWrites;
 use super::operators::UnitWrites;
+use super::unit::added;
 use super::{BindingKey, State};
 use kernel::accounts::NumberedAccount;
 use kernel::answer::{Cause, Evidence};
@@ -18,9 +20,20 @@ use std::sync::Arc;
 
 impl State {
     /// What of a unit can never be written beside what is there.
-    pub(super) fn objection(&mut self, parts: &[Then], now: Millis) -> Option<Wrote> {
+    pub(super) fn objection(
+        &mut self,
+        guards: &[Guard],
+        parts: &[Then],
+        now: Millis,
+    ) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
         let (mut opened, mut said) = (BTreeSet::new(), UnitWrites::default());
+        let mut writes = AttemptWrites::default();
+        for guard in guards {
+            if let Guard::AtMost { name, .. } = guard {
+                writes.counters.insert(name.clone(), added(guards, name, self.counter(name)));
+            }
+        }
         for put in parts.iter().flat_map(|part| &part.puts) {
             match put {
                 Put::Open(record) => {
@@ -44,7 +57,7 @@ impl State {
                         return unknown("CONTRADICTION");
                     }
                 }
-                Put::Adopt { ledger, known } => {
+                Put::Adopt { ledger, known } | Put::AdoptAfterLoss { ledger, known } => {
                     if self.superseded(*ledger, *known) {
                         return unknown("SUPERSEDED");
                     }
@@ -61,11 +74,18 @@ impl State {
                         return Some(Wrote::Unknown(cause));
                     }
                 }
-                Put::Own { .. }
-                | Put::Attempt(_)
+                Put::Attempt(_)
+                | Put::AttemptHead { .. }
                 | Put::Form(..)
-                | Put::Resource { .. }
                 | Put::Raise { .. }
+                | Put::Take { .. } => {
+                    let objection = self.attempt_objection(put, &mut writes);
+                    if objection.is_some() {
+                        return objection;
+                    }
+                }
+                Put::Own { .. }
+                | Put::Resource { .. }
                 | Put::Horizon(_)
                 | Put::Case(_)
                 | Put::Close { .. }
@@ -114,23 +134,26 @@ impl State {
                 }
                 self.receipts.insert((ledger, operation.op.key), operation);
             }
-            Put::Attempt(attempt) => {
-                self.attempts.insert(attempt.id, attempt);
-            }
-            Put::Form(id, form) => {
-                if let Some(attempt) = self.attempts.get_mut(&id) {
-                    attempt.version += 1;
-                    attempt.forms.push(form);
-                }
+            put @ (Put::Attempt(_) | Put::AttemptHead { .. } | Put::Form(..)) => {
+                self.put_attempt(worker, put);
             }
             Put::Resource { name, value } => self.resource(name, value),
             Put::Raise { name, to } => {
                 let counter = self.counters.entry(name).or_insert(0);
                 *counter = higher(*counter, to);
             }
+            Put::Take { counter, n } => {
+                let counter = self.counters.entry(counter).or_insert(0);
+                *counter = counter.saturating_sub(n);
+            }
             Put::Adopt { ledger, known } => {
                 let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
                 slot.0 = Known { highest: higher(slot.0.highest, known.highest), ..known };
+                slot.1.insert(known.incarnation);
+            }
+            Put::AdoptAfterLoss { ledger, known } => {
+                let slot = self.ledgers.entry(ledger).or_insert((known, BTreeSet::new()));
+                slot.0 = known;
                 slot.1.insert(known.incarnation);
             }
             Put::Own { ledger, worker, identity } => {

@@ -51,10 +51,11 @@ impl State {
         // only a few units are of numbered accounts
         let accounts = names_accounts(&unit).then(|| self.accounts.clone());
         let decided = self.decide(unit.then, &mut undo).map_err(Wrote::Unknown);
-        let decided = decided.and_then(|decided| match self.objection(&decided.parts, at) {
-            Some(objection) => Err(objection),
-            None => Ok(decided),
-        });
+        let decided =
+            decided.and_then(|decided| match self.objection(&unit.guards, &decided.parts, at) {
+                Some(objection) => Err(objection),
+                None => Ok(decided),
+            });
         let Decided { parts, fork } = match decided {
             Ok(decided) => decided,
             Err(wrote) => {
@@ -109,8 +110,9 @@ impl State {
                 .transfers
                 .get(id)
                 .is_some_and(|r| (r.head.state, r.head.version) == (*state, *version)),
-            Guard::Attempt { id, version } => {
-                self.attempts.get(id).map_or(0, |a| a.version) == *version
+            Guard::Attempt { id, version } => self.attempts.stands(*id).0 == *version,
+            Guard::LockFree { chain, lane, lock } => {
+                self.attempts.is_free(&(*chain, lane.clone(), lock.clone()))
             }
             Guard::Resource { name, version } => {
                 self.resources.get(name).map_or(0, |r| r.0) == *version
@@ -130,14 +132,10 @@ impl State {
             }
             Guard::Owner { ledger, epoch } => self.epoch(*ledger) == *epoch,
             Guard::AtMost { name, n, limit } => {
-                let added = before.iter().filter_map(|guard| {
-                    let Guard::AtMost { name: other, n, .. } = guard else { return None };
-                    (other == name).then_some(*n)
-                });
-                let sum = self.counters.get(name).copied().unwrap_or(0);
-                let sum = added.chain([*n]).try_fold(sum, u128::checked_add);
+                let sum = added(before, name, self.counter(name)).checked_add(*n);
                 sum.is_some_and(|sum| sum <= *limit)
             }
+            Guard::AtLeast { name, n } => added(before, name, self.counter(name)) >= *n,
             Guard::DayCount { user, day, most } => {
                 let spent = self.daily_usage(*user, *day, AssetId(0));
                 spent.transfers.checked_add(1).is_some_and(|transfers| transfers <= *most)
@@ -165,6 +163,8 @@ impl State {
             | Guard::Unbound { .. }
             | Guard::Transfer { .. }
             | Guard::Attempt { .. }
+            | Guard::LockFree { .. }
+            | Guard::AtLeast { .. }
             | Guard::Resource { .. }
             | Guard::Account { .. }
             | Guard::NotHalted
@@ -229,6 +229,15 @@ impl State {
             _ => Err(Cause::of("NOT_ENLISTED")),
         }
     }
+}
+
+/// A counter with what guards that held add to it.
+pub(super) fn added(guards: &[Guard], name: &str, sum: u128) -> u128 {
+    let more = guards.iter().filter_map(|guard| {
+        let Guard::AtMost { name: other, n, .. } = guard else { return None };
+        (&**other == name).then_some(*n)
+    });
+    more.fold(sum, u128::saturating_add)
 }
 
 /// Whether a unit may change numbered accounts.

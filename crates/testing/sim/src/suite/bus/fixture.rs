@@ -1,25 +1,34 @@
 //! What a check works with: one fresh bus, and members that poll until it stays quiet.
 
-use super::BusSite;
+use super::{BusSite, BusSuite};
 use kernel::answer::Cause;
-use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, Partition};
+use kernel::ids::Millis;
+use kernel::ports::bus::{Bus, BusDelivery, BusMessage, Member, Partition, PartitionLag, Seek};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 /// So many polls in a row give nothing before a bus counts as quiet.
 const QUIET: usize = 5;
+/// A rebalance takes at most so many polls of each member.
+const PATIENCE: usize = 200;
 
 pub(super) struct BusFixture {
     bus: Option<Arc<dyn Bus>>,
     site: BusSite,
+    /// One poll waits so long.
+    wait: Millis,
+    /// What follows each name of a topic or group.
+    names: String,
     check: &'static str,
 }
 
 impl BusFixture {
-    pub(super) async fn open(check: &'static str, mut site: BusSite) -> Self {
+    pub(super) async fn open(check: &'static str, suite: &BusSuite) -> Self {
+        let mut site = (suite.fresh)();
         let bus = Some(site().await);
-        Self { bus, site, check }
+        let names = format!("-{check}-{}", suite.names);
+        Self { bus, site, wait: suite.wait, names, check }
     }
 
     /// Everything is dropped, and the bus opened again over the same data.
@@ -50,31 +59,45 @@ impl BusFixture {
         result.unwrap_or_else(|cause| panic!("{}: {what}: {cause}", self.check))
     }
 
+    fn named(&self, name: &str) -> Arc<str> {
+        format!("{name}{}", self.names).into()
+    }
+
+    fn topics(&self, topics: &[&str]) -> Vec<Arc<str>> {
+        topics.iter().map(|topic| self.named(topic)).collect()
+    }
+
     /// The message of that number.
-    pub(super) fn message(topic: &str, key: &str, number: u128) -> BusMessage {
+    pub(super) fn message(&self, topic: &str, key: &str, number: u128) -> BusMessage {
         let payload = format!(r#"{{"n":{number}}}"#).into();
         let headers = r#"{"a":"b"}"#.into();
-        BusMessage { topic: topic.into(), key: key.into(), number, payload, headers }
+        BusMessage { topic: self.named(topic), key: key.into(), number, payload, headers }
     }
 
     pub(super) async fn publish(&self, topic: &str, key: &str, n: usize) {
         let number = u128::try_from(n).unwrap_or(0);
-        let message = Self::message(topic, key, number);
+        let message = self.message(topic, key, number);
         for answer in self.on().publish(vec![message]).await {
             self.ok("a publication", answer);
         }
     }
 
+    /// A member that has its first partitions.
     pub(super) async fn join(&self, group: &str, topics: &[&str]) -> Box<dyn Member> {
-        let topics = topics.iter().map(|topic| Arc::<str>::from(*topic)).collect();
-        self.ok("a member", self.on().subscribe(group.into(), topics).await)
+        let mut member = self.subscribe(group, topics).await;
+        self.assigned(&mut [&mut *member], |all| all.iter().all(|own| !own.is_empty())).await;
+        member
+    }
+
+    pub(super) async fn subscribe(&self, group: &str, topics: &[&str]) -> Box<dyn Member> {
+        self.ok("a member", self.on().subscribe(self.named(group), self.topics(topics)).await)
     }
 
     /// Everything that comes until the bus is quiet.
     pub(super) async fn drain(&self, member: &mut dyn Member) -> Vec<BusDelivery> {
         let (mut found, mut quiet) = (Vec::new(), 0);
         while quiet < QUIET {
-            let polled = self.ok("a poll", member.poll(7).await);
+            let polled = self.ok("a poll", member.poll(7, self.wait).await);
             quiet = if polled.messages.is_empty() { quiet + 1 } else { 0 };
             found.extend(polled.messages);
         }
@@ -94,21 +117,67 @@ impl BusFixture {
         self.ok("a commit", member.commit(next.into_iter().collect()).await);
     }
 
-    /// What each member has once no poll changes it any more.
+    pub(super) async fn lag(&self, group: &str, topics: &[&str]) -> Vec<PartitionLag> {
+        self.ok("the lag", self.on().lag(self.named(group), self.topics(topics)).await)
+    }
+
+    /// The lag in the one partition of a topic in which messages lie.
+    pub(super) async fn lag_of(&self, group: &str, topic: &str) -> PartitionLag {
+        let all = self.lag(group, &[topic]).await;
+        let one = all.iter().find(|lag| lag.end > 0).cloned();
+        one.unwrap_or_else(|| panic!("{}: no partition has messages: {all:?}", self.check))
+    }
+
+    pub(super) async fn total_lag(&self, group: &str, topics: &[&str]) -> u64 {
+        self.lag(group, topics).await.iter().map(PartitionLag::messages).sum()
+    }
+
+    pub(super) async fn seek(
+        &self,
+        group: &str,
+        topics: &[&str],
+        to: Millis,
+        apply: bool,
+    ) -> Result<Vec<Seek>, Cause> {
+        self.on().seek(self.named(group), self.topics(topics), to, apply).await
+    }
+
+    /// Seeks once the member that was dropped has left the group.
+    pub(super) async fn seek_after_drop(&self, group: &str, topic: &str, to: Millis) -> Vec<Seek> {
+        let mut last = Err(Cause::of("NEVER_TRIED"));
+        for _ in 0..PATIENCE {
+            last = self.seek(group, &[topic], to, true).await;
+            if !last.as_ref().is_err_and(|cause| cause.class == "GROUP_IN_USE") {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(self.wait));
+        }
+        self.ok("a seek", last)
+    }
+
+    pub(super) async fn probe(&self) -> Result<(), Cause> {
+        self.on().probe().await
+    }
+
+    /// Polls all members until what they have is as it should be. None takes a message.
     pub(super) async fn assigned(
         &self,
         members: &mut [&mut dyn Member],
+        should: impl Fn(&[BTreeSet<Partition>]) -> bool,
     ) -> Vec<BTreeSet<Partition>> {
         let mut all = vec![BTreeSet::new(); members.len()];
-        for _ in 0..QUIET {
+        for _ in 0..PATIENCE {
             for (member, own) in members.iter_mut().zip(&mut all) {
-                let polled = self.ok("a poll", member.poll(1).await);
-                self.same("messages before any was published", &polled.messages, &vec![]);
+                let polled = self.ok("a poll", member.poll(0, self.wait).await);
+                self.same("messages beyond the limit", &polled.messages, &vec![]);
                 if let Some(assigned) = polled.assigned {
                     *own = assigned.into_iter().collect();
                 }
             }
+            if should(&all) {
+                return all;
+            }
         }
-        all
+        panic!("{}: the members stay with {all:?}", self.check);
     }
 }

@@ -6,22 +6,37 @@
 mod fixture;
 
 use fixture::BusFixture;
+use kernel::ids::Millis;
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, Partition};
+use kernel::ports::bus::{Bus, Partition, Seek};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The place of one bus's data. Each call opens it; everything that an earlier call gave was dropped.
+/// The place of one bus's data. Each call opens it; everything that an earlier call gave was dropped, and
+/// the bus's time has gone on since.
 pub type BusSite = Box<dyn FnMut() -> Fut<'static, Arc<dyn Bus>> + Send + Sync>;
 
+/// A bus that is held to the suite.
+#[expect(missing_debug_implementations, reason = "a place is a function")]
+pub struct BusSuite {
+    /// A new place for each check.
+    pub fresh: Box<dyn Fn() -> BusSite + Send + Sync>,
+    /// A poll waits so long; a bus that gives nothing in five of them has nothing.
+    pub wait: Millis,
+    /// What follows the names of topics and groups, where many runs share one bus.
+    pub names: String,
+}
+
 /// Runs every check, each over a bus of its own.
-pub async fn run(fresh: impl Fn() -> BusSite) {
-    messages_of_a_key_keep_their_order(&mut BusFixture::open("order", fresh()).await).await;
-    groups_consume_apart(&mut BusFixture::open("groups", fresh()).await).await;
-    what_was_not_committed_comes_again(&mut BusFixture::open("again", fresh()).await).await;
-    a_restart_keeps_messages_and_offsets(&mut BusFixture::open("restart", fresh()).await).await;
-    two_members_share_and_one_takes_over(&mut BusFixture::open("rebalance", fresh()).await).await;
-    a_paused_partition_waits(&mut BusFixture::open("pause", fresh()).await).await;
+pub async fn run(suite: &BusSuite) {
+    messages_of_a_key_keep_their_order(&mut BusFixture::open("order", suite).await).await;
+    groups_consume_apart(&mut BusFixture::open("groups", suite).await).await;
+    what_was_not_committed_comes_again(&mut BusFixture::open("again", suite).await).await;
+    a_restart_keeps_messages_and_offsets(&mut BusFixture::open("restart", suite).await).await;
+    two_members_share_and_one_takes_over(&mut BusFixture::open("rebalance", suite).await).await;
+    a_paused_partition_waits(&mut BusFixture::open("pause", suite).await).await;
+    lag_is_what_a_group_has_not_committed(&mut BusFixture::open("lag", suite).await).await;
+    a_group_goes_to_a_time(&mut BusFixture::open("seek", suite).await).await;
 }
 
 async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {
@@ -40,7 +55,7 @@ async fn messages_of_a_key_keep_their_order(b: &mut BusFixture) {
         b.same("partitions of a key", &partitions.len(), &1);
     }
     let first = found.first().map(|d| &d.message);
-    let sent = first.map(|m| BusFixture::message("t", &m.key, m.number));
+    let sent = first.map(|m| b.message("t", &m.key, m.number));
     b.same("as it was published", &first.cloned(), &sent);
 }
 
@@ -81,12 +96,18 @@ async fn a_restart_keeps_messages_and_offsets(b: &mut BusFixture) {
 }
 
 async fn two_members_share_and_one_takes_over(b: &mut BusFixture) {
-    let mut one = b.join("g", &["t"]).await;
-    let all = b.assigned(&mut [&mut *one]).await;
+    let mut one = b.subscribe("g", &["t"]).await;
+    let all = b.assigned(&mut [&mut *one], |all| all.iter().all(|own| !own.is_empty())).await;
     let all: BTreeSet<Partition> = all.into_iter().flatten().collect();
     b.holds(all.len() > 1, "partitions", &all);
-    let mut two = b.join("g", &["t"]).await;
-    let shared = b.assigned(&mut [&mut *one, &mut *two]).await;
+    let mut two = b.subscribe("g", &["t"]).await;
+    let settled = |shared: &[BTreeSet<Partition>]| {
+        let union: BTreeSet<&Partition> = shared.iter().flatten().collect();
+        let each = shared.iter().all(|own| !own.is_empty());
+        each && union.len() == all.len()
+            && shared.iter().map(BTreeSet::len).sum::<usize>() == all.len()
+    };
+    let shared = b.assigned(&mut [&mut *one, &mut *two], settled).await;
     let [mine, yours] = shared.as_slice() else { panic!("two members") };
     b.holds(mine.is_disjoint(yours), "no partition twice", &shared);
     b.same("every partition", &mine.union(yours).cloned().collect(), &all);
@@ -102,6 +123,7 @@ async fn two_members_share_and_one_takes_over(b: &mut BusFixture) {
     let refused = two.commit(foreign).await;
     b.holds(refused.is_err(), "a partition of another member is not committed", &refused);
     drop(two);
+    b.assigned(&mut [&mut *one], |own| own.iter().all(|own| *own == all)).await;
     let mut again: Vec<_> = b.numbers(&mut *one).await;
     let mut should: Vec<_> = second.iter().map(|d| d.message.number).collect();
     again.sort_unstable();
@@ -119,4 +141,69 @@ async fn a_paused_partition_waits(b: &mut BusFixture) {
     b.same("paused", &b.numbers(&mut *member).await, &vec![]);
     member.resume(&partition);
     b.same("resumed", &b.numbers(&mut *member).await, &vec![2]);
+}
+
+async fn lag_is_what_a_group_has_not_committed(b: &mut BusFixture) {
+    for n in 1..=3 {
+        b.publish("t", "a", n).await;
+    }
+    let behind = b.lag_of("g", "t").await;
+    b.same("a group that never was there", &(behind.messages(), behind.next), &(3, 0));
+    b.holds(behind.oldest.is_some(), "since when it waits", &behind);
+    let mut member = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *member).await;
+    let lag = b.lag_of("g", "t").await;
+    b.same("read is not committed", &lag.messages(), &3);
+    b.commit(&mut *member, found.get(..2).unwrap_or_default()).await;
+    let lag = b.lag_of("g", "t").await;
+    b.same("one is left", &(lag.next, lag.end), &(2, 3));
+    b.same(
+        "it lies where its messages lie",
+        &Some(&lag.partition),
+        &found.first().map(|d| &d.partition),
+    );
+    b.holds(lag.oldest >= behind.oldest, "since when the one waits", &lag);
+    b.commit(&mut *member, &found).await;
+    let all = b.lag("g", &["t"]).await;
+    b.holds(all.len() > 1, "each partition is named", &all);
+    b.holds(all.iter().all(|lag| lag.messages() == 0 && lag.oldest.is_none()), "all done", &all);
+    b.same("another group's", &b.lag_of("other", "t").await.messages(), &3);
+    b.same("a topic that does not exist", &b.total_lag("g", &["none"]).await, &0);
+    let answers = b.probe().await;
+    b.same("it answers", &answers, &Ok(()));
+}
+
+async fn a_group_goes_to_a_time(b: &mut BusFixture) {
+    for n in 1..=2 {
+        b.publish("t", "a", n).await;
+    }
+    b.reopen().await;
+    for n in 3..=4 {
+        b.publish("t", "a", n).await;
+    }
+    let mut member = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *member).await;
+    b.commit(&mut *member, found.get(..2).unwrap_or_default()).await;
+    let later = b.lag_of("g", "t").await.oldest.unwrap_or_default();
+    b.commit(&mut *member, &found).await;
+    let Some(partition) = found.first().map(|d| d.partition.clone()) else { panic!("no message") };
+    let should = Seek { partition, from: 4, to: 2 };
+    let moves = |seeks: Vec<Seek>| seeks.into_iter().find(|seek| seek.from != seek.to);
+    let preview = b.seek("g", &["t"], later, false).await;
+    b.same("what would be", &preview.map(moves), &Ok(Some(should.clone())));
+    b.same("a preview moves nothing", &b.total_lag("g", &["t"]).await, &0);
+    let refused = b.seek("g", &["t"], later, true).await;
+    let refused = refused.map_err(|cause| cause.class);
+    b.same("a group with a member stays", &refused, &Err("GROUP_IN_USE"));
+    drop(member);
+    let done = b.seek_after_drop("g", "t", later).await;
+    b.same("what is", &moves(done), &Some(should));
+    let mut member = b.join("g", &["t"]).await;
+    b.same("what comes again", &b.numbers(&mut *member).await, &vec![3, 4]);
+    drop(member);
+    b.seek_after_drop("g", "t", later + 3_600_000).await;
+    let mut member = b.join("g", &["t"]).await;
+    b.same("after the end", &b.numbers(&mut *member).await, &vec![]);
+    let start = b.seek("new", &["t"], 0, true).await;
+    b.same("a group that never was there", &start.map(moves), &Ok(None));
 }

@@ -168,23 +168,32 @@ async fn a_resource_has_a_version(b: &mut JournalFixture) {
 
 async fn an_attempt_has_a_version(b: &mut JournalFixture) {
     let guard = |version| Guard::Attempt { id: AttemptId(5), version };
-    let attempt = |version| Attempt {
+    let attempt = Attempt {
         id: AttemptId(5),
         chain: ChainId(20),
         flow: b.flow,
         state: b.state("INIT"),
-        version,
+        version: Attempt::FIRST,
         lane: "key-1".into(),
-        lock: 3,
+        lock: "3".into(),
         members: Arc::new([]),
         forms: vec![],
+        sent: false,
         due_at: None,
+        closed: None,
+    };
+    let head = |version| Put::AttemptHead {
+        id: AttemptId(5),
+        version,
+        sent: true,
+        due_at: None,
+        closed: None,
+        hold: kernel::unit::Hold::Mine,
     };
     b.wins("one that is not there", guard(0)).await;
     b.loses("one that is not there, with a version", guard(1)).await;
-    for version in 0..2 {
-        let then = plain(vec![Put::Attempt(attempt(version + 1))]).then;
-        let unit = Unit { guards: vec![guard(version)], then };
+    for (version, put) in (0..).zip([Put::Attempt(attempt), head(2)]) {
+        let unit = Unit { guards: vec![guard(version)], then: plain(vec![put]).then };
         b.written("a put of it", unit.clone()).await;
         b.lost("the same again", unit, guard(version)).await;
     }

@@ -15,6 +15,8 @@ checks! {
     a_receipt_raises_the_highest,
     a_receipt_that_contradicts_is_not_written,
     an_adoption_is_the_current_one,
+    an_adoption_after_a_loss_lowers_the_highest,
+    receipts_are_listed_by_number,
     a_superseded_incarnation_never_comes_back,
     the_horizon_only_rises,
     a_core_is_taken_over_only_at_its_epoch,
@@ -100,6 +102,52 @@ async fn an_adoption_is_the_current_one(b: &mut JournalFixture) {
     b.same("its highest rises", &spot(b).await, &Some(known(2, 9)));
     b.reopen().await;
     b.same("after a restart", &spot(b).await, &Some(known(2, 9)));
+}
+
+async fn an_adoption_after_a_loss_lowers_the_highest(b: &mut JournalFixture) {
+    let after_loss = |known| Put::AdoptAfterLoss { ledger: LedgerId::SPOT, known };
+    b.written("the first", plain(vec![adopt(known(1, 5))])).await;
+    for (n, seq) in [(1, 7), (2, 9)] {
+        b.opened(n).await;
+        b.written("a receipt", plain(vec![receipt(seq, op(n, Deposit, 10))])).await;
+    }
+    b.written("what lost them", plain(vec![after_loss(known(2, 6))])).await;
+    for _ in 0..2 {
+        b.same("its highest", &spot(b).await, &Some(known(2, 6)));
+        b.reopen().await;
+    }
+    // neither a number of an earlier incarnation nor a stored receipt raises the next one's
+    b.written("the next", plain(vec![adopt(known(3, 6))])).await;
+    b.same("the next one's highest", &spot(b).await, &Some(known(3, 6)));
+    b.opened(3).await;
+    b.written("a number that is given again", plain(vec![receipt(7, op(3, Deposit, 10))])).await;
+    b.same("it rises", &spot(b).await, &Some(known(3, 7)));
+    let mut unit = plain(vec![after_loss(known(2, 6))]);
+    unit.then.puts.push(adopt(known(9, 9)));
+    b.unknown("a former incarnation", unit, "SUPERSEDED").await;
+    b.reopen().await;
+    b.same("after a restart", &spot(b).await, &Some(known(3, 7)));
+}
+
+async fn receipts_are_listed_by_number(b: &mut JournalFixture) {
+    b.written("an adoption", plain(vec![adopt(known(1, 0))])).await;
+    for (n, seq) in [(1, 9), (2, 3), (3, 7)] {
+        b.opened(n).await;
+        b.written("a receipt", plain(vec![receipt(seq, op(n, Deposit, 10))])).await;
+    }
+    for _ in 0..2 {
+        let mut snapshot = b.ok("a snapshot", b.on().journal.snapshot().await);
+        for (after, limit, wanted) in [(0, 9, [3, 7, 9].as_slice()), (3, 9, &[7, 9]), (3, 1, &[7])]
+        {
+            let found = b.ok("receipts", snapshot.receipts(LedgerId::SPOT, after, limit).await);
+            let numbers: Vec<u64> = found.iter().map(|operation| operation.seq).collect();
+            b.same("the numbers", &numbers.as_slice(), &wanted);
+        }
+        let other = b.ok("receipts", snapshot.receipts(LedgerId::FUTURE, 0, 9).await);
+        b.same("another ledger's", &other, &vec![]);
+        drop(snapshot);
+        b.reopen().await;
+    }
 }
 
 async fn a_superseded_incarnation_never_comes_back(b: &mut JournalFixture) {

@@ -1,4 +1,7 @@
-//! `[alerts]`
+//! `[alerts]`, and in what way endpoints are told.
+
+pub(super) mod mail;
+pub(super) mod webhooks;
 
 use super::secret::Secret;
 use super::section::{SettingRules, section};

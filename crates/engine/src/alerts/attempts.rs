@@ -1,0 +1,131 @@
+//! Cases about chains: one for each attempt that takes too long, whatever it has of members, and one for
+//! each chain whose claims wait.
+
+use crate::Engine;
+use crate::alerts::cases::ENGINE;
+use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD, VERDICT_REFUSED, described};
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, AttemptId};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::journal::ServiceStatus;
+use kernel::record::{Record, System};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// An attempt takes longer than its flow says is normal in its state.
+pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
+/// Transfers wait long for an attempt on a chain.
+pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
+
+/// What one round of the monitor found of chains.
+#[derive(Debug, Default)]
+pub(crate) struct ChainFacts {
+    /// The open attempts, where a case is about one.
+    open: BTreeSet<AttemptId>,
+    /// How many transfers wait too long for an attempt on a chain, and for how long the oldest has.
+    waiting: BTreeMap<ChainId, (usize, Millis)>,
+}
+
+impl Engine {
+    /// What cases about chains are held against. `old`: open transfers, the oldest first.
+    pub(crate) async fn chain_facts(
+        &self,
+        open: &[OpenCase],
+        old: &[Record],
+    ) -> Result<ChainFacts, Cause> {
+        let mut facts = ChainFacts::default();
+        let now = self.parts.journal.now();
+        let most = self.parts.settings.alerts.after_seconds.saturating_mul(1_000);
+        for record in old {
+            let age = now.saturating_sub(record.created_at);
+            if age >= most
+                && let Some(chain) = self.waits_for_attempt(record)
+            {
+                let (count, oldest) = facts.waiting.entry(chain).or_default();
+                *count = count.saturating_add(1);
+                *oldest = if age > *oldest { age } else { *oldest };
+            }
+        }
+        if open.iter().any(|case| matches!(case.subject, Subject::Attempt(_))) {
+            for pool in self.attempts.pools() {
+                let attempts = self.parts.journal.open_attempts(pool.id()).await?;
+                facts.open.extend(attempts.into_iter().map(|attempt| attempt.id));
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Opens the cases about chains: each worker about the attempts that it holds.
+    pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
+        let now = self.parts.journal.now();
+        for pool in self.attempts.pools() {
+            for attempt in pool.held.waiting() {
+                if let Some(case) = self.slow_attempt(&attempt, now) {
+                    self.case(case);
+                }
+            }
+        }
+        for (chain, (count, oldest)) in &facts.waiting {
+            let seconds = oldest / 1_000;
+            let chain_name = chain.name();
+            self.case(Case {
+                kind: CHAIN_BACKLOG,
+                severity: Severity::Warning,
+                subject: Subject::Chain(*chain),
+                facts: format!(
+                    "{count} transfers or more wait for an attempt on {chain_name}, the oldest was opened \
+                     {seconds} s ago"
+                )
+                .into(),
+            });
+        }
+    }
+
+    /// The case of an attempt that was claimed longer ago than is normal in its state.
+    fn slow_attempt(&self, attempt: &Attempt, now: Millis) -> Option<Case> {
+        let alerts = &self.parts.settings.alerts;
+        let normal = self.plan.table(attempt.flow).state(attempt.state).normal;
+        let most = normal.seconds(alerts.target_pending_seconds).unwrap_or(alerts.after_seconds);
+        let age = now.saturating_sub(Id(attempt.id.0).at());
+        (age > most.saturating_mul(1_000)).then(|| Case {
+            kind: ATTEMPT_SLOW,
+            severity: Severity::Critical,
+            subject: Subject::Attempt(attempt.id),
+            facts: format!("not proven for {} s: {}", age / 1_000, described(attempt)).into(),
+        })
+    }
+
+    /// The chain whose attempts a record waits for, before its claim.
+    pub(crate) fn waits_for_attempt(&self, record: &Record) -> Option<ChainId> {
+        self.plan.claims_send(record)?;
+        match self.plan.station_system(record) {
+            Some(System::Chain(chain)) => Some(chain),
+            Some(System::Ledger(_)) | None => None,
+        }
+    }
+
+    /// The fact that ends a case about a chain or an attempt.
+    pub(crate) fn chain_case_over(
+        &self,
+        case: &OpenCase,
+        status: &ServiceStatus,
+        facts: &ChainFacts,
+    ) -> Option<String> {
+        match (&*case.kind, case.subject) {
+            (VERDICT_REFUSED | ATTEMPT_SLOW, Subject::Attempt(id)) => {
+                (!facts.open.contains(&id)).then(|| "the attempt is closed".to_owned())
+            }
+            (LANE_AHEAD | CHAIN_CONTRADICTION, Subject::Chain(chain)) => {
+                let stands = status
+                    .paused
+                    .iter()
+                    .any(|paused| paused.scope == Scope::Chain(chain) && &*paused.caller == ENGINE);
+                (!stands).then(|| "the chain was unpaused".to_owned())
+            }
+            (CHAIN_BACKLOG, Subject::Chain(chain)) => (!facts.waiting.contains_key(&chain))
+                .then(|| "none of them waits that long any more".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Plans the unit of a claim: every member in its sending state, the attempt with its signed form, the lane
+//! that has it from now on. Pure.
+
+use crate::attempts::lanes::{LaneState, resource_name};
+use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock};
+use kernel::flow::life::Via;
+use kernel::flow::table::S;
+use kernel::ids::{ChainId, FlowId, LedgerId};
+use kernel::record::Record;
+use kernel::unit::{Guard, Put, Unit};
+use std::sync::Arc;
+
+/// What is about to be claimed.
+#[derive(Debug)]
+pub(crate) struct Claim<'a> {
+    pub id: AttemptId,
+    pub flow: FlowId,
+    pub chain: ChainId,
+    pub lane: &'a Arc<str>,
+    /// How the lane stands before: free.
+    pub state: &'a LaneState,
+    pub lock: Lock,
+    pub form: Form,
+    /// The sending state that the members go to.
+    pub to: S,
+}
+
+/// A unit about many transfers, while it is put together.
+#[derive(Debug, Default)]
+pub(crate) struct SharedUnit {
+    pub unit: Unit,
+    pub depends_on: Vec<LedgerId>,
+}
+
+impl SharedUnit {
+    /// Takes in what was planned for one transfer.
+    pub(crate) fn add(&mut self, planned: Planned) {
+        let Planned { unit: Unit { guards, then }, depends_on, .. } = planned;
+        // each transfer has its own, but for those that are about the service
+        for guard in guards {
+            if !matches!(guard, Guard::NotHalted) || !self.unit.guards.contains(&guard) {
+                self.unit.guards.push(guard);
+            }
+        }
+        let events = self.unit.then.events.len();
+        let all = &mut self.unit.then;
+        all.puts.extend(then.puts);
+        all.events.extend(then.events);
+        all.ops.extend(then.ops);
+        all.outbox.extend(then.outbox.into_iter().map(|mut outgoing| {
+            outgoing.event = outgoing.event.map(|at| at.saturating_add(events));
+            outgoing
+        }));
+        for ledger in depends_on {
+            if !self.depends_on.contains(&ledger) {
+                self.depends_on.push(ledger);
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// The attempt as it is stored, and the unit that stores it.
+    pub(crate) fn claimed(&self, records: &[Record], claim: Claim<'_>) -> (Attempt, Unit) {
+        let Claim { id, flow, chain, lane, state, lock, form, to } = claim;
+        let mut shared = SharedUnit::default();
+        shared.unit.guards.push(Guard::NotHalted);
+        let mut members = Vec::with_capacity(records.len());
+        for record in records {
+            let mut builder = UnitBuilder::from(record.head);
+            builder.moves = true;
+            self.go(record, &mut builder, (Via::Claim, to), None);
+            let planned = self.sealed(record, builder, FuseMode::NoClaim, None);
+            members.push(Record { head: planned.next.otherwise, ..record.clone() });
+            shared.add(planned);
+        }
+        let attempt = Attempt {
+            id,
+            chain,
+            flow,
+            state: to,
+            version: Attempt::FIRST,
+            lane: lane.clone(),
+            lock: lock.clone(),
+            members: members.into(),
+            forms: vec![form],
+            sent: false,
+            due_at: None,
+            closed: None,
+        };
+        let name = resource_name(chain, lane);
+        let guards = &mut shared.unit.guards;
+        guards.push(Guard::Resource { name: name.clone(), version: state.version });
+        guards.push(Guard::LockFree { chain, lane: lane.clone(), lock: lock.clone() });
+        let puts = &mut shared.unit.then.puts;
+        puts.push(Put::Attempt(attempt.clone()));
+        puts.push(Put::Resource { name, value: state.next(Some(id), lock).value() });
+        (attempt, shared.unit)
+    }
+}

@@ -1,0 +1,127 @@
+//! Plans the units of an attempt that was claimed: its end for all members at once, one more form, that it
+//! may be on the wire, that another worker took it up. Pure.
+
+use crate::attempts::claim::SharedUnit;
+use crate::attempts::lanes::{LaneState, resource_name};
+use crate::pipeline::plan::{FuseMode, Plan, UnitBuilder};
+use kernel::answer::{Answer, Evidence};
+use kernel::attempt::{Attempt, Form, Verdict};
+use kernel::ids::{LedgerId, Millis};
+use kernel::record::Record;
+use kernel::unit::{Guard, Hold, Put, Unit};
+
+/// The unit that closes an attempt, and where it leaves its members and its lane.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    pub unit: Unit,
+    pub members: Vec<Record>,
+    /// How its lane stands then; `None` where the lane is not the attempt's.
+    pub lane: Option<LaneState>,
+    pub depends_on: Vec<LedgerId>,
+}
+
+/// What an attempt is closed with.
+#[derive(Debug)]
+pub(crate) struct Closed<'a> {
+    pub verdicts: &'a [Verdict],
+    /// How its lane stands now.
+    pub lane: &'a LaneState,
+    pub at: Millis,
+}
+
+impl Plan {
+    /// Every member on the edge of its verdict, the attempt closed, its lane free. `None` where a member
+    /// does not stand in the attempt's state, or its state takes no such answer.
+    pub(crate) fn closing(
+        &self,
+        attempt: &Attempt,
+        closed: &Closed<'_>,
+        fuse_mode: impl Fn(&Record) -> FuseMode,
+    ) -> Option<Closing> {
+        let mut shared = SharedUnit::default();
+        let Attempt { id, version, .. } = *attempt;
+        shared.unit.guards.push(Guard::Attempt { id, version });
+        let mut members = Vec::with_capacity(attempt.members.len());
+        for (record, verdict) in attempt.members.iter().zip(closed.verdicts) {
+            if record.head.state != attempt.state {
+                return None;
+            }
+            let builder = UnitBuilder::from(record.head);
+            // an operation inside the unit would be one of a hundred that choose
+            let fuse_mode = match fuse_mode(record) {
+                FuseMode::Fused | FuseMode::Plain => FuseMode::Plain,
+                FuseMode::NoClaim => FuseMode::NoClaim,
+            };
+            let mut planned = self.answered_from(record, builder, &verdict.answer, fuse_mode)?;
+            planned.next.otherwise.alone = verdict.alone;
+            for put in &mut planned.unit.then.puts {
+                if let Put::Head { head, .. } = put {
+                    head.alone = verdict.alone;
+                }
+            }
+            let error = refusal(&verdict.answer).or_else(|| record.error.clone());
+            members.push(Record { head: planned.next.otherwise, error, ..record.clone() });
+            shared.add(planned);
+        }
+        let lane =
+            (closed.lane.open == Some(id)).then(|| closed.lane.next(None, attempt.lock.clone()));
+        let name = resource_name(attempt.chain, &attempt.lane);
+        if let Some(free) = &lane {
+            let version = closed.lane.version;
+            shared.unit.guards.push(Guard::Resource { name: name.clone(), version });
+            shared.unit.then.puts.push(Put::Resource { name, value: free.value() });
+        }
+        shared.unit.then.puts.push(Put::AttemptHead {
+            id,
+            version: version.saturating_add(1),
+            sent: attempt.sent,
+            due_at: None,
+            closed: Some(closed.at),
+            hold: Hold::Mine,
+        });
+        let SharedUnit { unit, depends_on } = shared;
+        Some(Closing { unit, members, lane, depends_on })
+    }
+}
+
+/// What a member is told of an attempt that did not pay it.
+fn refusal(answer: &Answer) -> Option<Evidence> {
+    match answer {
+        Answer::Rejected(why, _) | Answer::Dead(why) => Some(why.clone()),
+        Answer::Done(_) | Answer::Unknown(_) => None,
+    }
+}
+
+/// One more form under the attempt's lock.
+pub(crate) fn one_more_form(attempt: &Attempt, form: Form) -> Unit {
+    let Attempt { id, version, .. } = *attempt;
+    Unit::guarded(vec![Guard::NotHalted, Guard::Attempt { id, version }], vec![Put::Form(id, form)])
+}
+
+/// The attempt as it stands, with one more version: whatever another worker still writes of it is lost.
+pub(crate) fn taken_over(attempt: &Attempt) -> Unit {
+    head(attempt, attempt.sent, (None, Hold::Mine))
+}
+
+/// A form of the attempt may be on the wire: what people are shown of its members.
+pub(crate) fn marked_sent(attempt: &Attempt) -> Unit {
+    head(attempt, true, (None, Hold::Mine))
+}
+
+/// Any worker may take the attempt up at that time.
+pub(crate) fn freed(attempt: &Attempt, due: Millis) -> Unit {
+    head(attempt, attempt.sent, (Some(due), Hold::Free))
+}
+
+fn head(attempt: &Attempt, sent: bool, (due_at, hold): (Option<Millis>, Hold)) -> Unit {
+    let Attempt { id, version, .. } = *attempt;
+    let put = Put::AttemptHead {
+        id,
+        version: version.saturating_add(1),
+        sent,
+        due_at,
+        closed: None,
+        hold,
+    };
+    Unit::guarded(vec![Guard::Attempt { id, version }], vec![put])
+}

@@ -1,0 +1,124 @@
+//! Signing: under a ticket and the controls, and never trusted. What a form pays is read back out of it and
+//! held against its members before it is stored.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::ledgers::outstanding_calls::{CallStart, Ticket};
+use crate::pipeline::plan::Plan;
+use crate::pipeline::select::caught;
+use kernel::answer::Cause;
+use kernel::attempt::Purpose;
+use kernel::flow::life::Side;
+use kernel::flow::table::A;
+use kernel::ids::{ChainId, FlowId};
+use kernel::ports::chain::{Payment, SignRequest, Signed, Unsigned};
+use kernel::record::Record;
+
+/// Why there is no form.
+#[derive(Debug)]
+pub(crate) enum NoForm {
+    /// Nothing may be signed now.
+    Stopped,
+    /// The port did not sign.
+    Unsigned(Unsigned),
+    /// What it signed pays something else.
+    Mismatch(String),
+}
+
+impl Engine {
+    /// Says that forms of these transfers are being signed or sent, for as long as the ticket lives.
+    pub(crate) fn form_ticket<'a>(
+        &self,
+        chain: ChainId,
+        records: impl Iterator<Item = &'a Record>,
+        act: A,
+    ) -> Ticket {
+        let of = |record: &Record| {
+            let leg = self.plan.table(record.flow).act(act).leg?;
+            Some((record.id, leg))
+        };
+        self.calls.begin(CallStart::Form(chain, records.filter_map(of).collect()))
+    }
+
+    /// Signs for these members, or takes the lock without a payment. The form pays what it should.
+    pub(crate) async fn sign(
+        &self,
+        pool: &ChainPool,
+        (flow, act): (FlowId, A),
+        request: &SignRequest,
+    ) -> Result<Signed, NoForm> {
+        // the ticket first: a task that stops money finds every form that began before
+        let ticket = self.form_ticket(pool.id(), request.members.iter(), act);
+        if !self.controls.sends(flow, pool.id()) {
+            return Err(NoForm::Stopped);
+        }
+        let signed = caught(async { pool.port.sign(request).await }).await;
+        drop(ticket);
+        let signed = signed.ok_or_else(|| NoForm::Unsigned(Cause::of("PANIC").into()))?;
+        let signed = signed.map_err(NoForm::Unsigned)?;
+        match self.plan.mismatch(act, request, &signed) {
+            Some(why) => Err(NoForm::Mismatch(why)),
+            None => Ok(signed),
+        }
+    }
+}
+
+impl Plan {
+    /// How what was signed differs from what should be; `None`: it pays each member from the first its
+    /// own account and amount, or nobody where it only takes the lock.
+    pub(crate) fn mismatch(
+        &self,
+        act: A,
+        request: &SignRequest,
+        signed: &Signed,
+    ) -> Option<String> {
+        let Signed { form, pays } = signed;
+        if form.purpose != request.purpose {
+            return Some(format!(
+                "{:?} was asked for, and {:?} was signed",
+                request.purpose, form.purpose
+            ));
+        }
+        if form.name.is_empty() || request.forms.iter().any(|before| before.name == form.name) {
+            return Some("the form has no name of its own".to_owned());
+        }
+        let members = &request.members;
+        match request.purpose {
+            Purpose::Void if pays.is_empty() => None,
+            Purpose::Void => {
+                Some(format!("a form that should pay nobody makes {} payments", pays.len()))
+            }
+            Purpose::Pay if pays.is_empty() || pays.len() > members.len() => {
+                Some(format!("{} payments for {} members", pays.len(), members.len()))
+            }
+            // it replaces one that pays all
+            Purpose::Pay if !request.forms.is_empty() && pays.len() != members.len() => Some(
+                format!("{} payments for {} members under one lock", pays.len(), members.len()),
+            ),
+            Purpose::Pay => {
+                let pairs = members.iter().zip(pays);
+                pairs.filter_map(|(member, pay)| self.underpaid(act, member, pay)).next()
+            }
+        }
+    }
+
+    /// How a payment differs from what its member says.
+    fn underpaid(&self, act: A, record: &Record, pay: &Payment) -> Option<String> {
+        let row = self.table(record.flow).act(act);
+        let party = match row.side {
+            Side::Source => record.source(),
+            Side::Target => record.target(),
+        };
+        let moved = row.share.and_then(|share| record.share(share));
+        let paid = (pay.asset, pay.amount);
+        // a cost of ours moves none of the transfer's money
+        let right = moved.is_none_or(|moved| moved == paid) && pay.account == party.account;
+        (!right).then(|| {
+            let (asset, amount) = moved.unwrap_or(paid);
+            format!(
+                "{} should pay {} of asset {} to {}, and the form pays {} of asset {} to {}",
+                record.id, amount.0, asset.0, party.account, pay.amount.0, pay.asset.0, pay.account
+            )
+        })
+    }
+}

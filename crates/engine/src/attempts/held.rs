@@ -1,0 +1,159 @@
+//! The attempts that this process holds, in RAM: each has its own clock, and is in the heap or in the hands
+//! of one prover.
+
+use crate::pipeline::select::race;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, AttemptId};
+use kernel::ids::Millis;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// An attempt in this process.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub attempt: Attempt,
+    /// This run stored the newest form and did not send it yet. A form of another run is sent again where
+    /// it says that it may be, and otherwise only asked after.
+    pub unsent: bool,
+    /// This run wrote the version that it has: a former owner writes nothing any more.
+    pub taken: bool,
+    /// A unit of this run that closes it may have been written.
+    pub closing: bool,
+    /// How often the chain was asked without a clear answer.
+    pub looks: u32,
+    /// What the last look said.
+    pub last: Option<Cause>,
+}
+
+impl Held {
+    /// One that this run claimed.
+    pub(crate) const fn claimed(attempt: Attempt) -> Self {
+        Self { attempt, unsent: true, taken: true, closing: false, looks: 0, last: None }
+    }
+
+    /// One of another run, or of a former owner.
+    pub(crate) const fn found(attempt: Attempt) -> Self {
+        Self { attempt, unsent: false, taken: false, closing: false, looks: 0, last: None }
+    }
+
+    /// Whether its newest form is sent now.
+    pub(crate) fn sends(&self) -> bool {
+        let repeatable = self.attempt.forms.last().is_some_and(|form| form.repeatable);
+        self.unsent || repeatable
+    }
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Every attempt that is held, those in a prover's hands too.
+    ids: BTreeSet<AttemptId>,
+    heap: BTreeMap<(Millis, u64), Held>,
+    /// Those in hands that are to be looked at again at once.
+    poked: BTreeSet<AttemptId>,
+    next: u64,
+}
+
+/// Every attempt of one chain that this process holds.
+#[derive(Debug, Default)]
+pub(crate) struct HeldAttempts {
+    inner: Mutex<Inner>,
+    bell: Notify,
+}
+
+impl HeldAttempts {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one in, to be looked at then. False: it is held already.
+    pub(crate) fn begin(&self, held: Held, due: Millis) -> bool {
+        if !self.inner().ids.insert(held.attempt.id) {
+            return false;
+        }
+        self.keep(held, due);
+        true
+    }
+
+    /// Puts one back that a prover had, to be looked at then.
+    pub(crate) fn keep(&self, held: Held, due: Millis) {
+        {
+            let inner = &mut *self.inner();
+            let due = if inner.poked.remove(&held.attempt.id) { 0 } else { due };
+            inner.next = inner.next.saturating_add(1);
+            inner.heap.insert((due, inner.next), held);
+        }
+        self.bell.notify_one();
+    }
+
+    /// It is no longer held here.
+    pub(crate) fn end(&self, id: AttemptId) {
+        let mut inner = self.inner();
+        inner.ids.remove(&id);
+        inner.poked.remove(&id);
+    }
+
+    /// Has one looked at now. False: it is not held here.
+    pub(crate) fn poke(&self, id: AttemptId) -> bool {
+        {
+            let inner = &mut *self.inner();
+            if !inner.ids.contains(&id) {
+                return false;
+            }
+            let waits = inner.heap.iter().find(|(_, held)| held.attempt.id == id);
+            match waits.map(|(key, _)| *key) {
+                Some(key) => {
+                    if let Some(held) = inner.heap.remove(&key) {
+                        inner.heap.insert((0, key.1), held);
+                    }
+                }
+                None => {
+                    inner.poked.insert(id);
+                }
+            }
+        }
+        self.bell.notify_one();
+        true
+    }
+
+    /// Those that wait for their next look.
+    pub(crate) fn waiting(&self) -> Vec<Attempt> {
+        self.inner().heap.values().map(|held| held.attempt.clone()).collect()
+    }
+
+    /// Waits for attempts whose time has come, and takes at most so many.
+    pub(crate) async fn take(
+        &self,
+        most: usize,
+        journal: &dyn Journal,
+        clock: &dyn Clock,
+    ) -> Vec<Held> {
+        loop {
+            let wait = {
+                let inner = &mut *self.inner();
+                let now = journal.now();
+                let mut ripe = Vec::new();
+                while ripe.len() < most
+                    && let Some(first) = inner.heap.first_entry().filter(|e| e.key().0 <= now)
+                {
+                    ripe.push(first.remove());
+                }
+                if !ripe.is_empty() {
+                    if !inner.heap.is_empty() {
+                        self.bell.notify_one();
+                    }
+                    return ripe;
+                }
+                inner.heap.first_key_value().map(|(key, _)| key.0.saturating_sub(now))
+            };
+            match wait {
+                Some(ms) => {
+                    race(self.bell.notified(), clock.sleep(if ms == 0 { 1 } else { ms })).await;
+                }
+                None => self.bell.notified().await,
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Lanes as rows of the journal: each is free or has one open attempt, and remembers its last lock. The row
+//! is compared and swapped by the unit that claims and by the unit that closes; what this process knows of
+//! it only saves reads.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::pipeline::select::race;
+use kernel::answer::Cause;
+use kernel::attempt::{AttemptId, Lock};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::ports::clock::TICKS;
+use kernel::ports::journal::Resource;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The name of a lane's row.
+pub(crate) fn resource_name(chain: ChainId, lane: &str) -> Arc<str> {
+    format!("{}{lane}", prefix(chain)).into()
+}
+
+/// What the names of a chain's lanes begin with.
+fn prefix(chain: ChainId) -> String {
+    format!("lane:{}:", chain.name())
+}
+
+/// How a lane stands in the journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LaneState {
+    /// The version of its row; 0: there is none, and it was never used.
+    pub version: u32,
+    /// The attempt that has it.
+    pub open: Option<AttemptId>,
+    /// The lock of its last attempt.
+    pub lock: Option<Lock>,
+}
+
+impl LaneState {
+    /// The row's value.
+    pub(crate) fn value(&self) -> Arc<str> {
+        let open = self.open.map(|id| Id(id.0).to_string());
+        json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open }).to_string().into()
+    }
+
+    /// The lane of a row; `None` where it is none of ours, so that no attempt takes it.
+    pub(crate) fn read(row: &Resource) -> Option<Self> {
+        let value: Value = serde_json::from_str(&row.value).ok()?;
+        let text = |name: &str| match value.get(name)? {
+            Value::Null => Some(None),
+            Value::String(text) => Some(Some(text.as_str())),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        let open = match text("open")? {
+            Some(id) => Some(AttemptId(id.parse::<Id>().ok()?.0)),
+            None => None,
+        };
+        Some(Self { version: row.version, open, lock: text("lock")?.map(Lock::from) })
+    }
+
+    /// It with one more write, of this attempt or of none.
+    pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
+        Self { version: self.version.saturating_add(1), open, lock: Some(lock) }
+    }
+}
+
+/// What this process knows of a chain's lanes.
+#[derive(Debug, Default)]
+pub(crate) struct LaneTable {
+    known: BTreeMap<Arc<str>, LaneState>,
+    /// Rows that cannot be read: never taken.
+    foreign: BTreeSet<Arc<str>>,
+    /// Those for which something is being signed here.
+    reserved: BTreeSet<Arc<str>>,
+    /// Those that had trouble, until when they rest.
+    rests: BTreeMap<Arc<str>, Millis>,
+    /// When the rows were read, by the clock's ticks.
+    read_at: Option<u64>,
+    /// Where the search for a free one begins, so that all of them take turns.
+    turn: usize,
+}
+
+impl LaneTable {
+    /// Takes a free one, where there is one.
+    fn reserve(&mut self, lanes: &[Arc<str>], now: Millis) -> Option<(Arc<str>, LaneState)> {
+        self.read_at?;
+        let free = |lane: &&Arc<str>| {
+            let rests = self.rests.get(*lane).is_some_and(|until| *until > now);
+            let busy = self.known.get(*lane).is_some_and(|state| state.open.is_some());
+            !rests && !busy && !self.reserved.contains(*lane) && !self.foreign.contains(*lane)
+        };
+        let from = self.turn.checked_rem(lanes.len()).unwrap_or_default();
+        let (before, behind) = lanes.split_at(from);
+        let lane = behind.iter().chain(before).find(free)?.clone();
+        self.turn = from.saturating_add(1);
+        self.reserved.insert(lane.clone());
+        let state = self.known.get(&lane).cloned().unwrap_or_default();
+        Some((lane, state))
+    }
+}
+
+/// A lane for which this process signs, until this is dropped.
+pub(crate) struct ReservedLane {
+    pool: Arc<ChainPool>,
+    pub name: Arc<str>,
+    pub state: LaneState,
+}
+
+impl Drop for ReservedLane {
+    fn drop(&mut self) {
+        self.pool.lanes().reserved.remove(&self.name);
+        self.pool.freed.notify_waiters();
+    }
+}
+
+impl ReservedLane {
+    /// Something went wrong with it: it rests until then.
+    pub(crate) fn rests(&self, until: Millis) {
+        self.pool.lanes().rests.insert(self.name.clone(), until);
+    }
+}
+
+impl ChainPool {
+    /// How a unit of this process left a lane.
+    pub(crate) fn lane_is(&self, lane: &Arc<str>, state: LaneState) {
+        let free = state.open.is_none();
+        self.lanes().known.insert(lane.clone(), state);
+        if free {
+            self.freed.notify_waiters();
+        }
+    }
+}
+
+impl Engine {
+    /// Reads the rows of a chain's lanes.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn read_lanes(&self, pool: &ChainPool) -> Result<(), Cause> {
+        let prefix = prefix(pool.id());
+        let began = self.parts.clock.ticks();
+        let rows = self.parts.journal.resources(prefix.as_str().into()).await?;
+        let mut table = pool.lanes();
+        for row in rows {
+            let Some(lane) = row.name.strip_prefix(&*prefix).map(Arc::<str>::from) else {
+                continue;
+            };
+            let Some(state) = LaneState::read(&row) else {
+                tracing::error!(lane = %row.name, value = %row.value, "a lane that cannot be read");
+                table.foreign.insert(lane);
+                continue;
+            };
+            table.foreign.remove(&lane);
+            // what a unit of this process wrote since may be newer than what was read
+            let newer = |known: &LaneState| known.version > state.version;
+            if !table.known.get(&lane).is_some_and(newer) {
+                table.known.insert(lane, state);
+            }
+        }
+        table.read_at = Some(began);
+        drop(table);
+        pool.freed.notify_waiters();
+        Ok(())
+    }
+
+    /// A free lane for this act, once there is one.
+    pub(crate) async fn reserve_lane(&self, pool: &Arc<ChainPool>, act: &str) -> ReservedLane {
+        let every = self.parts.settings.scan_interval_ms;
+        loop {
+            let freed = pool.freed.notified();
+            let lanes = pool.port.lanes(act);
+            let now = self.parts.journal.now();
+            let reserved = pool.lanes().reserve(&lanes, now);
+            if let Some((name, state)) = reserved {
+                return ReservedLane { pool: pool.clone(), name, state };
+            }
+            let read_at = pool.lanes().read_at;
+            let age = read_at.map(|at| self.parts.clock.ticks().saturating_sub(at) / TICKS);
+            if age.is_none_or(|age| age >= every) {
+                match self.read_lanes(pool).await {
+                    Ok(()) => {}
+                    Err(cause) => tracing::error!(%cause, "the lanes of a chain cannot be read"),
+                }
+                let again = pool.lanes().reserve(&lanes, now);
+                if let Some((name, state)) = again {
+                    return ReservedLane { pool: pool.clone(), name, state };
+                }
+            }
+            race(freed, self.parts.clock.sleep(every)).await;
+        }
+    }
+
+    /// How a lane stands in the journal now.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer; `LANE_UNREADABLE` where its row is none of ours.
+    pub(crate) async fn lane_state(&self, chain: ChainId, lane: &str) -> Result<LaneState, Cause> {
+        let row = self.parts.journal.resource(resource_name(chain, lane)).await?;
+        let Some(row) = row else { return Ok(LaneState::default()) };
+        LaneState::read(&row).ok_or(Cause::because("LANE_UNREADABLE", row.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LaneState, LaneTable, Resource, resource_name};
+    use kernel::attempt::AttemptId;
+    use kernel::ids::ChainId;
+    use std::sync::Arc;
+
+    fn row(value: &str) -> Resource {
+        Resource { name: "lane:NEAR:key-1".into(), version: 7, value: value.into() }
+    }
+
+    #[test]
+    fn a_lane_reads_what_it_writes() {
+        assert_eq!(&*resource_name(ChainId(20), "key-1"), "lane:NEAR:key-1");
+        let busy = LaneState {
+            version: 7,
+            open: Some(AttemptId(1 << 90)),
+            lock: Some("18446744073709551616".into()),
+        };
+        let free = LaneState { version: 7, open: None, ..busy.clone() };
+        for state in [busy, free, LaneState { version: 7, ..LaneState::default() }] {
+            assert_eq!(LaneState::read(&row(&state.value())), Some(state));
+        }
+    }
+
+    /// Turns red where a row that cannot be read counts as a free lane.
+    #[test]
+    fn what_is_no_lane_is_none() {
+        for value in ["", "{}", "[]", r#"{"open":7,"lock":null}"#, r#"{"open":"x","lock":null}"#] {
+            assert_eq!(LaneState::read(&row(value)), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn lanes_take_turns_and_a_busy_one_is_not_taken() {
+        let lanes: Vec<Arc<str>> = ["a", "b", "c"].map(Into::into).into();
+        let mut table = LaneTable::default();
+        assert!(table.reserve(&lanes, 0).is_none(), "nothing was read yet");
+        table.read_at = Some(1);
+        let busy = LaneState { open: Some(AttemptId(1)), ..LaneState::default() };
+        table.known.insert("b".into(), busy);
+        table.rests.insert("c".into(), 10);
+        let mut next = |now| table.reserve(&lanes, now).map(|(lane, _)| lane.to_string());
+        assert_eq!(next(9).as_deref(), Some("a"));
+        assert_eq!(next(9), None);
+        assert_eq!(next(10).as_deref(), Some("c"));
+        assert_eq!(next(10), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! Once-acts on chains: what gathers transfers into attempts, stores what was signed before it is sent, and
+//! proves what became of it (`design.md` §2).
+//!
+//! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
+//! attempt that this process holds, `recover` takes up those of others. A lane is a key or account whose
+//! locks are spent one after the other; whether it is free the journal says.
+
+pub(crate) mod claim;
+pub(crate) mod close;
+pub(crate) mod form;
+pub(crate) mod gather;
+pub(crate) mod held;
+pub(crate) mod lanes;
+pub(crate) mod prove;
+pub(crate) mod recover;
+pub(crate) mod stops;
+
+use crate::attempts::held::HeldAttempts;
+use crate::attempts::lanes::LaneTable;
+use crate::tasks::Background;
+use crate::{Engine, Parts};
+use kernel::answer::Cause;
+use kernel::ids::{ChainId, Id};
+use kernel::ports::chain::Chain;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// How many batches of a chain's attempts are looked at at once.
+const PROVERS: usize = 2;
+
+/// A flow that sends is offered with a chain.
+///
+/// # Errors
+/// `NO_CHAIN`, with the flow's name.
+pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
+    for flow in &parts.offered {
+        let table = parts.flows.table(*flow);
+        if table.all().any(|state| table.sends(state)) && parts.chains.is_empty() {
+            return Err(Cause::because("NO_CHAIN", table.flow));
+        }
+    }
+    Ok(())
+}
+
+/// One chain: its port, its lanes as this process knows them, and the attempts that this process holds.
+pub(crate) struct ChainPool {
+    pub port: Arc<dyn Chain>,
+    pub held: HeldAttempts,
+    lanes: Mutex<LaneTable>,
+    /// A lane became free, as far as this process knows.
+    freed: Notify,
+}
+
+impl ChainPool {
+    pub(crate) fn id(&self) -> ChainId {
+        self.port.id()
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, LaneTable> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Every chain, and what is known of transfers on their way through attempts.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    chains: BTreeMap<ChainId, Arc<ChainPool>>,
+    /// Transfers that spoiled an attempt: each goes alone the next time.
+    isolated: Mutex<BTreeSet<Id>>,
+    /// Transfers that stand in an attempt which this process may hold without knowing it.
+    strays: Mutex<BTreeSet<Id>>,
+}
+
+impl Attempts {
+    pub(crate) fn over(chains: &[Arc<dyn Chain>]) -> Self {
+        let pool = |port: &Arc<dyn Chain>| {
+            let pool = ChainPool {
+                port: port.clone(),
+                held: HeldAttempts::default(),
+                lanes: Mutex::default(),
+                freed: Notify::new(),
+            };
+            (port.id(), Arc::new(pool))
+        };
+        Self { chains: chains.iter().map(pool).collect(), ..Self::default() }
+    }
+
+    pub(crate) fn pool(&self, chain: ChainId) -> Option<&Arc<ChainPool>> {
+        self.chains.get(&chain)
+    }
+
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &Arc<ChainPool>> {
+        self.chains.values()
+    }
+
+    fn isolated(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+        self.isolated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True for a transfer that spoiled an attempt.
+    pub(crate) fn is_isolated(&self, id: Id) -> bool {
+        self.isolated().contains(&id)
+    }
+
+    /// Whether a transfer goes alone from now on.
+    fn isolate(&self, id: Id, alone: bool) {
+        if alone {
+            self.isolated().insert(id);
+        } else {
+            self.isolated().remove(&id);
+        }
+    }
+
+    fn strays(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This transfer stands in an attempt; whether that is held here is to be looked up.
+    pub(crate) fn stray(&self, id: Id) {
+        if !self.chains.is_empty() {
+            self.strays().insert(id);
+        }
+    }
+}
+
+impl Engine {
+    /// Sets the provers of every chain to work.
+    pub(crate) fn begin_provers(self: &Arc<Self>) {
+        if !self.parts.settings.workers {
+            return;
+        }
+        for pool in self.attempts.pools() {
+            for _ in 0..PROVERS {
+                let prover = self.clone().run_prover(pool.clone());
+                self.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Provers: what looks after every attempt that this process holds, until it is proven. Each look sends
+//! identical bytes again where a form allows it, asks the chain, and writes what was proven for all members
+//! in one unit. Questions and proofs go on under HALT; forms are signed and sent only where they may be.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::attempts::close::{Closed, Closing, marked_sent, one_more_form};
+use crate::attempts::form::NoForm;
+use crate::attempts::held::Held;
+use crate::attempts::stops::CHAIN_CONTRADICTION;
+use crate::ledgers::outstanding_calls::CallStart;
+use crate::pipeline::select::caught;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Purpose, Verdict};
+use kernel::flow::table::A;
+use kernel::ids::Id;
+use kernel::ports::chain::{Proof, SignRequest};
+use kernel::ports::meter::Seen;
+use kernel::record::Record;
+use kernel::unit::{Guard, Unit, Written, Wrote};
+use std::sync::Arc;
+
+/// So many attempts are looked at in one call.
+const BATCH: usize = 64;
+
+impl Engine {
+    pub(crate) async fn run_prover(self: Arc<Self>, pool: Arc<ChainPool>) {
+        loop {
+            let (journal, clock) = (&*self.parts.journal, &*self.parts.clock);
+            let batch = pool.held.take(BATCH, journal, clock).await;
+            self.look(&pool, batch).await;
+        }
+    }
+
+    /// One look at attempts whose time has come.
+    async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Held>) {
+        let mut batch = self.take_up(pool, batch).await;
+        self.send(pool, &mut batch).await;
+        if batch.is_empty() {
+            return;
+        }
+        let begun = self.parts.clock.ticks();
+        let proofs = self.proofs(pool, &batch).await;
+        let nanos = self.parts.clock.ticks().saturating_sub(begun);
+        let (mut closes, mut waits) = (Vec::new(), Vec::new());
+        for (mut held, proof) in batch.into_iter().zip(proofs) {
+            self.proof_seen(&held.attempt, &proof, nanos);
+            match proof {
+                Proof::NotYet(cause) => {
+                    held.last = Some(cause);
+                    waits.push(held);
+                }
+                Proof::Form(purpose) => self.one_more(pool, held, purpose).await,
+                Proof::Closed(verdicts) => match held.attempt.admit(&verdicts) {
+                    Ok(()) => closes.push((held, verdicts)),
+                    Err(cause) => {
+                        self.refused_verdicts(&held.attempt, &cause.to_string());
+                        self.look_again(pool, held, cause);
+                    }
+                },
+            }
+        }
+        self.close(pool, closes).await;
+        self.wait_on(pool, waits).await;
+    }
+
+    /// The act of an attempt.
+    fn act_of(&self, attempt: &Attempt) -> Option<A> {
+        self.plan.table(attempt.flow).makes(attempt.state)
+    }
+
+    /// Sends the newest forms of those that this run has not sent, or that may be sent again.
+    async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Held]) {
+        let candidates: Vec<&Held> = batch.iter().filter(|held| held.sends()).collect();
+        let Some(act) = candidates.first().and_then(|held| self.act_of(&held.attempt)) else {
+            return;
+        };
+        // the ticket first: a task that stops money finds every form that began before
+        let members = candidates.iter().flat_map(|held| held.attempt.members.iter());
+        let ticket = self.form_ticket(pool.id(), members, act);
+        let mut sent = Vec::new();
+        for held in batch.iter_mut() {
+            if held.sends() && self.controls.sends(held.attempt.flow, pool.id()) {
+                held.unsent = false;
+                sent.push(held.attempt.clone());
+            }
+        }
+        if !sent.is_empty() {
+            let replies = caught(async { pool.port.broadcast(&sent).await }).await;
+            for (attempt, reply) in sent.iter().zip(replies.into_iter().flatten()) {
+                if let Err(cause) = reply {
+                    // it decides nothing
+                    tracing::debug!(attempt = %Id(attempt.id.0), %cause, "a broadcast was not confirmed");
+                }
+            }
+        }
+        drop(ticket);
+    }
+
+    /// One proof for each; a batch that panicked is asked one by one.
+    async fn proofs(&self, pool: &ChainPool, batch: &[Held]) -> Vec<Proof> {
+        let attempts: Vec<Attempt> = batch.iter().map(|held| held.attempt.clone()).collect();
+        match caught(async { pool.port.prove(&attempts).await }).await {
+            Some(proofs) if proofs.len() == attempts.len() => return proofs,
+            Some(_) => return vec![Proof::NotYet(Cause::of("BAD_REPLY")); attempts.len()],
+            None if attempts.len() == 1 => return vec![Proof::NotYet(Cause::of("PANIC"))],
+            None => {}
+        }
+        let mut proofs = Vec::with_capacity(attempts.len());
+        for attempt in attempts {
+            let one = [attempt];
+            let proof = caught(async { pool.port.prove(&one).await }).await;
+            let proof = proof.and_then(|mut proofs| proofs.pop());
+            proofs.push(proof.unwrap_or(Proof::NotYet(Cause::of("PANIC"))));
+        }
+        proofs
+    }
+
+    fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
+        let table = self.plan.table(attempt.flow);
+        let Some(act) = self.act_of(attempt) else { return };
+        let (flow, act) = (table.flow, table.act(act).name);
+        let answer = match proof {
+            Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
+            Proof::NotYet(_) | Proof::Form(_) => "unknown",
+        };
+        self.parts.meter.see(Seen::Step { flow, act, answer, nanos });
+        if answer == "unknown" {
+            self.parts.meter.see(Seen::Retry { flow, act });
+        }
+    }
+
+    /// Nothing is clear: another look, later and later, for ever.
+    pub(crate) fn look_again(&self, pool: &ChainPool, mut held: Held, cause: Cause) {
+        held.looks = held.looks.saturating_add(1);
+        held.last = Some(cause);
+        let due = self.due(held.looks);
+        pool.held.keep(held, due);
+    }
+
+    /// Not yet. That an attempt may be on the wire is written once, as one row for all its members.
+    async fn wait_on(self: &Arc<Self>, pool: &ChainPool, waits: Vec<Held>) {
+        let marks = |held: &Held| !held.attempt.sent && !held.unsent;
+        let (marked, quiet): (Vec<Held>, Vec<Held>) = waits.into_iter().partition(marks);
+        for held in quiet {
+            let cause = held.last.clone().unwrap_or(Cause::of("NOT_YET"));
+            self.look_again(pool, held, cause);
+        }
+        if marked.is_empty() {
+            return;
+        }
+        let units = marked.iter().map(|held| marked_sent(&held.attempt)).collect();
+        let wrote = self.parts.journal.write(units).await;
+        for (mut held, wrote) in marked.into_iter().zip(wrote) {
+            match wrote {
+                Wrote::Written(_) => {
+                    held.attempt.version = held.attempt.version.saturating_add(1);
+                    held.attempt.sent = true;
+                    let cause = held.last.clone().unwrap_or(Cause::of("NOT_YET"));
+                    self.look_again(pool, held, cause);
+                }
+                Wrote::Lost(_) => self.was_moved(pool, held).await,
+                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, held).await,
+            }
+        }
+    }
+
+    /// One more form under the same lock: signed, stored, and sent with the next look.
+    async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut held: Held, purpose: Purpose) {
+        let attempt = &held.attempt;
+        let table = self.plan.table(attempt.flow);
+        let Some(act) = self.act_of(attempt) else {
+            return self.look_again(pool, held, Cause::of("NO_SUCH_STEP"));
+        };
+        let request = SignRequest {
+            flow: table.flow,
+            act: table.act(act).name,
+            lane: attempt.lane.clone(),
+            lock: attempt.lock.clone(),
+            members: attempt.members.clone(),
+            purpose,
+            forms: attempt.forms.clone(),
+        };
+        let form = match self.sign(pool, (attempt.flow, act), &request).await {
+            Ok(signed) => signed.form,
+            Err(NoForm::Stopped) => return self.look_again(pool, held, Cause::of("STOPPED")),
+            Err(NoForm::Unsigned(why)) => return self.look_again(pool, held, why.cause),
+            Err(NoForm::Mismatch(facts)) => {
+                self.stop_chain(CHAIN_CONTRADICTION, pool.id(), facts);
+                return self.look_again(pool, held, Cause::of("FORM_MISMATCH"));
+            }
+        };
+        let ticket = self.calls.begin(CallStart::Write);
+        let unit = one_more_form(attempt, form.clone());
+        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        drop(ticket);
+        match wrote {
+            Some(Wrote::Written(_)) => {
+                held.attempt.version = held.attempt.version.saturating_add(1);
+                held.attempt.forms.push(form);
+                held.unsent = true;
+                pool.held.keep(held, 0);
+            }
+            Some(Wrote::Lost(Guard::NotHalted)) => {
+                self.controls.is_halted("the journal is halted".into());
+                self.look_again(pool, held, Cause::of(Cause::HALTED));
+            }
+            Some(Wrote::Lost(_)) => self.was_moved(pool, held).await,
+            Some(Wrote::Full | Wrote::Unknown(_)) | None => {
+                self.stored_or_not(pool, held, &form.name).await;
+            }
+        }
+    }
+
+    /// A form that may have been stored: it is sent only where it is found, and behind a later write.
+    async fn stored_or_not(self: &Arc<Self>, pool: &ChainPool, mut held: Held, name: &[u8]) {
+        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        match self.find_attempt(&held.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+            Some(now) => {
+                held.unsent = now.forms.last().is_some_and(|form| &*form.name == name);
+                (held.attempt, held.taken) = (now, false);
+                pool.held.keep(held, 0);
+            }
+            None => pool.held.end(held.attempt.id),
+        }
+    }
+
+    /// Writes the ends of attempts, each in a unit of its own, all in one write.
+    async fn close(self: &Arc<Self>, pool: &ChainPool, closes: Vec<(Held, Vec<Verdict>)>) {
+        let (mut units, mut pending) = (Vec::with_capacity(closes.len()), Vec::new());
+        let known = self.controls.all_known();
+        for (held, verdicts) in closes {
+            let Some(mut closing) = self.closing(pool, &held, &verdicts).await else {
+                self.look_again(pool, held, Cause::of("NOT_CLOSED"));
+                continue;
+            };
+            let mut unit = std::mem::take(&mut closing.unit);
+            self.ledger_guard(&mut unit, &closing.depends_on, (None, &known));
+            units.push(unit);
+            pending.push((held, verdicts, closing));
+        }
+        if units.is_empty() {
+            return;
+        }
+        let wrote = self.write_ends(units).await;
+        for ((held, verdicts, closing), wrote) in pending.into_iter().zip(wrote) {
+            match wrote {
+                Wrote::Written(written) => {
+                    self.closed_attempt(pool, held, (verdicts, closing), &written).await;
+                }
+                wrote @ (Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) => {
+                    self.not_closed(pool, held, wrote).await;
+                }
+            }
+        }
+    }
+
+    async fn write_ends(&self, units: Vec<Unit>) -> Vec<Wrote> {
+        let ticket = self.calls.begin(CallStart::Write);
+        let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
+        let wrote = self.parts.journal.write(units).await;
+        drop(ticket);
+        if emits {
+            self.outbox_written();
+        }
+        wrote
+    }
+
+    /// The plan of an attempt's end. `None`: the journal does not say how its lane stands, or a member
+    /// stands elsewhere.
+    async fn closing(
+        self: &Arc<Self>,
+        pool: &ChainPool,
+        held: &Held,
+        verdicts: &[Verdict],
+    ) -> Option<Closing> {
+        let attempt = &held.attempt;
+        let lane = match self.lane_state(pool.id(), &attempt.lane).await {
+            Ok(lane) => lane,
+            Err(cause) => {
+                tracing::error!(%cause, lane = %attempt.lane, "how a lane stands is not known");
+                return None;
+            }
+        };
+        let closed = Closed { verdicts, lane: &lane, at: self.parts.journal.now() };
+        let planned = self.plan.closing(attempt, &closed, |record| self.fuse_mode(record));
+        if planned.is_none() {
+            self.refused_verdicts(attempt, "a member stands in another state than its attempt");
+        }
+        planned
+    }
+
+    /// All members are where the proof brought them.
+    async fn closed_attempt(
+        self: &Arc<Self>,
+        pool: &ChainPool,
+        held: Held,
+        (verdicts, closing): (Vec<Verdict>, Closing),
+        written: &Written,
+    ) {
+        self.room(true);
+        let attempt = held.attempt;
+        if let Some(lane) = closing.lane {
+            pool.lane_is(&attempt.lane, lane);
+        }
+        pool.held.end(attempt.id);
+        let mut members = Vec::with_capacity(closing.members.len());
+        for ((before, verdict), mut record) in
+            attempt.members.iter().zip(verdicts).zip(closing.members)
+        {
+            record.updated_at = written.at;
+            self.attempts.isolate(record.id, verdict.alone);
+            self.note_sends(Some(before.head), &record);
+            members.push(record);
+        }
+        self.reassign(members).await;
+    }
+
+    /// Nothing was written, or it is not known whether.
+    async fn not_closed(self: &Arc<Self>, pool: &ChainPool, mut held: Held, wrote: Wrote) {
+        match wrote {
+            Wrote::Lost(Guard::NotHalted) => {
+                // the same end without a further claim
+                self.controls.is_halted("the journal is halted".into());
+                pool.held.keep(held, 0);
+            }
+            Wrote::Lost(Guard::Attempt { .. }) => self.was_moved(pool, held).await,
+            Wrote::Lost(Guard::Incarnation { ledger, known }) => {
+                self.overtook(ledger, known);
+                self.look_again(pool, held, Cause::of("WRONG_LEDGER"));
+            }
+            Wrote::Lost(guard) => {
+                // a person's action wrote a member, or the lane is another one by now
+                tracing::info!(?guard, attempt = %Id(held.attempt.id.0), "an end is planned again");
+                self.reread_later(pool, held).await;
+            }
+            Wrote::Full | Wrote::Unknown(_) => {
+                if wrote == Wrote::Full {
+                    self.room(false);
+                }
+                held.closing = true;
+                let due = self.due(1);
+                pool.held.keep(held, due);
+            }
+            Wrote::Written(_) => {}
+        }
+    }
+
+    /// A record that a sending state has: its attempt carries it, in this process or in another.
+    pub(crate) fn in_an_attempt(&self, record: &Record) {
+        self.release(record.id);
+        self.attempts.stray(record.id);
+    }
+}

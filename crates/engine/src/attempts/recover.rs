@@ -1,0 +1,173 @@
+//! Attempts of other workers and of earlier runs, and units of attempts whose outcome is not known: each is
+//! taken up as an attempt, with a write that makes every unit of a former owner lose.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::attempts::close::{freed, taken_over};
+use crate::attempts::held::Held;
+use kernel::answer::Cause;
+use kernel::attempt::Attempt;
+use kernel::ids::{Id, Millis};
+use kernel::record::Record;
+use kernel::unit::Wrote;
+use std::sync::Arc;
+
+/// So much longer than a lease, in milliseconds: what the journal gives a keeper that forgot.
+const LONGER: Millis = 5_000;
+
+impl Engine {
+    /// Takes in attempts that the journal gave to this worker.
+    pub(crate) async fn take_in(&self, attempts: Vec<Attempt>) {
+        let mut others = Vec::new();
+        for attempt in attempts {
+            match self.attempts.pool(attempt.chain) {
+                Some(pool) => {
+                    tracing::info!(attempt = %Id(attempt.id.0), "an attempt of another run is taken up");
+                    pool.held.begin(Held::found(attempt), 0);
+                }
+                None => {
+                    tracing::warn!(chain = attempt.chain.name(), "this chain is not served here");
+                    let due =
+                        self.parts.journal.now().saturating_add(self.parts.settings.backoff.cap);
+                    others.push(freed(&attempt, due));
+                }
+            }
+        }
+        if !others.is_empty() {
+            // what is not written stays with this worker until its lease is over
+            drop(self.parts.journal.write(others).await);
+        }
+    }
+
+    /// The attempt as it is stored, with its members as they stand now. A journal that does not answer has
+    /// said nothing: it is asked until it answers.
+    pub(crate) async fn find_attempt(&self, attempt: &Attempt) -> Option<Attempt> {
+        let first: Vec<Id> = attempt.members.iter().map(|member| member.id).take(1).collect();
+        loop {
+            match self.parts.journal.attempts_of(first.clone()).await {
+                Ok(found) => return found.into_iter().find(|found| found.id == attempt.id),
+                Err(cause) => tracing::error!(%cause, "the journal does not answer"),
+            }
+            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        }
+    }
+
+    /// Makes sure that this run wrote the last version of each attempt, and that none is over. Those that
+    /// are looked at now.
+    pub(crate) async fn take_up(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Held>) -> Vec<Held> {
+        let (mut ready, mut takes) = (Vec::with_capacity(batch.len()), Vec::new());
+        for mut held in batch {
+            if held.closing {
+                // its end may have been written
+                match self.find_attempt(&held.attempt).await {
+                    Some(now) if now.closed.is_some() => {
+                        self.is_over(pool, held, now).await;
+                        continue;
+                    }
+                    Some(now) => (held.attempt, held.closing, held.taken) = (now, false, false),
+                    None => {
+                        pool.held.end(held.attempt.id);
+                        continue;
+                    }
+                }
+            }
+            if held.taken { ready.push(held) } else { takes.push(held) }
+        }
+        if takes.is_empty() {
+            return ready;
+        }
+        let units = takes.iter().map(|held| taken_over(&held.attempt)).collect();
+        let wrote = self.parts.journal.write(units).await;
+        for (mut held, wrote) in takes.into_iter().zip(wrote) {
+            match wrote {
+                Wrote::Written(_) => {
+                    held.attempt.version = held.attempt.version.saturating_add(1);
+                    held.taken = true;
+                    ready.push(held);
+                }
+                Wrote::Lost(_) => self.was_moved(pool, held).await,
+                Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, held).await,
+            }
+        }
+        ready
+    }
+
+    /// A unit of unknown outcome: the attempt goes on as it is stored.
+    pub(crate) async fn reread_later(self: &Arc<Self>, pool: &ChainPool, mut held: Held) {
+        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        match self.find_attempt(&held.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+            Some(now) => {
+                (held.attempt, held.taken) = (now, false);
+                pool.held.keep(held, self.due(1));
+            }
+            None => pool.held.end(held.attempt.id),
+        }
+    }
+
+    /// Another worker wrote the attempt, or an earlier unit of this run did without an answer. It is
+    /// taken up again where nothing moves it for longer than any lease lasts.
+    pub(crate) async fn was_moved(self: &Arc<Self>, pool: &ChainPool, mut held: Held) {
+        match self.find_attempt(&held.attempt).await {
+            Some(now) if now.closed.is_some() => self.is_over(pool, held, now).await,
+            Some(now) => {
+                let wait = self.parts.settings.lease_ms.saturating_add(LONGER);
+                let wait = if self.lease.ends() { wait } else { 0 };
+                // what another worker may have signed or sent is not known here
+                held.unsent =
+                    held.unsent && now.forms.len() == held.attempt.forms.len() && wait == 0;
+                (held.attempt, held.taken) = (now, false);
+                pool.held.keep(held, self.parts.journal.now().saturating_add(wait));
+            }
+            None => pool.held.end(held.attempt.id),
+        }
+    }
+
+    /// An attempt that was closed without a word to this run. Its members go on here where the unit that
+    /// closed it may be of this run.
+    pub(crate) async fn is_over(self: &Arc<Self>, pool: &ChainPool, held: Held, now: Attempt) {
+        pool.held.end(now.id);
+        if let Err(cause) = self.read_lanes(pool).await {
+            tracing::warn!(%cause, "the lanes of a chain cannot be read");
+        }
+        let members: Vec<Record> = now.members.iter().cloned().collect();
+        if held.closing || !self.lease.ends() {
+            self.reassign(members).await;
+            return;
+        }
+        for member in members {
+            if self.plan.table(member.flow).ends(member.head.state) {
+                self.waiters.tell(member);
+            }
+        }
+    }
+
+    /// Looks up transfers that stand in attempts which this process may hold without knowing it.
+    pub(crate) async fn look_up_strays(&self) -> Result<(), Cause> {
+        let ids: Vec<Id> = self.attempts.strays().iter().copied().collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = self.parts.journal.attempts_of(ids.clone()).await?;
+        for id in ids {
+            self.attempts.strays().remove(&id);
+        }
+        let wait = if self.lease.ends() { self.parts.settings.lease_ms + LONGER } else { 0 };
+        let due = self.parts.journal.now().saturating_add(wait);
+        for attempt in found.into_iter().filter(|attempt| attempt.closed.is_none()) {
+            if let Some(pool) = self.attempts.pool(attempt.chain) {
+                pool.held.begin(Held::found(attempt), due);
+            }
+        }
+        Ok(())
+    }
+
+    /// The open attempt that carries a transfer.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub(crate) async fn open_attempt_of(&self, id: Id) -> Result<Option<Attempt>, Cause> {
+        let found = self.parts.journal.attempts_of(vec![id]).await?;
+        Ok(found.into_iter().find(|attempt| attempt.closed.is_none()))
+    }
+}

@@ -1,0 +1,161 @@
+//! A ledger that lost operations for good, taken back into service by a resume of two persons.
+//!
+//! They accept each operation that the journal holds a receipt of, and how much shorter the ledger is.
+//! The unit that lifts the HALT adopts the ledger at its lower number and stops every transfer whose call
+//! there is open, or whose stored answer is lost: what becomes of each is another decision of persons.
+
+use crate::Engine;
+use crate::operators::Objection;
+use crate::operators::action_context::Stop;
+use crate::reconciliation::losses;
+use kernel::answer::Cause;
+use kernel::ids::{Id, LedgerId, Millis};
+use kernel::operation::Known;
+use kernel::operators::{Accepted, Scope};
+use kernel::ports::ledger::{Form, Ledger, Reply};
+use kernel::reconcile;
+use kernel::reconcile::Break;
+use kernel::record::Record;
+use kernel::unit::{Guard, Put};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// So many lost operations may be accepted: each is read with every look at the flags.
+const MOST: usize = 1_000;
+/// So many transfers are stopped one by one; with more open calls the ledger is paused as a whole.
+const STOPPED: usize = 1_000;
+/// Through so many open transfers it is looked for them.
+const SEARCHED: usize = 20_000;
+/// Later than every opening, and within what a database takes.
+const EVER: Millis = u64::MAX >> 1;
+/// Who pauses what is open at such a ledger.
+const CALLER: &str = "engine";
+
+/// A ledger that lost operations, each of which is accepted.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    pub ledger: LedgerId,
+    /// As whom the journal knows it.
+    stored: Known,
+    /// Who it is now.
+    actual: Known,
+    /// The transfers of what is lost.
+    transfers: BTreeSet<Id>,
+}
+
+impl Engine {
+    /// The ledgers that know less than the journal. Each of them was started anew since, nothing that
+    /// began before the HALT is under way, and everything that is lost is accepted here.
+    pub(super) async fn accepted_losses(
+        self: &Arc<Self>,
+        accept: &[Accepted],
+    ) -> Result<Vec<Loss>, Stop> {
+        let mut losses = Vec::new();
+        for port in &self.parts.ledgers {
+            losses.extend(self.accepted_loss(&**port, accept).await?);
+        }
+        Ok(losses)
+    }
+
+    async fn accepted_loss(
+        self: &Arc<Self>,
+        port: &dyn Ledger,
+        accept: &[Accepted],
+    ) -> Result<Option<Loss>, Stop> {
+        let (ledger, journal) = (port.id(), &self.parts.journal);
+        // read first: the ledger must know all that was stored before it was asked
+        let status = journal.service_status().await?;
+        let Some(stored) = status.ledger(ledger) else { return Ok(None) };
+        if port.enlist().is_some() || port.form() == Form::Simple {
+            return Ok(None);
+        }
+        let actual = match port.hello().await {
+            Reply::Answered(known, ()) | Reply::OtherLedger(known) => known,
+            Reply::NoAnswer(_) => return Ok(None),
+        };
+        if actual.identity != stored.identity || actual.highest >= stored.highest {
+            return Ok(None);
+        }
+        let name = ledger.name();
+        if actual.incarnation == stored.incarnation {
+            // a request that is late on its way would be executed under a number that is free again
+            let why =
+                format!("{name} lost operations and was not started since: start it anew first");
+            return Err(Objection::NotPossible(why).into());
+        }
+        let (_, quiet) = self.halt_is_quiet().await;
+        if !quiet {
+            let why = "not everything that began before the HALT has ended: try again".to_owned();
+            return Err(Objection::NotPossible(why).into());
+        }
+        let mut snapshot = journal.snapshot().await?;
+        let above = actual.highest;
+        let lost = losses::unaccepted(&mut *snapshot, ledger, above, &status.accepted).await?;
+        drop(snapshot);
+        if lost.len() > MOST {
+            let why =
+                format!("{name} lost more than {MOST} operations: its newest state is needed");
+            return Err(Objection::NotPossible(why).into());
+        }
+        let shortened = reconcile::shortened(ledger, actual.highest, stored.highest);
+        let mut breaks: Vec<Break> =
+            lost.iter().map(|operation| reconcile::lost(ledger, operation)).collect();
+        breaks.insert(0, shortened);
+        let is_accepted =
+            |found: &Break| accept.iter().any(|a| *a.key == *found.key && a.amount == found.amount);
+        breaks.retain(|found| !is_accepted(found));
+        if !breaks.is_empty() {
+            return Err(Objection::Breaks(breaks).into());
+        }
+        let transfers = lost.iter().map(|operation| operation.op.key.id).collect();
+        Ok(Some(Loss { ledger, stored, actual, transfers }))
+    }
+
+    /// What has to stand where a ledger is adopted at a lower number.
+    pub(super) fn guards_of(&self, loss: &Loss) -> impl Iterator<Item = Guard> {
+        let known = Guard::Incarnation { ledger: loss.ledger, known: Some(loss.stored) };
+        std::iter::once(known).chain(self.plan.owner(loss.ledger))
+    }
+
+    /// Adopts the ledgers, stops the transfers, and takes back what was proven above a lower number.
+    pub(super) async fn adopts_after_loss(&self, losses: &[Loss]) -> Result<Vec<Put>, Stop> {
+        if losses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let adopt = |loss: &Loss| Put::AdoptAfterLoss { ledger: loss.ledger, known: loss.actual };
+        let mut puts: Vec<Put> = losses.iter().map(adopt).collect();
+        let reason = |scope| {
+            let what = match scope {
+                Scope::Ledger(_) => "its calls may have been made before it lost operations",
+                _ => "an operation of it, or its open call, is among what a ledger lost",
+            };
+            Put::Pause { scope, reason: what.into(), caller: CALLER.into() }
+        };
+        puts.extend(self.stopped(losses).await?.into_iter().map(reason));
+        let status = self.parts.journal.service_status().await?;
+        puts.push(self.proven_less(&status).await);
+        Ok(puts)
+    }
+
+    /// What takes no further step until a person says so.
+    async fn stopped(&self, losses: &[Loss]) -> Result<BTreeSet<Scope>, Cause> {
+        let journal = &self.parts.journal;
+        let ids = losses.iter().flat_map(|loss| loss.transfers.iter().copied()).collect();
+        let open = |record: &Record| !self.plan.table(record.flow).ends(record.head.state);
+        let lost = journal.get(ids).await?;
+        let mut stopped: BTreeSet<Scope> =
+            lost.iter().filter(|record| open(record)).map(|r| Scope::Transfer(r.id)).collect();
+        let records = journal.open_older_than(EVER, SEARCHED).await?;
+        let at = |record: &Record| {
+            let ledger = self.plan.calls(record)?;
+            losses.iter().any(|loss| loss.ledger == ledger).then_some(ledger)
+        };
+        let calls: Vec<&Record> = records.iter().filter(|record| at(record).is_some()).collect();
+        if records.len() < SEARCHED && calls.len() <= STOPPED {
+            stopped.extend(calls.iter().map(|record| Scope::Transfer(record.id)));
+        } else {
+            stopped.extend(losses.iter().map(|loss| Scope::Ledger(loss.ledger)));
+        }
+        Ok(stopped)
+    }
+}

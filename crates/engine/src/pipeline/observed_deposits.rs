@@ -1,0 +1,201 @@
+//! The intake of watchers: what was paid to us on a chain becomes transfers, and the cursor moves with them.
+//!
+//! All openings and the cursor are one unit, so that no deposit is lost between two of them and none is
+//! opened twice: each is bound to its place on the chain. A deposit has happened whatever is paused,
+//! limited or halted here, so nothing of that keeps it from being written down; its transfer then waits.
+
+use crate::Engine;
+use crate::ledgers::outstanding_calls::CallStart;
+use kernel::answer::Cause;
+use kernel::ids::{ChainId, FlowId, Id};
+use kernel::money::Amount;
+use kernel::ports::meter::Seen;
+use kernel::record::{Binding, Head, Record, System, Terms};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How far a watcher has read: a resource of the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The name of the resource.
+    pub name: Arc<str>,
+    /// The version that the watcher read on from; 0 where there was none.
+    pub version: u32,
+    /// Where it reads on next.
+    pub value: Arc<str>,
+}
+
+/// What a watcher found on its chain since its cursor stood there.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    pub chain: ChainId,
+    pub flow: FlowId,
+    pub cursor: Cursor,
+    /// One for each deposit, with its origin. At most as many as one write takes
+    /// ([`crate::Settings::batch_max`]).
+    pub deposits: Vec<Terms>,
+}
+
+/// What became of an observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObservationResult {
+    /// The cursor moved, and these were opened. What is missing was opened before.
+    Stored(Vec<Id>),
+    /// Another watcher moved the cursor: nothing was written, and the cursor is read again.
+    Superseded,
+}
+
+/// What one write of an observation leads to.
+enum Attempted {
+    Done(ObservationResult),
+    /// This key was bound before.
+    Known(Arc<str>),
+    /// An id was taken: others are minted.
+    Again,
+}
+
+impl Engine {
+    /// Opens the transfers of an observation and moves its cursor, in one unit.
+    ///
+    /// # Errors
+    /// The cause for which the outcome is not known: the cursor is read again, and the chain from there.
+    /// `BAD_OBSERVATION` where it is none of this flow and chain, and nothing was written.
+    pub async fn store_observation(
+        self: &Arc<Self>,
+        observation: Observation,
+    ) -> Result<ObservationResult, Cause> {
+        let mut records = self.observed(&observation)?;
+        let mut known = Vec::new();
+        let result = loop {
+            match self.write_observation(&observation, &records).await? {
+                Attempted::Done(result) => break result,
+                Attempted::Known(key) => {
+                    let is_known = |record: &Record| origin_key(record) == Some(&key);
+                    let before = records.len();
+                    known.extend(records.iter().find(|record| is_known(record)).cloned());
+                    records.retain(|record| !is_known(record));
+                    if records.len() == before {
+                        return Err(Cause::because("BAD_OBSERVATION", "another key was bound"));
+                    }
+                }
+                Attempted::Again => records.iter_mut().for_each(|record| record.id = self.mint()),
+            }
+        };
+        if let ObservationResult::Stored(_) = &result {
+            self.compare_known(&known).await?;
+        }
+        Ok(result)
+    }
+
+    /// The transfers of an observation, where they begin.
+    fn observed(&self, observation: &Observation) -> Result<Vec<Record>, Cause> {
+        let bad = |why: &'static str| Cause::because("BAD_OBSERVATION", why);
+        let Observation { chain, flow, deposits, .. } = observation;
+        if !self.offers(*flow) {
+            return Err(bad("the flow is not offered"));
+        }
+        if deposits.len() > self.parts.settings.batch_max {
+            return Err(bad("more deposits than one write takes"));
+        }
+        let (mut keys, mut records) = (BTreeSet::new(), Vec::with_capacity(deposits.len()));
+        for deposit in deposits {
+            let Some(origin) = deposit.origin.as_ref().filter(|origin| origin.chain == *chain)
+            else {
+                return Err(bad("a deposit without a place on this chain"));
+            };
+            if deposit.source.system != System::Chain(*chain)
+                || deposit.source.amount == Amount::ZERO
+            {
+                return Err(bad("a deposit that is not of this chain, or of nothing"));
+            }
+            if !keys.insert(origin.key.clone()) {
+                return Err(bad("two deposits at one place"));
+            }
+            let (scope, key) = (chain.name().into(), origin.key.clone());
+            let binding = Binding { scope, key, fingerprint: deposit.fingerprint() };
+            let terms = Terms { binding: Some(binding), ..deposit.clone() };
+            let head = Head::start(self.plan.table(*flow).start);
+            records.push(Record::new(self.mint(), *flow, head, Arc::new(terms)));
+        }
+        Ok(records)
+    }
+
+    /// Writes the cursor with these openings.
+    async fn write_observation(
+        self: &Arc<Self>,
+        observation: &Observation,
+        records: &[Record],
+    ) -> Result<Attempted, Cause> {
+        let Cursor { name, version, value } = &observation.cursor;
+        let mut unit = Unit::guarded(
+            vec![Guard::Resource { name: name.clone(), version: *version }],
+            vec![Put::Resource { name: name.clone(), value: value.clone() }],
+        );
+        for record in records {
+            append(&mut unit, self.parking(record, None).unit)?;
+        }
+        let emits = unit.emits();
+        let ticket = self.calls.begin(CallStart::Write);
+        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        drop(ticket);
+        if emits {
+            self.outbox_written();
+        }
+        match wrote {
+            Some(Wrote::Written(_)) => {
+                let table = self.plan.table(observation.flow);
+                let (flow, state) = (table.flow, table.state(table.start).name);
+                for _ in records {
+                    self.counted();
+                    self.parts.meter.see(Seen::Opened { flow, state });
+                }
+                let ids = records.iter().map(|record| record.id).collect();
+                Ok(Attempted::Done(ObservationResult::Stored(ids)))
+            }
+            Some(Wrote::Lost(Guard::Unbound { key, .. })) => Ok(Attempted::Known(key)),
+            Some(Wrote::Lost(Guard::Fresh(_))) => Ok(Attempted::Again),
+            Some(Wrote::Lost(_)) => Ok(Attempted::Done(ObservationResult::Superseded)),
+            Some(Wrote::Full) => Err(Cause::of("FULL")),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            None => Err(Cause::of("BAD_REPLY")),
+        }
+    }
+
+    /// What was opened before for the same places on the chain says the same; a chain that says
+    /// something else now contradicts what was stored.
+    async fn compare_known(self: &Arc<Self>, known: &[Record]) -> Result<(), Cause> {
+        for record in known {
+            let Some(binding) = &record.terms.binding else { continue };
+            let (scope, key) = (binding.scope.clone(), binding.key.clone());
+            let found = self.parts.journal.find_by_idempotency_key(record.flow, scope, key).await?;
+            let Some(stored) = found else { continue };
+            let same = |b: &Binding| b.fingerprint == binding.fingerprint;
+            if !stored.terms.binding.as_ref().is_some_and(same) {
+                self.contradicted(&stored, "the chain shows another deposit at its place now");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn origin_key(record: &Record) -> Option<&Arc<str>> {
+    record.terms.origin.as_ref().map(|origin| &origin.key)
+}
+
+/// Appends the opening of one more transfer. It opens under HALT too, since it claims nothing.
+fn append(unit: &mut Unit, opening: Unit) -> Result<(), Cause> {
+    let Unit { guards, then } = opening;
+    if then.fork.is_some() || !then.ops.is_empty() {
+        return Err(Cause::because("BAD_OBSERVATION", "an opening that moves money"));
+    }
+    let before = unit.then.events.len();
+    unit.guards.extend(guards.into_iter().filter(|guard| !matches!(guard, Guard::NotHalted)));
+    unit.then.puts.extend(then.puts);
+    unit.then.events.extend(then.events);
+    unit.then.outbox.extend(then.outbox.into_iter().map(|mut message| {
+        message.event = message.event.map(|n| n.saturating_add(before));
+        message
+    }));
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Operations that a ledger elsewhere lost: a round lists those that are new, and leaves out those that
+//! persons accepted, whose numbers the ledger gives again.
+
+use crate::reconciliation::operation_matcher::Instant;
+use crate::reconciliation::{Inquiry, MOST_BREAKS, PAGE};
+use kernel::answer::Cause;
+use kernel::ids::{AssetId, Id, LedgerId};
+use kernel::operation::{Key, Known, Operation};
+use kernel::operators::Accepted;
+use kernel::ports::journal::{Line, ServiceStatus, Snapshot, Sums};
+use kernel::reconcile;
+use kernel::reconcile::Break;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The keys of what was accepted as lost.
+type LostKeys = BTreeSet<(LedgerId, Key)>;
+
+fn lost_keys(accepted: &[Accepted]) -> LostKeys {
+    accepted.iter().filter_map(reconcile::accepted_loss).collect()
+}
+
+/// The receipts of a ledger above a number, but for those that were accepted as lost.
+pub(crate) async fn unaccepted(
+    snapshot: &mut dyn Snapshot,
+    ledger: LedgerId,
+    above: u64,
+    accepted: &[Accepted],
+) -> Result<Vec<Operation>, Cause> {
+    above_number(snapshot, (ledger, above), &lost_keys(accepted)).await
+}
+
+async fn above_number(
+    snapshot: &mut dyn Snapshot,
+    (ledger, above): (LedgerId, u64),
+    lost: &LostKeys,
+) -> Result<Vec<Operation>, Cause> {
+    let limit = MOST_BREAKS.saturating_add(lost.len()).saturating_add(1);
+    let mut found = snapshot.receipts(ledger, above, limit).await?;
+    found.retain(|operation| !lost.contains(&(ledger, operation.op.key)));
+    Ok(found)
+}
+
+/// What a checker knows of losses.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// What was accepted when the last round began to read the journal.
+    keys: Option<LostKeys>,
+    /// The receipts of those, once they were read.
+    operations: Option<BTreeMap<LedgerId, Vec<Operation>>>,
+    /// What the journal knew of each ledger, before a ledger is asked.
+    known: Vec<(LedgerId, Known)>,
+}
+
+impl Losses {
+    /// What the journal says before the ledgers are asked in the next round.
+    pub(super) fn know(&mut self, status: &ServiceStatus) {
+        self.known.clone_from(&status.ledgers);
+    }
+
+    /// Takes over what is accepted by now; true where it is not what the last round knew: a ledger
+    /// may give numbers again since.
+    pub(super) fn changed(&mut self, accepted: &[Accepted]) -> bool {
+        let keys = lost_keys(accepted);
+        if self.keys.as_ref() == Some(&keys) {
+            return false;
+        }
+        self.operations = None;
+        self.keys.replace(keys).is_some()
+    }
+
+    /// The receipts of what was accepted, by ledger.
+    pub(super) async fn read(
+        &mut self,
+        snapshot: &mut dyn Snapshot,
+    ) -> Result<&BTreeMap<LedgerId, Vec<Operation>>, Cause> {
+        let read = match self.operations.take() {
+            Some(read) => read,
+            None => receipts(snapshot, self.keys.iter().flatten()).await?,
+        };
+        Ok(self.operations.insert(read))
+    }
+
+    /// What a ledger no longer has of what the journal knew before the ledger was asked; `status` is what
+    /// the journal says since.
+    pub(super) async fn find(
+        &self,
+        snapshot: &mut dyn Snapshot,
+        (instant, status): (&Instant, &ServiceStatus),
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<(), Cause> {
+        let (ledger, is) = (instant.ledger, instant.known);
+        let before = self.known.iter().find(|(of, _)| *of == ledger).map(|(_, known)| *known);
+        // one that was adopted meanwhile is looked at in the next round
+        let same = |was: &Known| {
+            let now = status.ledger(ledger).map(|now| now.incarnation);
+            was.identity == is.identity && now == Some(was.incarnation)
+        };
+        let Some(was) = before.filter(same).filter(|was| is.highest < was.highest) else {
+            return Ok(());
+        };
+        inquiry.add([reconcile::shortened(ledger, is.highest, was.highest)]);
+        let none = LostKeys::new();
+        let place = (ledger, is.highest);
+        let found = above_number(snapshot, place, self.keys.as_ref().unwrap_or(&none)).await?;
+        inquiry.add(found.iter().map(|operation| reconcile::lost(ledger, operation)));
+        Ok(())
+    }
+
+    /// What was accepted, as a report lists it.
+    pub(super) fn listed(&self) -> Vec<Break> {
+        let of = |(ledger, lost): (&LedgerId, &Vec<Operation>)| {
+            lost.iter().map(|operation| reconcile::lost(*ledger, operation)).collect::<Vec<_>>()
+        };
+        self.operations.iter().flatten().flat_map(of).collect()
+    }
+}
+
+async fn receipts<'k>(
+    snapshot: &mut dyn Snapshot,
+    keys: impl Iterator<Item = &'k (LedgerId, Key)>,
+) -> Result<BTreeMap<LedgerId, Vec<Operation>>, Cause> {
+    let keys: Vec<(LedgerId, Key)> = keys.copied().collect();
+    let mut found: BTreeMap<LedgerId, Vec<Operation>> = BTreeMap::new();
+    for page in keys.chunks(PAGE) {
+        let lines = snapshot.lines_of(page.iter().map(|(_, key)| *key).collect()).await?;
+        let lines: BTreeMap<Id, Line> = lines.into_iter().map(|line| (line.id, line)).collect();
+        for (ledger, key) in page {
+            let line = lines.get(&key.id);
+            let own = |(at, o): &&(LedgerId, Operation)| at == ledger && o.op.key == *key;
+            let stored = line.and_then(|line| line.operations.iter().find(own));
+            found.entry(*ledger).or_default().extend(stored.map(|(_, o)| o.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// Takes lost operations with a number at or below `upto` off the sums of a ledger's receipts.
+pub(super) fn discount(stored: &mut [(AssetId, Sums)], lost: &[Operation], upto: u64) {
+    for operation in lost.iter().filter(|operation| operation.seq <= upto) {
+        if let Some((_, sums)) = stored.iter_mut().find(|(asset, _)| *asset == operation.op.asset) {
+            *sums = reconcile::discounted(*sums, operation).unwrap_or(*sums);
+        }
+    }
+}

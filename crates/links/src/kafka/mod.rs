@@ -1,0 +1,110 @@
+//! Apache Kafka as the bus, through librdkafka.
+//!
+//! Kafka is transport, at least once: the outbox has what is to be published, the journal what was
+//! consumed, and both are the truth. No Kafka transaction is used, since those end where a database
+//! begins. A broker that is away stops nothing but the messages.
+
+mod connection;
+mod envelope;
+mod member;
+mod offsets;
+mod producer;
+mod settings;
+mod topics;
+
+pub use settings::{KafkaSettings, NewTopics, Sasl, Security};
+
+use connection::Connection;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use member::KafkaMember;
+use offsets::Inspectors;
+use producer::Producer;
+use rdkafka::error::KafkaError;
+use std::sync::Arc;
+use topics::Topics;
+
+/// What members and the bus share.
+struct Shared {
+    settings: KafkaSettings,
+    connection: Connection,
+    topics: Topics,
+}
+
+/// A handle to the brokers.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports have none")]
+pub struct Kafka {
+    shared: Arc<Shared>,
+    producer: Arc<Producer>,
+    inspectors: Arc<Inspectors>,
+}
+
+impl Kafka {
+    /// Makes the clients. No broker has to answer yet.
+    ///
+    /// # Errors
+    /// `BUS_FAILED`: librdkafka refuses the settings.
+    pub fn open(settings: KafkaSettings) -> Result<Self, Cause> {
+        let connection = Connection::default();
+        let refused = |error: KafkaError| Cause::because("BUS_FAILED", error.to_string());
+        let topics = Topics::new(&settings, connection.clone()).map_err(refused)?;
+        let shared = Arc::new(Shared { settings, connection, topics });
+        let producer = Arc::new(Producer::new(shared.clone()).map_err(refused)?);
+        let inspectors = Arc::new(Inspectors::new(shared.clone()));
+        Ok(Self { shared, producer, inspectors })
+    }
+
+    /// Runs a call of librdkafka that waits for a broker beside the tasks of the process.
+    async fn inspect<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Inspectors) -> Result<T, Cause> + Send + 'static,
+    ) -> Result<T, Cause> {
+        let inspectors = self.inspectors.clone();
+        let done = tokio::task::spawn_blocking(move || call(&inspectors)).await;
+        done.map_err(|fault| Cause::because("BUS_FAILED", fault.to_string()))?
+    }
+}
+
+impl Bus for Kafka {
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        Box::pin(async move { self.producer.publish(messages).await })
+    }
+
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
+        Box::pin(async move {
+            let member = KafkaMember::join(self.shared.clone(), group, topics)
+                .map_err(|error| self.shared.connection.failed(&error))?;
+            let member: Box<dyn Member> = Box::new(member);
+            Ok(member)
+        })
+    }
+
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
+        Box::pin(async move { self.inspect(move |all| all.lag(&group, &topics)).await })
+    }
+
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
+        Box::pin(async move { self.inspect(move |all| all.seek(&group, &topics, to, apply)).await })
+    }
+
+    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(async move { self.inspect(Inspectors::probe).await })
+    }
+}

@@ -1,0 +1,115 @@
+//! Apache Kafka passes the suite that every bus passes, and what only a broker can do.
+//!
+//! Wrong builds that were run:
+
+use kernel::ports::bus::{Bus, BusMessage};
+use links::kafka::{Kafka, KafkaSettings, NewTopics, Security};
+use sim::suite::bus::{BusSite, BusSuite};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+fn settings(brokers: &str) -> KafkaSettings {
+    KafkaSettings {
+        brokers: brokers.to_owned(),
+        client_id: "portage-tests".to_owned(),
+        security: Security::default(),
+        session_ms: 6_000,
+        publish_timeout_ms: 10_000,
+        new_topics: Some(NewTopics { partitions: 6, replication: 1 }),
+    }
+}
+
+fn open(settings: KafkaSettings) -> Kafka {
+    Kafka::open(settings).unwrap_or_else(|cause| panic!("{cause}"))
+}
+
+/// Names that no other run has: a broker may be an old one.
+fn unique() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros());
+    format!("{}-{now}", std::process::id())
+}
+
+fn message(topic: &str, key: &str, number: u128) -> BusMessage {
+    let (payload, headers) = (format!("{{\"n\":{number}}}").into(), "{}".into());
+    BusMessage { topic: topic.into(), key: key.into(), number, payload, headers }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kafka_is_a_bus() {
+    let server = testbed::Kafka::given_or_own().unwrap_or_else(|why| panic!("{why}"));
+    let brokers = server.brokers().to_owned();
+    let fresh = move || -> BusSite {
+        let brokers = brokers.clone();
+        Box::new(move || {
+            let settings = settings(&brokers);
+            Box::pin(async move {
+                let bus: Arc<dyn Bus> = Arc::new(open(settings));
+                bus
+            })
+        })
+    };
+    let suite = BusSuite { fresh: Box::new(fresh), wait: 200, names: unique() };
+    Box::pin(sim::suite::bus::run(&suite)).await;
+}
+
+/// Turns red where a bus that is away fails to open, where a message is called published that is not,
+/// and where the wait for it has no end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn brokers_that_are_away_publish_nothing_and_stop_nothing() {
+    let bus = open(KafkaSettings { publish_timeout_ms: 1_000, ..settings("127.0.0.1:9") });
+    let begun = Instant::now();
+    let said = bus.publish(vec![message("t", "a", 1), message("t", "a", 2)]).await;
+    assert!(said.len() == 2 && said.iter().all(Result::is_err), "{said:?}");
+    assert!(bus.probe().await.is_err());
+    assert!(bus.lag("g".into(), vec!["t".into()]).await.is_err());
+    let member = bus.subscribe("g".into(), vec!["t".into()]).await;
+    let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
+    let polled = member.poll(10, 50).await;
+    assert!(polled.is_ok_and(|polled| polled.messages.is_empty()));
+    drop(member);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
+/// Turns red where a broker that dies in mid-load loses what it acknowledged, or where a message whose
+/// outcome is unknown is called published.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_outlives_a_broker_that_is_killed() {
+    let mut server = testbed::Kafka::start().unwrap_or_else(|why| panic!("{why}"));
+    let bus = open(KafkaSettings { publish_timeout_ms: 2_000, ..settings(server.brokers()) });
+    let topic = format!("t-{}", unique());
+    let mut acknowledged = 0;
+    let mut unknown = 0;
+    for batch in 0..40_u128 {
+        if batch == 10 {
+            server.kill9().unwrap_or_else(|why| panic!("{why}"));
+        }
+        if batch == 12 {
+            server.restart().unwrap_or_else(|why| panic!("{why}"));
+        }
+        // as the publisher does: again, until it is known to be there
+        loop {
+            let all = (0..20).map(|n| message(&topic, &format!("key {n}"), batch * 20 + n));
+            let said = bus.publish(all.collect()).await;
+            if said.iter().all(Result::is_ok) {
+                acknowledged += said.len();
+                break;
+            }
+            unknown += 1;
+            if batch >= 10 && server.process().is_none() {
+                server.restart().unwrap_or_else(|why| panic!("{why}"));
+            }
+        }
+    }
+    let member = bus.subscribe("g".into(), vec![topic.as_str().into()]).await;
+    let mut member = member.unwrap_or_else(|cause| panic!("{cause}"));
+    let (mut found, mut quiet) = (std::collections::BTreeMap::new(), 0);
+    while quiet < 20 && found.len() < acknowledged {
+        let polled = member.poll(500, 200).await.unwrap_or_default();
+        quiet = if polled.messages.is_empty() { quiet + 1 } else { 0 };
+        for one in polled.messages {
+            found.entry(one.message.number).or_insert(one.message.key);
+        }
+    }
+    assert_eq!((found.len(), acknowledged), (800, 800));
+    assert!(unknown > 0, "the broker was away while something was published");
+}

@@ -1,0 +1,203 @@
+//! What operators write of an endpoint, checked.
+
+use crate::http::App;
+use crate::http::middleware::error::Refusal;
+use kernel::ids::{Id, Millis};
+use kernel::operators::{NewWebhook, WebhookChange};
+use kernel::owner::TransferOwner;
+use kernel::webhooks::{
+    Channel, EndpointStatus, EventFilter, WebhookEndpoint, WebhookSecret, event_types,
+};
+use serde::{Deserialize, Deserializer};
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// How long the secrets before the last one sign, where it is not said: a day.
+const OVERLAP: u64 = 86_400;
+/// The longest overlap: a month.
+const LONGEST_OVERLAP: u64 = 30 * 86_400;
+/// The most characters of a target and of a description.
+const LONG: usize = 1_024;
+/// The most texts in a filter.
+const MANY: usize = 32;
+
+/// An endpoint that is added. It begins ACTIVE.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddWebhook {
+    /// `http` (a signed POST) or `email`.
+    #[serde(default = "http")]
+    #[schema(default = "http", pattern = "^(http|email)$", example = "http")]
+    pub channel: String,
+    /// `https://…`, or the address of a mailbox.
+    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
+    pub target: String,
+    /// Your own words for it: at most 1024 characters.
+    #[serde(default)]
+    #[schema(max_length = 1024, example = "the ledger team's bot")]
+    pub description: String,
+    /// What it is told of: `transfer.completed`, `transfer.failed`, `transfer.rolled_back`,
+    /// `transfer.kept`, `transfer.held`, `case.opened`, `case.closed`; `transfer.*`, `case.*`; `*`.
+    #[schema(min_items = 1, max_items = 32, example = json!(["transfer.failed", "case.*"]))]
+    pub events: Vec<String>,
+    /// Only transfers of these flows.
+    #[serde(default)]
+    #[schema(max_items = 32, example = json!(["internal"]))]
+    pub flows: Vec<String>,
+    /// Only transfers of this owner: `user:4001`, `principal:issuer|sub`, `chain:30:address`.
+    #[serde(default)]
+    #[schema(example = "user:4001")]
+    pub owner: Option<String>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "ticket 4711")]
+    pub reason: String,
+}
+
+fn http() -> String {
+    Channel::Http.name().to_owned()
+}
+
+/// What changes of an endpoint. What is left out stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeWebhook {
+    /// `https://…`, or the address of a mailbox.
+    #[serde(default)]
+    #[schema(max_length = 1024, example = "https://hooks.example.com/portage")]
+    pub target: Option<String>,
+    /// Your own words for it: at most 1024 characters.
+    #[serde(default)]
+    #[schema(max_length = 1024, example = "the ledger team's bot")]
+    pub description: Option<String>,
+    /// What it is told of.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 32, example = json!(["transfer.*"]))]
+    pub events: Option<Vec<String>>,
+    /// Only transfers of these flows; empty: of every flow.
+    #[serde(default)]
+    #[schema(max_items = 32, example = json!([]))]
+    pub flows: Option<Vec<String>>,
+    /// Only transfers of this owner; `null`: of every owner.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, example = json!(null))]
+    pub owner: Option<Option<String>>,
+    /// `ACTIVE` or `DISABLED`.
+    #[serde(default)]
+    #[schema(pattern = "^(ACTIVE|DISABLED)$", example = "ACTIVE")]
+    pub status: Option<String>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "the receiver is back")]
+    pub reason: String,
+}
+
+/// `null` is an owner that is taken away, and is not the same as none that is named.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(from).map(Some)
+}
+
+/// How a secret is rotated.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateWebhook {
+    /// So many seconds the secrets before it sign too: 0 to 2592000; a day where it is not said.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 2_592_000, example = 86_400)]
+    pub overlap_seconds: Option<u64>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "a year has passed")]
+    pub reason: String,
+}
+
+/// The endpoint of a request, without id and secret.
+pub(super) fn new(app: &App, form: AddWebhook) -> Result<NewWebhook, Refusal> {
+    let unfit = || Refusal::bad("field `channel`: http or email");
+    let channel = Channel::parse(&form.channel).ok_or_else(unfit)?;
+    let filter = EventFilter {
+        events: events(&form.events)?,
+        flows: flows(app, &form.flows)?,
+        owner: form.owner.as_deref().map(owner).transpose()?,
+    };
+    Ok(NewWebhook {
+        id: Id(0),
+        secret: WebhookSecret::default(),
+        channel,
+        target: target(app, channel, &form.target)?,
+        description: description(&form.description)?,
+        filter,
+    })
+}
+
+/// The change of a request.
+pub(super) fn change(
+    app: &App,
+    endpoint: &WebhookEndpoint,
+    form: ChangeWebhook,
+) -> Result<WebhookChange, Refusal> {
+    let status = |text: &String| {
+        let unfit = || Refusal::bad("field `status`: ACTIVE or DISABLED");
+        EndpointStatus::parse(text).ok_or_else(unfit)
+    };
+    let owned = |one: &Option<String>| one.as_deref().map(owner).transpose();
+    let place = |text: &String| target(app, endpoint.channel, text);
+    Ok(WebhookChange {
+        id: endpoint.id,
+        target: form.target.as_ref().map(place).transpose()?,
+        description: form.description.as_deref().map(description).transpose()?,
+        events: form.events.as_deref().map(events).transpose()?,
+        flows: form.flows.as_deref().map(|all| flows(app, all)).transpose()?,
+        owner: form.owner.as_ref().map(owned).transpose()?,
+        status: form.status.as_ref().map(status).transpose()?,
+    })
+}
+
+/// How long the secrets before it sign too.
+pub(super) fn overlap(form: &RotateWebhook) -> Result<Millis, Refusal> {
+    let seconds = form.overlap_seconds.unwrap_or(OVERLAP);
+    if seconds > LONGEST_OVERLAP {
+        return Err(Refusal::bad("field `overlap_seconds`: from 0 to 2592000"));
+    }
+    Ok(seconds.saturating_mul(1_000))
+}
+
+fn target(app: &App, channel: Channel, text: &str) -> Result<Arc<str>, Refusal> {
+    let long = text.chars().count() > LONG;
+    let checked = app.webhooks.rules.check(channel, text);
+    match checked {
+        Ok(()) if !long => Ok(text.into()),
+        Ok(()) => Err(Refusal::bad("field `target`: at most 1024 characters")),
+        Err(why) => Err(Refusal::bad(format!("field `target`: {why}"))),
+    }
+}
+
+fn description(text: &str) -> Result<Arc<str>, Refusal> {
+    let fits = text.chars().count() <= LONG && !text.chars().any(char::is_control);
+    let unfit = "field `description`: at most 1024 characters, none of them a control";
+    if fits { Ok(text.into()) } else { Err(Refusal::bad(unfit)) }
+}
+
+fn events(all: &[String]) -> Result<Vec<Arc<str>>, Refusal> {
+    let events: Vec<Arc<str>> = all.iter().map(|one| one.as_str().into()).collect();
+    let filter = EventFilter { events, ..EventFilter::default() };
+    if filter.events.is_empty() || filter.events.len() > MANY || filter.unknown_event().is_some() {
+        let known = event_types().join(", ");
+        let rule = format!("field `events`: 1 to 32 of {known}; `transfer.*`, `case.*` or `*`");
+        return Err(Refusal::bad(rule));
+    }
+    Ok(filter.events)
+}
+
+fn flows(app: &App, all: &[String]) -> Result<Vec<Arc<str>>, Refusal> {
+    let flows = app.engine.flows();
+    let known = all.iter().all(|one| flows.named(one).is_some());
+    if !known || all.len() > MANY {
+        let names: Vec<&str> = flows.0.iter().map(|table| table.flow).collect();
+        return Err(Refusal::bad(format!("field `flows`: some of {}", names.join(", "))));
+    }
+    Ok(all.iter().map(|one| one.as_str().into()).collect())
+}
+
+fn owner(text: &str) -> Result<Arc<str>, Refusal> {
+    let rule = "field `owner`: user:…, principal:… or chain:…:…";
+    let owner: TransferOwner = text.parse().map_err(|_| Refusal::bad(rule))?;
+    Ok(owner.to_string().into())
+}

@@ -1,0 +1,186 @@
+//! What happened since a time, sent to an endpoint again: first what ended late and what happened to cases,
+//! then the transfers that were opened since, page by page behind a cursor of the endpoint's own.
+
+use super::endpoints::Endpoint;
+use super::event;
+use super::fan_out::{CURSOR, Cursors, FanOutContext, PAGE};
+use kernel::answer::Cause;
+use kernel::flow::life::Outcome;
+use kernel::ids::{Millis, Serial};
+use kernel::ports::webhooks::{MessageBatch, NewMessage};
+use kernel::record::Record;
+use kernel::webhooks::{FilterQuestion, StoredWebhook};
+
+/// The cursors of a replay, each before the endpoint's id: where it is, where it ends, since when.
+const AT: &str = "replay/";
+const UNTIL: &str = "replay_until/";
+const SINCE: &str = "replay_since/";
+/// So many halves of cases' episodes are sent again, the newest.
+const CASES: usize = 1_000;
+/// So many transfers a preview looks at.
+const PREVIEW: u64 = 200_000;
+
+/// How much a replay would send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preview {
+    /// So many messages.
+    pub messages: u64,
+    /// Every event since then was looked at.
+    pub complete: bool,
+}
+
+/// How far a replay is.
+struct Replay {
+    at: Serial,
+    until: Serial,
+    since: Millis,
+}
+
+impl Replay {
+    fn of(cursors: &Cursors, one: &Endpoint) -> Option<Self> {
+        let value = |name: &str| cursors.value(&format!("{name}{}", one.id()));
+        let (at, until, since) = (value(AT)?, value(UNTIL)?, value(SINCE)?);
+        (at < until).then_some(Self { at: Serial(at), until: Serial(until), since })
+    }
+}
+
+/// What begins a replay; `None` while the endpoint has another one.
+pub(super) async fn begin(
+    context: &FanOutContext,
+    cursors: &Cursors,
+    one: &Endpoint,
+    since: Millis,
+) -> Result<Option<MessageBatch>, Cause> {
+    if Replay::of(cursors, one).is_some() {
+        return Ok(None);
+    }
+    let outbox = &context.outbox;
+    let at = outbox.before_time(since).await?;
+    let until = cursors.value(CURSOR).unwrap_or(0);
+    let mut batch = MessageBatch::default();
+    let mut after = Serial(0);
+    loop {
+        let page = outbox.ended_late(since, after, PAGE).await?;
+        // what was opened since comes page by page
+        let before = page.iter().filter(|record| record.serial.is_some_and(|serial| serial <= at));
+        batch.messages.extend(messages(context, &one.webhook, since, before).await?);
+        match page.last().and_then(|last| last.serial) {
+            Some(last) if page.len() == PAGE && last < at => after = last,
+            _ => break,
+        }
+    }
+    batch.messages.extend(cases(context, &one.webhook, since).await?);
+    let name = |prefix: &str| format!("{prefix}{}", one.id());
+    batch.moves = vec![
+        cursors.step(&name(AT), at.0),
+        cursors.step(&name(UNTIL), until),
+        cursors.step(&name(SINCE), since),
+    ];
+    Ok(Some(batch))
+}
+
+/// The next page of each replay; true where one has more.
+pub(super) async fn step(
+    context: &FanOutContext,
+    cursors: &Cursors,
+    endpoints: &[Endpoint],
+) -> Result<bool, Cause> {
+    let mut more = false;
+    for one in endpoints.iter().filter(|one| one.is_active()) {
+        let Some(Replay { at, until, since }) = Replay::of(cursors, one) else { continue };
+        let page = context.outbox.transfers_after(at, PAGE).await?.records;
+        let last = page.last().and_then(|last| last.serial).filter(|_| page.len() == PAGE);
+        let next = last.filter(|last| *last < until).unwrap_or(until);
+        let within = page.iter().filter(|record| record.serial.is_some_and(|one| one <= until));
+        let messages = messages(context, &one.webhook, since, within).await?;
+        let moves = vec![cursors.step(&format!("{AT}{}", one.id()), next.0)];
+        context.outbox.queue(MessageBatch { moves, messages, ..MessageBatch::default() }).await?;
+        more = true;
+    }
+    Ok(more)
+}
+
+/// How much a replay would send, without sending it.
+///
+/// # Errors
+/// The journal's.
+pub async fn preview(
+    context: &FanOutContext,
+    webhook: &StoredWebhook,
+    since: Millis,
+) -> Result<Preview, Cause> {
+    let outbox = &context.outbox;
+    let wants = |record: &Record| wanted(context, webhook, since, record).is_some();
+    let count = |page: &[Record], of: &dyn Fn(&Record) -> bool| {
+        u64::try_from(page.iter().filter(|record| of(record)).count()).unwrap_or(u64::MAX)
+    };
+    let at = outbox.before_time(since).await?;
+    let cases = cases(context, webhook, since).await?.len();
+    let mut messages = u64::try_from(cases).unwrap_or(u64::MAX);
+    let mut after = Serial(0);
+    loop {
+        let page = outbox.ended_late(since, after, PAGE).await?;
+        let early = |record: &Record| record.serial.is_some_and(|one| one <= at) && wants(record);
+        messages = messages.saturating_add(count(&page, &early));
+        match page.last().and_then(|last| last.serial) {
+            Some(last) if page.len() == PAGE && last < at => after = last,
+            _ => break,
+        }
+    }
+    let (mut after, mut looked) = (at, 0_u64);
+    loop {
+        let page = outbox.transfers_after(after, PAGE).await?.records;
+        messages = messages.saturating_add(count(&page, &wants));
+        looked = looked.saturating_add(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        match page.last().and_then(|last| last.serial) {
+            Some(_) if page.len() == PAGE && looked >= PREVIEW => {
+                return Ok(Preview { messages, complete: false });
+            }
+            Some(last) if page.len() == PAGE => after = last,
+            _ => return Ok(Preview { messages, complete: true }),
+        }
+    }
+}
+
+/// How a transfer ended, where it did so since then and the endpoint wants to know.
+fn wanted(
+    context: &FanOutContext,
+    webhook: &StoredWebhook,
+    since: Millis,
+    record: &Record,
+) -> Option<Outcome> {
+    let flows = &context.flows;
+    let outcome = event::ended(flows, record).filter(|_| record.updated_at >= since)?;
+    let to = event::wanted_by(std::iter::once(webhook), (flows, record, outcome));
+    (!to.is_empty()).then_some(outcome)
+}
+
+async fn messages(
+    context: &FanOutContext,
+    webhook: &StoredWebhook,
+    since: Millis,
+    records: impl Iterator<Item = &Record>,
+) -> Result<Vec<NewMessage>, Cause> {
+    let wants = |record| wanted(context, webhook, since, record).map(|outcome| (record, outcome));
+    let wanted: Vec<(&Record, Outcome)> = records.filter_map(wants).collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let assets = context.journal.service_status().await?.assets;
+    let message = |(record, outcome): (&Record, Outcome)| {
+        event::of_transfer(&context.flows, &assets, record, outcome).to(webhook.endpoint.id, true)
+    };
+    Ok(wanted.into_iter().map(message).collect())
+}
+
+async fn cases(
+    context: &FanOutContext,
+    webhook: &StoredWebhook,
+    since: Millis,
+) -> Result<Vec<NewMessage>, Cause> {
+    let filter = &webhook.endpoint.filter;
+    let found = context.outbox.case_events_since(since, CASES).await?;
+    let wants = |kind| filter.wants(FilterQuestion::Case(kind));
+    let wanted = found.into_iter().filter(|one| wants(one.tells.name()));
+    Ok(wanted.map(|one| event::of_case(one).to(webhook.endpoint.id, true)).collect())
+}

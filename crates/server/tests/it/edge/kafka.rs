@@ -1,0 +1,134 @@
+//! Transfers between numbered accounts over a real Apache Kafka, on both stores, while brokers and servers
+//! die.
+//!
+//! Each test has a broker of its own: topics and groups have the product's names, and two services on one
+//! cluster would take each other's messages.
+
+use super::account_transfers::{
+    balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
+};
+use super::{Served, USER, answer, eventually, head, said};
+use std::io::Write as _;
+use std::thread;
+
+fn broker() -> testbed::Kafka {
+    testbed::Kafka::start().unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// What a server is told of a broker. A killed one's partitions are others' after two seconds.
+fn settings(broker: &testbed::Kafka) -> [(&'static str, &str); 2] {
+    [("KAFKA_BROKERS", broker.brokers()), ("PORTAGE_KAFKA__SESSION_TIMEOUT_MS", "2000")]
+}
+
+fn accounts(served: &Served) {
+    for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
+        runs(served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));
+        runs(served, &format!("deposit {number} --currency USDT --amount 1000 --ref {number}"));
+    }
+}
+
+fn health(served: &Served) -> String {
+    let mut stream = served.connect();
+    stream.write_all(head("GET", "/health", "", "").as_bytes()).expect("it is sent");
+    answer(&mut stream).expect("an answer").body
+}
+
+fn proves(served: &Served) {
+    let (code, text) = said(&served.run(&["check"]));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn each_is_carried_out_once_in_a_folder_and_kafka() {
+    let broker = broker();
+    each_is_carried_out_once_over_kills(&settings(&broker));
+}
+
+/// Turns red where intake or a start waits for the broker, where health does not say that it is away, and
+/// where what was accepted meanwhile is not published later. The topics have one partition, from the first
+/// settings; a later start with six goes on with it.
+#[test]
+fn a_broker_that_is_away_or_dies_costs_time_and_no_money() {
+    let mut broker = broker();
+    broker.stop().unwrap_or_else(|why| panic!("{why}"));
+    let address = broker.brokers().to_owned();
+    let one_partition = [
+        ("KAFKA_BROKERS", address.as_str()),
+        ("PORTAGE_KAFKA__SESSION_TIMEOUT_MS", "2000"),
+        ("PORTAGE_KAFKA__PUBLISH_TIMEOUT_MS", "3000"),
+        ("PORTAGE_KAFKA__PARTITIONS", "1"),
+    ];
+    let mut served = Served::start(&one_partition);
+    accounts(&served);
+    let token = served.token("4001", USER);
+    let said = health(&served);
+    assert!(said.contains(r#""kafka":"unavailable""#) && said.contains("degraded"), "{said}");
+    assert!((0..20).all(|n| opens(&served, &token, n)), "accepted while the broker is away");
+    assert_eq!(balance(&served, "ACC-2"), "1000.000000");
+    broker.restart().unwrap_or_else(|why| panic!("{why}"));
+    eventually("what was accepted is carried out", || balance(&served, "ACC-2") == "1020.000000");
+    eventually("health", || health(&served).contains(r#""kafka":"connected""#));
+    for n in 20..80 {
+        if n == 40 {
+            broker.kill9().unwrap_or_else(|why| panic!("{why}"));
+        }
+        assert!(opens(&served, &token, n), "{n}");
+    }
+    broker.restart().unwrap_or_else(|why| panic!("{why}"));
+    eventually("over the kill", || balance(&served, "ACC-2") == "1080.000000");
+    served.settings.retain(|(name, _)| name != "PORTAGE_KAFKA__PARTITIONS");
+    served.again(|_| ());
+    assert!((80..100).all(|n| opens(&served, &token, n)));
+    eventually("with one partition", || balance(&served, "ACC-2") == "1100.000000");
+    assert_eq!(balance(&served, "ACC-1"), "900.000000");
+    proves(&served);
+}
+
+/// Everything that was published goes back to the queue.
+const AGAIN: &str = "WITH gone AS (DELETE FROM outbox_history RETURNING *) \
+    INSERT INTO outbox_queue (bucket, place, id, req_id, n, topic, partition_key, type, payload, \
+    headers, created_at) SELECT bucket, place, id, req_id, n, topic, partition_key, type, payload, \
+    headers, created_at FROM gone ON CONFLICT DO NOTHING";
+
+/// Two servers share the partitions, money goes both ways at once, one server is killed between its commits,
+/// and the whole outbox is published again twice meanwhile. Turns red where a message that comes again has
+/// an effect, and where two moves of two accounts lock each other.
+#[test]
+fn both_ways_at_once_by_two_servers_with_all_messages_again() {
+    let (broker, database) = (broker(), testbed::Database::given().expect("a database"));
+    let [brokers, session] = settings(&broker);
+    let settings = [brokers, session, ("DATABASE_URL", database.url())];
+    let (mut one, other) = (Served::start(&settings), Served::start(&settings));
+    accounts(&one);
+    let tokens = [one.token("4001", USER), one.token("4002", USER)];
+    let ways = [("ACC-1", "ACC-2"), ("ACC-2", "ACC-1")];
+    for round in 0..3_usize {
+        thread::scope(|scope| {
+            for (way, token) in ways.iter().zip(&tokens) {
+                for served in [&one, &other] {
+                    scope.spawn(move || {
+                        for n in 0..40 {
+                            let key = format!("{round}-{n}-{}-{}", way.0, served.port());
+                            assert!(opens_from(served, token, *way, &key));
+                        }
+                    });
+                }
+            }
+        });
+        if round < 2 {
+            database.sql(AGAIN).expect("all of it again");
+        }
+        if round == 1 {
+            one.again(|_| ());
+        }
+    }
+    let count = |sql: &str| database.sql(sql).expect("a count").trim().to_owned();
+    let done = "SELECT count(DISTINCT req_id) FROM outbox WHERE topic = 'transfer-completed'";
+    eventually("all are completed", || count(done) == "480");
+    let queued = "SELECT count(*) FROM outbox_queue";
+    eventually("all is published", || count(queued) == "0");
+    for number in ["ACC-1", "ACC-2"] {
+        assert_eq!(balance(&one, number), "1000.000000");
+    }
+    proves(&one);
+}

@@ -1,0 +1,48 @@
+//! Which open attempts the scanner is given: those whose time has come, and those whose worker is
+//! gone. A row of one that no worker was given is as in `due`: without a time its worker looks after
+//! it right now.
+
+use super::read::all;
+use crate::postgres::columns::ABSURD;
+use crate::postgres::error::StoreError;
+use crate::postgres::read::due::{LATE, LIVES, MOMENT};
+use crate::postgres::read::read_pool::written;
+use crate::postgres::session::connect::Pooled;
+use kernel::attempt::Attempt;
+use kernel::flow::table::Flows;
+use uuid::Uuid;
+
+/// Leases to the worker `own` what it may look after, of these flows.
+pub(crate) async fn lease(
+    db: &Pooled,
+    flows: &Flows,
+    (now, own): (Option<i64>, i64),
+    (names, limit): (&str, i64),
+) -> Result<Vec<Attempt>, StoreError> {
+    let sql = format!(
+        "WITH {MOMENT}, mine AS (SELECT a.attempt_id FROM attempts a, moment m \
+           WHERE a.closed_at IS NULL AND a.flow IN ({names}) \
+           AND (a.due_at IS NULL OR a.due_at <= m.now OR a.due_at > m.now + {ABSURD}) AND CASE \
+             WHEN a.leased_by = $2 THEN a.due_at <= m.now - {LATE} OR a.due_at > m.now + {ABSURD} \
+             ELSE NOT EXISTS (SELECT FROM workers w WHERE w.worker = a.leased_by AND {LIVES}) END \
+           ORDER BY a.due_at NULLS FIRST, a.serial LIMIT $3 FOR UPDATE OF a SKIP LOCKED) \
+         UPDATE attempts a SET leased_by = $2, due_at = NULL FROM mine \
+         WHERE a.attempt_id = mine.attempt_id RETURNING a.attempt_id"
+    );
+    let found = written(db, &sql, &[&now, &own, &limit]).await?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Uuid> =
+        found.iter().map(|row| row.try_get(0)).collect::<Result<_, tokio_postgres::Error>>()?;
+    let rule = "a.attempt_id = ANY($1) AND a.closed_at IS NULL ORDER BY a.serial";
+    all(db, flows, rule, &[&ids]).await
+}
+
+/// What was leased and never arrived comes again.
+pub(crate) async fn retake(db: &Pooled, own: i64) -> Result<(), StoreError> {
+    let sql = "UPDATE attempts SET due_at = 0 \
+               WHERE leased_by = $1 AND due_at IS NULL AND closed_at IS NULL";
+    written(db, sql, &[&own]).await?;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Resources and counters: values of `service_state` by name.
+
+use crate::sqlite::columns;
+use kernel::ports::journal::Resource;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+const RESOURCE: &str = "resource/";
+
+/// The resource of that name.
+pub(crate) fn resource(db: &Connection, name: &str) -> rusqlite::Result<Option<Resource>> {
+    let sql = "SELECT name, version, value FROM service_state WHERE name = ?";
+    db.prepare_cached(sql)?.query_row([format!("{RESOURCE}{name}")], read).optional()
+}
+
+/// Resources whose names begin like this, by name.
+pub(crate) fn resources(db: &Connection, prefix: &str) -> rusqlite::Result<Vec<Resource>> {
+    let sql = "SELECT name, version, value FROM service_state \
+               WHERE name >= ?1 AND substr(name, 1, length(?1)) = ?1 ORDER BY name";
+    let mut ask = db.prepare_cached(sql)?;
+    ask.query_map([format!("{RESOURCE}{prefix}")], read)?.collect()
+}
+
+/// Where a counter stands.
+pub(crate) fn counter(db: &Connection, name: &str) -> rusqlite::Result<u128> {
+    let sql = "SELECT value FROM service_state WHERE name = ?";
+    let mut ask = db.prepare_cached(sql)?;
+    let value: Option<String> =
+        ask.query_row([format!("counter/{name}")], |row| row.get(0)).optional()?;
+    value.map_or(Ok(0), |value| columns::read_amount(0, &value).map(|amount| amount.0))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Resource> {
+    let name = row.get_ref(0)?.as_str()?;
+    let name = name.strip_prefix(RESOURCE).unwrap_or(name).into();
+    Ok(Resource { name, version: row.get(1)?, value: row.get_ref(2)?.as_str()?.into() })
+}

@@ -1,0 +1,157 @@
+//! Rows of webhooks as they are read.
+
+use super::super::admin::{CASE, case_row, first_at};
+use super::super::columns::{self, int, uint};
+use super::super::read::operators::words;
+use super::super::rows;
+use super::endpoint;
+use crate::columns::most;
+use kernel::flow::table::Flows;
+use kernel::ids::{Id, Millis, Serial};
+use kernel::ports::admin_queries::Tells;
+use kernel::ports::webhooks::{CaseEvent, Progress, TransferPage, WebhookMessage};
+use kernel::record::Record;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// The columns of a message, in the order of [`message`].
+pub(super) const MESSAGE: &str = "endpoint, number, id, type, subject, body, at, attempts, due_at, \
+    tried_at, delivered_at, status, error";
+
+pub(super) fn message(row: &Row<'_>) -> rusqlite::Result<WebhookMessage> {
+    let time = |n: usize| row.get::<_, Option<i64>>(n).map(|at| at.map(uint));
+    Ok(WebhookMessage {
+        endpoint: endpoint(0, row.get_ref(0)?.as_str()?)?,
+        number: uint(row.get(1)?),
+        id: words(row, 2)?,
+        kind: words(row, 3)?,
+        subject: words(row, 4)?,
+        body: words(row, 5)?,
+        at: uint(row.get(6)?),
+        attempts: row.get(7)?,
+        due_at: time(8)?,
+        tried_at: time(9)?,
+        delivered_at: time(10)?,
+        status: row.get(11)?,
+        error: row.get(12)?,
+    })
+}
+
+pub(super) fn progress(db: &Connection) -> rusqlite::Result<Vec<Progress>> {
+    let sql = "SELECT name, value, version FROM webhook_progress ORDER BY name";
+    let read = |row: &Row<'_>| {
+        let (value, version) = (uint(row.get(1)?), uint(row.get(2)?));
+        Ok(Progress { name: words(row, 0)?, value, version })
+    };
+    db.prepare_cached(sql)?.query_map([], read)?.collect()
+}
+
+/// The highest number of a transfer. One process numbers them, and a reader sees no half of a write.
+fn last(db: &Connection) -> rusqlite::Result<Serial> {
+    let sql = "SELECT max(transfer_id) FROM transfers";
+    let last: Option<i64> = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok(Serial(last.map_or(0, uint)))
+}
+
+pub(super) fn before_open(db: &Connection) -> rusqlite::Result<Serial> {
+    let sql = "SELECT min(lo) FROM open_batches";
+    let first: Option<i64> = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    match first {
+        Some(first) => Ok(Serial(uint(first.saturating_sub(1)))),
+        None => last(db),
+    }
+}
+
+pub(super) fn before_time(db: &Connection, at: Millis) -> rusqlite::Result<Serial> {
+    match first_at(db, at)? {
+        Some(first) => Ok(Serial(uint(first.saturating_sub(1)))),
+        None => last(db),
+    }
+}
+
+pub(super) fn transfers_after(
+    db: &Connection,
+    flows: &Flows,
+    after: Serial,
+    limit: usize,
+) -> rusqlite::Result<TransferPage> {
+    let complete = last(db)?;
+    let sql = format!(
+        "SELECT {} FROM transfers WHERE transfer_id > ? ORDER BY transfer_id LIMIT ?",
+        rows::COLUMNS
+    );
+    let mut ask = db.prepare_cached(&sql)?;
+    let found = ask.query_map([int(after.0), most(limit)], |row| rows::record(flows, row))?;
+    Ok(TransferPage { records: found.collect::<Result<_, _>>()?, complete })
+}
+
+/// Watched transfers: those whose end was not found, or those that ended since a time.
+pub(super) fn watched(
+    db: &Connection,
+    flows: &Flows,
+    since: Option<Millis>,
+    (after, limit): (Serial, usize),
+) -> rusqlite::Result<Vec<Record>> {
+    let which = if since.is_some() { "w.ended_at >= ?3" } else { "w.ended_at IS NULL AND ?3 = 0" };
+    let columns: Vec<_> = rows::COLUMNS.split(", ").map(|c| format!("t.{}", c.trim())).collect();
+    let sql = format!(
+        "SELECT {} FROM webhook_watch w JOIN transfers t USING (transfer_id) \
+         WHERE {which} AND w.transfer_id > ?1 ORDER BY w.transfer_id LIMIT ?2",
+        columns.join(", ")
+    );
+    let bounds = params![int(after.0), most(limit), int(since.unwrap_or(0))];
+    let mut ask = db.prepare_cached(&sql)?;
+    ask.query_map(bounds, |row| rows::record(flows, row))?.collect()
+}
+
+fn case_event(row: &Row<'_>) -> rusqlite::Result<CaseEvent> {
+    let text = row.get_ref(9)?.as_str()?;
+    let known = [Tells::Opened, Tells::Closed].into_iter().find(|tells| tells.name() == text);
+    let tells = known.ok_or_else(|| columns::damaged(9, "not a half of an episode"))?;
+    Ok(CaseEvent { case: case_row(row)?, tells, at: uint(row.get(10)?) })
+}
+
+/// What endpoints were not told of cases, the oldest first.
+pub(super) fn case_events(db: &Connection, limit: usize) -> rusqlite::Result<Vec<CaseEvent>> {
+    let sql = format!(
+        "SELECT {CASE}, d.tells, d.at FROM webhook_deliveries d JOIN cases c USING (case_id) \
+         WHERE NOT d.passed_on ORDER BY d.at, d.case_id LIMIT ?"
+    );
+    db.prepare_cached(&sql)?.query_map([most(limit)], case_event)?.collect()
+}
+
+/// What happened to cases since a time, the newest first.
+pub(super) fn case_events_since(
+    db: &Connection,
+    since: Millis,
+    limit: usize,
+) -> rusqlite::Result<Vec<CaseEvent>> {
+    let sql = format!(
+        "SELECT {CASE}, d.tells, d.at FROM webhook_deliveries d JOIN cases c USING (case_id) \
+         WHERE d.at >= ? ORDER BY d.at DESC, d.case_id DESC LIMIT ?"
+    );
+    db.prepare_cached(&sql)?.query_map([int(since), most(limit)], case_event)?.collect()
+}
+
+pub(super) fn messages(
+    db: &Connection,
+    endpoint: Id,
+    before: Option<u64>,
+    limit: usize,
+) -> rusqlite::Result<Vec<WebhookMessage>> {
+    let sql = format!(
+        "SELECT {MESSAGE} FROM webhook_messages WHERE endpoint = ? AND number < ? \
+         ORDER BY number DESC LIMIT ?"
+    );
+    let bounds = params![endpoint.to_string(), before.map_or(i64::MAX, int), most(limit)];
+    db.prepare_cached(&sql)?.query_map(bounds, message)?.collect()
+}
+
+pub(super) fn one_message(
+    db: &Connection,
+    endpoint: Id,
+    number: u64,
+) -> rusqlite::Result<Option<WebhookMessage>> {
+    let sql = format!("SELECT {MESSAGE} FROM webhook_messages WHERE endpoint = ? AND number = ?");
+    let key = params![endpoint.to_string(), int(number)];
+    db.prepare_cached(&sql)?.query_row(key, message).optional()
+}

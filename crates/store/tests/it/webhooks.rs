@@ -1,0 +1,195 @@
+//! The queue and the log of webhooks, in both stores.
+
+use crate::fixture::Fixture;
+use crate::operator_actions::{case, close};
+use kernel::ids::Id;
+use kernel::operators::Subject;
+use kernel::ports::admin_queries::Tells;
+use kernel::ports::clock::Clock as _;
+use kernel::ports::journal::Journal;
+use kernel::ports::webhooks::{
+    ClaimQuery, MessageBatch, NewMessage, ProgressMove, TriedMessage, WebhookMessage, WebhookOutbox,
+};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use sim::suite::ManualClock;
+
+const ONE: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0001);
+const TWO: Id = Id(0x0194_0000_0000_0000_0000_0000_0000_0002);
+/// So long a claim holds.
+const HOLD: u64 = 10_000;
+
+fn forward(clock: &ManualClock, ms: u64) {
+    clock.set(clock.now() + ms);
+}
+
+fn message(endpoint: Id, name: &str, again: bool) -> NewMessage {
+    NewMessage {
+        endpoint,
+        id: name.into(),
+        kind: "transfer.completed".into(),
+        subject: "a test".into(),
+        body: format!("{{\"id\":\"{name}\"}}").into(),
+        again,
+    }
+}
+
+fn batch(moves: &[(&str, u64, u64)], messages: Vec<NewMessage>) -> MessageBatch {
+    let step = |(name, version, value): &(&str, u64, u64)| ProgressMove {
+        name: (*name).into(),
+        version: *version,
+        value: *value,
+    };
+    let moves = moves.iter().map(step).collect();
+    MessageBatch { moves, messages, ..MessageBatch::default() }
+}
+
+fn query(endpoint: Id, limit: usize) -> ClaimQuery {
+    ClaimQuery { endpoint, hold: HOLD, longest: 1_000_000, limit }
+}
+
+fn ids(messages: &[WebhookMessage]) -> Vec<&str> {
+    messages.iter().map(|one| &*one.id).collect()
+}
+
+fn tried(message: &WebhookMessage, wait: Option<u64>, error: Option<&str>) -> TriedMessage {
+    let WebhookMessage { endpoint, number, .. } = *message;
+    TriedMessage { endpoint, number, wait, status: Some(500), error: error.map(Into::into) }
+}
+
+/// A batch is whole or nothing, and an event is one message however often it is found. Seen red with a
+/// store that writes the messages of a batch whose cursor was moved, and with one that asks for the first
+/// of several versions alone.
+async fn a_batch_is_lost_where_its_cursor_was_moved(store: &dyn WebhookOutbox) {
+    let queue = async |moves: &[(&str, u64, u64)], name: &str| {
+        store.queue(batch(moves, vec![message(ONE, name, false)])).await.expect("an answer")
+    };
+    assert!(queue(&[("c", 0, 5)], "a").await);
+    assert!(!queue(&[("c", 0, 6)], "b").await, "it is there already");
+    assert!(!queue(&[("c", 2, 6)], "b").await, "not so often");
+    assert!(!queue(&[("c", 1, 6), ("d", 4, 1)], "b").await, "one of two");
+    assert!(queue(&[("c", 1, 7), ("d", 0, 1)], "a").await, "the same event again");
+    let found = store.progress().await.expect("progress");
+    let found: Vec<_> = found.iter().map(|one| (&*one.name, one.value, one.version)).collect();
+    assert_eq!(found, [("c", 7, 2), ("d", 1, 1)]);
+    let log = store.messages(ONE, None, 10).await.expect("a log");
+    assert_eq!(ids(&log), ["a"]);
+    assert!(store.messages(TWO, None, 10).await.expect("a log").is_empty());
+}
+
+/// Seen red with a store that gives a claimed message again at once, and with one whose claim has no
+/// end.
+async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClock) {
+    let names: Vec<NewMessage> =
+        ["b", "c", "d"].into_iter().map(|name| message(ONE, name, false)).collect();
+    assert!(store.queue(batch(&[], names)).await.expect("an answer"));
+    let claim = async |limit| store.claim(query(ONE, limit)).await.expect("a claim");
+    let first = claim(2).await;
+    assert_eq!(ids(&first), ["a", "b"]);
+    assert_eq!(ids(&claim(10).await), ["c", "d"]);
+    assert!(claim(10).await.is_empty());
+    forward(clock, HOLD - 1);
+    assert!(claim(10).await.is_empty());
+    forward(clock, 1);
+    assert_eq!(claim(10).await.len(), 4, "the process that had them is gone");
+    // taken, to be tried again, given up
+    let [a, b, c] = [&first[0], &first[1], &first[0]];
+    let d = store.messages(ONE, None, 1).await.expect("a log").remove(0);
+    let all =
+        vec![tried(a, None, None), tried(b, Some(5_000), Some("no")), tried(&d, None, Some("no"))];
+    store.tried(all).await.expect("noted");
+    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
+    let log = store.messages(ONE, None, 10).await.expect("a log");
+    let shown: Vec<_> = log
+        .iter()
+        .map(|one| (&*one.id, one.attempts, one.due_at.is_some(), one.delivered_at.is_some()))
+        .collect();
+    let should = [
+        ("d", 1, false, false),
+        ("c", 0, true, false),
+        ("b", 1, true, false),
+        ("a", 1, false, true),
+    ];
+    assert_eq!(shown, should);
+    assert_eq!(ids(&store.messages(ONE, Some(log[1].number), 1).await.expect("a log")), ["b"]);
+    // one was taken: nothing is failing, though others failed beside it
+    assert!(store.progress().await.expect("progress").iter().all(|one| one.name.len() == 1));
+    store.tried(vec![tried(b, Some(5_000), Some("no"))]).await.expect("noted");
+    let failing = store.progress().await.expect("progress");
+    assert!(failing.iter().any(|one| *one.name == *format!("failing/{ONE}")), "{failing:?}");
+    // again: what was taken and what was given up
+    let resend = vec![(ONE, d.number)];
+    let again = vec![message(ONE, "a", true), message(ONE, "a", true)];
+    let batch = MessageBatch { resend, ..batch(&[], again) };
+    assert!(store.queue(batch).await.expect("an answer"));
+    let due = claim(10).await;
+    assert_eq!(ids(&due), ["a", "d"], "and no more rows");
+    assert!(due.iter().all(|one| one.attempts == 0 && one.delivered_at.is_none()));
+}
+
+/// Seen red with a store that tells a case to every look.
+async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store: &S) {
+    let about = Subject::Webhook(TWO);
+    for put in [case("WEBHOOK_DISABLED", about), close("WEBHOOK_DISABLED", about)] {
+        let wrote = store.write(vec![Unit::puts(vec![put])]).await;
+        assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+    }
+    let events = store.case_events(10).await.expect("cases");
+    let halves: Vec<_> = events.iter().map(|one| one.tells).collect();
+    assert_eq!(halves.len(), 2);
+    assert_eq!(events[0].case.opened.subject, about);
+    let told: Vec<(u64, Tells)> =
+        events.iter().map(|one| (one.case.opened.number, one.tells)).collect();
+    let batch = MessageBatch { told, ..MessageBatch::default() };
+    assert!(store.queue(batch).await.expect("an answer"));
+    assert!(store.case_events(10).await.expect("cases").is_empty());
+    assert_eq!(store.case_events_since(0, 10).await.expect("cases").len(), 2);
+    assert!(store.case_events_since(u64::MAX, 10).await.expect("cases").is_empty());
+}
+
+/// Seen red with a store that finds a resource under a name that only begins alike.
+async fn resources_are_found_by_how_they_begin<S: Journal>(store: &S) {
+    for name in ["webhook/1", "webhook/2", "webhool", "webhook"] {
+        let guards = vec![Guard::Resource { name: name.into(), version: 0 }];
+        let puts = vec![Put::Resource { name: name.into(), value: format!("of {name}").into() }];
+        let wrote = store.write(vec![Unit::guarded(guards, puts)]).await;
+        assert!(matches!(wrote[..], [Wrote::Written(_)]), "{wrote:?}");
+    }
+    let found = store.resources("webhook/".into()).await.expect("resources");
+    let found: Vec<_> = found.iter().map(|one| (&*one.name, &*one.value, one.version)).collect();
+    assert_eq!(found, [("webhook/1", "of webhook/1", 1), ("webhook/2", "of webhook/2", 1)]);
+}
+
+/// Seen red with a store that forgets by the time of the last try.
+async fn old_messages_are_forgotten(store: &dyn WebhookOutbox, clock: &ManualClock, now: u64) {
+    forward(clock, 60_000);
+    assert!(store.queue(batch(&[], vec![message(TWO, "new", false)])).await.expect("an answer"));
+    let gone = store.forget(now + 1, 2).await.expect("an answer");
+    assert_eq!(gone, 2);
+    while store.forget(now + 1, 2).await.expect("an answer") > 0 {}
+    assert!(store.messages(ONE, None, 10).await.expect("a log").is_empty());
+    assert_eq!(ids(&store.messages(TWO, None, 10).await.expect("a log")), ["new"]);
+}
+
+async fn run<S: WebhookOutbox + Journal>(store: &S, clock: &ManualClock) {
+    a_batch_is_lost_where_its_cursor_was_moved(store).await;
+    a_claim_holds_for_its_time(store, clock).await;
+    each_half_of_a_case_is_passed_on_once(store).await;
+    resources_are_found_by_how_they_begin(store).await;
+    old_messages_are_forgotten(store, clock, store.now()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_store_keeps_webhooks() {
+    let fixture = Fixture::new();
+    let store = fixture.open();
+    run(&*store, &fixture.clock).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresql_keeps_webhooks() {
+    let database = crate::postgres::fixture::database();
+    let clock = ManualClock::at(crate::fixture::NOON);
+    let flows = std::sync::Arc::new(flows::registry());
+    let store = crate::postgres::fixture::open(database.url(), clock.clone(), flows).await;
+    run(&*store, &clock).await;
+}

@@ -1,0 +1,214 @@
+//! The link between an engine and its chain port: calls that are lost, that panic, and at which the process
+//! dies.
+
+use crate::world::{Crash, breath, die};
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Lock};
+use kernel::ids::ChainId;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::record::Record;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which call of a chain port it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// A lock is asked for.
+    Lock,
+    /// A form is signed.
+    Sign,
+    /// Forms are sent.
+    Broadcast,
+    /// Attempts are looked at.
+    Prove,
+}
+
+/// What goes wrong with one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainTrouble {
+    /// The port hears nothing of it.
+    LoseRequest,
+    /// The port did it, and its reply is lost.
+    LoseReply,
+    /// The port panics before it does it.
+    PanicBefore,
+    /// The port panics when it has done it.
+    PanicAfter,
+    /// Our process dies before it.
+    CrashBefore,
+    /// Our process dies when it is done.
+    CrashAfter,
+    /// It is done twice.
+    Twice,
+}
+
+impl ChainTrouble {
+    /// What leaves our process alive.
+    pub const HINDRANCES: [Self; 4] =
+        [Self::LoseRequest, Self::LoseReply, Self::PanicBefore, Self::PanicAfter];
+
+    const fn arrives(self) -> bool {
+        match self {
+            Self::LoseRequest | Self::PanicBefore | Self::CrashBefore => false,
+            Self::LoseReply | Self::PanicAfter | Self::CrashAfter | Self::Twice => true,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Plan {
+    calls: u64,
+    planned: BTreeMap<u64, ChainTrouble>,
+    /// Every call in order, with what it was.
+    log: Vec<Moment>,
+}
+
+/// A chain port at the end of a bad link. It outlives the processes that use it.
+pub struct FaultyChain {
+    inner: Mutex<Arc<dyn Chain>>,
+    crash: Crash,
+    plan: Mutex<Plan>,
+}
+
+impl fmt::Debug for FaultyChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyChain").finish_non_exhaustive()
+    }
+}
+
+/// A panic that no hook prints: it is meant.
+fn panic(why: &'static str) -> ! {
+    resume_unwind(Box::new(why))
+}
+
+impl FaultyChain {
+    /// A link to this port on which nothing goes wrong yet.
+    pub fn new(inner: Arc<dyn Chain>, crash: Crash) -> Self {
+        Self { inner: Mutex::new(inner), crash, plan: Mutex::default() }
+    }
+
+    /// The link leads to this port from now on.
+    pub fn swap(&self, inner: Arc<dyn Chain>) {
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = inner;
+    }
+
+    fn inner(&self) -> Arc<dyn Chain> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn plan_now(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So many calls were begun.
+    pub fn calls(&self) -> u64 {
+        self.plan_now().calls
+    }
+
+    /// What each call was, in order.
+    pub fn log(&self) -> Vec<Moment> {
+        self.plan_now().log.clone()
+    }
+
+    /// The n-th call, counted from 0, goes wrong.
+    pub fn plan(&self, n: u64, trouble: ChainTrouble) {
+        self.plan_now().planned.insert(n, trouble);
+    }
+
+    fn begin(&self, moment: Moment) -> Option<ChainTrouble> {
+        let mut plan = self.plan_now();
+        let n = plan.calls;
+        plan.calls += 1;
+        plan.log.push(moment);
+        plan.planned.remove(&n)
+    }
+
+    /// One call begins: `None` where the port hears nothing of it.
+    async fn begun(&self, moment: Moment) -> Option<(Arc<dyn Chain>, Option<ChainTrouble>)> {
+        breath().await;
+        let trouble = self.begin(moment);
+        match trouble {
+            Some(ChainTrouble::PanicBefore) => panic("the chain port panics before it acts"),
+            Some(ChainTrouble::CrashBefore) => {
+                die(&self.crash, "crashed before a chain call").await
+            }
+            _ => {}
+        }
+        let arrives = trouble.is_none_or(ChainTrouble::arrives);
+        arrives.then(|| (self.inner(), trouble))
+    }
+
+    /// One call is over: `None` where its reply is lost.
+    async fn over<T>(&self, trouble: Option<ChainTrouble>, reply: T) -> Option<T> {
+        match trouble {
+            Some(ChainTrouble::PanicAfter) => panic("the chain port panics after it acted"),
+            Some(ChainTrouble::CrashAfter) => die(&self.crash, "crashed after a chain call").await,
+            _ => {}
+        }
+        (trouble != Some(ChainTrouble::LoseReply)).then_some(reply)
+    }
+}
+
+impl Chain for FaultyChain {
+    fn id(&self) -> ChainId {
+        self.inner().id()
+    }
+
+    fn cap(&self, act: &str) -> usize {
+        self.inner().cap(act)
+    }
+
+    fn lanes(&self, act: &str) -> Vec<Arc<str>> {
+        self.inner().lanes(act)
+    }
+
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        stored: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        Box::pin(async move {
+            let lost = || Err(Cause::of("TIMEOUT"));
+            let Some((port, trouble)) = self.begun(Moment::Lock).await else { return lost() };
+            let reply = port.next_lock(lane, stored, members).await;
+            self.over(trouble, reply).await.unwrap_or_else(lost)
+        })
+    }
+
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            let lost = || Err(Cause::of("TIMEOUT").into());
+            let Some((port, trouble)) = self.begun(Moment::Sign).await else { return lost() };
+            if trouble == Some(ChainTrouble::Twice) {
+                drop(port.sign(request).await);
+            }
+            let reply = port.sign(request).await;
+            self.over(trouble, reply).await.unwrap_or_else(lost)
+        })
+    }
+
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            let lost = || vec![Err(Cause::of("TIMEOUT")); attempts.len()];
+            let Some((port, trouble)) = self.begun(Moment::Broadcast).await else { return lost() };
+            if trouble == Some(ChainTrouble::Twice) {
+                drop(port.broadcast(attempts).await);
+            }
+            let reply = port.broadcast(attempts).await;
+            self.over(trouble, reply).await.unwrap_or_else(lost)
+        })
+    }
+
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            let lost = || vec![Proof::NotYet(Cause::of("TIMEOUT")); attempts.len()];
+            let Some((port, trouble)) = self.begun(Moment::Prove).await else { return lost() };
+            let reply = port.prove(attempts).await;
+            self.over(trouble, reply).await.unwrap_or_else(lost)
+        })
+    }
+}

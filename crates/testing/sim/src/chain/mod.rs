@@ -1,0 +1,22 @@
+//! A simulated chain, driven by a seed: blocks and finality, reorganisations before it, transactions that
+//! come late or are lost, nodes that lag or lie, locks of three kinds, members that spoil a transaction.
+//!
+//! A [`SimChain`] is the chain itself and outlives every process. A [`SimPort`] is one process's adapter: it
+//! believes its nodes only where they agree about a final block. [`FaultyChain`] is the link between an engine
+//! and its port.
+
+mod facts;
+mod faulty;
+mod node;
+mod port;
+mod proof;
+mod service;
+mod state;
+mod transaction;
+
+pub use facts::{RelayFacts, account_exists};
+pub use faulty::{ChainTrouble, FaultyChain, Moment};
+pub use port::SimPort;
+pub use service::{ChainProcess, ChainService, ChainWrap, JournalWrap, relay_terms};
+pub use state::{ChainRules, Locking, SimChain};
+pub use transaction::{Outcome, Paid};

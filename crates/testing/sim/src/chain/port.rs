@@ -1,0 +1,195 @@
+//! One process's adapter to the simulated chain.
+
+use super::proof::prove;
+use super::state::{Locking, SimChain};
+use super::transaction::{Paid, Transaction};
+use crate::world::breath;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Form, Lock, Purpose};
+use kernel::ids::ChainId;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, LANE_AHEAD, Payment, Proof, SignRequest, Signed, Unsigned};
+use kernel::record::{Account, Record};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The act that registers accounts.
+const REGISTER: &str = "storage_deposit";
+
+/// An adapter that believes two nodes where they agree.
+pub struct SimPort {
+    chain: SimChain,
+    /// The session of the node that signs for this process.
+    session: AtomicU64,
+}
+
+impl fmt::Debug for SimPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimPort").field("chain", &self.chain).finish_non_exhaustive()
+    }
+}
+
+impl SimPort {
+    /// The adapter of a process that begins.
+    pub fn new(chain: SimChain) -> Self {
+        let port = Self { chain, session: AtomicU64::new(0) };
+        port.opens_session();
+        port
+    }
+
+    /// A new session: what a fence leaves valid.
+    fn opens_session(&self) -> u64 {
+        let mut state = self.chain.now();
+        state.session += 1;
+        self.session.store(state.session, Ordering::SeqCst);
+        state.session
+    }
+
+    fn signs(&self, request: &SignRequest) -> Result<Signed, Unsigned> {
+        let fences = request.purpose == Purpose::Void;
+        let session = if fences { self.opens_session() } else { 0 };
+        let mut state = self.chain.now();
+        let rules = state.rules;
+        let actions = match request.purpose {
+            Purpose::Pay => request.members.iter().map(paid).collect::<Result<Vec<_>, _>>()?,
+            Purpose::Void => Vec::new(),
+        };
+        let height = state.height;
+        let salt = state.draws.next() % 100_000;
+        let name = format!("{}/{}/{height}.{salt}", request.lane, request.lock);
+        let name: Arc<[u8]> = name.into_bytes().into();
+        let node_signs = rules.locking == Locking::Reference;
+        let expires = (!node_signs).then(|| height + rules.validity);
+        let tx = Transaction {
+            name: name.clone(),
+            lane: request.lane.clone(),
+            lock: request.lock.clone(),
+            purpose: request.purpose,
+            registers: request.act == REGISTER,
+            actions: actions.clone(),
+            expires,
+            session,
+        };
+        state.signs(&tx);
+        let form = Form {
+            purpose: request.purpose,
+            name: name.clone(),
+            bytes: if node_signs { Arc::new([]) } else { name },
+            repeatable: !node_signs || fences,
+            expires,
+            anchor: Some(height),
+            reference: node_signs.then(|| format!(r#"{{"reference":"{}"}}"#, request.lock).into()),
+        };
+        let payment = |paid: Paid| Payment {
+            account: Account::Named(paid.account),
+            asset: paid.asset,
+            amount: paid.amount,
+        };
+        Ok(Signed { form, pays: actions.into_iter().map(payment).collect() })
+    }
+
+    fn sends(&self, attempt: &Attempt) -> Result<(), Cause> {
+        let Some(form) = attempt.forms.last() else { return Err(Cause::of("NO_FORM")) };
+        let session = self.session.load(Ordering::SeqCst);
+        let mut state = self.chain.now();
+        let tx = state.signed.get(&form.name).cloned().ok_or(Cause::of("UNKNOWN_FORM"))?;
+        state.send(&tx, session);
+        // what comes back says nothing
+        let loses = state.rules.loses;
+        if state.draws.once_in(1, loses) { Err(Cause::of("TIMEOUT")) } else { Ok(()) }
+    }
+
+    fn lock(
+        &self,
+        lane: &str,
+        stored: Option<&Lock>,
+        first: Option<&Record>,
+    ) -> Result<Lock, Cause> {
+        let locking = self.chain.now().rules.locking;
+        match locking {
+            Locking::Nonce => {
+                let [one, other] = self.chain.head_nonces(lane);
+                let ahead = if one > other { one } else { other };
+                let stored = stored.map(|lock| lock.0.parse().map_err(|_| Cause::of("BAD_LOCK")));
+                let next = match stored.transpose()? {
+                    Some(last) if ahead > last => {
+                        return Err(Cause::because(LANE_AHEAD, format!("the chain has {ahead}")));
+                    }
+                    Some(last) => last + 1,
+                    // a key that was never used here begins above what the chain has
+                    None => ahead + 1,
+                };
+                Ok(Lock::from(next.to_string().as_str()))
+            }
+            Locking::Marker | Locking::Reference => {
+                let mut state = self.chain.now();
+                let (height, salt) = (state.height, state.draws.next());
+                let id = first.map(|record| record.id).unwrap_or_default();
+                Ok(Lock::from(format!("{id}.{height}.{salt:016x}").as_str()))
+            }
+        }
+    }
+}
+
+/// What a transaction does for this member.
+fn paid(record: &Record) -> Result<Paid, Unsigned> {
+    let target = record.target();
+    let Account::Named(account) = &target.account else {
+        return Err(Cause::of("NO_ACCOUNT").into());
+    };
+    Ok(Paid { id: record.id, account: account.clone(), asset: target.asset, amount: target.amount })
+}
+
+impl Chain for SimPort {
+    fn id(&self) -> ChainId {
+        self.chain.now().rules.id
+    }
+
+    fn cap(&self, _: &str) -> usize {
+        self.chain.now().rules.cap
+    }
+
+    fn lanes(&self, _: &str) -> Vec<Arc<str>> {
+        let lanes = self.chain.now().rules.lanes;
+        (1..=lanes).map(|n| format!("key-{n}").into()).collect()
+    }
+
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        stored: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.lock(lane, stored, members.first())
+        })
+    }
+
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            breath().await;
+            self.signs(request)
+        })
+    }
+
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            breath().await;
+            attempts.iter().map(|attempt| self.sends(attempt)).collect()
+        })
+    }
+
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(async move {
+            breath().await;
+            let proof = |attempt: &Attempt| {
+                let names: Vec<_> = attempt.forms.iter().map(|form| form.name.clone()).collect();
+                let views = self.chain.views(&attempt.lane, &names);
+                prove(&self.chain.now().rules, attempt, &views)
+            };
+            attempts.iter().map(proof).collect()
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! What proves that an attempt on the simulated chain landed, or never will: only what both nodes say of
+//! final blocks.
+
+use super::node::View;
+use super::state::{ChainRules, Locking};
+use super::transaction::Outcome;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::attempt::{Attempt, Form, Purpose, Verdict};
+use kernel::ports::chain::Proof;
+
+/// A node-signed call that is not found so many blocks later is fenced.
+const PATIENCE: u64 = 12;
+
+/// A look at one attempt.
+pub(super) fn prove(rules: &ChainRules, attempt: &Attempt, [one, other]: &[View; 2]) -> Proof {
+    if one.found != other.found {
+        return Proof::NotYet(Cause::of("NODES_DISAGREE"));
+    }
+    let least = |of: fn(&View) -> u64| if of(one) < of(other) { of(one) } else { of(other) };
+    let final_height = least(|view| view.final_height);
+    let landed = |purpose: Purpose| {
+        let forms = attempt.forms.iter().zip(&one.found);
+        forms.filter(|(form, _)| form.purpose == purpose).find_map(|(form, found)| {
+            let (at, outcome) = (*found)?;
+            Some((form, at, outcome))
+        })
+    };
+    if let Some((form, at, outcome)) = landed(Purpose::Pay) {
+        return Proof::Closed(verdicts(attempt, form, at, outcome));
+    }
+    if let Some((_, at, _)) = landed(Purpose::Void) {
+        return dead(attempt, "VOIDED", at);
+    }
+    let expired = |form: &Form| form.expires.is_some_and(|last| final_height > last);
+    let Some(newest) = attempt.forms.last() else {
+        return Proof::NotYet(Cause::of("NO_FORM"));
+    };
+    match rules.locking {
+        Locking::Nonce => {
+            let lock = attempt.lock.0.parse::<u64>().unwrap_or(u64::MAX);
+            if least(|view| view.nonce) >= lock {
+                dead(attempt, "LOCK_SPENT", final_height)
+            } else if attempt.forms.iter().all(expired) {
+                Proof::Form(Purpose::Pay)
+            } else {
+                Proof::NotYet(Cause::of("NOT_FINAL"))
+            }
+        }
+        Locking::Marker if attempt.forms.iter().all(expired) => Proof::Form(Purpose::Void),
+        Locking::Reference
+            if newest.purpose == Purpose::Pay
+                && newest.anchor.is_none_or(|anchor| final_height > anchor + PATIENCE) =>
+        {
+            Proof::Form(Purpose::Void)
+        }
+        Locking::Marker | Locking::Reference => Proof::NotYet(Cause::of("NOT_FINAL")),
+    }
+}
+
+fn document(form: &Form, at: u64) -> String {
+    let name = String::from_utf8_lossy(&form.name);
+    format!(r#"{{"height":{at},"transaction":"{name}"}}"#)
+}
+
+fn verdicts(attempt: &Attempt, form: &Form, at: u64, outcome: Outcome) -> Vec<Verdict> {
+    let doc = Some(document(form, at).into());
+    let receipt = Receipt { seq: at, doc: doc.clone() };
+    let why = |code: &'static str| Evidence { code: code.into(), doc: doc.clone() };
+    let all = 0..attempt.members.len();
+    let verdict = |n: usize| match outcome {
+        Outcome::Success => Verdict { answer: Answer::Done(receipt.clone()), alone: false },
+        // its own action failed, and it has no other
+        Outcome::Failed(_) if attempt.members.len() == 1 => Verdict {
+            answer: Answer::Rejected(why("RECEIVER_FAILED"), receipt.clone()),
+            alone: false,
+        },
+        Outcome::Failed(culprit) => {
+            Verdict { answer: Answer::Dead(why("SPOILED")), alone: n == culprit }
+        }
+    };
+    all.map(verdict).collect()
+}
+
+fn dead(attempt: &Attempt, code: &'static str, at: u64) -> Proof {
+    let doc = format!(r#"{{"height":{at},"lock":"{}"}}"#, attempt.lock);
+    let answer = Answer::Dead(Evidence { code: code.into(), doc: Some(doc.into()) });
+    let verdict = Verdict { answer, alone: false };
+    Proof::Closed(vec![verdict; attempt.members.len()])
+}

@@ -1,0 +1,194 @@
+//! Attempts and counters: what of a unit cannot be, what is written of it, and how it is read.
+
+use super::State;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, AttemptId, Lock};
+use kernel::ids::{ChainId, Id, WorkerId};
+use kernel::ports::journal::Resource;
+use kernel::record::Record;
+use kernel::unit::{Guard, Hold, Put, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+type LockKey = (ChainId, Arc<str>, Lock);
+
+/// Every attempt that was ever made.
+#[derive(Debug, Clone, Default)]
+pub(in crate::journal) struct Attempts {
+    all: BTreeMap<AttemptId, Attempt>,
+    /// In the order of writing.
+    order: Vec<AttemptId>,
+    locks: BTreeSet<LockKey>,
+}
+
+/// What the puts of one unit came to so far.
+#[derive(Debug, Default)]
+pub(super) struct AttemptWrites {
+    /// Version, and whether it is open.
+    attempts: BTreeMap<AttemptId, (u32, bool)>,
+    locks: BTreeSet<LockKey>,
+    pub(super) counters: BTreeMap<Arc<str>, u128>,
+}
+
+fn key(attempt: &Attempt) -> LockKey {
+    (attempt.chain, attempt.lane.clone(), attempt.lock.clone())
+}
+
+impl Attempts {
+    /// Version, and whether it is open; 0: it is not there.
+    pub(super) fn stands(&self, id: AttemptId) -> (u32, bool) {
+        self.all.get(&id).map_or((0, false), |a| (a.version, a.closed.is_none()))
+    }
+
+    pub(super) fn is_free(&self, lock: &LockKey) -> bool {
+        !self.locks.contains(lock)
+    }
+
+    pub(in crate::journal) fn open(&self) -> impl Iterator<Item = &Attempt> {
+        self.order.iter().filter_map(|id| self.all.get(id)).filter(|a| a.closed.is_none())
+    }
+
+    /// The transfers that an open attempt has as members.
+    pub(in crate::journal) fn members(&self) -> BTreeSet<Id> {
+        self.open().flat_map(|attempt| attempt.members.iter()).map(|member| member.id).collect()
+    }
+}
+
+impl State {
+    /// Why a put about an attempt, or one that takes from a counter, is not written.
+    pub(super) fn attempt_objection(&self, put: &Put, writes: &mut AttemptWrites) -> Option<Wrote> {
+        let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
+        let stands = |writes: &AttemptWrites, id: AttemptId| {
+            writes.attempts.get(&id).copied().unwrap_or_else(|| self.attempts.stands(id))
+        };
+        if let Put::Attempt(attempt) = put {
+            let id = attempt.id;
+            if stands(writes, id).0 != 0 {
+                return Some(Wrote::Lost(Guard::Attempt { id, version: 0 }));
+            }
+            let lock = key(attempt);
+            if !self.attempts.is_free(&lock) || !writes.locks.insert(lock) {
+                let (chain, lane, lock) = key(attempt);
+                return Some(Wrote::Lost(Guard::LockFree { chain, lane, lock }));
+            }
+            let ids: BTreeSet<Id> = attempt.members.iter().map(|member| member.id).collect();
+            if attempt.version != Attempt::FIRST || ids.len() != attempt.members.len() {
+                return unknown("CONTRADICTION");
+            }
+            if !ids.iter().all(|id| self.transfers.contains_key(id)) {
+                return unknown("NO_SUCH_TRANSFER");
+            }
+            writes.attempts.insert(id, (attempt.version, attempt.closed.is_none()));
+        }
+        if let Put::Form(id, _) = put {
+            let (version, open) = stands(writes, *id);
+            if !open {
+                return unknown("NO_SUCH_ATTEMPT");
+            }
+            writes.attempts.insert(*id, (version + 1, open));
+        }
+        if let Put::AttemptHead { id, version, closed, .. } = put {
+            let (before, open) = stands(writes, *id);
+            if !open || before + 1 != *version {
+                let (id, version) = (*id, version.saturating_sub(1));
+                return Some(Wrote::Lost(Guard::Attempt { id, version }));
+            }
+            writes.attempts.insert(*id, (*version, closed.is_none()));
+        }
+        if let Put::Raise { name, to } = put {
+            let counter = writes.counters.entry(name.clone()).or_insert(self.counter(name));
+            *counter = (*counter).max(*to);
+        }
+        if let Put::Take { counter: name, n } = put {
+            let counter = writes.counters.entry(name.clone()).or_insert(self.counter(name));
+            let Some(rest) = counter.checked_sub(*n) else {
+                return Some(Wrote::Lost(Guard::AtLeast { name: name.clone(), n: *n }));
+            };
+            *counter = rest;
+        }
+        None
+    }
+
+    /// Where a counter stands.
+    pub(in crate::journal) fn counter(&self, name: &str) -> u128 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// Writes a put about an attempt that nothing objected to.
+    pub(super) fn put_attempt(&mut self, worker: WorkerId, put: Put) {
+        match put {
+            Put::Attempt(attempt) => {
+                let (id, due, open) = (attempt.id, attempt.due_at, attempt.closed.is_none());
+                self.attempts.locks.insert(key(&attempt));
+                self.attempts.order.push(id);
+                self.attempts.all.insert(id, attempt);
+                self.leases.attempt_moved(worker, id, open.then_some((due, Hold::Mine)));
+            }
+            Put::Form(id, form) => {
+                if let Some(attempt) = self.attempts.all.get_mut(&id) {
+                    attempt.version += 1;
+                    attempt.forms.push(form);
+                }
+            }
+            Put::AttemptHead { id, version, sent, due_at, closed, hold } => {
+                let Some(attempt) = self.attempts.all.get_mut(&id) else { return };
+                (attempt.version, attempt.sent) = (version, sent);
+                (attempt.due_at, attempt.closed) = (due_at, closed);
+                let open = closed.is_none();
+                self.leases.attempt_moved(worker, id, open.then_some((due_at, hold)));
+            }
+            other => debug_assert!(false, "not of an attempt: {other:?}"),
+        }
+    }
+
+    /// An attempt with its members as they stand.
+    pub(in crate::journal) fn whole(&self, attempt: &Attempt) -> Attempt {
+        let now = |member: &Record| self.transfers.get(&member.id).unwrap_or(member).clone();
+        Attempt { members: attempt.members.iter().map(now).collect(), ..attempt.clone() }
+    }
+
+    fn find_attempts<'a>(
+        &'a self,
+        which: impl Fn(&Attempt) -> bool + 'a,
+    ) -> impl DoubleEndedIterator<Item = Attempt> + 'a {
+        let all = self.attempts.order.iter().filter_map(|id| self.attempts.all.get(id));
+        all.filter(move |attempt| which(attempt)).map(|attempt| self.whole(attempt))
+    }
+
+    pub(in crate::journal) fn attempts_of(&self, ids: &[Id]) -> Vec<Attempt> {
+        self.find_attempts(|a| a.members.iter().any(|member| ids.contains(&member.id))).collect()
+    }
+
+    pub(in crate::journal) fn open_attempts(&self, chain: ChainId) -> Vec<Attempt> {
+        self.find_attempts(|a| a.chain == chain && a.closed.is_none()).collect()
+    }
+
+    pub(in crate::journal) fn attempts_of_lane(
+        &self,
+        chain: ChainId,
+        lane: &str,
+        limit: usize,
+    ) -> Vec<Attempt> {
+        let of = self.find_attempts(|a| a.chain == chain && &*a.lane == lane);
+        of.rev().take(limit).collect()
+    }
+
+    pub(in crate::journal) fn attempt_of_form(
+        &self,
+        chain: ChainId,
+        name: &[u8],
+    ) -> Option<Attempt> {
+        let has = |a: &Attempt| a.chain == chain && a.forms.iter().any(|form| *form.name == *name);
+        self.find_attempts(has).next()
+    }
+
+    pub(in crate::journal) fn named_resources(&self, prefix: &str) -> Vec<Resource> {
+        let resource = |(name, (version, value)): (&Arc<str>, &(u32, Arc<str>))| Resource {
+            name: name.clone(),
+            version: *version,
+            value: value.clone(),
+        };
+        let own = self.resources.iter().filter(|(name, _)| name.starts_with(prefix));
+        own.map(resource).collect()
+    }
+}

@@ -1,0 +1,3 @@
+//! Flows that send, over the simulated chain. It links no real store, so that it is quick to build.
+
+mod relay;
