@@ -39,7 +39,7 @@ enum Chain {
         /// For so many blocks a transaction may be included.
         #[arg(long, default_value_t = 86_400)]
         validity_period: u64,
-        /// Execute the token as Rust code, not as wasm: faster, and no contract is interpreted.
+        /// Execute the token as Rust code, not as wasm, and let a block burn any amount of gas: for benches.
         #[arg(long)]
         native: bool,
         /// Part of the genesis hash: the same seed is the same chain, on which bytes that were signed

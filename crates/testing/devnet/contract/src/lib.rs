@@ -11,9 +11,7 @@ use near_contract_standards::storage_management::{
     StorageBalance, StorageBalanceBounds, StorageManagement,
 };
 use near_sdk::json_types::U128;
-use near_sdk::{
-    AccountId, NearToken, PanicOnDefault, PromiseOrValue, env, near, require,
-};
+use near_sdk::{AccountId, NearToken, PanicOnDefault, PromiseOrValue, env, near, require};
 
 /// The whole state: who may mint, whether transfers are paused, the ledger and its description.
 #[near(contract_state)]

@@ -40,6 +40,8 @@ pub fn start(request: &Request) -> Outcome<Served> {
     let devnet = Devnet::start(Options {
         blocks: Blocks::Every(Duration::from_millis(request.block_millis)),
         execution: if request.native { Execution::Native } else { Execution::Wasm },
+        // A bench of what is outside the chain must not wait for the gas of its blocks.
+        block_gas: Options::default().block_gas.filter(|_| !request.native),
         endpoints: request.endpoints,
         port: Some(request.port),
         validity_period: request.validity_period,

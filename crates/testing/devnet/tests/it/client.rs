@@ -28,21 +28,21 @@ pub(crate) struct HttpAnswer {
 
 /// Sends one HTTP request; an error is a connection that gave no answer.
 pub(crate) fn http(url: &str, method: &str, path: &str, body: &str) -> Outcome<HttpAnswer> {
-    patient(url, method, path, body, Duration::from_secs(20))
+    http_within(url, method, path, body, Duration::from_secs(20))
 }
 
 /// The same, giving up after a while.
-pub(crate) fn patient(
+pub(crate) fn http_within(
     url: &str,
     method: &str,
     path: &str,
     body: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> Outcome<HttpAnswer> {
     let address = url.strip_prefix("http://").ok_or("not http")?;
     let failed = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(address).map_err(failed)?;
-    stream.set_read_timeout(Some(patience)).map_err(failed)?;
+    stream.set_read_timeout(Some(timeout)).map_err(failed)?;
     let length = body.len();
     write!(
         stream,

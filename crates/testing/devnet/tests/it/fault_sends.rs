@@ -119,6 +119,23 @@ fn a_timeout_says_nothing_of_the_transaction() {
     assert_eq!(world.balance("alice.devnet").unwrap(), 1);
 }
 
+/// A newer node gives a timeout a cause, which no type of this chain's version knows. Turns red if a
+/// scripted answer is one to another request.
+#[test]
+fn an_answer_of_a_newer_node_is_scripted() {
+    let world = World::manual().unwrap();
+    let body = json!({"jsonrpc": "2.0", "error": {
+        "name": "HANDLER_ERROR", "code": -32000, "message": "Server error", "data": "Timeout",
+        "cause": {"name": "TIMEOUT_ERROR", "info": {"cause": "PENDING", "status": "INCLUDED"}},
+    }});
+    script(&world, Rule::times(Fault::Answer { code: 408, body }, 1)).unwrap();
+    let signed = world.transfers(&["alice.devnet"]).unwrap();
+    let answer = world.send(&signed, "FINAL").unwrap();
+    assert_eq!(answer.status, 408);
+    assert_eq!(answer.body.get("id"), Some(&json!("it")));
+    assert_eq!(answer.body.pointer("/error/cause/info/cause"), Some(&json!("PENDING")));
+}
+
 /// A lie about a send: refused in words, accepted in fact. Turns red if `forward` does nothing.
 #[test]
 fn an_endpoint_lies_about_a_send() {

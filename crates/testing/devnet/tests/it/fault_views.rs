@@ -1,6 +1,6 @@
 //! What an endpoint shows wrong while the chain is right: lag, silence, lies, forged outcomes.
 
-use crate::client::{World, http, patient, raw, rpc};
+use crate::client::{World, http, http_within, raw, rpc};
 use devnet::{
     Outcome,
     near::{
@@ -183,8 +183,8 @@ fn answers_come_late_or_never() {
     let params =
         json!({"signed_tx_base64": crate::client::base64(&signed).unwrap(), "wait_until": "NONE"});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "send_tx", "params": params});
-    let patience = std::time::Duration::from_millis(500);
-    let answer = patient(&slow.url(), "POST", "/", &call.to_string(), patience);
+    let timeout = std::time::Duration::from_millis(500);
+    let answer = http_within(&slow.url(), "POST", "/", &call.to_string(), timeout);
     assert!(answer.is_err(), "{answer:?}");
     world.devnet.settle();
     assert_eq!(world.balance("alice.devnet"), Ok(1));

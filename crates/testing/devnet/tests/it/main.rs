@@ -17,6 +17,8 @@ mod nonces;
 #[cfg(test)]
 mod queries;
 #[cfg(test)]
+mod serve;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod token;

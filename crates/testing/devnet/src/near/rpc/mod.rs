@@ -108,7 +108,7 @@ impl EndpointState {
             Some(Fault::Status { code }) => {
                 Ok(reply(status_code(code), &json!({"error": "scripted"})))
             }
-            Some(Fault::Answer { code, body }) => Ok(reply(status_code(code), &body)),
+            Some(Fault::Answer { code, body }) => Ok(reply(status_code(code), &under_id(body, id))),
             Some(Fault::DropReply) => {
                 drop(self.answer(request, None).await);
                 Err(Closed)
@@ -174,6 +174,14 @@ pub(crate) async fn listen(
             drop(serving.await);
         });
     }
+}
+
+/// A scripted JSON-RPC answer is one to this request.
+fn under_id(mut body: Value, id: Value) -> Value {
+    if let Some(fields) = body.as_object_mut().filter(|fields| fields.contains_key("jsonrpc")) {
+        fields.insert("id".to_owned(), id);
+    }
+    body
 }
 
 fn envelope(id: &Value, answer: Result<Value, RpcError>) -> Response<Body> {
