@@ -1,7 +1,7 @@
 //! The routes for operators: what they look up, and what they do.
 
 use crate::error::Error;
-use crate::http::{Client, read, sent, well};
+use crate::http::{Client, read, refused, sent, well};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +16,15 @@ pub struct AdminResult {
     pub replayed: bool,
 }
 
+/// A page of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPage {
+    /// Its lines.
+    pub text: String,
+    /// The cursor of the next page, where there may be one.
+    pub next: Option<String>,
+}
+
 impl Client {
     /// Looks something up: a path of the API below `/api/v1`, with its query.
     ///
@@ -23,6 +32,22 @@ impl Client {
     /// [`Error::Refused`] with the server's code.
     pub async fn get(&self, path: &str) -> Result<Value, Error> {
         self.get_json(&format!("/api/v1{path}")).await
+    }
+
+    /// A page of an export, as it is: a path of the API below `/api/v1`, with its query.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the server's code.
+    pub async fn page(&self, path: &str) -> Result<TextPage, Error> {
+        let response = sent(self.request(Method::GET, &format!("/api/v1{path}"))).await?;
+        let next = response.headers().get("portage-next").and_then(|next| next.to_str().ok());
+        let next = next.map(str::to_owned);
+        let (status, body) = read(response).await?;
+        if !(200..300).contains(&status) {
+            return Err(refused(status, &body));
+        }
+        let text = String::from_utf8(body).map_err(|fault| Error::Unknown(fault.to_string()))?;
+        Ok(TextPage { text, next })
     }
 
     /// Does something, once for each key: a method and a path of the API below `/api/v1`.

@@ -364,7 +364,7 @@ pub(crate) fn made(status: u16, replayed: bool, body: &[u8]) -> Result<Created, 
 
 /// A refusal counts only where the contract says that nothing was opened, in the shape that it
 /// gives: 4xx without a transfer's id, HALTED, OVERLOADED. A proxy's page says nothing.
-fn refused(status: u16, body: &[u8]) -> Error {
+pub(crate) fn refused(status: u16, body: &[u8]) -> Error {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return Error::Unknown(format!("status {status} without a known body"));
     };

@@ -11,6 +11,7 @@ pub mod tls;
 pub mod types;
 mod watch;
 
+pub use admin::TextPage;
 pub use error::{Conclusion, Error, whole};
 pub use http::Client;
 pub use reqwest::Method;

@@ -38,6 +38,8 @@ pub enum Background {
     Publisher,
     /// Consumes the messages of one group. Without it its flow stands still.
     Consumer,
+    /// Looks at what waits in the outbox and on the bus. Without it no case says that a group is behind.
+    PipelineWatch,
     /// Raises the horizon below which ledgers forget. Without it their memory grows.
     Horizon,
 }
@@ -63,6 +65,7 @@ impl Background {
             Self::Action => ("action", OnEnd::EndsWhenDone),
             Self::Publisher => ("publisher", OnEnd::EndsProcess),
             Self::Consumer => ("consumer", OnEnd::EndsProcess),
+            Self::PipelineWatch => ("pipeline_watch", OnEnd::EndsProcess),
             Self::Horizon => ("horizon", OnEnd::EndsProcess),
         };
         Task { name, on_end }

@@ -285,7 +285,11 @@ impl Service {
     /// What the engine publishes from and to.
     pub fn bus_parts(&self) -> BusParts {
         let own = || -> Arc<dyn Bus> { Arc::new(self.bus.clone()) };
-        BusParts { bus: self.kafka.clone().unwrap_or_else(own), outbox: self.store.clone() }
+        BusParts {
+            bus: self.kafka.clone().unwrap_or_else(own),
+            outbox: self.store.clone(),
+            inbox: self.store.clone(),
+        }
     }
 
     /// Forgets messages of the bus that are too old for any consumer.

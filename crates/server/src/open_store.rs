@@ -8,6 +8,7 @@ use kernel::ids::WorkerId;
 use kernel::ports::admin_queries::AdminQueries;
 use kernel::ports::audit::Audit;
 use kernel::ports::clock::Clock;
+use kernel::ports::inbox::Inbox;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::ports::meter::Meter;
@@ -23,7 +24,7 @@ use store::postgres::{self, Database, OpenError, Postgres, Time};
 use store::sqlite::Embedded;
 
 /// Whatever a store is asked.
-pub trait Store: Journal + AdminQueries + Audit + Outbox + WebhookOutbox {
+pub trait Store: Journal + AdminQueries + Audit + Outbox + Inbox + WebhookOutbox {
     /// The Funding ledger, which lives in it.
     fn funding(&self) -> Arc<dyn FundingLedger>;
     /// The accounts ledger, which lives in it too.

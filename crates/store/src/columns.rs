@@ -181,14 +181,16 @@ pub(crate) fn subject(flows: &Flows, scope: Scope) -> String {
         Scope::Asset(asset) => asset.to_string(),
         Scope::Account(user, ledger) => format!("{user}/{ledger}"),
         Scope::Transfer(id) => id.to_string(),
+        Scope::Group(name) => name.to_owned(),
     }
 }
 
-/// The way back; `None` for a flow that this build does not know.
+/// The way back; `None` for a flow or a group that this build does not know.
 pub(crate) fn scope(flows: &Flows, kind: &str, subject: &str) -> Result<Option<Scope>, WrongValue> {
     let number = |text: &str| text.parse().ok();
     let scope = match kind {
         "flow" => return Ok(flows.named(subject).map(Scope::Flow)),
+        "group" => return Ok(flows.group(subject).map(Scope::Group)),
         "ledger" => number(subject).map(|n| Scope::Ledger(LedgerId(n))),
         "chain" => number(subject).map(|n| Scope::Chain(ChainId(n))),
         "asset" => subject.parse().ok().map(|n| Scope::Asset(AssetId(n))),

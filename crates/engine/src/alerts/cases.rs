@@ -20,7 +20,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 21] = [
+pub(crate) const KINDS: [(&str, Severity); 26] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -43,6 +43,11 @@ pub(crate) const KINDS: [(&str, Severity); 21] = [
     (CHAIN_BACKLOG, Severity::Warning),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),
+    ("PARKED", Severity::Warning),
+    ("CONSUMER_LAG", Severity::Warning),
+    ("OUTBOX_AGE", Severity::Warning),
+    ("MESSAGE_GAP", Severity::Warning),
+    ("MESSAGE_MISMATCH", Severity::Critical),
 ];
 
 fn key(case: &OpenCase) -> CaseKey {

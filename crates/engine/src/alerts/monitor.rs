@@ -17,8 +17,8 @@ use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// A case of dead letters is open for so long; the next one after that opens another.
-const DEAD_LETTER: Millis = 86_400_000;
+/// A case about a message is open for so long; the next message after that opens another.
+const AUDITED: Millis = 86_400_000;
 /// Younger transfers are in good workers, whatever happened to them.
 const YOUNG: Millis = 1_000;
 /// So many transfers without a case are looked at in one round, the oldest first.
@@ -159,8 +159,11 @@ impl Engine {
                 let proven = self.report().is_some_and(|r| r.ok && r.at > case.opened_at);
                 proven.then(|| "conservation was proven since".to_owned())
             }
-            ("DEAD_LETTER", None, _) => {
-                let day = case.opened_at.saturating_add(DEAD_LETTER);
+            ("DEAD_LETTER" | "PARKED" | "CONSUMER_LAG" | "OUTBOX_AGE", None, _) => {
+                self.pipeline_over(case).filter(|_| self.may_say(case))
+            }
+            ("MESSAGE_GAP" | "MESSAGE_MISMATCH", ..) => {
+                let day = case.opened_at.saturating_add(AUDITED);
                 (day <= self.parts.journal.now()).then(|| "it is a day old".to_owned())
             }
             ("SIMPLE_LEDGER", None, Subject::Ledger(ledger)) => {

@@ -252,6 +252,11 @@ impl Controls {
         self.flags().draining
     }
 
+    /// Whether persons paused exactly this.
+    pub(crate) fn scope_paused(&self, scope: Scope) -> bool {
+        self.flags().stands(scope)
+    }
+
     /// True where the flow is not paused: it may open transfers, and ask its questions.
     pub(crate) fn takes(&self, flow: FlowId) -> bool {
         !self.stops.load(Ordering::SeqCst) || !self.flags().stands(Scope::Flow(flow))

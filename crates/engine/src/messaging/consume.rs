@@ -44,6 +44,19 @@ pub enum Consumption {
     Poison(&'static str),
 }
 
+impl Consumption {
+    /// Its word in the metrics.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Moved => "moved",
+            Self::Seen => "seen",
+            Self::Passed => "passed",
+            Self::Failed(_) => "failed",
+            Self::Poison(_) => "poison",
+        }
+    }
+}
+
 /// A transfer that a message may move.
 #[derive(Debug, Clone)]
 struct Driven {
@@ -83,20 +96,6 @@ impl Engine {
             left = later;
         }
         results.into_values().collect()
-    }
-
-    /// Leaves a transfer to the scanner, which sends another message for it after a while: this one
-    /// failed too often, and others wait behind it. False: nothing could be written.
-    pub async fn defer(&self, message: Received, cause: &Cause) -> bool {
-        let Ok(found) = self.parts.journal.get(vec![message.transfer]).await else { return false };
-        let Some(record) = found.into_iter().next() else { return true };
-        if self.plan.table(record.flow).ends(record.head.state) {
-            return true;
-        }
-        let planned = self.plan.deferred(&record, cause, self.resend_due(&record));
-        let wrote = self.parts.journal.write(vec![planned.unit]).await.pop();
-        // a unit that moved it meanwhile says when it is looked at
-        matches!(wrote, Some(Wrote::Written(_) | Wrote::Lost(_)))
     }
 
     /// When a transfer is looked at again, should no message move it before.

@@ -2,58 +2,72 @@
 //! that. A message may be consumed again, and none is lost.
 
 use crate::Engine;
-use crate::messaging::consume::{Consumption, Received};
+use crate::messaging::consume::Consumption;
+use crate::messaging::group::GroupTask;
 use crate::messaging::lanes::{Lanes, Ready};
+use crate::messaging::parking::{ParkedKeys, stands_for_all};
 use kernel::answer::Cause;
-use kernel::flow::life::ConsumerGroup;
 use kernel::ids::Millis;
-use kernel::operators::{Case, Severity, Subject};
-use kernel::ports::bus::{BusMessage, Member, Partition};
+use kernel::operators::Scope;
+use kernel::ports::bus::{Member, Partition};
 use kernel::ports::clock::TICKS;
-use serde_json::{Map, Value};
+use kernel::ports::inbox::NextTry;
+use kernel::ports::meter::Seen;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// After so many failures a message is given up, and its transfer gets another one from the scanner: one
-/// account that fails must not hold the offset of its partition for ever.
-const FAILURES: u32 = 10;
+/// After so many failures a key is parked: one account that fails must not hold the offset of its
+/// partition, and with it the partition.
+const FAILURES: u32 = 5;
+/// After so many looks a message that others should have come before is missed.
+const LOOKS: u32 = 12;
 /// Of a partition at most so many batches are in hand before it is paused.
 const BATCHES: usize = 4;
 
 /// A member of a group, with what it has in hand.
 struct Consumer {
-    group: ConsumerGroup,
+    group: GroupTask,
     member: Box<dyn Member>,
+    assigned: BTreeSet<Partition>,
     lanes: Lanes,
-    paused: BTreeSet<Partition>,
+    /// Partitions that give nothing until there is room.
+    full: BTreeSet<Partition>,
+    parked: ParkedKeys,
 }
 
 impl Engine {
-    /// Consumes for as long as the process lives.
-    pub(crate) async fn run_consumer(self: Arc<Self>, group: ConsumerGroup) {
+    /// Consumes for as long as the process lives. While persons pause the group it has no member: what was
+    /// in hand comes again.
+    pub(crate) async fn run_consumer(self: Arc<Self>, group: GroupTask) {
         let Some(messaging) = &self.messaging else { return std::future::pending().await };
         let base = self.parts.settings.backoff.base;
-        loop {
-            let topics = vec![Arc::from(group.topic)];
-            let member = match messaging.bus.subscribe(group.name.into(), topics).await {
+        while !self.controls.draining() {
+            if self.group_paused(group) {
+                self.parts.clock.sleep(super::POLL).await;
+                continue;
+            }
+            let member = match messaging.bus.subscribe(group.name().into(), group.topics()).await {
                 Ok(member) => member,
                 Err(cause) => {
-                    tracing::error!(group = group.name, %cause, "the bus does not answer");
+                    tracing::error!(group = group.name(), %cause, "the bus does not answer");
                     self.parts.clock.sleep(base).await;
                     continue;
                 }
             };
-            let (lanes, paused) = (Lanes::default(), BTreeSet::new());
-            let mut consumer = Consumer { group, member, lanes, paused };
-            while !self.controls.draining() {
+            let mut consumer = Consumer::new(group, member);
+            while !self.controls.draining() && !self.group_paused(group) {
                 if let Err(cause) = consumer.round(&self).await {
-                    tracing::error!(group = group.name, %cause, "messages cannot be consumed");
+                    tracing::error!(group = group.name(), %cause, "messages cannot be consumed");
                     self.parts.clock.sleep(base).await;
                 }
             }
-            drop(consumer);
-            return std::future::pending().await;
         }
+        std::future::pending().await
+    }
+
+    /// Whether persons paused a group.
+    pub(crate) fn group_paused(&self, group: GroupTask) -> bool {
+        self.controls.scope_paused(Scope::Group(group.name()))
     }
 
     /// The wait before a message that failed so often is consumed again.
@@ -61,41 +75,34 @@ impl Engine {
         let wait = self.parts.settings.backoff.wait(failures, self.parts.rng.next());
         self.parts.clock.ticks().saturating_add(wait.saturating_mul(TICKS))
     }
-
-    /// Puts a message that can never be consumed on its topic of dead letters, and asks a person. False: it is not there for sure.
-    async fn dead_letter(self: &Arc<Self>, group: ConsumerGroup, ready: &Ready, why: &str) -> bool {
-        let Some(messaging) = &self.messaging else { return false };
-        let message = dead(group, ready, why);
-        let topic = message.topic.clone();
-        let said = messaging.bus.publish(vec![message]).await.pop();
-        if !matches!(said, Some(Ok(()))) {
-            return false;
-        }
-        let delivery = &ready.delivery;
-        let (at, offset) = (delivery.partition.number, delivery.offset);
-        let from = format!("{}, partition {at}, offset {offset}", delivery.partition.topic);
-        self.case(Case {
-            kind: "DEAD_LETTER",
-            severity: Severity::Warning,
-            subject: Subject::Service,
-            facts: format!("{why}: a message of {from} lies on {topic}").into(),
-        });
-        true
-    }
 }
 
 impl Consumer {
+    fn new(group: GroupTask, member: Box<dyn Member>) -> Self {
+        Self {
+            group,
+            member,
+            assigned: BTreeSet::new(),
+            lanes: Lanes::default(),
+            full: BTreeSet::new(),
+            parked: ParkedKeys::default(),
+        }
+    }
+
     /// Polls once, and consumes what is in hand.
     async fn round(&mut self, engine: &Arc<Engine>) -> Result<(), Cause> {
         let wait = self.wait(engine.parts.clock.ticks());
         let polled = self.member.poll(engine.parts.settings.batch_max, wait).await?;
         if let Some(assigned) = polled.assigned {
             self.lanes.keep(&assigned);
-            self.paused.retain(|partition| assigned.contains(partition));
+            self.full.retain(|partition| assigned.contains(partition));
+            self.assigned = assigned.into_iter().collect();
+            self.parked.forget();
         }
         for delivery in polled.messages {
             self.lanes.add(delivery);
         }
+        engine.look_at_parked(self.group, &mut self.parked, &self.assigned).await?;
         let ready = self.lanes.ready(engine.parts.clock.ticks());
         self.consume(engine, ready).await;
         self.commit().await?;
@@ -110,27 +117,45 @@ impl Consumer {
     }
 
     async fn consume(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {
-        let (mut received, mut readable) = (Vec::with_capacity(ready.len()), Vec::new());
-        for one in ready {
-            match one.transfer {
-                Some(transfer) => {
-                    received.push(Received { number: one.delivery.message.number, transfer });
-                    readable.push(one);
-                }
-                None => self.give_up(engine, &one, "UNREADABLE").await,
-            }
-        }
-        if received.is_empty() {
+        let (parked, ready): (Vec<_>, Vec<_>) =
+            ready.into_iter().partition(|one| self.parked.has(&one.delivery));
+        self.join(engine, parked).await;
+        if ready.is_empty() {
             return;
         }
-        let results = engine.consume(self.group, &received).await;
-        for ((one, message), result) in readable.iter().zip(received).zip(results) {
+        let results = engine.take(self.group, &ready).await;
+        for (one, result) in ready.iter().zip(results) {
+            self.seen(engine, result.name());
             match result {
                 Consumption::Moved | Consumption::Seen | Consumption::Passed => {
                     self.lanes.done(&one.place);
                 }
                 Consumption::Poison(why) => self.give_up(engine, one, why).await,
-                Consumption::Failed(cause) => self.retry(engine, one, message, &cause).await,
+                Consumption::Failed(cause) => self.retry(engine, one, &cause).await,
+            }
+        }
+    }
+
+    fn seen(&self, engine: &Engine, outcome: &'static str) {
+        engine.parts.meter.see(Seen::Consumed { group: self.group.name(), outcome });
+    }
+
+    /// What comes of a key that is parked goes behind the others that wait.
+    async fn join(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {
+        if ready.is_empty() {
+            return;
+        }
+        let messages = ready.iter().map(|one| one.delivery.clone()).collect();
+        // of a key that waits no more by now: it is tried at once
+        let next = NextTry { failures: 0, cause: "JOINED".into(), due: 0 };
+        let joined = engine.park_messages(self.group, messages, next).await;
+        for one in &ready {
+            if joined {
+                self.seen(engine, "parked");
+                self.lanes.done(&one.place);
+            } else {
+                let retry_at = engine.retry_at(one.failures.saturating_add(1));
+                self.lanes.failed(&one.place, retry_at, true);
             }
         }
     }
@@ -144,12 +169,22 @@ impl Consumer {
         }
     }
 
-    /// It is consumed again later. What stands for the whole service counts against no message.
-    async fn retry(&mut self, engine: &Arc<Engine>, one: &Ready, message: Received, cause: &Cause) {
-        let whole = matches!(cause.class, Cause::HALTED | "LEASE_OVER" | "FULL");
+    /// It is consumed again later, and parked with its key when it failed too often. What stands for the
+    /// whole service counts against no message.
+    async fn retry(&mut self, engine: &Arc<Engine>, one: &Ready, cause: &Cause) {
+        // another message of its key was parked in this round, and this one with it
+        if self.lanes.is_done(&one.place) {
+            return;
+        }
+        let whole = stands_for_all(cause);
         let failures = one.failures.saturating_add(u32::from(!whole));
-        if failures >= FAILURES && engine.defer(message, cause).await {
-            tracing::warn!(transfer = %message.transfer, %cause, "another message is sent later");
+        if failures >= FAILURES && self.group.parks() {
+            if self.park(engine, one, engine.next_try(failures, cause)).await {
+                return;
+            }
+        } else if failures >= LOOKS && cause.class == super::auditing::GAP {
+            engine.missed(one, cause);
+            self.seen(engine, "gap");
             self.lanes.done(&one.place);
             return;
         }
@@ -157,6 +192,24 @@ impl Consumer {
         let at_once = cause.class == "MOVED";
         let retry_at = if at_once { 0 } else { engine.retry_at(failures) };
         self.lanes.failed(&one.place, retry_at, !whole);
+    }
+
+    /// Parks a message that failed, and everything in hand that follows it under its key. False: nothing
+    /// could be written.
+    async fn park(&mut self, engine: &Arc<Engine>, one: &Ready, next: NextTry) -> bool {
+        let (places, messages): (Vec<_>, Vec<_>) = self.lanes.of_key(one).into_iter().unzip();
+        let cause = next.cause.clone();
+        if !engine.park_messages(self.group, messages, next).await {
+            return false;
+        }
+        self.parked.add(&one.delivery);
+        let key = &one.delivery.message.key;
+        tracing::warn!(group = self.group.name(), %key, %cause, "a key is parked");
+        for place in places {
+            self.seen(engine, "parked");
+            self.lanes.done(&place);
+        }
+        true
     }
 
     async fn commit(&mut self) -> Result<(), Cause> {
@@ -179,33 +232,12 @@ impl Consumer {
             .filter(|(_, len)| *len >= most)
             .map(|(partition, _)| partition.clone())
             .collect();
-        for partition in full.difference(&self.paused) {
+        for partition in full.difference(&self.full) {
             self.member.pause(partition);
         }
-        for partition in self.paused.difference(&full) {
+        for partition in self.full.difference(&full) {
             self.member.resume(partition);
         }
-        self.paused = full;
-    }
-}
-
-/// A message as it lies on the topic of dead letters: as it was, with where it came from and why.
-fn dead(group: ConsumerGroup, ready: &Ready, why: &str) -> BusMessage {
-    let delivery = &ready.delivery;
-    let message = &delivery.message;
-    let mut headers: Map<String, Value> =
-        serde_json::from_str(&message.headers).unwrap_or_default();
-    let mut header = |name: &str, value: String| {
-        headers.insert(name.to_owned(), Value::String(value));
-    };
-    header("dlt-original-topic", delivery.partition.topic.to_string());
-    header("dlt-original-partition", delivery.partition.number.to_string());
-    header("dlt-original-offset", delivery.offset.to_string());
-    header("dlt-consumer-group", group.name.to_owned());
-    header("dlt-reason-code", why.to_owned());
-    BusMessage {
-        topic: format!("{}-dlt", delivery.partition.topic).into(),
-        headers: Value::Object(headers).to_string().into(),
-        ..message.clone()
+        self.full = full;
     }
 }

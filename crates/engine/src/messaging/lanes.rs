@@ -92,6 +92,23 @@ impl Lanes {
         }
     }
 
+    pub(super) fn is_done(&self, place: &MessagePlace) -> bool {
+        let lane = self.0.get(&place.partition).into_iter().flatten();
+        lane.into_iter().find(|one| one.delivery.offset == place.offset).is_none_or(|one| one.done)
+    }
+
+    /// What is in hand of the key of a message, in order.
+    pub(super) fn of_key(&self, of: &Ready) -> Vec<(MessagePlace, BusDelivery)> {
+        let partition = &of.place.partition;
+        let lane = self.0.get(partition).into_iter().flatten();
+        lane.filter(|one| !one.done && one.delivery.message.key == of.delivery.message.key)
+            .map(|one| {
+                let (partition, offset) = (partition.clone(), one.delivery.offset);
+                (MessagePlace { partition, offset }, one.delivery.clone())
+            })
+            .collect()
+    }
+
     /// It is consumed again at that time.
     pub(super) fn failed(&mut self, place: &MessagePlace, retry_at: u64, counts: bool) {
         if let Some(one) = self.at(place) {
@@ -134,7 +151,7 @@ impl Lanes {
 }
 
 /// The transfer that a payload names: the journal completed it.
-fn transfer(payload: &str) -> Option<Id> {
+pub(super) fn transfer(payload: &str) -> Option<Id> {
     let value: serde_json::Value = serde_json::from_str(payload).ok()?;
     value.get("transfer")?.as_str()?.parse().ok()
 }

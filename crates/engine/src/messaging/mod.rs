@@ -1,22 +1,32 @@
 //! Messages: what units wrote into the outbox goes to the bus, and what comes from the bus moves the
 //! transfers of flows that events drive.
 
+mod auditing;
 mod consume;
 mod consumer;
+pub mod dead_letter;
+pub(crate) mod group;
 mod lanes;
+mod parking;
 mod publisher;
+mod redrive;
 mod resend;
+mod status;
 
+pub use auditing::{AuditRow, AuditedMessage};
 pub use consume::{Consumption, Received};
 pub use publisher::{Publisher, PublisherParts, Sent};
+pub use redrive::{DeadLetter, DeadLetters};
+pub use status::{DeadLetterCount, GroupStatus, PipelineStatus};
 
 use crate::tasks::Background;
 use crate::{Engine, Parts};
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::bus::Bus;
+use kernel::ports::inbox::Inbox;
 use kernel::ports::outbox::Outbox;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Where nothing rings, outbox and bus are looked at so often.
 const POLL: Millis = 200;
@@ -27,19 +37,26 @@ const POLL: Millis = 200;
 pub struct BusParts {
     pub bus: Arc<dyn Bus>,
     pub outbox: Arc<dyn Outbox>,
+    pub inbox: Arc<dyn Inbox>,
 }
 
 /// The publisher of this process, and the bus of its consumers.
 pub(crate) struct Messaging {
     publisher: Arc<Publisher>,
     bus: Arc<dyn Bus>,
+    outbox: Arc<dyn Outbox>,
+    inbox: Arc<dyn Inbox>,
+    /// Held by what reads topics of dead letters: two members of its group would share them.
+    dead_letters: tokio::sync::Mutex<()>,
+    /// How the pipeline did at the last look.
+    status: Mutex<Option<Arc<PipelineStatus>>>,
 }
 
 impl Messaging {
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
-        let BusParts { bus, outbox } = parts.bus.clone()?;
+        let BusParts { bus, outbox, inbox } = parts.bus.clone()?;
         let publisher = Publisher::new(PublisherParts {
-            outbox,
+            outbox: outbox.clone(),
             bus: bus.clone(),
             journal: parts.journal.clone(),
             clock: parts.clock.clone(),
@@ -47,8 +64,10 @@ impl Messaging {
             lease_ms: parts.settings.lease_ms,
             poll_ms: POLL,
             batch: parts.settings.batch_max,
+            meter: parts.meter.clone(),
         });
-        Some(Self { publisher, bus })
+        let (dead_letters, status) = (tokio::sync::Mutex::default(), Mutex::default());
+        Some(Self { publisher, bus, outbox, inbox, dead_letters, status })
     }
 }
 
@@ -74,11 +93,11 @@ impl Engine {
         };
         let (spawn, publisher) = (&self.parts.spawn, messaging.publisher.clone());
         spawn.spawn(Background::Publisher.task(), Box::pin(publisher.run()));
-        for flow in &self.parts.offered {
-            for group in self.plan.table(*flow).consumers {
-                let consumes = self.clone().run_consumer(*group);
-                spawn.spawn(Background::Consumer.task(), Box::pin(consumes));
-            }
+        let watches = self.clone().run_pipeline_watch();
+        spawn.spawn(Background::PipelineWatch.task(), Box::pin(watches));
+        for group in self.groups() {
+            let consumes = self.clone().run_consumer(group);
+            spawn.spawn(Background::Consumer.task(), Box::pin(consumes));
         }
     }
 

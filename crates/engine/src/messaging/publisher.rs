@@ -8,6 +8,7 @@ use kernel::message::{BUCKETS, Emitted};
 use kernel::ports::bus::{Bus, BusMessage};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::journal::Journal;
+use kernel::ports::meter::{Meter, Seen};
 use kernel::ports::outbox::{BucketLease, Outbox, Queued};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -40,6 +41,7 @@ pub struct PublisherParts {
     pub poll_ms: Millis,
     /// So many rows of each bucket it takes at once.
     pub batch: usize,
+    pub meter: Arc<dyn Meter>,
 }
 
 /// The result of one round.
@@ -114,6 +116,9 @@ impl Publisher {
         // a panic of the bus says nothing: everything is sent again
         let said = caught(self.parts.bus.publish(messages)).await.unwrap_or_default();
         let sure = sure(&rows, &said);
+        for (n, _) in rows.iter().enumerate() {
+            self.parts.meter.see(Seen::Published { sure: n < sure.len() });
+        }
         let places: Vec<_> = sure.iter().map(|row| (row.bucket, row.place)).collect();
         let lost = if places.is_empty() {
             Vec::new()

@@ -150,6 +150,10 @@ impl Engine {
             | ActionResult::NumberedAccount { .. }
             | ActionResult::Webhook { .. }
             | ActionResult::WebhookDeleted
+            | ActionResult::Unparked
+            | ActionResult::Redriven { .. }
+            | ActionResult::Reemitted { .. }
+            | ActionResult::Sought { .. }
             | ActionResult::Noted => Ok(outcome),
         }
     }
@@ -181,6 +185,12 @@ impl Engine {
             }
             AdminAction::AddAsset(asset) => self.add_asset(context, asset).await,
             AdminAction::ChangeAsset(change) => self.change_asset(context, change).await,
+            AdminAction::Unpark { group, topic, key } => {
+                self.unpark_by_hand(context, [group, topic, key].map(Clone::clone)).await
+            }
+            AdminAction::Redrive(redrive) => self.redrive_by_hand(context, redrive).await,
+            AdminAction::Reemit(range) => self.reemit_by_hand(context, *range).await,
+            AdminAction::Seek { group, to } => self.seek_by_hand(context, group, *to).await,
             AdminAction::Deposit(deposit) => self.deposit_by_hand(context, deposit).await,
             AdminAction::Approve(id) => self.approve(context, *id).await,
             AdminAction::Reject(id) => self.decline(context, *id).await,

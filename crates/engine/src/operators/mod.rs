@@ -10,6 +10,7 @@ mod approval;
 mod asset;
 mod deposit;
 mod execute;
+mod messages;
 mod numbered_account;
 mod pause;
 mod transfer;
@@ -20,7 +21,7 @@ pub(crate) use action_context::{ActionContext, Stop, Turns};
 
 pub use kernel::operators::{
     ActionResult, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NewWebhook,
-    OutstandingCall, StoredAnswer, Verdict, WebhookAction, WebhookChange,
+    OutstandingCall, Redrive, Reemission, StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 
 /// The event in a transfer's history of what an operator did to it. Its detail is JSON with the fields

@@ -29,6 +29,10 @@ impl Engine {
             Scope::Ledger(ledger) | Scope::Account(_, ledger) => self.ledger(ledger).is_some(),
             Scope::Chain(chain) => self.attempts.pool(chain).is_some(),
             Scope::Asset(asset) => self.assets().iter().any(|known| known.id == asset),
+            Scope::Group(name) => {
+                let offered = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+                offered.flat_map(kernel::flow::table::Table::groups).any(|known| known == name)
+            }
             Scope::Transfer(id) => return self.pause_transfer(context, id).await,
         };
         if !known {
@@ -75,7 +79,8 @@ impl Engine {
             | Scope::Ledger(_)
             | Scope::Chain(_)
             | Scope::Asset(_)
-            | Scope::Account(..) => None,
+            | Scope::Account(..)
+            | Scope::Group(_) => None,
         };
         let done = match open {
             Some(id) => {

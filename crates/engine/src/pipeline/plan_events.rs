@@ -5,7 +5,7 @@
 
 use crate::pipeline::plan::{FuseMode, Plan, Planned, UnitBuilder};
 use crate::pipeline::plan_waits::put_off;
-use kernel::answer::{Answer, Cause, Evidence};
+use kernel::answer::Answer;
 use kernel::flow::life::{Step, Via};
 use kernel::flow::table::A;
 use kernel::ids::Millis;
@@ -109,12 +109,5 @@ impl Plan {
     /// Nothing is sent and nothing counts: something that persons have to lift stands.
     pub(crate) fn looked_at_later(&self, record: &Record, due: Millis) -> Planned {
         put_off(record, due, None, Hold::Free)
-    }
-
-    /// The message in hand is given up for this cause; another one is sent at that time.
-    pub(crate) fn deferred(&self, record: &Record, cause: &Cause, due: Millis) -> Planned {
-        let why = Evidence { code: cause.class.into(), doc: cause.detail.clone() };
-        let error = (record.head.rejections == 0).then_some(why);
-        put_off(record, due, error, Hold::Free)
     }
 }

@@ -117,6 +117,7 @@ impl Fixture {
             lease_ms: 60_000,
             poll_ms: 10,
             batch: 100,
+            meter: Arc::new(NoMeter),
         })
     }
 

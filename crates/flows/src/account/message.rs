@@ -9,6 +9,13 @@ pub(super) const VALIDATION: &str = "transfer-validation";
 /// The topic of transfers whose money is to be moved.
 pub(super) const EXECUTION: &str = "transfer-execution";
 
+/// The topic of transfers that moved their money.
+const COMPLETED: &str = "transfer-completed";
+/// The topic of transfers that were refused.
+const FAILED: &str = "transfer-failed";
+/// Every topic of the flow.
+pub(super) const TOPICS: &[&str] = &[VALIDATION, EXECUTION, COMPLETED, FAILED];
+
 /// What the consumers of a topic are sent about a transfer in a state. A claim sends nothing when it
 /// is made, since its consumer is at work; when its time has come it is sent what it was sent before.
 pub(super) fn message(state: State, record: &Record, emission: Emission) -> Option<Message> {
@@ -18,8 +25,8 @@ pub(super) fn message(state: State, record: &Record, emission: Emission) -> Opti
         State::Validating => return due.then(|| fields(VALIDATION, record)),
         State::Validated => EXECUTION,
         State::Executing => return due.then(|| fields(EXECUTION, record)),
-        State::Completed => "transfer-completed",
-        State::Failed => "transfer-failed",
+        State::Completed => COMPLETED,
+        State::Failed => FAILED,
     };
     Some(fields(topic, record))
 }

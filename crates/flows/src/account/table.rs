@@ -4,8 +4,8 @@
 use super::{message, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, ConsumerGroup, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place, Response,
-    Ruling, Share, Side, Step, Via,
+    Audience, AuditGroup, ConsumerGroup, Driver, Leg, Life, Meta, Never, Normal, Outcome, Place,
+    Response, Ruling, Share, Side, Step, Via,
 };
 use kernel::message::{Emission, Message};
 use kernel::record::{Facts, Record};
@@ -44,6 +44,8 @@ impl Life for State {
         ConsumerGroup { name: "validation-group", topic: message::VALIDATION },
         ConsumerGroup { name: "execution-group", topic: message::EXECUTION },
     ];
+    const AUDIT: Option<AuditGroup> =
+        Some(AuditGroup { name: "audit-group", topics: message::TOPICS });
     const RESPONDS: Response = Response::AtOpening;
 
     #[rustfmt::skip]

@@ -235,6 +235,15 @@ pub struct ConsumerGroup {
     pub topic: &'static str,
 }
 
+/// The group that holds the messages of an events-driven flow to the history of their transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditGroup {
+    /// The name under which the bus keeps its offsets, and the journal its inbox.
+    pub name: &'static str,
+    /// Every topic of the flow.
+    pub topics: &'static [&'static str],
+}
+
 /// When a caller that opens a transfer is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
@@ -423,6 +432,8 @@ pub trait Life: Word {
     const DRIVER: Driver;
     /// The groups that move its transfers, where events drive it; one for each topic.
     const CONSUMERS: &'static [ConsumerGroup] = &[];
+    /// The group that audits its messages, where it has one.
+    const AUDIT: Option<AuditGroup> = None;
     /// When a caller is answered.
     const RESPONDS: Response = Response::AtEnd;
     /// The whole life of a transfer.

@@ -2,8 +2,8 @@
 
 use crate::answer::Evidence;
 use crate::flow::life::{
-    Audience, ConsumerGroup, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place, Response,
-    Ruling, Share, Side, Step, Via, Word,
+    Audience, AuditGroup, ConsumerGroup, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place,
+    Response, Ruling, Share, Side, Step, Via, Word,
 };
 use crate::ids::FlowId;
 use crate::message::{Emission, Message};
@@ -63,6 +63,8 @@ pub struct Table {
     pub driver: Driver,
     /// The groups that move its transfers, where events drive it.
     pub consumers: &'static [ConsumerGroup],
+    /// The group that audits its messages, where it has one.
+    pub audit: Option<AuditGroup>,
     /// When a caller that opens one is answered.
     pub responds: Response,
     /// Every state, by index.
@@ -149,6 +151,7 @@ impl Table {
             start: index(L::START),
             driver: L::DRIVER,
             consumers: L::CONSUMERS,
+            audit: L::AUDIT,
             responds: L::RESPONDS,
             states: L::ALL.iter().map(state).collect(),
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
@@ -192,6 +195,12 @@ impl Table {
     /// The state of that name.
     pub fn named(&self, name: &str) -> Option<S> {
         self.all().find(|s| self.state(*s).name == name)
+    }
+
+    /// The names of its groups of consumers.
+    pub fn groups(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let (consumers, audit) = (self.consumers, self.audit);
+        consumers.iter().map(|group| group.name).chain(audit.map(|group| group.name))
     }
 
     /// The state of that stored number.
@@ -283,6 +292,11 @@ impl Flows {
     pub fn named(&self, name: &str) -> Option<FlowId> {
         let at = self.0.iter().position(|t| t.flow == name)?;
         u8::try_from(at).ok().map(FlowId)
+    }
+
+    /// The group of consumers of that name.
+    pub fn group(&self, name: &str) -> Option<&'static str> {
+        self.0.iter().flat_map(Table::groups).find(|group| *group == name)
     }
 
     /// The flows of those names that are known.

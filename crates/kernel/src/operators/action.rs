@@ -8,7 +8,7 @@ use super::webhook::WebhookAction;
 use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, in_order};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
-use crate::ids::{AssetId, Id, LedgerId, UserId};
+use crate::ids::{AssetId, Id, LedgerId, Millis, UserId};
 use crate::money::{Amount, Asset, AssetStatus};
 use crate::ports::ledger::AccountStatus;
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -75,6 +75,29 @@ pub struct NewNumberedAccount {
     pub owner: UserId,
     /// The symbol of the one asset that it holds.
     pub currency: String,
+}
+
+/// How dead letters go back to their topics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Redrive {
+    /// The topic of dead letters.
+    #[serde(skip)]
+    pub topic: Arc<str>,
+    /// At most so many are looked at, the oldest of each partition first.
+    pub most: u64,
+    /// At most so many are sent in a second.
+    pub per_second: u32,
+    /// One that went back so often is passed over.
+    pub replays: u32,
+}
+
+/// Published messages that are sent again, by when they were published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Reemission {
+    /// At or after this time of the journal.
+    pub from: Millis,
+    /// Before this time, which must lie in the past.
+    pub to: Millis,
 }
 
 /// What changes of an asset; `None` leaves it as it is.
@@ -195,6 +218,28 @@ pub enum AdminAction {
     AddAsset(NewAsset),
     /// Changes an asset's status or limits.
     ChangeAsset(AssetChange),
+    /// A key that is parked is tried again now.
+    Unpark {
+        /// The group for which it waits.
+        #[serde(skip)]
+        group: Arc<str>,
+        /// The topic of its messages.
+        topic: Arc<str>,
+        /// The key of its messages.
+        key: Arc<str>,
+    },
+    /// Dead letters go back to their topics, under the numbers that they have.
+    Redrive(Redrive),
+    /// Published messages are sent again, under the numbers that they have.
+    Reemit(Reemission),
+    /// A group goes on at the first message that was published at or after a time.
+    Seek {
+        /// The group.
+        #[serde(skip)]
+        group: Arc<str>,
+        /// The time, by the bus's clock.
+        to: Millis,
+    },
     /// Proposes a deposit that its caller alone may not book.
     Deposit(ProposedDeposit),
     /// Approves what another person proposed; it takes effect now.
@@ -248,6 +293,12 @@ pub enum ActionSubject {
     Webhooks,
     /// An endpoint of webhooks, by its id.
     Webhook(Id),
+    /// A group of consumers, by its name.
+    Group(Arc<str>),
+    /// A topic of the bus.
+    Topic(Arc<str>),
+    /// The outbox of the journal.
+    Outbox,
 }
 
 impl ActionSubject {
@@ -266,6 +317,9 @@ impl ActionSubject {
             Self::Case(number) => format!("case/{number}"),
             Self::Webhooks => "webhooks".to_owned(),
             Self::Webhook(id) => format!("webhook/{id}"),
+            Self::Group(name) => format!("group/{name}"),
+            Self::Topic(name) => format!("topic/{name}"),
+            Self::Outbox => "outbox".to_owned(),
         }
     }
 }
@@ -285,6 +339,7 @@ fn spelled_scope(scope: Scope, flows: &Flows, assets: &[Asset]) -> String {
         }
         Scope::Account(user, ledger) => format!("account/{user}/{}", ledger.name()),
         Scope::Transfer(id) => id.to_string(),
+        Scope::Group(name) => format!("group/{name}"),
     }
 }
 
@@ -360,6 +415,10 @@ impl AdminAction {
             Self::ChangeAsset(new) => {
                 row("CHANGE_ASSET", On::Asset(new.symbol.clone()), Act, Never)
             }
+            Self::Unpark { group, .. } => row("UNPARK", On::Group(group.clone()), Act, Never),
+            Self::Redrive(of) => row("REDRIVE", On::Topic(of.topic.clone()), Act, Never),
+            Self::Reemit(_) => row("REEMIT", On::Outbox, Act, Never),
+            Self::Seek { group, .. } => row("SEEK", On::Group(group.clone()), Act, Never),
             Self::Deposit(new) => row(DEPOSIT, On::Deposit(new.reference.clone()), Act, Always),
             Self::Approve(id) => row("APPROVE", On::Approval(*id), Approve, Never),
             Self::Reject(id) => row("REJECT", On::Approval(*id), Approve, Never),

@@ -10,7 +10,7 @@ mod webhook;
 
 pub use action::{
     ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
-    Permission, SecondPerson, Verdict,
+    Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
 pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
@@ -160,6 +160,8 @@ pub enum Scope {
     Account(UserId, LedgerId),
     /// This transfer takes no further step.
     Transfer(Id),
+    /// The consumers of this group take no message.
+    Group(&'static str),
 }
 
 impl Scope {
@@ -172,6 +174,7 @@ impl Scope {
             Self::Asset(_) => "asset",
             Self::Account(..) => "account",
             Self::Transfer(_) => "transfer",
+            Self::Group(_) => "group",
         }
     }
 }

@@ -157,6 +157,27 @@ pub enum ActionResult {
         /// The account as it is now.
         account: NumberedAccount,
     },
+    /// The key is tried again now.
+    Unparked,
+    /// Dead letters went back to their topics.
+    Redriven {
+        /// So many were sent.
+        messages: u64,
+        /// So many had gone back too often, and were passed over.
+        passed_over: u64,
+        /// So many were not looked at.
+        left: u64,
+    },
+    /// Published messages are sent again.
+    Reemitted {
+        /// So many.
+        messages: u64,
+    },
+    /// The group goes on elsewhere.
+    Sought {
+        /// So many of its partitions go on at another message.
+        partitions: u64,
+    },
     /// The words are written.
     Noted,
     /// The endpoint was added or changed, or what it was asked to be sent is on its way.

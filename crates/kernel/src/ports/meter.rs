@@ -104,6 +104,78 @@ pub enum Seen<'a> {
         /// Money between two ledgers, in base units.
         in_flight: i128,
     },
+    /// A group was given a message.
+    Consumed {
+        /// The group's name.
+        group: &'a str,
+        /// What became of it: `moved`, `seen`, `passed`, `failed`, `poison`, `parked`, `audited`, `gap`,
+        /// `mismatch`.
+        outcome: &'a str,
+    },
+    /// A message of the outbox was sent to the bus.
+    Published {
+        /// Whether the bus has it for sure.
+        sure: bool,
+    },
+    /// A message can never be consumed.
+    DeadLetter {
+        /// The topic of dead letters.
+        topic: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A dead letter was sent back to its topic.
+    Redriven {
+        /// The topic of dead letters.
+        topic: &'a str,
+        /// Whether the bus has it for sure.
+        sure: bool,
+    },
+    /// What waits in the outbox.
+    Outbox {
+        /// So many messages.
+        messages: u64,
+        /// For so long the oldest of them waits.
+        age: Millis,
+    },
+    /// How far a group is behind in a partition.
+    Lag {
+        /// The group's name.
+        group: &'a str,
+        /// The topic.
+        topic: &'a str,
+        /// The number of the partition.
+        partition: u32,
+        /// So many messages are not committed.
+        messages: u64,
+        /// For so long the oldest of them waits.
+        age: Millis,
+    },
+    /// What a group has parked.
+    Parked {
+        /// The group's name.
+        group: &'a str,
+        /// So many keys.
+        keys: u64,
+        /// So many messages of them.
+        messages: u64,
+    },
+    /// Dead letters that did not go back yet.
+    DeadLetters {
+        /// The topic of dead letters.
+        topic: &'a str,
+        /// So many.
+        messages: u64,
+        /// For so long the oldest of them waits.
+        age: Millis,
+    },
+    /// Whether persons paused a group.
+    GroupPaused {
+        /// The group's name.
+        group: &'a str,
+        /// They did.
+        paused: bool,
+    },
     /// No money moves, or again.
     Halted(bool),
 }

@@ -7,6 +7,7 @@ pub mod chain;
 pub mod clock;
 pub mod disk;
 pub mod facts;
+pub mod inbox;
 pub mod journal;
 pub mod ledger;
 pub mod meter;

@@ -11,8 +11,8 @@ use kernel::operation::Key;
 use kernel::operators::{
     Accepted, ActionResult, AdminAction, Approval, ApprovalStatus, AssetChange, NewAsset,
     NewNumberedAccount, NewWebhook, NoteText, OutstandingCall, Permission, Proposed,
-    ProposedDeposit, ProposedResume, ProposedVerdict, Scope, SecondPerson, StoredAnswer, Verdict,
-    WebhookAction, WebhookChange,
+    ProposedDeposit, ProposedResume, ProposedVerdict, Redrive, Reemission, Scope, SecondPerson,
+    StoredAnswer, Verdict, WebhookAction, WebhookChange,
 };
 use kernel::ports::ledger::{AccountStatus, Direction, External};
 use kernel::record::System;
@@ -115,6 +115,13 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
             r#"{"endpoint":{"channel":"http","created_at":7,"description":"a bot","enabled_at":9,"filter":{"events":["case.*"]},"id":"01JG0000000000000000000007","status":"ACTIVE","target":"https://hooks.example/x"},"outcome":"WEBHOOK"}"#,
         ),
         (ActionResult::WebhookDeleted, r#"{"outcome":"WEBHOOK_DELETED"}"#),
+        (ActionResult::Unparked, r#"{"outcome":"UNPARKED"}"#),
+        (
+            ActionResult::Redriven { messages: 1, passed_over: 2, left: 3 },
+            r#"{"left":3,"messages":1,"outcome":"REDRIVEN","passed_over":2}"#,
+        ),
+        (ActionResult::Reemitted { messages: 1 }, r#"{"messages":1,"outcome":"REEMITTED"}"#),
+        (ActionResult::Sought { partitions: 1 }, r#"{"outcome":"SOUGHT","partitions":1}"#),
     ];
     stored_and_read(&all);
     for none in ["", "{}", r#"{"outcome":"retried"}"#, r#"{"outcome":"MOVED"}"#] {
@@ -248,6 +255,30 @@ fn actions_on_transfers_cases_and_accounts() {
                 "case/12",
                 r#"{"text":"a\n\"b\""}"#,
             ),
+            (
+                AdminAction::Unpark { group: "g".into(), topic: "t".into(), key: "A-1".into() },
+                "UNPARK",
+                "group/g",
+                r#"{"key":"A-1","topic":"t"}"#,
+            ),
+            (
+                AdminAction::Redrive(Redrive {
+                    topic: "t-dlt".into(),
+                    most: 10,
+                    per_second: 5,
+                    replays: 3,
+                }),
+                "REDRIVE",
+                "topic/t-dlt",
+                r#"{"most":10,"per_second":5,"replays":3}"#,
+            ),
+            (
+                AdminAction::Reemit(Reemission { from: 1, to: 2 }),
+                "REEMIT",
+                "outbox",
+                r#"{"from":1,"to":2}"#,
+            ),
+            (AdminAction::Seek { group: "g".into(), to: 7 }, "SEEK", "group/g", r#"{"to":7}"#),
         ],
     );
 }
@@ -365,6 +396,7 @@ fn pauses_by_scope() {
         (Scope::Asset(AssetId(99)), "asset/99"),
         (account, "account/4001/FUNDING"),
         (Scope::Transfer(ID), SPELLED),
+        (Scope::Group("execution-group"), "group/execution-group"),
     ];
     let row = |(scope, subject)| (AdminAction::Pause(scope), "PAUSE", subject, "{}");
     in_the_table((Permission::Act, SecondPerson::Never), all.map(row).into());

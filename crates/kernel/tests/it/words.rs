@@ -68,6 +68,7 @@ fn what_may_be_stopped() {
         (Scope::Asset(AssetId(1)), "asset"),
         (Scope::Account(UserId(1), LedgerId::SPOT), "account"),
         (Scope::Transfer(Id(7)), "transfer"),
+        (Scope::Group("execution-group"), "group"),
     ];
     for (scope, kind) in all {
         assert_eq!(scope.kind(), kind);

@@ -12,6 +12,7 @@ mod external;
 mod migrate;
 mod ops;
 mod output;
+mod pipeline;
 mod remote;
 mod serve;
 mod spot;
@@ -89,6 +90,15 @@ enum Command {
     /// Endpoints that are told of what happens to transfers and cases.
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
+    /// How messages do: lag, the outbox, parked keys, dead letters, groups of consumers.
+    #[command(subcommand)]
+    Pipeline(pipeline::PipelineCommand),
+    /// Messages that no consumer can take: listed, shown, and sent back to their topic.
+    #[command(subcommand)]
+    Dlt(pipeline::DeadLetterCommand),
+    /// What was published: sent again by time.
+    #[command(subcommand)]
+    Outbox(pipeline::OutboxCommand),
     /// Prove that nothing was lost.
     Check(check::CheckArgs),
     /// Prove that the audit was not changed.
@@ -146,6 +156,9 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Spot(command) => spot::run(global, command),
         Command::Ops(command) => ops::run(global, command),
         Command::Webhook(command) => webhook::run(global, command),
+        Command::Pipeline(command) => pipeline::run(global, command),
+        Command::Dlt(command) => pipeline::run_dead_letters(global, command),
+        Command::Outbox(command) => pipeline::run_outbox(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),

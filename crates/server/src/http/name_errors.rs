@@ -35,6 +35,7 @@ pub(crate) fn scope(app: &App, scope: Scope) -> String {
         Scope::Asset(asset) => format::asset(&app.engine.assets(), asset).0,
         Scope::Account(user, ledger) => format!("{user}/{}", ledger.name()),
         Scope::Transfer(id) => id.to_string(),
+        Scope::Group(name) => name.to_owned(),
     }
 }
 

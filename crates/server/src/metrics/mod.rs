@@ -1,9 +1,11 @@
 //! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
 
+mod messages;
 mod registry;
 
 pub use self::registry::MetricEntry;
 
+use self::messages::MessageMetrics;
 use self::registry::{MetricRegistry, labels};
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Millis};
@@ -68,6 +70,7 @@ pub struct Metrics {
     hooks: Gauge,
     hook_messages: Gauge,
     hook_tries: Family<Tried, Counter>,
+    messages: MessageMetrics,
     assets: Mutex<Vec<Asset>>,
     /// The labels of cases that were ever open here.
     kinds: Mutex<BTreeSet<OfCase>>,
@@ -124,6 +127,7 @@ impl Default for Metrics {
             hooks: metrics.single("webhooks_waiting", "Webhooks that are still to be taken by their receiver", Gauge::default()),
             hook_messages: metrics.single("webhook_messages_waiting", "Messages that the endpoints of operators have still to take", Gauge::default()),
             hook_tries: metrics.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
+            messages: MessageMetrics::entered(&mut metrics),
             assets: Mutex::default(),
             kinds: Mutex::default(),
             entries: metrics.entries,
@@ -283,6 +287,15 @@ impl Meter for Metrics {
             Seen::Halted(halted) => {
                 self.halted.set(i64::from(halted));
             }
+            Seen::Consumed { .. }
+            | Seen::Published { .. }
+            | Seen::DeadLetter { .. }
+            | Seen::Redriven { .. }
+            | Seen::Outbox { .. }
+            | Seen::Lag { .. }
+            | Seen::Parked { .. }
+            | Seen::DeadLetters { .. }
+            | Seen::GroupPaused { .. } => self.messages.see(seen),
         }
     }
 }

@@ -56,6 +56,21 @@ fn busy() -> Metrics {
         Seen::UnknownOpen { flow, system: "SPOT", open: 4 },
         Seen::Round { asset: AssetId(3), drift: -1_500_000, in_flight: 25 },
         Seen::Halted(true),
+        Seen::Consumed { group: "execution-group", outcome: "moved" },
+        Seen::Published { sure: true },
+        Seen::DeadLetter { topic: "transfer-execution-dlt", reason: "UNREADABLE" },
+        Seen::Redriven { topic: "transfer-execution-dlt", sure: true },
+        Seen::Outbox { messages: 3, age: 1_500 },
+        Seen::Lag {
+            group: "execution-group",
+            topic: "transfer-execution",
+            partition: 3,
+            messages: 2,
+            age: 500,
+        },
+        Seen::Parked { group: "execution-group", keys: 1, messages: 2 },
+        Seen::DeadLetters { topic: "transfer-execution-dlt", messages: 1, age: 500 },
+        Seen::GroupPaused { group: "execution-group", paused: false },
     ] {
         metrics.see(seen);
     }

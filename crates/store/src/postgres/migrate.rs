@@ -25,6 +25,7 @@ const ALL: &[Migration] = &[
     Migration { number: 4, name: "outbox", sql: include_str!("migrations/0004_outbox.sql") },
     Migration { number: 5, name: "accounts", sql: include_str!("migrations/0005_accounts.sql") },
     Migration { number: 6, name: "attempts", sql: include_str!("migrations/0006_attempts.sql") },
+    Migration { number: 7, name: "parked", sql: include_str!("migrations/0007_parked.sql") },
     Migration { number: 8, name: "webhooks", sql: include_str!("migrations/0008_webhooks.sql") },
 ];
 

@@ -9,6 +9,7 @@ mod admin;
 mod columns;
 mod failure;
 mod funding;
+mod inbox;
 mod journal;
 mod ledger_owners;
 mod outbox;

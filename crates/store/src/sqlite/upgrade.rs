@@ -26,6 +26,7 @@ const STEPS: &[Upgrade] = &[
     Upgrade { shape: 7, name: "accounts", sql: include_str!("upgrades/accounts.sql") },
     Upgrade { shape: 8, name: "terms", sql: include_str!("upgrades/terms.sql") },
     Upgrade { shape: 9, name: "attempts", sql: include_str!("upgrades/attempts.sql") },
+    Upgrade { shape: 10, name: "parked", sql: include_str!("upgrades/parked.sql") },
     Upgrade { shape: 11, name: "webhooks", sql: include_str!("upgrades/webhooks.sql") },
 ];
 

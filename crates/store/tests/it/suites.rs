@@ -23,6 +23,7 @@ async fn the_embedded_journal_is_a_journal() {
                     accounts: store.accounts(),
                     world: store.funding(),
                     outbox: store.clone(),
+                    inbox: store.clone(),
                     journal: store,
                 }
             })

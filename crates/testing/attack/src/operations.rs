@@ -43,7 +43,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 68] = [
+pub const TABLE: [(&str, &str, Who); 76] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
@@ -76,10 +76,18 @@ pub const TABLE: [(&str, &str, Who); 68] = [
     ("GET",    "/api/v1/ops/conservation",                 Who::Watches),
     ("POST",   "/api/v1/ops/deposits",                     Who::Acts),
     ("POST",   "/api/v1/ops/halt",                         Who::Acts),
+    ("GET",    "/api/v1/ops/dlt/{topic}",                  Who::Watches),
+    ("POST",   "/api/v1/ops/dlt/{topic}/redrive",          Who::Acts),
     ("GET",    "/api/v1/ops/halts",                        Who::Watches),
+    ("POST",   "/api/v1/ops/outbox/reemit",                Who::Acts),
     ("GET",    "/api/v1/ops/pauses",                       Who::Watches),
     ("POST",   "/api/v1/ops/pauses",                       Who::Acts),
     ("DELETE", "/api/v1/ops/pauses/{id}",                  Who::Acts),
+    ("GET",    "/api/v1/ops/pipeline",                     Who::Watches),
+    ("GET",    "/api/v1/ops/pipeline/export",              Who::Watches),
+    ("GET",    "/api/v1/ops/pipeline/parked",              Who::Watches),
+    ("POST",   "/api/v1/ops/pipeline/parked/unpark",       Who::Acts),
+    ("POST",   "/api/v1/ops/pipeline/seek",                Who::Acts),
     ("POST",   "/api/v1/ops/resume",                       Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{action}",           Who::Acts),
     ("POST",   "/api/v1/ops/transfers/{id}/ask",           Who::Acts),
@@ -147,6 +155,7 @@ pub fn filled(path: &str, id: &str, user: u64) -> String {
         .replace("{type}", "SPOT")
         .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
+        .replace("{topic}", "transfer-execution-dlt")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")
 }

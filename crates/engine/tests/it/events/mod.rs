@@ -1,8 +1,10 @@
 //! A flow that events drive, over the embedded store and the bus of the process: `account`.
 
 mod crashes;
+mod dead_letters;
 mod fixture;
 mod messages;
+mod parking;
 
 use fixture::{AccountService, Expected};
 use kernel::accounts::NumberedStatus;

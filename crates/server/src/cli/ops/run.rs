@@ -34,7 +34,7 @@ pub(in crate::cli) enum ActionCommand {
     Halt(HaltArgs),
     /// Propose that money moves again.
     Resume(ResumeArgs),
-    /// Hold a flow, a ledger, an asset or an account where it stands.
+    /// Hold a flow, a ledger, an asset, an account or a group of consumers where it stands.
     Pause(PauseArgs),
     /// Lift a pause.
     Unpause(UnpauseArgs),
@@ -166,7 +166,7 @@ pub(in crate::cli) struct ResumeArgs {
     after_help = "Examples:\n  portage ops pause ledger SPOT --reason \"maintenance\"\n  portage ops pause account 4001/SPOT --reason \"ticket 4711\""
 )]
 pub(in crate::cli) struct PauseArgs {
-    /// `flow`, `ledger`, `asset` or `account`.
+    /// `flow`, `ledger`, `asset`, `account` or `group`.
     kind: String,
     /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
     name: String,
@@ -428,7 +428,29 @@ async fn pause(global: &Global, args: &PauseArgs) -> Result<(), Fault> {
 }
 
 async fn unpause(global: &Global, args: &UnpauseArgs) -> Result<(), Fault> {
-    delete(global, &args.action, &format!("/ops/pauses/{}", args.id)).await
+    lift(global, &args.action, args.id).await
+}
+
+async fn lift(global: &Global, action: &ActionArgs, id: u64) -> Result<(), Fault> {
+    delete(global, action, &format!("/ops/pauses/{id}")).await
+}
+
+/// Lifts the first pause of something, by its kind and name.
+pub(in crate::cli) async fn lift_pause(
+    global: &Global,
+    action: &ActionArgs,
+    of: (&str, &str),
+) -> Result<(), Fault> {
+    let found = action.target.client(global, Scope::OpsRead)?.get("/ops/pauses").await?;
+    let is = |pause: &&Value| {
+        let text = |name: &str| pause.get(name).and_then(Value::as_str).unwrap_or_default();
+        (text("kind"), text("name")) == of
+    };
+    let pauses = found.get("pauses").and_then(Value::as_array);
+    let pause = pauses.into_iter().flatten().find(is).and_then(|pause| pause.get("id"));
+    let (kind, name) = of;
+    let none = || usage(format!("the {kind} {name} is not paused"));
+    lift(global, action, pause.and_then(Value::as_u64).ok_or_else(none)?).await
 }
 
 async fn account(global: &Global, args: &AccountStatusArgs) -> Result<(), Fault> {

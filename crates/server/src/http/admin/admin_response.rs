@@ -37,7 +37,8 @@ pub struct Done {
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
     /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, or the deposit's `ref` was
     /// booked meanwhile; nothing was done),
-    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED` or `NOTED`.
+    /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
+    /// `REEMITTED`, `SOUGHT` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
     /// When, RFC 3339.
@@ -93,6 +94,19 @@ pub struct Done {
     /// `PROVING`: the number of the last transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u64>,
+    /// `REDRIVEN`, `REEMITTED`: so many messages were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 12)]
+    pub messages: Option<u64>,
+    /// `REDRIVEN`: so many had gone back too often, and were passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<u64>,
+    /// `REDRIVEN`: so many wait still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
+    /// `SOUGHT`: so many partitions go on elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<u64>,
     /// `RESUMED`: the breaks of conservation that were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Vec<AcceptedBreak>>,
@@ -279,6 +293,19 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
         ActionResult::Noted => done("NOTED"),
         ActionResult::Webhook { .. } => done("WEBHOOK_SET"),
         ActionResult::WebhookDeleted => done("WEBHOOK_DELETED"),
+        ActionResult::Unparked => done("UNPARKED"),
+        ActionResult::Redriven { messages, passed_over, left } => Done {
+            messages: Some(messages),
+            passed_over: Some(passed_over),
+            left: Some(left),
+            ..done("REDRIVEN")
+        },
+        ActionResult::Reemitted { messages } => {
+            Done { messages: Some(messages), ..done("REEMITTED") }
+        }
+        ActionResult::Sought { partitions } => {
+            Done { partitions: Some(partitions), ..done("SOUGHT") }
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub mod numbered_accounts;
 pub mod numbered_movements;
 pub mod past_actions;
 pub mod pauses;
+pub mod pipeline;
 pub mod search;
 pub mod stats;
 pub mod transfer_actions;

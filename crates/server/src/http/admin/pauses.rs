@@ -23,10 +23,10 @@ use utoipa::ToSchema;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPause {
-    /// `flow`, `ledger`, `chain`, `asset` or `account`.
-    #[schema(pattern = "^(flow|ledger|chain|asset|account)$", example = "ledger")]
+    /// `flow`, `ledger`, `chain`, `asset`, `account` or `group` (of consumers).
+    #[schema(pattern = "^(flow|ledger|chain|asset|account|group)$", example = "ledger")]
     pub kind: String,
-    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`.
+    /// Which one: `internal`, `SPOT`, `USDT`, `4001/SPOT`, `execution-group`.
     #[schema(example = "SPOT")]
     pub name: String,
     /// Why, for the audit: 1 to 256 characters.
@@ -47,7 +47,7 @@ pub struct Pause {
     /// Names it where it is lifted.
     #[schema(example = 3)]
     pub id: u64,
-    /// `flow`, `ledger`, `chain`, `asset`, `account` or `transfer`.
+    /// `flow`, `ledger`, `chain`, `asset`, `account`, `group` or `transfer`.
     #[schema(example = "ledger")]
     pub kind: &'static str,
     /// Which one.
@@ -132,8 +132,12 @@ fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
             let ledger = ledger(app, name).ok_or_else(|| none("ledger"))?;
             Ok(Scope::Account(user(id)?, ledger))
         }
+        "group" => app.engine.flows().group(name).map(Scope::Group).ok_or_else(|| none("group")),
         "chain" => Err(none("chain")),
-        _ => Err(Refusal::bad("field `kind`: `flow`, `ledger`, `chain`, `asset` or `account`")),
+        _ => {
+            let kinds = "field `kind`: `flow`, `ledger`, `chain`, `asset`, `account` or `group`";
+            Err(Refusal::bad(kinds))
+        }
     }
 }
 

@@ -23,6 +23,7 @@ fn filled(path: &str) -> String {
         .replace("{type}", "SPOT")
         .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
+        .replace("{topic}", "transfer-execution-dlt")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")
         .replace("{transferId}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")

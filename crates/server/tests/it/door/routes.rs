@@ -23,6 +23,7 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
                 .replace("{action}", "retry")
                 .replace("{symbol}", "USDT")
+                .replace("{topic}", "transfer-execution-dlt")
                 .replace("{code}", "HALTED");
             let ways = subject["security"].as_array().into_iter().flatten();
             let scope = ways.filter_map(|way| way["token"][0].as_str()).next();

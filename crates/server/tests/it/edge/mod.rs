@@ -10,6 +10,7 @@ mod history;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod numbered_accounts;
+mod pipeline;
 mod postgres;
 mod secrets;
 mod slow;

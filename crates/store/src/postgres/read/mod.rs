@@ -10,6 +10,7 @@ pub(crate) mod transfers;
 
 pub(crate) mod due;
 mod outbox;
+mod parked;
 mod webhooks;
 pub(crate) mod worker_leases;
 

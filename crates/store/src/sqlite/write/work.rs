@@ -4,6 +4,7 @@
 use super::batch::WriteBatch;
 use crate::rules::Request;
 use crate::sqlite::admin::DeliveryAttempt;
+use crate::sqlite::inbox::InboxWrite;
 use crate::sqlite::outbox::OutboxWrite;
 use crate::sqlite::webhooks::{WebhookWrite, WebhookWritten};
 use kernel::answer::{Answer, Cause};
@@ -67,6 +68,8 @@ pub(crate) enum Work {
     Outbox(PendingAnswer<OutboxWrite, u64>),
     /// Messages of webhooks are queued, claimed, tried or forgotten.
     Webhook(PendingAnswer<WebhookWrite, WebhookWritten>),
+    /// Messages are parked, put off or consumed.
+    Inbox(PendingAnswer<InboxWrite, ()>),
 }
 
 impl Work {
@@ -82,7 +85,8 @@ impl Work {
             | Self::Delivered(_)
             | Self::StartWebhooks(_)
             | Self::Outbox(_)
-            | Self::Webhook(_) => 1,
+            | Self::Webhook(_)
+            | Self::Inbox(_) => 1,
         }
     }
 
@@ -109,6 +113,7 @@ impl Work {
             Self::StartWebhooks(pending) => pending.answer = Some(Ok(batch.start_webhooks()?)),
             Self::Outbox(pending) => pending.answer = Some(Ok(batch.outbox(&pending.question)?)),
             Self::Webhook(pending) => pending.answer = Some(Ok(batch.webhooks(&pending.question)?)),
+            Self::Inbox(pending) => pending.answer = Some(Ok(batch.inbox(&pending.question)?)),
         }
         Ok(())
     }
@@ -125,7 +130,8 @@ impl Work {
             | Self::Delivered(_)
             | Self::StartWebhooks(_)
             | Self::Outbox(_)
-            | Self::Webhook(_) => {
+            | Self::Webhook(_)
+            | Self::Inbox(_) => {
                 self.unknown(n, &Cause::of("DISK_FULL"));
             }
         }
@@ -147,6 +153,7 @@ impl Work {
             Self::StartWebhooks(pending) => pending.answer = Some(Err(cause.clone())),
             Self::Outbox(pending) => pending.answer = Some(Err(cause.clone())),
             Self::Webhook(pending) => pending.answer = Some(Err(cause.clone())),
+            Self::Inbox(pending) => pending.answer = Some(Err(cause.clone())),
         }
     }
 
@@ -164,6 +171,7 @@ impl Work {
             Self::StartWebhooks(pending) => pending.tell(),
             Self::Outbox(pending) => pending.tell(),
             Self::Webhook(pending) => pending.tell(),
+            Self::Inbox(pending) => pending.tell(),
         }
     }
 }

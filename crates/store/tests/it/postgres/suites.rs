@@ -22,6 +22,7 @@ async fn the_journal_on_postgresql_is_a_journal() {
                     accounts: store.accounts(),
                     world: store.funding(),
                     outbox: store.clone(),
+                    inbox: store.clone(),
                     journal: store,
                 }
             })

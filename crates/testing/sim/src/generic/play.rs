@@ -87,9 +87,9 @@ fn wrong_site(name: Option<&'static str>, mut site: Site) -> Site {
     Box::new(move || {
         let opening = site();
         Box::pin(async move {
-            let Opened { journal, outbox, funding, accounts, world } = opening.await;
+            let Opened { journal, outbox, inbox, funding, accounts, world } = opening.await;
             let (journal, funding) = (wrong::journal(name, journal), wrong::ledger(name, funding));
-            Opened { journal, outbox, funding, accounts, world: wrong::world(name, world) }
+            Opened { journal, outbox, inbox, funding, accounts, world: wrong::world(name, world) }
         })
     })
 }

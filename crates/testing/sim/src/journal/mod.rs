@@ -7,6 +7,7 @@
 mod accounts;
 mod faults;
 mod funding;
+mod inbox;
 mod leases;
 mod observe;
 mod outbox;

@@ -72,8 +72,9 @@ pub fn simulated(sim: &Sim, place: &Place) -> Site {
     Box::new(move || {
         let journal = place.open(Arc::new(sim.clone()), sim.crash());
         let funding = journal.funding();
-        let (accounts, outbox) = (journal.accounts(), journal.clone());
-        let opened = Opened { journal, outbox, funding: funding.clone(), accounts, world: funding };
+        let (accounts, outbox, inbox) = (journal.accounts(), journal.clone(), journal.clone());
+        let opened =
+            Opened { journal, outbox, inbox, funding: funding.clone(), accounts, world: funding };
         Box::pin(std::future::ready(opened))
     })
 }

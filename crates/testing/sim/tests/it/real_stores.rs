@@ -299,10 +299,11 @@ pub(crate) fn embedded(sim: &Sim, dir: PathBuf) -> Site {
         let ledgers: [Arc<dyn Ledger>; 2] = [store.funding(), store.accounts()];
         let [funding, accounts] = ledgers.map(|ledger| Arc::new(Waiting(ledger)));
         let world: Arc<dyn World> = store.funding();
-        let outbox = store.clone();
+        let (outbox, inbox) = (store.clone(), store.clone());
         let journal: Arc<dyn Journal> = store;
         let opened = Opened {
             outbox,
+            inbox,
             journal: Arc::new(Waiting(journal)),
             funding,
             accounts,

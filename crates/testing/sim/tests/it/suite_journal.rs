@@ -16,8 +16,9 @@ pub(crate) fn simulated(clock: ManualClock, flows: Arc<Flows>) -> Site {
         let crash = Arc::new(|why: &str| panic!("{why}"));
         let journal = place.open(Arc::new(clock.clone()), crash);
         let funding = journal.funding();
-        let (accounts, outbox) = (journal.accounts(), journal.clone());
-        let opened = Opened { journal, outbox, funding: funding.clone(), accounts, world: funding };
+        let (accounts, outbox, inbox) = (journal.accounts(), journal.clone(), journal.clone());
+        let opened =
+            Opened { journal, outbox, inbox, funding: funding.clone(), accounts, world: funding };
         Box::pin(std::future::ready(opened))
     })
 }

@@ -69,6 +69,7 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(accounts::set_status))
         .merge(admin::numbered_accounts::routes())
         .merge(admin::numbered_movements::routes())
+        .merge(admin::pipeline::routes())
         .routes(routes!(admin::search::find))
         .routes(routes!(admin::search::get))
         .routes(routes!(admin::stats::stats))

@@ -8,6 +8,7 @@ mod put;
 mod unit;
 mod world;
 
+use super::inbox::ParkedTable;
 use super::leases::Leases;
 use super::outbox::OutboxTables;
 use crate::books::Books;
@@ -59,6 +60,8 @@ pub(super) struct State {
     resources: BTreeMap<Arc<str>, (u32, Arc<str>)>,
     pub attempts: Attempts,
     inbox: BTreeSet<(&'static str, u128)>,
+    /// Messages that wait under their keys.
+    pub parked: ParkedTable,
     /// What is to be published, and what was.
     pub outbox: OutboxTables,
     /// One row per group write: how many entries, and their digest.
@@ -96,6 +99,7 @@ impl State {
             resources: BTreeMap::new(),
             attempts: Attempts::default(),
             inbox: BTreeSet::new(),
+            parked: ParkedTable::default(),
             outbox: OutboxTables::default(),
             audit: Vec::new(),
             audited: (0, 0),
@@ -106,6 +110,11 @@ impl State {
     /// A transfer's history so far.
     pub(super) fn entries(&self, id: Id) -> &[Linked] {
         self.history.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a group had the message of this number.
+    pub(super) fn had(&self, group: &'static str, number: u128) -> bool {
+        self.inbox.contains(&(group, number))
     }
 
     pub(super) fn opens(&self) -> impl Iterator<Item = &Record> {

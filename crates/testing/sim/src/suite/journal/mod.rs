@@ -19,7 +19,7 @@ mod guards;
 mod history;
 mod ledgers;
 mod lifetime;
-mod outbox;
+mod messages;
 mod puts;
 mod running;
 mod snapshots;
@@ -27,6 +27,7 @@ mod snapshots;
 use super::ManualClock;
 use kernel::flow::table::Flows;
 use kernel::ports::Fut;
+use kernel::ports::inbox::Inbox;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
 use kernel::ports::outbox::Outbox;
@@ -40,6 +41,8 @@ pub struct Opened {
     pub journal: Arc<dyn Journal>,
     /// The outbox of that journal.
     pub outbox: Arc<dyn Outbox>,
+    /// The inbox of that journal.
+    pub inbox: Arc<dyn Inbox>,
     /// Its Funding ledger.
     pub funding: Arc<dyn Ledger>,
     /// The ledger of numbered accounts that lives in it.
@@ -74,7 +77,7 @@ pub async fn run(fresh: impl Fresh) {
     snapshots::run(&fresh).await;
     running::run(&fresh).await;
     lifetime::run(&fresh).await;
-    outbox::run(&fresh).await;
+    messages::run(&fresh).await;
     external_movements::run(&fresh).await;
     deposits::run(&fresh).await;
     accounts::run(&fresh).await;

@@ -1,8 +1,8 @@
 //! The outbox: rows are written with their unit or not at all, each is completed by its event, a bucket
 //! has one publisher, what is published can be sent again, and only that is ever forgotten.
 
-use super::checks;
-use super::fixture::{JournalFixture, NOON, RICH, id, message};
+use super::super::checks;
+use super::super::fixture::{JournalFixture, NOON, RICH, id, message};
 use kernel::audit::hex;
 use kernel::flow::life::Leg;
 use kernel::ids::{LedgerId, Millis, WorkerId};
@@ -68,7 +68,7 @@ async fn a_message_is_written_with_its_unit_alone(b: &mut JournalFixture) {
     b.lost("a unit that is lost", lost, Guard::Fresh(id(1))).await;
     let mut unknown = b.moving(&record, "SOURCE_PENDING", "SOURCE_CALL");
     unknown.then.outbox.push(message(1, "unknown", "k", 0));
-    unknown.then.ops = vec![(LedgerId::FUNDING, super::fixture::op(1, Leg::Settle, 10))];
+    unknown.then.ops = vec![(LedgerId::FUNDING, super::super::fixture::op(1, Leg::Settle, 10))];
     b.unknown("a settle without its withdraw", unknown, "CONTRADICTION").await;
     let stranger = Unit {
         guards: Vec::new(),
@@ -144,7 +144,7 @@ async fn a_fork_emits_on_the_way_it_takes(b: &mut JournalFixture) {
         unit.then.outbox.push(message(n, "opened", "k", 0));
         unit.then.fork = Some(Box::new(Fork {
             ledger: LedgerId::FUNDING,
-            op: super::fixture::op(n, Leg::Withdraw, amount),
+            op: super::super::fixture::op(n, Leg::Withdraw, amount),
             done: way("SOURCE_DONE", "done"),
             rejected: Some(way("FAILED", "refused")),
         }));

@@ -1,0 +1,253 @@
+//! The audit of messages: each is held to the event of its transfer that it tells of, and at the end of a
+//! transfer each message that its history asks for must have come.
+
+use crate::Engine;
+use crate::messaging::consume::Consumption;
+use crate::messaging::lanes::Ready;
+use kernel::answer::Cause;
+use kernel::audit::hex;
+use kernel::flow::life::AuditGroup;
+use kernel::flow::table::Table;
+use kernel::ids::{FlowId, Id};
+use kernel::message::{Emission, Outgoing};
+use kernel::operators::{Case, Severity, Subject};
+use kernel::ports::journal::Linked;
+use kernel::ports::meter::Seen;
+use kernel::record::{Head, Record};
+use kernel::unit::{Guard, Unit, Wrote};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The class of what is said of a message before which others should have come.
+pub(super) const GAP: &str = "GAP";
+
+/// What the journal has of a transfer.
+struct Journaled {
+    record: Record,
+    history: Vec<Linked>,
+}
+
+/// An event of an audited transfer, beside its message.
+#[derive(Debug)]
+pub struct AuditRow<'r> {
+    pub record: &'r Record,
+    pub linked: Linked,
+    /// None: no message tells of this event.
+    pub message: Option<AuditedMessage>,
+}
+
+/// The message that tells of an event.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditedMessage {
+    pub number: u128,
+    pub topic: &'static str,
+    /// The audit had it.
+    pub audited: bool,
+}
+
+/// A message that a history asks for.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// The place of its event.
+    sequence: u32,
+    number: u128,
+    topic: &'static str,
+}
+
+impl Engine {
+    /// The flow whose messages are audited here.
+    pub fn audited_flow(&self) -> Option<FlowId> {
+        self.parts.offered.iter().copied().find(|flow| self.plan.table(*flow).audit.is_some())
+    }
+
+    /// Every event of these transfers, each with the message that tells of it.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn audit_rows<'r>(&self, records: &'r [Record]) -> Result<Vec<AuditRow<'r>>, Cause> {
+        let mut rows = Vec::new();
+        for record in records {
+            let table = self.plan.table(record.flow);
+            let history = self.parts.journal.history(record.id).await?;
+            let journaled = Journaled { record: record.clone(), history };
+            let asked = asked(table, &journaled);
+            let had = match (&self.messaging, table.audit) {
+                (Some(messaging), Some(group)) => {
+                    let numbers = asked.iter().map(|asked| asked.number).collect();
+                    messaging.inbox.consumed(group.name, numbers).await?
+                }
+                _ => Vec::new(),
+            };
+            for linked in journaled.history {
+                let message = asked.iter().find(|asked| asked.sequence == linked.entry.seq);
+                let message = message.map(|Asked { number, topic, .. }| AuditedMessage {
+                    number: *number,
+                    topic,
+                    audited: had.contains(number),
+                });
+                rows.push(AuditRow { record, linked, message });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Audits messages; one result each.
+    pub(super) async fn audit_messages(
+        self: &Arc<Self>,
+        group: AuditGroup,
+        ready: &[Ready],
+    ) -> Vec<Consumption> {
+        let known = match self.journaled(ready).await {
+            Ok(known) => known,
+            Err(cause) => {
+                return ready.iter().map(|_| Consumption::Failed(cause.clone())).collect();
+            }
+        };
+        let mut results: Vec<Option<Consumption>> = Vec::with_capacity(ready.len());
+        let mut units = Vec::new();
+        for one in ready {
+            match contradiction(one, &known) {
+                Some(why) => {
+                    self.contradicting(group, one, &why);
+                    results.push(Some(Consumption::Passed));
+                }
+                None => {
+                    let (consumer, event) = (group.name, one.delivery.message.number);
+                    units.push(Unit::guarded(vec![Guard::Inbox { consumer, event }], Vec::new()));
+                    results.push(None);
+                }
+            }
+        }
+        let mut wrote = self.parts.journal.write(units).await.into_iter();
+        let mut all = Vec::with_capacity(ready.len());
+        for (one, result) in ready.iter().zip(results) {
+            let result = match result {
+                Some(result) => result,
+                None => match wrote.next() {
+                    Some(Wrote::Written(_) | Wrote::Lost(Guard::Inbox { .. })) => {
+                        self.complete(group, one, &known).await
+                    }
+                    Some(Wrote::Full) => Consumption::Failed(Cause::of("FULL")),
+                    Some(Wrote::Unknown(cause)) => Consumption::Failed(cause),
+                    Some(Wrote::Lost(_)) | None => Consumption::Failed(Cause::of("NOT_WRITTEN")),
+                },
+            };
+            all.push(result);
+        }
+        all
+    }
+
+    /// What the journal has of the transfers that messages name.
+    async fn journaled(&self, ready: &[Ready]) -> Result<BTreeMap<Id, Journaled>, Cause> {
+        let ids: BTreeSet<Id> = ready.iter().filter_map(|one| one.transfer).collect();
+        let found = self.parts.journal.get(ids.into_iter().collect()).await?;
+        let mut known = BTreeMap::new();
+        for record in found {
+            let history = self.parts.journal.history(record.id).await?;
+            known.insert(record.id, Journaled { record, history });
+        }
+        Ok(known)
+    }
+
+    /// Whether everything came that should have, where a message tells of its transfer's end.
+    async fn complete(
+        &self,
+        group: AuditGroup,
+        one: &Ready,
+        known: &BTreeMap<Id, Journaled>,
+    ) -> Consumption {
+        let journaled = one.transfer.and_then(|id| known.get(&id));
+        let (Some(messaging), Some(journaled)) = (&self.messaging, journaled) else {
+            return Consumption::Moved;
+        };
+        let asked = asked(self.plan.table(journaled.record.flow), journaled);
+        // only the message of the end waits for the others
+        if asked.last().is_none_or(|asked| asked.number != one.delivery.message.number)
+            || !self.plan.table(journaled.record.flow).ends(journaled.record.head.state)
+        {
+            return Consumption::Moved;
+        }
+        let numbers: Vec<u128> = asked.iter().map(|asked| asked.number).collect();
+        let had = match messaging.inbox.consumed(group.name, numbers).await {
+            Ok(had) => had,
+            Err(cause) => return Consumption::Failed(cause),
+        };
+        let missing: Vec<&str> = asked
+            .iter()
+            .filter(|asked| !had.contains(&asked.number))
+            .map(|asked| asked.topic)
+            .collect();
+        if missing.is_empty() {
+            return Consumption::Moved;
+        }
+        Consumption::Failed(Cause::because(GAP, missing.join(", ")))
+    }
+
+    /// Messages that should have come before this one did not: a person is asked.
+    pub(super) fn missed(self: &Arc<Self>, one: &Ready, cause: &Cause) {
+        let Some(id) = one.transfer else { return };
+        let topic = &one.delivery.partition.topic;
+        let missing = cause.detail.as_deref().unwrap_or_default();
+        self.case(Case {
+            kind: "MESSAGE_GAP",
+            severity: Severity::Warning,
+            subject: Subject::Transfer(id),
+            facts: format!("its end was told on {topic}, and these messages never came: {missing}")
+                .into(),
+        });
+    }
+
+    /// A message tells of what no history has: a person is asked.
+    fn contradicting(self: &Arc<Self>, group: AuditGroup, one: &Ready, why: &str) {
+        let delivery = &one.delivery;
+        let (topic, at, offset) =
+            (&delivery.partition.topic, delivery.partition.number, delivery.offset);
+        self.parts.meter.see(Seen::Consumed { group: group.name, outcome: "mismatch" });
+        self.case(Case {
+            kind: "MESSAGE_MISMATCH",
+            severity: Severity::Critical,
+            subject: one.transfer.map_or(Subject::Service, Subject::Transfer),
+            facts: format!("a message of {topic}, partition {at}, offset {offset}: {why}").into(),
+        });
+    }
+}
+
+/// The messages that a history asks for, in its order: one for each state that was entered and tells of
+/// itself.
+fn asked(table: &Table, journaled: &Journaled) -> Vec<Asked> {
+    let Journaled { record, history } = journaled;
+    let mut asked = Vec::new();
+    for linked in history {
+        let entered = linked.entry.from != Some(linked.entry.to);
+        let Some(state) = table.coded(linked.entry.to).filter(|_| entered) else { continue };
+        let then = Record { head: Head { state, ..record.head }, ..record.clone() };
+        if let Some(message) = (table.emits)(state, &then, Emission::Entered) {
+            let topic = message.topic;
+            let outgoing = Outgoing { message, id: record.id, n: 0, event: None };
+            asked.push(Asked { sequence: linked.entry.seq, number: outgoing.number(), topic });
+        }
+    }
+    asked
+}
+
+/// Why a message cannot be of this service, where it cannot.
+fn contradiction(one: &Ready, known: &BTreeMap<Id, Journaled>) -> Option<String> {
+    let told: Value = serde_json::from_str(&one.delivery.message.payload).unwrap_or_default();
+    let text = |name: &str| told.get(name).and_then(Value::as_str);
+    let sequence = told.get("sequence").and_then(Value::as_u64);
+    let (Some(_), Some(sequence), Some(hash)) = (text("transfer"), sequence, text("hash")) else {
+        return Some("its payload names no event".to_owned());
+    };
+    let Some(journaled) = one.transfer.and_then(|id| known.get(&id)) else {
+        return Some("the journal has no such transfer".to_owned());
+    };
+    let place = journaled.history.iter().find(|linked| u64::from(linked.entry.seq) == sequence);
+    match place {
+        None => Some(format!("the history has no event {sequence}")),
+        Some(linked) if hex(&linked.hash) != hash => {
+            Some(format!("event {sequence} has another hash in the history"))
+        }
+        Some(_) => None,
+    }
+}

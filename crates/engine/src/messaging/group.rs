@@ -1,0 +1,81 @@
+//! A group of consumers: what it is called, what it takes, and what it does with that.
+
+use crate::Engine;
+use crate::messaging::consume::{Consumption, Received};
+use crate::messaging::lanes::Ready;
+use kernel::flow::life::{AuditGroup, ConsumerGroup};
+use kernel::flow::table::Table;
+use std::sync::Arc;
+
+/// A group with its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupTask {
+    /// It moves the transfers that its messages are about.
+    Move(ConsumerGroup),
+    /// It holds messages to the history of their transfers.
+    Audit(AuditGroup),
+}
+
+impl GroupTask {
+    pub(crate) fn of(table: &Table) -> impl Iterator<Item = Self> {
+        let moves = table.consumers.iter().copied().map(Self::Move);
+        moves.chain(table.audit.map(Self::Audit))
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Move(group) => group.name,
+            Self::Audit(group) => group.name,
+        }
+    }
+
+    pub(crate) fn topics(self) -> Vec<Arc<str>> {
+        match self {
+            Self::Move(group) => vec![group.topic.into()],
+            Self::Audit(group) => group.topics.iter().map(|topic| Arc::from(*topic)).collect(),
+        }
+    }
+
+    /// Whether a message that fails again and again waits under its key. An audit moves nothing: what
+    /// hinders it is the journal, for every key.
+    pub(crate) const fn parks(self) -> bool {
+        matches!(self, Self::Move(_))
+    }
+}
+
+impl Engine {
+    /// The groups of the flows that are offered.
+    pub(crate) fn groups(&self) -> Vec<GroupTask> {
+        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        tables.flat_map(GroupTask::of).collect()
+    }
+
+    /// The group of that name, where a flow that is offered has it.
+    pub(crate) fn group(&self, name: &str) -> Option<GroupTask> {
+        self.groups().into_iter().find(|group| group.name() == name)
+    }
+
+    /// Does what a group does with messages, in their order; one result each.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        group: GroupTask,
+        ready: &[Ready],
+    ) -> Vec<Consumption> {
+        match group {
+            GroupTask::Audit(group) => self.audit_messages(group, ready).await,
+            GroupTask::Move(group) => {
+                let (mut received, mut results) = (Vec::with_capacity(ready.len()), Vec::new());
+                for one in ready {
+                    let number = one.delivery.message.number;
+                    received.extend(one.transfer.map(|transfer| Received { number, transfer }));
+                }
+                let mut consumed = self.consume(group, &received).await.into_iter();
+                for one in ready {
+                    let readable = one.transfer.and_then(|_| consumed.next());
+                    results.push(readable.unwrap_or(Consumption::Poison("UNREADABLE")));
+                }
+                results
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! How the pipeline does: what waits where, for operators and metrics, and the cases that follow from it.
+
+use crate::Engine;
+use crate::messaging::Messaging;
+use crate::messaging::redrive;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::operators::{Case, OpenCase, Severity, Subject};
+use kernel::ports::bus::PartitionLag;
+use kernel::ports::inbox::ParkedKey;
+use kernel::ports::meter::Seen;
+use kernel::ports::outbox::Backlog;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// A group that is behind for so long is a case, and so is a message that is not published for so long.
+const BEHIND: Millis = 60_000;
+/// So many parked keys are read.
+const KEYS: usize = 10_000;
+/// A look at the pipeline comes every so many scans.
+const SCANS: u64 = 5;
+
+/// How a group does.
+#[derive(Debug, Clone)]
+pub struct GroupStatus {
+    pub name: &'static str,
+    /// Persons paused it.
+    pub paused: bool,
+    /// How far it is, or the cause for which the bus does not say.
+    pub lag: Result<Vec<PartitionLag>, Cause>,
+    /// The keys that wait for it.
+    pub parked: Vec<ParkedKey>,
+}
+
+impl GroupStatus {
+    /// So many messages are not committed.
+    pub fn messages(&self) -> u64 {
+        self.lag.iter().flatten().map(PartitionLag::messages).sum()
+    }
+
+    /// When the oldest message that is not committed was published.
+    pub fn oldest(&self) -> Option<Millis> {
+        let lag = self.lag.iter().flatten().filter(|lag| lag.messages() > 0);
+        lag.filter_map(|lag| lag.oldest).min()
+    }
+}
+
+/// What waits on a topic of dead letters.
+#[derive(Debug, Clone)]
+pub struct DeadLetterCount {
+    pub topic: Arc<str>,
+    pub messages: u64,
+    /// When the oldest of them was put there.
+    pub oldest: Option<Millis>,
+}
+
+/// How the pipeline does, at one time.
+#[derive(Debug, Clone)]
+pub struct PipelineStatus {
+    /// By the journal's time.
+    pub at: Millis,
+    pub groups: Vec<GroupStatus>,
+    pub outbox: Backlog,
+    /// What waits on each topic of dead letters, or the cause for which the bus does not say.
+    pub dead_letters: Result<Vec<DeadLetterCount>, Cause>,
+}
+
+impl PipelineStatus {
+    /// So long ago that was.
+    pub fn age(&self, since: Option<Millis>) -> Millis {
+        since.map_or(0, |since| self.at.saturating_sub(since))
+    }
+
+    /// Why a case of that kind is open, where it should be.
+    fn reason(&self, kind: &str) -> Option<String> {
+        match kind {
+            "OUTBOX_AGE" => {
+                let age = self.age(self.outbox.oldest);
+                let messages = self.outbox.messages;
+                (age > BEHIND).then(|| {
+                    format!(
+                        "{messages} messages are not published, the oldest for {} s",
+                        age / 1_000
+                    )
+                })
+            }
+            "CONSUMER_LAG" => {
+                let behind =
+                    |group: &&GroupStatus| !group.paused && self.age(group.oldest()) > BEHIND;
+                let group = self.groups.iter().find(behind)?;
+                let (name, age) = (group.name, self.age(group.oldest()) / 1_000);
+                Some(format!(
+                    "{name} is {} messages behind, the oldest for {age} s",
+                    group.messages()
+                ))
+            }
+            "PARKED" => {
+                let keys: usize = self.groups.iter().map(|group| group.parked.len()).sum();
+                let first = self.groups.iter().flat_map(|group| &group.parked).next()?;
+                let (group, key) = (&first.name.group, &first.name.key);
+                let cause = &first.next.cause;
+                Some(format!("{keys} keys are parked; {key} of {group}: {cause}"))
+            }
+            "DEAD_LETTER" => {
+                let waiting = self.dead_letters.iter().flatten().find(|of| of.messages > 0)?;
+                Some(format!("{} messages wait on {}", waiting.messages, waiting.topic))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Messaging {
+    pub(super) fn last_status(&self) -> MutexGuard<'_, Option<Arc<PipelineStatus>>> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// How the pipeline does now; none where no flow is offered that events drive.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn pipeline_status(&self) -> Result<Option<PipelineStatus>, Cause> {
+        let Some(messaging) = &self.messaging else { return Ok(None) };
+        let outbox = messaging.outbox.backlog().await?;
+        let parked = messaging.inbox.parked_keys(None, KEYS).await?;
+        let mut groups = Vec::new();
+        for group in self.groups() {
+            let of = |key: &&ParkedKey| *key.name.group == *group.name();
+            groups.push(GroupStatus {
+                name: group.name(),
+                paused: self.group_paused(group),
+                lag: messaging.bus.lag(group.name().into(), group.topics()).await,
+                parked: parked.iter().filter(of).cloned().collect(),
+            });
+        }
+        let topics = self.dead_letter_topics();
+        let lag = messaging.bus.lag(redrive::GROUP.into(), topics.clone()).await;
+        let dead_letters = lag.map(|lag| {
+            let counted = |topic: Arc<str>| {
+                let of = lag.iter().filter(|lag| lag.partition.topic == topic);
+                let of: Vec<_> = of.filter(|lag| lag.messages() > 0).collect();
+                let messages = of.iter().map(|lag| lag.messages()).sum();
+                let oldest = of.iter().filter_map(|lag| lag.oldest).min();
+                DeadLetterCount { topic, messages, oldest }
+            };
+            topics.into_iter().map(counted).collect()
+        });
+        let at = self.parts.journal.now();
+        Ok(Some(PipelineStatus { at, groups, outbox, dead_letters }))
+    }
+
+    /// Keys that are parked, of one group or of all; none where no flow is offered that events drive.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn parked_keys(
+        &self,
+        group: Option<Arc<str>>,
+        limit: usize,
+    ) -> Result<Option<Vec<ParkedKey>>, Cause> {
+        let Some(messaging) = &self.messaging else { return Ok(None) };
+        messaging.inbox.parked_keys(group, limit).await.map(Some)
+    }
+
+    /// Looks at the pipeline for as long as the process lives.
+    pub(crate) async fn run_pipeline_watch(self: Arc<Self>) {
+        let every = self.parts.settings.scan_interval_ms.saturating_mul(SCANS);
+        loop {
+            match self.pipeline_status().await {
+                Ok(Some(status)) => {
+                    self.measure_pipeline(&status);
+                    self.open_pipeline_cases(&status);
+                    if let Some(messaging) = &self.messaging {
+                        *messaging.last_status() = Some(Arc::new(status));
+                    }
+                }
+                Ok(None) => {}
+                Err(cause) => tracing::warn!(%cause, "the pipeline cannot be looked at"),
+            }
+            self.parts.clock.sleep(every).await;
+        }
+    }
+
+    fn measure_pipeline(&self, status: &PipelineStatus) {
+        let meter = &self.parts.meter;
+        let (messages, age) = (status.outbox.messages, status.age(status.outbox.oldest));
+        meter.see(Seen::Outbox { messages, age });
+        for group in &status.groups {
+            let name = group.name;
+            let keys = u64::try_from(group.parked.len()).unwrap_or(u64::MAX);
+            let messages = group.parked.iter().map(|key| key.messages).sum();
+            meter.see(Seen::Parked { group: name, keys, messages });
+            meter.see(Seen::GroupPaused { group: name, paused: group.paused });
+            for lag in group.lag.iter().flatten() {
+                let (topic, partition) = (&lag.partition.topic, lag.partition.number);
+                let messages = lag.messages();
+                let age = status.age(lag.oldest.filter(|_| messages > 0));
+                meter.see(Seen::Lag { group: name, topic, partition, messages, age });
+            }
+        }
+        for DeadLetterCount { topic, messages, oldest } in status.dead_letters.iter().flatten() {
+            let (messages, age) = (*messages, status.age(*oldest));
+            meter.see(Seen::DeadLetters { topic, messages, age });
+        }
+    }
+
+    fn open_pipeline_cases(self: &Arc<Self>, status: &PipelineStatus) {
+        for kind in ["OUTBOX_AGE", "CONSUMER_LAG", "PARKED", "DEAD_LETTER"] {
+            if let Some(facts) = status.reason(kind) {
+                let (severity, subject) = (Severity::Warning, Subject::Service);
+                self.case(Case { kind, severity, subject, facts: facts.into() });
+            }
+        }
+    }
+
+    /// The fact that ends a case of the pipeline, by a look since it was opened. A bus that does not say how
+    /// far a group is ends none.
+    pub(crate) fn pipeline_over(&self, case: &OpenCase) -> Option<String> {
+        let messaging = self.messaging.as_ref()?;
+        let status = messaging.last_status().clone()?;
+        let heard = status.dead_letters.is_ok() && status.groups.iter().all(|g| g.lag.is_ok());
+        let over = heard && status.at > case.opened_at && status.reason(&case.kind).is_none();
+        over.then(|| match &*case.kind {
+            "OUTBOX_AGE" => "the outbox is published again".to_owned(),
+            "CONSUMER_LAG" => "no group is behind any more".to_owned(),
+            "PARKED" => "no key is parked any more".to_owned(),
+            _ => "no dead letter waits any more".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! Dead letters, their way back, and the audit of messages.
+//!
+//! Wrong builds that were run: the offset goes on before the topic of dead letters has the message
+//! (`the_offset_waits_for_the_topic_of_dead_letters`); a redrive gives messages new numbers
+//! (`a_redrive_keeps_numbers_and_ends`).
+
+use super::fixture::AccountService;
+use engine::operators::{ActionResult, AdminAction, Objection, Redrive, Reemission};
+use kernel::ports::bus::{Bus as _, BusMessage, PartitionLag};
+use kernel::ports::journal::Journal as _;
+use std::time::Duration;
+
+const TOPIC: &str = "transfer-validation";
+const DEAD: &str = "transfer-validation-dlt";
+
+fn poison(number: u128, payload: &str) -> BusMessage {
+    BusMessage {
+        topic: TOPIC.into(),
+        key: "A-1".into(),
+        number,
+        payload: payload.into(),
+        headers: r#"{"ce_type":"x"}"#.into(),
+    }
+}
+
+fn redrive(most: u64, replays: u32) -> AdminAction {
+    AdminAction::Redrive(Redrive { topic: DEAD.into(), most, per_second: 100, replays })
+}
+
+impl AccountService {
+    async fn with_accounts() -> Self {
+        let test = Self::open(true).await;
+        test.account("A-1", 1, 100).await;
+        test.account("B-1", 2, 0).await;
+        test
+    }
+
+    async fn publish(&self, messages: Vec<BusMessage>) {
+        let said = self.bus().publish(messages).await;
+        assert!(said.iter().all(Result::is_ok), "{said:?}");
+    }
+
+    /// Waits until so many messages lie on the topic of dead letters, those that went back among them.
+    async fn dead(&self, messages: usize) -> Vec<BusMessage> {
+        for _ in 0..20_000 {
+            let found = self.messages(&[DEAD]).await;
+            if found.len() >= messages {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        panic!("no {messages} dead letters")
+    }
+
+    async fn behind(&self) -> u64 {
+        let lag = self.bus().lag("validation-group".into(), vec![TOPIC.into()]).await;
+        lag.expect("the lag").iter().map(PartitionLag::messages).sum()
+    }
+
+    async fn does(&self, key: &str, action: AdminAction) -> Result<ActionResult, Objection> {
+        self.service.does("ada", key, action).await.map(|performed| performed.outcome)
+    }
+}
+
+/// A message that cannot be consumed keeps its offset until the topic of dead letters has it for sure.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_offset_waits_for_the_topic_of_dead_letters() {
+    let test = AccountService::with_accounts().await;
+    test.service.pipeline_faults.refused.lock().expect("no panic").insert(DEAD);
+    test.publish(vec![poison(1, "no JSON")]).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(test.behind().await, 1);
+    test.service.pipeline_faults.heal();
+    let dead = test.dead(1).await;
+    assert_eq!((dead.len(), dead[0].number), (1, 1));
+    for _ in 0..20_000 {
+        if test.behind().await == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    assert_eq!(test.behind().await, 0);
+}
+
+/// A redrive sends messages back under their numbers, each as often as it may; what stays dead is passed
+/// over then, and its case ends. Each redrive is in the audit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redrive_keeps_numbers_and_ends() {
+    let test = AccountService::with_accounts().await;
+    test.publish(vec![poison(1, "no JSON"), poison(2, "{}")]).await;
+    test.dead(2).await;
+    test.service.case_stands("DEAD_LETTER").await;
+    let asked = Redrive { topic: DEAD.into(), most: 10, per_second: 100, replays: 1 };
+    let preview = test.service.engine().redrive_preview(&asked).await;
+    assert_eq!(preview, Ok(vec![("UNREADABLE".to_owned(), 2, 0)]));
+    let sent = ActionResult::Redriven { messages: 2, passed_over: 0, left: 0 };
+    assert_eq!(test.does("one", redrive(10, 1)).await, Ok(sent.clone()));
+    let dead = test.dead(4).await;
+    let numbers: Vec<u128> = dead.iter().map(|message| message.number).collect();
+    assert_eq!(numbers, [1, 2, 1, 2], "they come back under their numbers");
+    assert!(dead[2].headers.contains(r#""dlt-replay-count":"1""#), "{}", dead[2].headers);
+    assert!(dead[2].headers.contains(r#""ce_type":"x""#), "{}", dead[2].headers);
+    assert_eq!(test.does("one", redrive(10, 1)).await, Ok(sent), "the same key sends nothing");
+    let over = ActionResult::Redriven { messages: 0, passed_over: 2, left: 0 };
+    assert_eq!(test.does("two", redrive(10, 1)).await, Ok(over));
+    test.service.case_over("DEAD_LETTER").await;
+    assert_eq!(test.messages(&[DEAD]).await.len(), 4);
+    let other = Redrive { topic: "other-dlt".into(), most: 1, per_second: 1, replays: 1 };
+    let other = test.does("three", AdminAction::Redrive(other)).await;
+    assert_eq!(other, Err(Objection::NotFound("topic")));
+    let many = test.does("four", redrive(1_001, 1)).await;
+    assert!(matches!(many, Err(Objection::Invalid(_))), "{many:?}");
+    let past = test.service.store().past_action("portage|ada".into(), "two".into()).await;
+    assert!(past.is_ok_and(|past| past.is_some_and(|past| &*past.kind == "REDRIVE")));
+}
+
+/// Published messages are sent again in a range of time of the past, once for each key.
+///
+/// Turns red where the range is not looked at, or the action is not kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn published_messages_are_sent_again_by_an_operator() {
+    let test = AccountService::with_accounts().await;
+    let id = test.opened("A-1", "B-1", 10).await.id;
+    test.ended(&[id]).await;
+    let before = test.settled(3).await;
+    test.service.clock.forward(1_000);
+    let to = test.service.store().now();
+    let again = AdminAction::Reemit(Reemission { from: 0, to });
+    let preview = test.service.engine().reemit_preview(Reemission { from: 0, to }).await;
+    assert_eq!(preview, Ok(3));
+    assert_eq!(test.does("k", again.clone()).await, Ok(ActionResult::Reemitted { messages: 3 }));
+    assert_eq!(test.settled(6).await, before, "no number is new");
+    assert_eq!(test.does("k", again).await, Ok(ActionResult::Reemitted { messages: 3 }));
+    assert_eq!(test.settled(6).await, before);
+    let future = AdminAction::Reemit(Reemission { from: 0, to: to + 3_600_000 });
+    assert!(matches!(test.does("f", future).await, Err(Objection::Invalid(_))));
+    test.holds("A-1", 90).await;
+    test.in_order().await;
+}
+
+/// The audit opens a case for a message that tells of what no history has, and for a message that never
+/// came; every other transfer ends without one.
+///
+/// Turns red where the audit compares no hash, and where it takes the end of a transfer for all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_audit_meets_forged_and_missing_messages() {
+    let mut test = AccountService::impatient(true).await;
+    test.account("A-1", 1, 100).await;
+    test.account("B-1", 2, 0).await;
+    let id = test.opened("A-1", "B-1", 10).await.id;
+    test.ended(&[id]).await;
+    test.settled(3).await;
+    let records = test.service.stand(&[id]).await;
+    let mut told = Vec::new();
+    for _ in 0..20_000 {
+        let rows = test.service.engine().audit_rows(&records).await.expect("rows");
+        told = rows.iter().filter_map(|row| row.message).map(|m| m.audited).collect();
+        if told.iter().all(|audited| *audited) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    assert_eq!(told, [true; 3]);
+    assert!(!format!("{:?}", test.service.episodes()).contains("MESSAGE_"));
+    let forged = format!(r#"{{"transfer":"{id}","sequence":1,"hash":"{}"}}"#, "0".repeat(64));
+    let topic = "transfer-completed".into();
+    test.publish(vec![BusMessage { topic, ..poison(9, &forged) }]).await;
+    test.service.case_stands("MESSAGE_MISMATCH").await;
+    test.service.pipeline_faults.lost.lock().expect("no panic").insert("transfer-execution");
+    let lost = test.opened("A-1", "B-1", 5).await.id;
+    test.service.reaches(lost, "VALIDATED").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    test.service.pipeline_faults.heal();
+    test.ended(&[lost]).await;
+    test.service.case_stands("MESSAGE_GAP").await;
+    let episodes = format!("{:?}", test.service.episodes());
+    assert!(episodes.contains(&format!("transfer/{lost}")), "{episodes}");
+    test.service.restart().await;
+    test.in_order().await;
+}

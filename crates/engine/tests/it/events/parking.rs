@@ -1,0 +1,193 @@
+//! Keys whose messages fail again and again: they are parked, hold up no other, keep their order, and go
+//! on by themselves or when an operator says so.
+//!
+//! Wrong builds that were run: later messages of a parked key are consumed at once
+//! (`a_parked_key_is_not_overtaken`); the offset goes on where nothing could be parked
+//! (`the_offset_waits_until_the_messages_are_parked`).
+
+use super::fixture::AccountService;
+use engine::operators::{ActionResult, AdminAction, Objection};
+use kernel::ids::Id;
+use kernel::ports::bus::{Bus as _, PartitionLag};
+use kernel::ports::inbox::{Inbox as _, ParkedKey};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A transfer of this amount gets no answer.
+const BAD: u128 = 13;
+
+impl AccountService {
+    /// Parks no key for longer than the test takes, and sends nothing again by itself.
+    async fn parking() -> Self {
+        let test = Self::open(true).await;
+        for (number, owner) in [("A-1", 1), ("B-1", 2), ("C-1", 1)] {
+            test.account(number, owner, 1_000).await;
+        }
+        test.service.pipeline_faults.fail(BAD);
+        test
+    }
+
+    async fn parked_keys(&self) -> Vec<ParkedKey> {
+        self.service.store().parked_keys(None, 100).await.expect("parked keys")
+    }
+
+    /// Waits until so many messages are parked.
+    async fn parked(&self, messages: u64) -> ParkedKey {
+        for _ in 0..20_000 {
+            if let [key] = &self.parked_keys().await[..]
+                && key.messages >= messages
+            {
+                return key.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        panic!("{:?}", self.parked_keys().await)
+    }
+
+    async fn lag(&self, group: &str, topic: &str) -> u64 {
+        let lag = self.bus().lag(group.into(), vec![topic.into()]).await.expect("the lag");
+        lag.iter().map(PartitionLag::messages).sum()
+    }
+
+    async fn no_lag(&self, group: &str, topic: &str) {
+        for _ in 0..20_000 {
+            if self.lag(group, topic).await == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        panic!("{group} is behind on {topic}")
+    }
+
+    /// The transfers of a topic, in the order of their messages.
+    async fn order_on(&self, topic: &str, ids: &[Id]) -> Vec<usize> {
+        let messages = self.messages(&[topic]).await;
+        let which = |payload: &str| ids.iter().position(|id| payload.contains(&id.to_string()));
+        messages.iter().filter_map(|message| which(&message.payload)).collect()
+    }
+}
+
+/// One account that fails is parked: the offset of its partition goes on, every other transfer ends, and
+/// when the cause is gone its transfers end too, in their order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parked_key_is_not_overtaken() {
+    let test = AccountService::parking().await;
+    let bad = test.opened("A-1", "B-1", BAD).await.id;
+    test.parked(1).await;
+    let mut behind = Vec::new();
+    for amount in 1..6 {
+        behind.push(test.opened("A-1", "B-1", amount).await.id);
+    }
+    let others = [test.opened("C-1", "B-1", 7).await.id, test.opened("C-1", "A-1", 8).await.id];
+    test.ended(&others).await;
+    let key = test.parked(6).await;
+    assert_eq!((&*key.name.group, &*key.name.key), ("validation-group", "A-1"));
+    assert!(key.next.failures >= 5 && key.next.cause.contains("TIMEOUT"), "{key:?}");
+    test.no_lag("validation-group", "transfer-validation").await;
+    let states = test.service.states(&behind).await;
+    assert!(states.values().all(|state| *state == "PENDING"), "{states:?}");
+    test.service.case_stands("PARKED").await;
+    test.service.pipeline_faults.heal();
+    let ids: Vec<Id> = std::iter::once(bad).chain(behind).collect();
+    test.ended(&ids).await;
+    assert_eq!(test.order_on("transfer-execution", &ids).await, [0, 1, 2, 3, 4, 5]);
+    test.holds("A-1", 1_000 + 8 - 13 - 15).await;
+    for _ in 0..20_000 {
+        if test.parked_keys().await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    assert_eq!(test.parked_keys().await, []);
+    test.service.case_over("PARKED").await;
+    test.in_order().await;
+}
+
+/// Where nothing can be parked the offset stays, and so does the message; parked ones outlive the process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_offset_waits_until_the_messages_are_parked() {
+    let mut test = AccountService::parking().await;
+    test.service.pipeline_faults.parks_nothing.store(true, Ordering::SeqCst);
+    let bad = test.opened("A-1", "B-1", BAD).await.id;
+    let other = test.opened("C-1", "B-1", 7).await.id;
+    test.ended(&[other]).await;
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    assert_eq!(test.parked_keys().await, []);
+    assert_ne!(test.lag("validation-group", "transfer-validation").await, 0);
+    test.service.pipeline_faults.parks_nothing.store(false, Ordering::SeqCst);
+    test.parked(1).await;
+    test.no_lag("validation-group", "transfer-validation").await;
+    test.service.restart().await;
+    assert_eq!(test.parked_keys().await.len(), 1);
+    test.service.pipeline_faults.heal();
+    test.ended(&[bad]).await;
+    test.in_order().await;
+}
+
+/// An operator has a key tried at once that would wait for long; a key that does not wait is not found.
+///
+/// Turns red where the action is written and the clock of the key is not set.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_has_a_parked_key_tried_now() {
+    let test = AccountService::parking().await;
+    let bad = test.opened("A-1", "B-1", BAD).await.id;
+    let key = test.parked(1).await;
+    let mut late = key.next.clone();
+    late.due = u64::MAX >> 2;
+    test.service.pipeline_faults.heal();
+    // the clock of the key is far away: by itself it is tried no more
+    let mut set = test.service.store().try_again(key.name.clone(), late.clone()).await;
+    set = set.and(test.service.store().try_again(key.name.clone(), late).await);
+    set.expect("it is put off");
+    if test.parked_keys().await.is_empty() {
+        // it was tried between healing and putting off
+        test.ended(&[bad]).await;
+        return;
+    }
+    let unpark = |key: &str| AdminAction::Unpark {
+        group: "validation-group".into(),
+        topic: "transfer-validation".into(),
+        key: key.into(),
+    };
+    let none = test.service.does("ada", "none", unpark("Z-1")).await;
+    assert_eq!(none, Err(Objection::NotFound("parked key")));
+    let done = test.service.does("ada", "unpark", unpark("A-1")).await.expect("it is done");
+    assert_eq!(done.outcome, ActionResult::Unparked);
+    test.ended(&[bad]).await;
+    test.in_order().await;
+}
+
+/// A group that is paused takes nothing, keeps its place, and goes on when it is resumed; only then can it be
+/// taken elsewhere, and what it meets again has no second effect.
+///
+/// Turns red where a paused group consumes, and where a seek moves a group under its members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_group_takes_nothing_and_can_be_taken_elsewhere() {
+    let test = AccountService::parking().await;
+    let first = test.opened("A-1", "B-1", 5).await.id;
+    test.ended(&[first]).await;
+    let seek = AdminAction::Seek { group: "execution-group".into(), to: 0 };
+    let refused = test.service.does("ada", "early", seek.clone()).await;
+    assert!(matches!(refused, Err(Objection::NotPossible(_))), "{refused:?}");
+    let scope = kernel::operators::Scope::Group("execution-group");
+    let paused = test.service.does("ada", "pause", AdminAction::Pause(scope)).await;
+    let ActionResult::Paused { number: Some(number) } = paused.expect("it is paused").outcome
+    else {
+        panic!("no number")
+    };
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let waits = test.opened("A-1", "B-1", 6).await.id;
+    test.service.reaches(waits, "VALIDATED").await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    test.service.reaches(waits, "VALIDATED").await;
+    let preview = test.service.engine().seek_preview("execution-group", 0).await;
+    assert!(preview.is_ok_and(|all| all.iter().any(|seek| seek.to < seek.from)));
+    let sought = test.service.does("ada", "seek", seek).await.expect("it is taken back");
+    assert!(matches!(sought.outcome, ActionResult::Sought { partitions: 1.. }), "{sought:?}");
+    let resume = test.service.does("ada", "resume", AdminAction::Unpause(number)).await;
+    resume.expect("it is resumed");
+    test.ended(&[waits]).await;
+    test.no_lag("execution-group", "transfer-execution").await;
+    test.holds("A-1", 1_000 - 11).await;
+    test.in_order().await;
+}

@@ -1,0 +1,215 @@
+//! `portage pipeline …`: how messages do, and what operators do about that.
+
+mod dead_letters;
+mod outbox;
+
+pub(super) use self::dead_letters::{DeadLetterCommand, run as run_dead_letters};
+pub(super) use self::outbox::{OutboxCommand, run as run_outbox};
+
+use super::exit::Fault;
+use super::ops::{ActionArgs, OpsTarget, escaped, lift_pause, post, rows};
+use super::{Global, output, wait};
+use crate::auth::Scope;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// How messages do: lag, the outbox, parked keys, dead letters, groups of consumers.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = "Example:\n  portage pipeline status")]
+pub(super) enum PipelineCommand {
+    /// Lag by group and partition, the outbox, parked keys, dead letters, paused groups.
+    Status(StatusArgs),
+    /// Keys whose messages failed too often, and wait.
+    Parked(ParkedArgs),
+    /// Have a parked key tried again now.
+    Unpark(UnparkArgs),
+    /// Pause a group of consumers: it takes no message until it is resumed.
+    Pause(GroupArgs),
+    /// Resume a group of consumers that an operator paused.
+    Resume(GroupArgs),
+    /// Take a paused group back or forward to a time.
+    Seek(SeekArgs),
+    /// Every event of account transfers, for compliance.
+    Export(ExportArgs),
+}
+
+/// How the pipeline does now.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage pipeline status")]
+pub(super) struct StatusArgs {
+    /// Each partition too.
+    #[arg(long)]
+    partitions: bool,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// Keys that are parked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  portage pipeline parked --group execution-group")]
+pub(super) struct ParkedArgs {
+    /// Only the keys of this group.
+    #[arg(long)]
+    group: Option<String>,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+/// A parked key.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage pipeline unpark execution-group transfer-execution ACC-4001-1 --reason \"the ledger is back\""
+)]
+pub(super) struct UnparkArgs {
+    /// The group for which it waits.
+    group: String,
+    /// The topic of its messages.
+    topic: String,
+    /// The key: the number of the account that pays.
+    account: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// A group of consumers.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  portage pipeline pause audit-group --reason \"ticket 4711\"\n  portage pipeline resume audit-group --reason \"ticket 4711\""
+)]
+pub(super) struct GroupArgs {
+    /// Its name.
+    group: String,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Take a paused group back or forward to a time. What it meets again has no second effect.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage pipeline seek audit-group --to 2026-11-21T09:00:00Z --dry-run --reason \"audit the last hour again\""
+)]
+pub(super) struct SeekArgs {
+    /// The name of the group.
+    group: String,
+    /// It goes on at the first message that was published then or later, RFC 3339.
+    #[arg(long)]
+    to: String,
+    /// Say where it would go on, and leave it where it is.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    action: ActionArgs,
+}
+
+/// Every event of account transfers, with hashes and whether the audit had its message.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  portage pipeline export --from 2026-11-01T00:00:00Z --to 2026-12-01T00:00:00Z --format csv"
+)]
+pub(super) struct ExportArgs {
+    /// Transfers that were opened at or after this time, RFC 3339.
+    #[arg(long)]
+    from: String,
+    /// Transfers that were opened before this time, RFC 3339.
+    #[arg(long)]
+    to: String,
+    /// `jsonl` or `csv`.
+    #[arg(long, default_value = "jsonl")]
+    format: String,
+    #[command(flatten)]
+    target: OpsTarget,
+}
+
+pub(super) fn run(global: &Global, command: &PipelineCommand) -> Result<(), Fault> {
+    wait(async {
+        match command {
+            PipelineCommand::Status(args) => status(global, args).await,
+            PipelineCommand::Parked(args) => parked(global, args).await,
+            PipelineCommand::Unpark(args) => {
+                let body = json!({ "group": args.group, "topic": args.topic, "key": args.account });
+                post(global, &args.action, "/ops/pipeline/parked/unpark", body).await
+            }
+            PipelineCommand::Pause(args) => {
+                let body = json!({ "kind": "group", "name": args.group });
+                post(global, &args.action, "/ops/pauses", body).await
+            }
+            PipelineCommand::Resume(args) => {
+                lift_pause(global, &args.action, ("group", &args.group)).await
+            }
+            PipelineCommand::Seek(args) => {
+                let body = json!({ "group": args.group, "to": args.to });
+                post(global, &args.action, &tried("/ops/pipeline/seek", args.dry_run), body).await
+            }
+            PipelineCommand::Export(args) => export(global, args).await,
+        }
+    })
+}
+
+/// A path of an action, as it is done or only tried out.
+fn tried(path: &str, dry_run: bool) -> String {
+    if dry_run { format!("{path}?dry_run=true") } else { path.to_owned() }
+}
+
+async fn status(global: &Global, args: &StatusArgs) -> Result<(), Fault> {
+    let client = args.target.client(global, Scope::OpsRead)?;
+    let found = client.get("/ops/pipeline").await?;
+    if args.target.json {
+        return output::print_json(&found);
+    }
+    let of = |name: &str| found.get(name).cloned().unwrap_or_default();
+    let outbox = of("outbox");
+    let number = |name: &str| outbox.get(name).and_then(Value::as_u64).unwrap_or(0).to_string();
+    let bus = of("bus");
+    let pairs = [
+        ("bus", bus.as_str().unwrap_or_default().to_owned()),
+        ("outbox pending", number("pending")),
+        ("oldest, seconds", number("oldest_age_seconds")),
+    ];
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, text)| (*name, &**text)).collect();
+    output::print(&output::pairs(&pairs))?;
+    let groups = of("groups");
+    output::print(&rows(
+        &groups,
+        ["group", "status", ">lag", ">lag_seconds", ">parked_keys", ">parked_messages"],
+    ))?;
+    if args.partitions {
+        let partitions = |group: &Value| group.get("partitions").cloned().unwrap_or_default();
+        for group in groups.as_array().into_iter().flatten() {
+            let name = group.get("group").and_then(Value::as_str).unwrap_or_default();
+            let columns = ["topic", ">partition", ">next", ">end", ">lag", ">lag_seconds"];
+            output::print(&format!("{name}\n{}", rows(&partitions(group), columns)))?;
+        }
+    }
+    output::print(&rows(&of("dead_letters"), ["topic", ">messages", ">oldest_age_seconds"]))
+}
+
+async fn parked(global: &Global, args: &ParkedArgs) -> Result<(), Fault> {
+    let client = args.target.client(global, Scope::OpsRead)?;
+    let group = args.group.as_ref().map(|group| format!("&group={}", escaped(group)));
+    let path = format!("/ops/pipeline/parked?limit=100{}", group.unwrap_or_default());
+    let found = client.get(&path).await?;
+    if args.target.json {
+        return output::print_json(&found);
+    }
+    let keys = found.get("keys").cloned().unwrap_or_default();
+    let columns = ["group", "topic", "key", ">messages", "cause", ">failures", "next_try_at"];
+    output::print(&rows(&keys, columns))
+}
+
+async fn export(global: &Global, args: &ExportArgs) -> Result<(), Fault> {
+    let client = args.target.client(global, Scope::OpsRead)?;
+    let (from, to, format) = (escaped(&args.from), escaped(&args.to), escaped(&args.format));
+    let path = format!("/ops/pipeline/export?from={from}&to={to}&format={format}");
+    let mut cursor: Option<String> = None;
+    loop {
+        let after = cursor.as_ref().map(|cursor| format!("&cursor={}", escaped(cursor)));
+        let page = client.page(&format!("{path}{}", after.unwrap_or_default())).await?;
+        let mut out = std::io::stdout().lock();
+        out.write_all(page.text.as_bytes())?;
+        out.flush()?;
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Dead letters: looked at, and sent back to the topic that they came from.
+
+use super::{DryRunQuery, MessagesPreview, ReasonCount, previewed};
+use crate::http::admin::{admin_response, limit};
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
+use crate::http::middleware::query::QueryParams;
+use crate::http::{App, format, silent};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::messaging::DeadLetter;
+use engine::messaging::dead_letter::header;
+use engine::operators::{AdminAction, Redrive};
+use kernel::code::Code;
+use kernel::ids::Id;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// At most so many are looked at, where nothing is said.
+const MOST: u64 = 100;
+/// At most so many are sent in a second, where nothing is said.
+const PER_SECOND: u32 = 50;
+/// One that went back so often is passed over, where nothing is said.
+const REPLAYS: u32 = 3;
+
+/// How many dead letters are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct DeadLettersQuery {
+    /// At most so many rows, from 1 to 100.
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<usize>,
+}
+
+/// What waits on a topic of dead letters, in the order of each partition.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeadLetters {
+    /// The topic.
+    #[schema(example = "transfer-execution-dlt")]
+    pub topic: String,
+    /// So many messages wait.
+    #[schema(example = 1)]
+    pub waiting: u64,
+    /// The first of them.
+    pub messages: Vec<DeadLetterMessage>,
+}
+
+/// A message that no consumer can take.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeadLetterMessage {
+    /// The id of the message, which a redrive keeps.
+    #[schema(example = "01a20bd8-a310-8a5e-8404-4356f2500000")]
+    pub id: String,
+    /// The partition of the topic in which it lies.
+    #[schema(example = 3)]
+    pub partition: u32,
+    /// Its offset there.
+    #[schema(example = 0)]
+    pub offset: u64,
+    /// The key of the message.
+    #[schema(example = "ACC-4001-1")]
+    pub key: String,
+    /// Why it cannot be consumed.
+    #[schema(example = "UNKNOWN_TRANSFER")]
+    pub reason: String,
+    /// The group that met it.
+    #[schema(example = "execution-group")]
+    pub group: String,
+    /// The topic that it came from at first.
+    #[schema(example = "transfer-execution")]
+    pub original_topic: String,
+    /// How often it went back.
+    #[schema(example = 0)]
+    pub replays: u32,
+    /// When it failed first, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    pub first_failed_at: Option<String>,
+    /// Its headers.
+    #[schema(value_type = Object)]
+    pub headers: Map<String, Value>,
+    /// Its payload, as it is.
+    #[schema(example = "{}")]
+    pub payload: String,
+}
+
+/// Dead letters that go back, the oldest of each partition first.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedriveDeadLetters {
+    /// At most so many are looked at; 100 where nothing is said.
+    #[schema(minimum = 1, maximum = 1000, example = 100)]
+    pub most: Option<u64>,
+    /// At most so many are sent in a second; 50 where nothing is said.
+    #[schema(minimum = 1, maximum = 1000, example = 50)]
+    pub per_second: Option<u32>,
+    /// One that went back so often is passed over: it waits no more, and stays on the topic. 3 where
+    /// nothing is said.
+    #[schema(example = 3)]
+    pub max_replays: Option<u32>,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "the journal was restored")]
+    pub reason: String,
+}
+
+/// The routes of dead letters, for the description and the server.
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(redrive))
+}
+
+/// What waits on a topic of dead letters.
+#[utoipa::path(
+    get, path = "/api/v1/ops/dlt/{topic}", tag = "ops",
+    operation_id = "list_dead_letters", security(("token" = ["ops:read"])),
+    params(
+        ("topic" = String, Path, description = "The topic of dead letters", example = "transfer-execution-dlt"),
+        DeadLettersQuery,
+    ),
+    responses(
+        (status = 200, body = DeadLetters, description = "The first of them"),
+        (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such topic: `NOT_FOUND`"),
+        (status = 500, body = Problem, description = "The bus does not answer: `SYSTEM_ERROR`"),
+    )
+)]
+async fn list(
+    State(app): State<Arc<App>>,
+    RequireOpsRead(_): RequireOpsRead,
+    PathParams(topic): PathParams<String>,
+    QueryParams(query): QueryParams<DeadLettersQuery>,
+) -> Result<Json<DeadLetters>, Refusal> {
+    let limit = limit(query.limit)?;
+    if !app.engine.dead_letter_topics().iter().any(|known| **known == *topic) {
+        return Err(Refusal::because(Code::NotFound, "There is no such topic"));
+    }
+    let found = app.engine.dead_letters(&topic, limit).await.map_err(silent("dead letters"))?;
+    let messages = found.letters.into_iter().map(row).collect();
+    Ok(Json(DeadLetters { topic, waiting: found.waiting, messages }))
+}
+
+fn row(letter: DeadLetter) -> DeadLetterMessage {
+    let text = |name: &str| letter.header(name).to_owned();
+    let first = letter.header(header::FIRST_FAILED).parse().ok();
+    DeadLetterMessage {
+        id: format::uuid(Id(letter.delivery.message.number)),
+        partition: letter.delivery.partition.number,
+        offset: letter.delivery.offset,
+        key: letter.delivery.message.key.to_string(),
+        reason: text(header::REASON),
+        group: text(header::GROUP),
+        original_topic: text(header::TOPIC),
+        replays: letter.replays(),
+        first_failed_at: first.map(format::time),
+        payload: letter.delivery.message.payload.to_string(),
+        headers: letter.headers,
+    }
+}
+
+/// Sends dead letters back to the topic that they came from, under the ids that they have. One that can
+/// still not be consumed comes back.
+#[utoipa::path(
+    post, path = "/api/v1/ops/dlt/{topic}/redrive", tag = "ops", request_body = RedriveDeadLetters,
+    operation_id = "redrive_dead_letters", security(("token" = ["ops:act"])),
+    params(
+        ("topic" = String, Path, description = "The topic of dead letters", example = "transfer-execution-dlt"),
+        DryRunQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = admin_response::Done, description = "They went back; with `dry_run` a `MessagesPreview` of which would"),
+        (status = 400, body = Problem, description = "Too many at once: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such topic: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or `NOT_POSSIBLE`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`"),
+    )
+)]
+async fn redrive(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(topic): PathParams<String>,
+    QueryParams(query): QueryParams<DryRunQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: RedriveDeadLetters = body.read()?;
+    let asked = Redrive {
+        topic: topic.into(),
+        most: form.most.unwrap_or(MOST),
+        per_second: form.per_second.unwrap_or(PER_SECOND),
+        replays: form.max_replays.unwrap_or(REPLAYS),
+    };
+    if query.dry_run {
+        let reasons = app.engine.redrive_preview(&asked).await.map_err(admin_response::refusal)?;
+        let reasons: Vec<ReasonCount> = reasons
+            .into_iter()
+            .map(|(reason, messages, passed_over)| ReasonCount { reason, messages, passed_over })
+            .collect();
+        let messages = reasons.iter().map(|reason| reason.messages).sum();
+        let passed_over = reasons.iter().map(|reason| reason.passed_over).sum();
+        let preview = MessagesPreview { messages, passed_over, reasons, ..Default::default() };
+        return Ok(previewed(preview));
+    }
+    let action = AdminAction::Redrive(asked);
+    admin_response::run_action(&app, &caller, &headers, &form.reason, action).await
+}

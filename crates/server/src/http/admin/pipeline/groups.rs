@@ -1,0 +1,83 @@
+//! Groups of consumers: taken back or forward in time. They are paused and resumed as everything is
+//! (`/ops/pauses`, kind `group`).
+
+use super::{DryRunQuery, MessagesPreview, SeekRow, previewed, time};
+use crate::http::App;
+use crate::http::admin::admin_response;
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::RequireOpsAct;
+use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::query::QueryParams;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::operators::AdminAction;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// A group that is to go on elsewhere.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeekGroup {
+    /// Its name.
+    #[schema(example = "audit-group")]
+    pub group: String,
+    /// It goes on at the first message that was published at this time or later, RFC 3339.
+    #[schema(example = "2026-11-21T09:00:00Z")]
+    pub to: String,
+    /// Why, for the audit: 1 to 256 characters.
+    #[schema(min_length = 1, max_length = 256, example = "audit the last hour again")]
+    pub reason: String,
+}
+
+/// The route, for the description and the server.
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(seek))
+}
+
+/// Takes a group back or forward to a time. It is paused first. What it meets again has no second effect.
+#[utoipa::path(
+    post, path = "/api/v1/ops/pipeline/seek", tag = "ops", request_body = SeekGroup,
+    operation_id = "seek_group", security(("token" = ["ops:act"])),
+    params(
+        DryRunQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = admin_response::Done, description = "It goes on there; with `dry_run` a `MessagesPreview` of where it would"),
+        (status = 400, body = Problem, description = "No time: `BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such group: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "It has consumers: `NOT_POSSIBLE`; or `DUPLICATE_REQUEST`"),
+        (status = 500, body = Problem, description = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`"),
+    )
+)]
+async fn seek(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    QueryParams(query): QueryParams<DryRunQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let form: SeekGroup = body.read()?;
+    let to = time("to", &form.to)?;
+    if query.dry_run {
+        let all = app.engine.seek_preview(&form.group, to).await;
+        let all = all.map_err(admin_response::refusal)?;
+        let moves = all.iter().filter(|seek| seek.from != seek.to);
+        let partitions: Vec<SeekRow> = moves
+            .map(|seek| SeekRow {
+                topic: seek.partition.topic.to_string(),
+                partition: seek.partition.number,
+                from: seek.from,
+                to: seek.to,
+            })
+            .collect();
+        let messages = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
+        return Ok(previewed(MessagesPreview { messages, partitions, ..Default::default() }));
+    }
+    let action = AdminAction::Seek { group: form.group.into(), to };
+    admin_response::run_action(&app, &caller, &headers, &form.reason, action).await
+}

@@ -1,0 +1,109 @@
+//! Measurements of messages: the outbox, the groups of consumers, parked keys and dead letters.
+
+use super::registry::{MetricRegistry, labels};
+use kernel::ids::Millis;
+use kernel::ports::meter::Seen;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+labels! {
+    GroupOutcome { group, outcome }
+    GroupPartition { group, topic, partition }
+    OfGroup { group }
+    OfTopic { topic }
+    TopicReason { topic, reason }
+    TopicOutcome { topic, outcome }
+    OfOutcome { outcome }
+}
+
+type Number = Gauge<f64, AtomicU64>;
+
+/// What is measured of messages.
+#[derive(Debug)]
+pub(super) struct MessageMetrics {
+    pending: Gauge,
+    oldest: Number,
+    published: Family<OfOutcome, Counter>,
+    consumed: Family<GroupOutcome, Counter>,
+    lag: Family<GroupPartition, Gauge>,
+    lag_seconds: Family<GroupPartition, Number>,
+    paused: Family<OfGroup, Gauge>,
+    parked_keys: Family<OfGroup, Gauge>,
+    parked_messages: Family<OfGroup, Gauge>,
+    dead: Family<TopicReason, Counter>,
+    redriven: Family<TopicOutcome, Counter>,
+    depth: Family<OfTopic, Gauge>,
+    depth_age: Family<OfTopic, Number>,
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn seconds(age: Millis) -> f64 {
+    Duration::from_millis(age).as_secs_f64()
+}
+
+impl MessageMetrics {
+    #[rustfmt::skip]
+    pub(super) fn entered(metrics: &mut MetricRegistry) -> Self {
+        Self {
+            pending: metrics.single("outbox_pending", "Messages that are not published yet", Gauge::default()),
+            oldest: metrics.single("outbox_oldest_age_seconds", "For so long the oldest of them waits", Number::default()),
+            published: metrics.counters("outbox_published", "Messages that were sent to the bus: `sure`, or `again` where it gave no good answer"),
+            consumed: metrics.counters("consumer_records", "Messages that a group was given, by what became of them"),
+            lag: metrics.gauges("consumergroup_lag", "Messages of a partition that a group has not consumed"),
+            lag_seconds: metrics.gauges("consumergroup_lag_seconds", "For so long the oldest of them waits"),
+            paused: metrics.gauges("consumer_paused", "1 while operators pause the group"),
+            parked_keys: metrics.gauges("parked_keys", "Keys whose messages failed too often, and wait"),
+            parked_messages: metrics.gauges("parked_messages", "Messages that wait under them"),
+            dead: metrics.counters("dlt_in", "Messages that no consumer can take, by why"),
+            redriven: metrics.counters("dlt_redriven", "Dead letters that operators sent back: `sure`, or `again`"),
+            depth: metrics.gauges("dlt_depth", "Dead letters that wait"),
+            depth_age: metrics.gauges("dlt_oldest_age_seconds", "For so long the oldest of them waits"),
+        }
+    }
+
+    pub(super) fn see(&self, seen: Seen<'_>) {
+        let outcome = |sure: bool| if sure { "sure" } else { "again" };
+        match seen {
+            Seen::Consumed { group, outcome } => {
+                self.consumed.get_or_create(&GroupOutcome::of(group, outcome)).inc();
+            }
+            Seen::Published { sure } => {
+                self.published.get_or_create(&OfOutcome::of(outcome(sure))).inc();
+            }
+            Seen::DeadLetter { topic, reason } => {
+                self.dead.get_or_create(&TopicReason::of(topic, reason)).inc();
+            }
+            Seen::Redriven { topic, sure } => {
+                self.redriven.get_or_create(&TopicOutcome::of(topic, outcome(sure))).inc();
+            }
+            Seen::Outbox { messages, age } => {
+                self.pending.set(whole(messages));
+                self.oldest.set(seconds(age));
+            }
+            Seen::Lag { group, topic, partition, messages, age } => {
+                let label = GroupPartition::of(group, topic, &partition.to_string());
+                self.lag.get_or_create(&label).set(whole(messages));
+                self.lag_seconds.get_or_create(&label).set(seconds(age));
+            }
+            Seen::Parked { group, keys, messages } => {
+                self.parked_keys.get_or_create(&OfGroup::of(group)).set(whole(keys));
+                self.parked_messages.get_or_create(&OfGroup::of(group)).set(whole(messages));
+            }
+            Seen::DeadLetters { topic, messages, age } => {
+                self.depth.get_or_create(&OfTopic::of(topic)).set(whole(messages));
+                self.depth_age.get_or_create(&OfTopic::of(topic)).set(seconds(age));
+            }
+            Seen::GroupPaused { group, paused } => {
+                self.paused.get_or_create(&OfGroup::of(group)).set(i64::from(paused));
+            }
+            // the other measurements are not of messages
+            _ => {}
+        }
+    }
+}
