@@ -2,6 +2,11 @@
 //! many rows, on both stores in one run.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::float_arithmetic,
+    reason = "a benchmark takes times and ratios"
+)]
 
 mod stores;
 mod work;

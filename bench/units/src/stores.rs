@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use store::{postgres, sqlite};
 use testbed::{Options, Server};
 
-/// The machine's time.
+/// The clock of this machine.
 struct Machine(Instant);
 
 impl Clock for Machine {

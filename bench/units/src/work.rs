@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// So many units with an inbox row, and so many beside them.
 const SINGLES: usize = 500;
-/// So many attempts.
+/// Attempts that are opened in one round.
 const ATTEMPTS: usize = 100;
 /// So many members has each.
 const MEMBERS: usize = 100;
@@ -178,7 +178,7 @@ impl Workload {
         Guard::Resource { name: format!("lane:31:key-{n}").into(), version }
     }
 
-    /// New transfers, written.
+    /// Writes new transfers, and gives them back.
     async fn opened(&mut self, count: usize) -> Outcome<Vec<Record>> {
         let (start, now) = (self.state("INIT")?, self.journal.now());
         let mut records = Vec::with_capacity(count);
@@ -192,7 +192,7 @@ impl Workload {
             records.push(Record::new(id, self.flow, Head::start(start), Arc::new(terms)));
         }
         for page in records.chunks(1_000) {
-            self.write(page.iter().map(|record| opening(record)).collect()).await?;
+            self.write(page.iter().map(opening).collect()).await?;
         }
         Ok(records)
     }

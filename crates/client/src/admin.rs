@@ -19,7 +19,7 @@ pub struct AdminResult {
 /// A page of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPage {
-    /// Its lines.
+    /// Its lines, as the server wrote them.
     pub text: String,
     /// The cursor of the next page, where there may be one.
     pub next: Option<String>,

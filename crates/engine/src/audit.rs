@@ -78,7 +78,7 @@ impl Sealer {
             tracing::error!(
                 seal = found,
                 "the newest seal was made with another key than this process has: every process of one \
-                 database needs the same audit.mac_secret, or none believes how far the others proved \
+                 database needs the same audit.mac_secret, or none trusts how far the others proved \
                  conservation, and `audit verify` fails in each of them"
             );
         }

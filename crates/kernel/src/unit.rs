@@ -50,7 +50,7 @@ pub enum Guard {
         chain: ChainId,
         /// The lane that it is taken from.
         lane: Arc<str>,
-        /// The lock.
+        /// The lock that must be free.
         lock: Lock,
     },
     /// A resource (a key, a cursor, a lane) has this version; 0 where it does not exist.
@@ -103,7 +103,7 @@ pub enum Guard {
     },
     /// The counter stands at `n` or above.
     AtLeast {
-        /// The counter.
+        /// The counter that has to have enough.
         name: Arc<str>,
         /// What must be there.
         n: u128,
@@ -221,7 +221,7 @@ pub enum Put {
     /// The journal takes this incarnation of a ledger as current although its highest operation is below
     /// the journal's: persons accepted that what lies above is lost. From then on that highest counts.
     AdoptAfterLoss {
-        /// The ledger.
+        /// The ledger that lost operations.
         ledger: LedgerId,
         /// Its identity and incarnation, and the highest operation that it still knows.
         known: Known,

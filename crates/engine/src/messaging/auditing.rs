@@ -48,7 +48,7 @@ pub struct AuditedMessage {
 
 /// A message that a history asks for.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct AuditLookup {
     /// The place of its event.
     sequence: u32,
     number: u128,
@@ -81,7 +81,7 @@ impl Engine {
             };
             for linked in journaled.history {
                 let message = asked.iter().find(|asked| asked.sequence == linked.entry.seq);
-                let message = message.map(|Asked { number, topic, .. }| AuditedMessage {
+                let message = message.map(|AuditLookup { number, topic, .. }| AuditedMessage {
                     number: *number,
                     topic,
                     audited: had.contains(number),
@@ -215,7 +215,7 @@ impl Engine {
 
 /// The messages that a history asks for, in its order: one for each state that was entered and tells of
 /// itself.
-fn asked(table: &Table, journaled: &Journaled) -> Vec<Asked> {
+fn asked(table: &Table, journaled: &Journaled) -> Vec<AuditLookup> {
     let Journaled { record, history } = journaled;
     let mut asked = Vec::new();
     for linked in history {
@@ -225,7 +225,11 @@ fn asked(table: &Table, journaled: &Journaled) -> Vec<Asked> {
         if let Some(message) = (table.emits)(state, &then, Emission::Entered) {
             let topic = message.topic;
             let outgoing = Outgoing { message, id: record.id, n: 0, event: None };
-            asked.push(Asked { sequence: linked.entry.seq, number: outgoing.number(), topic });
+            asked.push(AuditLookup {
+                sequence: linked.entry.seq,
+                number: outgoing.number(),
+                topic,
+            });
         }
     }
     asked

@@ -113,7 +113,8 @@ impl Consumer {
     /// So long there is nothing to consume, if no message comes.
     fn wait(&self, now: u64) -> Millis {
         let until = |at: u64| at.saturating_sub(now).div_ceil(TICKS);
-        self.lanes.next_retry().map_or(super::POLL, until).min(super::POLL)
+        let retry = self.lanes.next_retry().map(until);
+        retry.filter(|wait| *wait < super::POLL).unwrap_or(super::POLL)
     }
 
     async fn consume(&mut self, engine: &Arc<Engine>, ready: Vec<Ready>) {

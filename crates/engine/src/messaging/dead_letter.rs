@@ -124,7 +124,7 @@ mod tests {
         let partition = Partition { topic: "topic".into(), number: 2 };
         let first = BusDelivery { partition: partition.clone(), offset: 9, message };
         let one = dead(&first, Death { group, reason: "ONE", attempts: 1, at: 50 });
-        let again = BusDelivery { partition, offset: 30, message: one.clone() };
+        let again = BusDelivery { partition, offset: 30, message: one };
         let two = dead(&again, Death { group, reason: "TWO", attempts: 3, at: 60 });
         assert_eq!((&*two.topic, two.number, &*two.key), ("topic-dlt", 7, "key"));
         let all = headers(&two);

@@ -62,7 +62,7 @@ impl DeadLetter {
 /// What waits on a topic of dead letters.
 #[derive(Debug, Clone, Default)]
 pub struct DeadLetters {
-    /// So many wait.
+    /// Dead letters that wait on the topic.
     pub waiting: u64,
     /// The first of them, in the order of each partition.
     pub letters: Vec<DeadLetter>,
@@ -105,7 +105,8 @@ impl Engine {
         let (member, found) = self.waiting(messaging, &asked.topic, most).await?;
         let mut redriven = Redriven { left: found.waiting, ..Redriven::default() };
         let Some(mut member) = member else { return Ok(redriven) };
-        let at_once = usize::try_from(asked.per_second).unwrap_or(usize::MAX).max(1);
+        let per_second = usize::try_from(asked.per_second).unwrap_or(usize::MAX);
+        let at_once = if per_second == 0 { 1 } else { per_second };
         for (n, letters) in found.letters.chunks(at_once).enumerate() {
             if n > 0 {
                 self.parts.clock.sleep(1_000).await;
@@ -158,7 +159,8 @@ impl Engine {
         if waiting == 0 {
             return Ok((None, DeadLetters::default()));
         }
-        let most = usize::try_from(waiting).unwrap_or(usize::MAX).min(limit);
+        let most = usize::try_from(waiting).unwrap_or(usize::MAX);
+        let most = if most < limit { most } else { limit };
         let mut member = messaging.bus.subscribe(GROUP.into(), topics).await?;
         let (mut letters, mut quiet, mut joined) = (Vec::new(), 0, false);
         let until = self.parts.clock.ticks().saturating_add(JOINS.saturating_mul(TICKS));

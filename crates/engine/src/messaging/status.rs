@@ -23,7 +23,7 @@ const SCANS: u64 = 5;
 #[derive(Debug, Clone)]
 pub struct GroupStatus {
     pub name: &'static str,
-    /// Persons paused it.
+    /// Whether an operator paused the group.
     pub paused: bool,
     /// How far it is, or the cause for which the bus does not say.
     pub lag: Result<Vec<PartitionLag>, Cause>,
@@ -219,8 +219,8 @@ impl Engine {
     pub(crate) fn pipeline_over(&self, case: &OpenCase) -> Option<String> {
         let messaging = self.messaging.as_ref()?;
         let status = messaging.last_status().clone()?;
-        let heard = status.dead_letters.is_ok() && status.groups.iter().all(|g| g.lag.is_ok());
-        let over = heard && status.at > case.opened_at && status.reason(&case.kind).is_none();
+        let complete = status.dead_letters.is_ok() && status.groups.iter().all(|g| g.lag.is_ok());
+        let over = complete && status.at > case.opened_at && status.reason(&case.kind).is_none();
         over.then(|| match &*case.kind {
             "OUTBOX_AGE" => "the outbox is published again".to_owned(),
             "CONSUMER_LAG" => "no group is behind any more".to_owned(),

@@ -127,7 +127,14 @@ impl Engine {
         let reason = |scope| {
             let what = match scope {
                 Scope::Ledger(_) => "its calls may have been made before it lost operations",
-                _ => "an operation of it, or its open call, is among what a ledger lost",
+                Scope::Flow(_)
+                | Scope::Chain(_)
+                | Scope::Asset(_)
+                | Scope::Account(..)
+                | Scope::Group(_)
+                | Scope::Transfer(_) => {
+                    "an operation of it, or its open call, is among what a ledger lost"
+                }
             };
             Put::Pause { scope, reason: what.into(), caller: CALLER.into() }
         };

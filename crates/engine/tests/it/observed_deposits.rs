@@ -151,6 +151,7 @@ async fn the_cursor_and_its_transfers_are_one_write() {
         service.crash_point.set_event(side, "CREATED");
         let engine = service.engine().clone();
         let observation_0 = observation(&service, 0, deposits());
+        #[expect(clippy::disallowed_methods, reason = "a watcher, not a task of the engine")]
         let stores = tokio::spawn(async move { engine.store_observation(observation_0).await });
         service.crash_point.fell().await;
         stores.abort();

@@ -234,7 +234,7 @@ pub enum AdminAction {
     Reemit(Reemission),
     /// A group goes on at the first message that was published at or after a time.
     Seek {
-        /// The group.
+        /// The name of the group of consumers.
         #[serde(skip)]
         group: Arc<str>,
         /// The time, by the bus's clock.

@@ -34,7 +34,7 @@ pub enum Subject {
     User(UserId),
     /// A ledger.
     Ledger(LedgerId),
-    /// A chain.
+    /// A chain, by its number in the settings.
     Chain(ChainId),
     /// An attempt on a chain, with all its members.
     Attempt(AttemptId),

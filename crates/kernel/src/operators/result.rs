@@ -170,7 +170,7 @@ pub enum ActionResult {
     },
     /// Published messages are sent again.
     Reemitted {
-        /// So many.
+        /// How many messages were sent.
         messages: u64,
     },
     /// The group goes on elsewhere.

@@ -56,7 +56,7 @@ pub struct Polled {
 /// How far a group is in a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionLag {
-    /// The partition.
+    /// The partition that the lag is of.
     pub partition: Partition,
     /// The offset of the first message that the group has not committed.
     pub next: u64,
@@ -76,7 +76,7 @@ impl PartitionLag {
 /// Where a seek takes a group in a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seek {
-    /// The partition.
+    /// The partition whose offset is set.
     pub partition: Partition,
     /// The offset from which the group would have gone on.
     pub from: u64,

@@ -35,7 +35,7 @@ pub struct NextTry {
 /// A key that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedKey {
-    /// What it is.
+    /// Its group, topic and key.
     pub name: ParkedName,
     /// The partition from which its first message came.
     pub partition: u32,

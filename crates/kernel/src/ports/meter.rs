@@ -106,7 +106,7 @@ pub enum Seen<'a> {
     },
     /// A group was given a message.
     Consumed {
-        /// The group's name.
+        /// The name of the group of consumers.
         group: &'a str,
         /// What became of it: `moved`, `seen`, `passed`, `failed`, `poison`, `parked`, `audited`, `gap`,
         /// `mismatch`.
@@ -121,7 +121,7 @@ pub enum Seen<'a> {
     DeadLetter {
         /// The topic of dead letters.
         topic: &'a str,
-        /// Why.
+        /// The reason code of the failure.
         reason: &'a str,
     },
     /// A dead letter was sent back to its topic.
@@ -133,16 +133,16 @@ pub enum Seen<'a> {
     },
     /// What waits in the outbox.
     Outbox {
-        /// So many messages.
+        /// How many messages of the partition wait.
         messages: u64,
         /// For so long the oldest of them waits.
         age: Millis,
     },
     /// How far a group is behind in a partition.
     Lag {
-        /// The group's name.
+        /// The name of the group of consumers.
         group: &'a str,
-        /// The topic.
+        /// The topic that the group consumes.
         topic: &'a str,
         /// The number of the partition.
         partition: u32,
@@ -153,9 +153,9 @@ pub enum Seen<'a> {
     },
     /// What a group has parked.
     Parked {
-        /// The group's name.
+        /// The name of the group of consumers.
         group: &'a str,
-        /// So many keys.
+        /// How many keys of it are parked.
         keys: u64,
         /// So many messages of them.
         messages: u64,
@@ -164,16 +164,16 @@ pub enum Seen<'a> {
     DeadLetters {
         /// The topic of dead letters.
         topic: &'a str,
-        /// So many.
+        /// How many dead letters wait there.
         messages: u64,
         /// For so long the oldest of them waits.
         age: Millis,
     },
     /// Whether persons paused a group.
     GroupPaused {
-        /// The group's name.
+        /// The name of the group of consumers.
         group: &'a str,
-        /// They did.
+        /// Whether an operator paused the group.
         paused: bool,
     },
     /// No money moves, or again.

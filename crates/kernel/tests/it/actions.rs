@@ -109,12 +109,22 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
             ActionResult::NumberedAccount { account },
             r#"{"account":{"asset":3,"balance":"1500000","number":"ACC-1","owner":4001,"status":"FROZEN","version":2},"outcome":"NUMBERED_ACCOUNT"}"#,
         ),
-        (ActionResult::Noted, r#"{"outcome":"NOTED"}"#),
         (
             ActionResult::Webhook { endpoint: endpoint() },
             r#"{"endpoint":{"channel":"http","created_at":7,"description":"a bot","enabled_at":9,"filter":{"events":["case.*"]},"id":"01JG0000000000000000000007","status":"ACTIVE","target":"https://hooks.example/x"},"outcome":"WEBHOOK"}"#,
         ),
         (ActionResult::WebhookDeleted, r#"{"outcome":"WEBHOOK_DELETED"}"#),
+    ];
+    stored_and_read(&all);
+    for none in ["", "{}", r#"{"outcome":"retried"}"#, r#"{"outcome":"MOVED"}"#] {
+        assert_eq!(ActionResult::read(none), None, "{none}");
+    }
+}
+
+#[test]
+fn results_on_notes_and_messages_are_stored_in_these_bytes_and_read_back() {
+    stored_and_read(&[
+        (ActionResult::Noted, r#"{"outcome":"NOTED"}"#),
         (ActionResult::Unparked, r#"{"outcome":"UNPARKED"}"#),
         (
             ActionResult::Redriven { messages: 1, passed_over: 2, left: 3 },
@@ -122,11 +132,7 @@ fn a_result_is_stored_in_these_bytes_and_read_back() {
         ),
         (ActionResult::Reemitted { messages: 1 }, r#"{"messages":1,"outcome":"REEMITTED"}"#),
         (ActionResult::Sought { partitions: 1 }, r#"{"outcome":"SOUGHT","partitions":1}"#),
-    ];
-    stored_and_read(&all);
-    for none in ["", "{}", r#"{"outcome":"retried"}"#, r#"{"outcome":"MOVED"}"#] {
-        assert_eq!(ActionResult::read(none), None, "{none}");
-    }
+    ]);
 }
 
 /// Seen red with the tag `kind` instead of `outcome`.
@@ -255,6 +261,16 @@ fn actions_on_transfers_cases_and_accounts() {
                 "case/12",
                 r#"{"text":"a\n\"b\""}"#,
             ),
+        ],
+    );
+}
+
+/// The actions on messages take effect at once, too.
+#[test]
+fn actions_on_messages() {
+    in_the_table(
+        (Permission::Act, SecondPerson::Never),
+        vec![
             (
                 AdminAction::Unpark { group: "g".into(), topic: "t".into(), key: "A-1".into() },
                 "UNPARK",

@@ -22,7 +22,7 @@ impl Connection {
         }
     }
 
-    /// A broker answered.
+    /// Notes that a broker answered.
     pub(super) fn answered(&self) {
         if self.away.swap(false, Ordering::Relaxed) {
             tracing::info!("Kafka answers again");

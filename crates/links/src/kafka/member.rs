@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-type Client = StreamConsumer<Membership>;
+type KafkaConsumer = StreamConsumer<Membership>;
 
 pub(super) struct KafkaMember {
     shared: Arc<Shared>,
     group: Arc<str>,
     topics: BTreeSet<Arc<str>>,
     /// None while it is dropped.
-    client: Option<Arc<Client>>,
+    client: Option<Arc<KafkaConsumer>>,
     assigned: BTreeSet<Partition>,
     paused: BTreeSet<Partition>,
     /// Taken from the client and not given out yet.
@@ -47,7 +47,7 @@ impl KafkaMember {
         Ok(Self { shared, group, topics, client, assigned, paused, buffer, owed })
     }
 
-    fn client(&self) -> KafkaResult<Arc<Client>> {
+    fn client(&self) -> KafkaResult<Arc<KafkaConsumer>> {
         self.client.clone().ok_or(KafkaError::Canceled)
     }
 
@@ -57,7 +57,7 @@ impl KafkaMember {
         let mut wait =
             if self.buffer.is_empty() { Duration::from_millis(wait) } else { Duration::ZERO };
         // one more than the limit is never taken, but with limit 0 the client has to be served too
-        while self.buffer.len() < limit.max(1) {
+        while self.buffer.len() < limit || self.buffer.is_empty() {
             let next = match wait {
                 Duration::ZERO => client.recv().now_or_never(),
                 wait => timeout(wait, client.recv()).await.ok(),
@@ -76,8 +76,13 @@ impl KafkaMember {
             }
         }
         let assigned = self.rebalanced()?;
-        let taken = self.buffer.len().min(limit);
-        Ok(Polled { assigned, messages: self.buffer.drain(..taken).collect() })
+        let rest = self.buffer.split_off(if self.buffer.len() < limit {
+            self.buffer.len()
+        } else {
+            limit
+        });
+        let messages = std::mem::replace(&mut self.buffer, rest).into();
+        Ok(Polled { assigned, messages })
     }
 
     /// Errors behind which the client goes on by itself are no errors of a poll.
@@ -180,9 +185,13 @@ impl KafkaMember {
     }
 }
 
-fn client(shared: &Shared, group: &str, topics: &BTreeSet<Arc<str>>) -> KafkaResult<Arc<Client>> {
+fn client(
+    shared: &Shared,
+    group: &str,
+    topics: &BTreeSet<Arc<str>>,
+) -> KafkaResult<Arc<KafkaConsumer>> {
     let context = Membership::new(shared.connection.clone());
-    let client = Client::from_config_and_context(&shared.settings.member(group), context)?;
+    let client = KafkaConsumer::from_config_and_context(&shared.settings.member(group), context)?;
     let topics: Vec<&str> = topics.iter().map(|topic| &**topic).collect();
     client.subscribe(&topics)?;
     Ok(Arc::new(client))

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest that one answer of a broker is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a probe waits.
 const PROBE: Duration = Duration::from_secs(2);
 /// The longest that the oldest messages of a group are waited for, all together.
@@ -25,12 +25,12 @@ const OLDEST: Duration = Duration::from_secs(1);
 /// Looks at no group.
 const PROBES: &str = "portage-probe";
 
-type Client = BaseConsumer<Connection>;
+type OffsetReader = BaseConsumer<Connection>;
 
 /// One client for each group that is looked at: its name is part of a client's settings.
 pub(super) struct Inspectors {
     shared: Arc<Shared>,
-    by_group: Mutex<BTreeMap<Arc<str>, Arc<Mutex<Client>>>>,
+    by_group: Mutex<BTreeMap<Arc<str>, Arc<Mutex<OffsetReader>>>>,
 }
 
 impl Inspectors {
@@ -38,13 +38,14 @@ impl Inspectors {
         Self { shared, by_group: Mutex::default() }
     }
 
-    fn of(&self, group: &str) -> KafkaResult<Arc<Mutex<Client>>> {
+    fn of(&self, group: &str) -> KafkaResult<Arc<Mutex<OffsetReader>>> {
         let mut all = lock(&self.by_group);
         if let Some(client) = all.get(group) {
             return Ok(client.clone());
         }
         let settings = self.shared.settings.inspector(group);
-        let client = Client::from_config_and_context(&settings, self.shared.connection.clone())?;
+        let client =
+            OffsetReader::from_config_and_context(&settings, self.shared.connection.clone())?;
         let client = Arc::new(Mutex::new(client));
         all.insert(group.into(), client.clone());
         Ok(client)
@@ -72,7 +73,7 @@ impl Inspectors {
         // what it heard while no caller listened
         while client.poll(Duration::ZERO).is_some() {}
         let mut lag = positions(&client, topics).map_err(failed)?;
-        let until = Instant::now() + OLDEST;
+        let until = now() + OLDEST;
         for one in lag.iter_mut().filter(|one| one.messages() > 0) {
             one.oldest = oldest(&client, &one.partition, one.next, until).map_err(failed)?;
         }
@@ -112,10 +113,10 @@ fn is_in_use(code: RDKafkaErrorCode) -> bool {
 }
 
 /// Where a group is in every partition of topics that exist.
-fn positions(client: &Client, topics: &[Arc<str>]) -> KafkaResult<Vec<PartitionLag>> {
+fn positions(client: &OffsetReader, topics: &[Arc<str>]) -> KafkaResult<Vec<PartitionLag>> {
     let mut all = TopicPartitionList::new();
     for topic in topics {
-        let known = client.fetch_metadata(Some(topic), PATIENCE)?;
+        let known = client.fetch_metadata(Some(topic), TIMEOUT)?;
         let partitions = known.topics().iter().filter(|known| known.name() == &**topic);
         for partition in partitions.flat_map(|known| known.partitions()) {
             all.add_partition(topic, partition.id());
@@ -124,15 +125,16 @@ fn positions(client: &Client, topics: &[Arc<str>]) -> KafkaResult<Vec<PartitionL
     if all.count() == 0 {
         return Ok(Vec::new());
     }
-    let committed = client.committed_offsets(all, PATIENCE)?;
+    let committed = client.committed_offsets(all, TIMEOUT)?;
     let mut lag = Vec::with_capacity(committed.count());
     for one in committed.elements() {
         one.error()?;
-        let (first, end) = client.fetch_watermarks(one.topic(), one.partition(), PATIENCE)?;
+        let (first, end) = client.fetch_watermarks(one.topic(), one.partition(), TIMEOUT)?;
         // what the broker has deleted is not ahead of the group
         let next = match one.offset() {
-            Offset::Offset(next) => next.max(first),
-            Offset::Beginning
+            Offset::Offset(next) if next > first => next,
+            Offset::Offset(_)
+            | Offset::Beginning
             | Offset::End
             | Offset::Stored
             | Offset::Invalid
@@ -145,16 +147,21 @@ fn positions(client: &Client, topics: &[Arc<str>]) -> KafkaResult<Vec<PartitionL
     Ok(lag)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the client library's waits are in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// When the message at an offset was published; none where it does not come in time.
 fn oldest(
-    client: &Client,
+    client: &OffsetReader,
     partition: &Partition,
     offset: u64,
     until: Instant,
 ) -> KafkaResult<Option<Millis>> {
     client.assign(&list([(partition, offset)].into_iter())?)?;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.saturating_duration_since(now());
         let Some(record) = client.poll(left) else { return Ok(None) };
         match record {
             Ok(record) if place(record.topic(), record.partition()) == *partition => {
@@ -167,13 +174,13 @@ fn oldest(
 }
 
 /// Where a time takes a group.
-fn since(client: &Client, topics: &[Arc<str>], to: Millis) -> KafkaResult<Vec<Seek>> {
+fn since(client: &OffsetReader, topics: &[Arc<str>], to: Millis) -> KafkaResult<Vec<Seek>> {
     let positions = positions(client, topics)?;
     if positions.is_empty() {
         return Ok(Vec::new());
     }
     let times = list(positions.iter().map(|lag| (&lag.partition, to)))?;
-    let found = client.offsets_for_times(times, PATIENCE)?;
+    let found = client.offsets_for_times(times, TIMEOUT)?;
     let mut seeks = Vec::with_capacity(positions.len());
     for lag in positions {
         let number = i32::try_from(lag.partition.number).unwrap_or(i32::MAX);

@@ -10,12 +10,12 @@ use rdkafka::producer::future_producer::{DeliveryFuture, FutureProducer, FutureR
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-type Client = FutureProducer<super::connection::Connection>;
+type KafkaProducer = FutureProducer<super::connection::Connection>;
 
 /// The producer of a bus.
 pub(super) struct Producer {
     shared: Arc<Shared>,
-    client: Mutex<Client>,
+    client: Mutex<KafkaProducer>,
 }
 
 impl Producer {
@@ -67,7 +67,7 @@ impl Producer {
 
     /// A producer that lost its place in the brokers' books sends nothing any more: the next round has
     /// a new one.
-    fn replace_where_broken(&self, used: &Client) {
+    fn replace_where_broken(&self, used: &KafkaProducer) {
         let Some((code, reason)) = used.client().fatal_error() else { return };
         match client(&self.shared) {
             Ok(new) => {
@@ -78,16 +78,16 @@ impl Producer {
         }
     }
 
-    fn client(&self) -> MutexGuard<'_, Client> {
+    fn client(&self) -> MutexGuard<'_, KafkaProducer> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn client(shared: &Shared) -> KafkaResult<Client> {
-    Client::from_config_and_context(&shared.settings.producer(), shared.connection.clone())
+fn client(shared: &Shared) -> KafkaResult<KafkaProducer> {
+    KafkaProducer::from_config_and_context(&shared.settings.producer(), shared.connection.clone())
 }
 
-fn send(client: &Client, message: &BusMessage) -> KafkaResult<DeliveryFuture> {
+fn send(client: &KafkaProducer, message: &BusMessage) -> KafkaResult<DeliveryFuture> {
     let record = FutureRecord::to(&message.topic)
         .key(&*message.key)
         .payload(&*message.payload)

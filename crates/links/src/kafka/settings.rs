@@ -51,9 +51,9 @@ pub struct Security {
 pub struct Sasl {
     /// `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.
     pub mechanism: String,
-    /// The user.
+    /// The user name of SASL.
     pub user: String,
-    /// Its password.
+    /// The password of the SASL user.
     pub password: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Debug for Sasl {
 /// What a new topic gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewTopics {
-    /// So many partitions.
+    /// Partitions of a topic that is made.
     pub partitions: u16,
     /// So many copies; 0 takes the broker's default.
     pub replication: u16,
@@ -123,7 +123,7 @@ impl KafkaSettings {
     /// A member of a group, whose offsets the engine alone commits.
     pub(super) fn member(&self, group: &str) -> ClientConfig {
         let mut config = self.reader(group);
-        let heartbeat = self.session_ms.checked_div(HEARTBEATS).unwrap_or(0).max(1);
+        let heartbeat = self.session_ms.checked_div(HEARTBEATS).filter(|ms| *ms > 0).unwrap_or(1);
         config
             .set("partition.assignment.strategy", "cooperative-sticky")
             .set("session.timeout.ms", self.session_ms.to_string())

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The longest that the creation of a topic is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The topics of a bus.
 pub(super) struct Topics {
@@ -45,7 +45,7 @@ impl Topics {
             })
             .collect();
         let options =
-            AdminOptions::new().request_timeout(Some(PATIENCE)).operation_timeout(Some(PATIENCE));
+            AdminOptions::new().request_timeout(Some(TIMEOUT)).operation_timeout(Some(TIMEOUT));
         for made in self.admin.create_topics(&wanted, &options).await? {
             match made {
                 Ok(topic) => tracing::info!(topic, partitions = new.partitions, "topic created"),
@@ -76,7 +76,7 @@ impl Topics {
 /// Keys keep their partitions, so a topic that has fewer than the settings say stays as it is: fewer
 /// processes share its messages.
 fn warn_of_few(admin: &AdminClient<Connection>, topic: &str, wanted: usize) {
-    let Ok(known) = admin.inner().fetch_metadata(Some(topic), PATIENCE) else { return };
+    let Ok(known) = admin.inner().fetch_metadata(Some(topic), TIMEOUT) else { return };
     let has = known.topics().iter().map(|topic| topic.partitions().len()).max().unwrap_or(0);
     if has > 0 && has < wanted {
         tracing::warn!(topic, has, wanted, "a topic has fewer partitions than kafka.partitions");

@@ -22,6 +22,7 @@ fn open(settings: KafkaSettings) -> Kafka {
 }
 
 /// Names that no other run has: a broker may be an old one.
+#[expect(clippy::disallowed_methods, reason = "a name of this run, not a time")]
 fn unique() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros());
     format!("{}-{now}", std::process::id())
@@ -53,6 +54,7 @@ async fn kafka_is_a_bus() {
 /// Turns red where a bus that is away fails to open, where a message is called published that is not,
 /// and where the wait for it has no end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::disallowed_methods, reason = "the client library's waits are in real time")]
 async fn brokers_that_are_away_publish_nothing_and_stop_nothing() {
     let bus = open(KafkaSettings { publish_timeout_ms: 1_000, ..settings("127.0.0.1:9") });
     let begun = Instant::now();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KafkaSecurity {
-    /// Not at all.
+    /// In the clear, without TLS or SASL.
     Plaintext,
     /// Encrypted; the broker proves who it is.
     Tls,
@@ -50,7 +50,7 @@ section! {
         sasl_mechanism: String = "SCRAM-SHA-512".to_owned(),
         /// The user, where `security` has one.
         user: String = String::new(),
-        /// The user's password.
+        /// The password of the SASL user.
         password: Secret = Secret::default(),
         /// Who may vouch for the brokers (PEM); empty takes the machine's own roots of trust.
         ca_file: PathBuf = PathBuf::new(),

@@ -102,8 +102,20 @@ impl MessageMetrics {
             Seen::GroupPaused { group, paused } => {
                 self.paused.get_or_create(&OfGroup::of(group)).set(i64::from(paused));
             }
-            // the other measurements are not of messages
-            _ => {}
+            Seen::Commit { .. }
+            | Seen::Step { .. }
+            | Seen::Opened { .. }
+            | Seen::Ended { .. }
+            | Seen::Batch { .. }
+            | Seen::Queue { .. }
+            | Seen::Retry { .. }
+            | Seen::Refused { .. }
+            | Seen::Replay { .. }
+            | Seen::Conflict { .. }
+            | Seen::Cases { .. }
+            | Seen::UnknownOpen { .. }
+            | Seen::Round { .. }
+            | Seen::Halted(_) => {}
         }
     }
 }

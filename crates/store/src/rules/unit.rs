@@ -270,19 +270,12 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
                 let head = AttemptHead { sent, due_at, closed, hold: *hold };
                 self.move_attempt((*id, *version), head)?;
             }
-            Put::Raise { name, to } => {
-                if self.counter(name)? < *to {
-                    self.plan.counters.push((name, *to));
-                }
+            Put::Raise { name, to } if self.counter(name)? < *to => {
+                self.plan.counters.push((name, *to));
             }
-            Put::Take { counter, n } => {
-                let Some(rest) = self.counter(counter)?.checked_sub(*n) else {
-                    let guard = Guard::AtLeast { name: counter.clone(), n: *n };
-                    return no(Wrote::Lost(guard));
-                };
-                self.plan.counters.push((counter, rest));
-            }
-            Put::Own { .. }
+            Put::Take { counter, n } => self.take_from(counter, *n)?,
+            Put::Raise { .. }
+            | Put::Own { .. }
             | Put::Resource { .. }
             | Put::Horizon(_)
             | Put::Case(_)
@@ -294,6 +287,20 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
             | Put::Unpause(_)
             | Put::Asset(_) => {}
         }
+        Ok(())
+    }
+
+    /// Lowers a counter, or refuses the unit where it has less.
+    fn take_from(
+        &mut self,
+        counter: &'u Arc<str>,
+        n: u128,
+    ) -> Result<(), Stopped<Wrote, S::Error>> {
+        let Some(rest) = self.counter(counter)?.checked_sub(n) else {
+            let guard = Guard::AtLeast { name: counter.clone(), n };
+            return Err(Stopped::Answer(Wrote::Lost(guard)));
+        };
+        self.plan.counters.push((counter, rest));
         Ok(())
     }
 

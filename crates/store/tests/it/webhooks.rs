@@ -92,7 +92,7 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     forward(clock, 1);
     assert_eq!(claim(10).await.len(), 4, "the process that had them is gone");
     // taken, to be tried again, given up
-    let [a, b, c] = [&first[0], &first[1], &first[0]];
+    let [a, b] = &first[..] else { panic!("{first:?}") };
     let d = store.messages(ONE, None, 1).await.expect("a log").remove(0);
     let all =
         vec![tried(a, None, None), tried(b, Some(5_000), Some("no")), tried(&d, None, Some("no"))];
@@ -109,7 +109,10 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
         ("a", 1, false, true),
     ];
     assert_eq!(shown, should);
-    assert_eq!(ids(&store.messages(ONE, Some(log[1].number), 1).await.expect("a log")), ["b"]);
+    assert_eq!(
+        ids(&store.messages(ONE, log.get(1).map(|second| second.number), 1).await.expect("a log")),
+        ["b"]
+    );
     assert_eq!(store.waiting().await.expect("a count"), 2);
     // one was taken: nothing is failing, though others failed beside it
     assert!(store.progress().await.expect("progress").iter().all(|one| one.name.len() == 1));
@@ -117,7 +120,7 @@ async fn a_claim_holds_for_its_time(store: &dyn WebhookOutbox, clock: &ManualClo
     let failing = store.progress().await.expect("progress");
     assert!(failing.iter().any(|one| *one.name == *format!("failing/{ONE}")), "{failing:?}");
     // an answer that comes after another try was taken changes nothing
-    store.tried(vec![tried(c, Some(1), Some("late"))]).await.expect("noted");
+    store.tried(vec![tried(a, Some(1), Some("late"))]).await.expect("noted");
     // again: what was taken and what was given up
     let resend = vec![(ONE, d.number)];
     let again = vec![message(ONE, "a", true), message(ONE, "a", true)];
@@ -138,7 +141,7 @@ async fn each_half_of_a_case_is_passed_on_once<S: WebhookOutbox + Journal>(store
     let events = store.case_events(10).await.expect("cases");
     let halves: Vec<_> = events.iter().map(|one| one.tells).collect();
     assert_eq!(halves.len(), 2);
-    assert_eq!(events[0].case.opened.subject, about);
+    assert!(events.iter().all(|one| one.case.opened.subject == about));
     let told: Vec<(u64, Tells)> =
         events.iter().map(|one| (one.case.opened.number, one.tells)).collect();
     let batch = MessageBatch { told, ..MessageBatch::default() };

@@ -6,7 +6,7 @@ use crate::programs::run;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is resolved.
+/// The Maven project whose dependencies are resolved.
 const POM: &str = include_str!("../kafka/pom.xml");
 /// Every jar of it, as `sha256sum` writes them.
 const CHECKSUMS: &str = include_str!("../kafka/jars.sha256");
@@ -84,7 +84,7 @@ fn resolve(folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// The build's folder.
+/// The target folder of the Cargo build.
 fn target() -> PathBuf {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, PathBuf::from)

@@ -41,7 +41,7 @@ else
 fi
 "#;
 
-/// A running broker.
+/// A running broker, stopped when dropped.
 #[derive(Debug)]
 pub struct Kafka {
     brokers: String,

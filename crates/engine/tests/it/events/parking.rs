@@ -2,7 +2,7 @@
 //! on by themselves or when an operator says so.
 //!
 //! Wrong builds that were run: later messages of a parked key are consumed at once
-//! (`a_parked_key_is_not_overtaken`); the offset goes on where nothing could be parked
+//! (`messages_of_a_parked_key_keep_their_order`); the offset goes on where nothing could be parked
 //! (`the_offset_waits_until_the_messages_are_parked`).
 
 use super::fixture::AccountService;
@@ -70,7 +70,7 @@ impl AccountService {
 /// One account that fails is parked: the offset of its partition goes on, every other transfer ends, and
 /// when the cause is gone its transfers end too, in their order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_parked_key_is_not_overtaken() {
+async fn messages_of_a_parked_key_keep_their_order() {
     let test = AccountService::parking().await;
     let bad = test.opened("A-1", "B-1", BAD).await.id;
     test.parked(1).await;

@@ -61,7 +61,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
             quiet,
         };
         assert_eq!(halted.outcome, wanted(false), "fuse={fuse}");
-        assert_eq!(service.standing().await.halted.as_deref(), Some("a test"));
+        assert_eq!(service.service_status().await.halted.as_deref(), Some("a test"));
         let refused = service.create(FUNDING, 2, 5).await;
         assert!(matches!(refused, Err(Refused::Code(Code::Halted))), "{refused:?}");
         held.add_permits(9);

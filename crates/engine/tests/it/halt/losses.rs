@@ -95,10 +95,15 @@ impl Shortened {
 
     /// The transfers that persons have to look at.
     async fn stopped(&self) -> Vec<Id> {
-        let paused = self.service.standing().await.paused;
+        let paused = self.service.service_status().await.paused;
         let id = |scope| match scope {
             Scope::Transfer(id) => Some(id),
-            _ => None,
+            Scope::Flow(_)
+            | Scope::Ledger(_)
+            | Scope::Chain(_)
+            | Scope::Asset(_)
+            | Scope::Account(..)
+            | Scope::Group(_) => None,
         };
         paused.into_iter().filter_map(|paused| id(paused.scope)).collect()
     }
@@ -210,10 +215,10 @@ async fn an_open_transfer_is_given_back_by_a_verdict() {
 
 /// How far the operations of Spot are proven, as the journal has it.
 async fn proven(service: &TestService) -> u64 {
-    let stored = service.standing().await.proven.expect("it is stored");
+    let stored = service.service_status().await.proven.expect("it is stored");
     let (_, body) = stored.split_once(' ').expect("a MAC before it");
     let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
-    body["ledgers"][0]["operations"].as_u64().expect("a number")
+    body.pointer("/ledgers/0/operations").and_then(serde_json::Value::as_u64).expect("a number")
 }
 
 /// A proof that goes on behind a number that Spot gives again would pass operations unseen.
@@ -275,7 +280,7 @@ async fn a_ledger_is_started_anew_before_its_loss_is_accepted() {
     let refused = shortened.resumes("same", &lost).await;
     let Err(Objection::NotPossible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("start it anew"), "{why}");
-    assert!(shortened.service.standing().await.halted.is_some(), "it stands");
+    assert!(shortened.service.service_status().await.halted.is_some(), "it stands");
     shortened.service.faulty_spot.honest();
     shortened.resumes("anew", &lost).await.expect("it is resumed");
     shortened.service.work(1).await;

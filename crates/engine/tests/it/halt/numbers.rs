@@ -42,7 +42,7 @@ fn refused(done: &Result<PerformedAction, Objection>) -> bool {
 
 /// How a proposal stands in the journal.
 async fn stands(service: &TestService, proposal: Id) -> ApprovalStatus {
-    let stored = service.store().approval(proposal).await.unwrap();
+    let stored = service.store().approval(proposal).await.expect("the journal answers");
     stored.expect("it was proposed").stand
 }
 
@@ -59,7 +59,7 @@ async fn an_old_proposal_lifts_no_later_halt() {
     assert_eq!(stands(&service, second).await, ApprovalStatus::Superseded);
     let late = service.does("bob", "2", AdminAction::Approve(second)).await;
     assert!(refused(&late), "{late:?}");
-    assert!(service.standing().await.halted.is_some(), "it stands");
+    assert!(service.service_status().await.halted.is_some(), "it stands");
     assert!(service.engine().halted().is_some(), "it stands");
 }
 
@@ -70,11 +70,11 @@ async fn a_halt_that_is_raised_after_a_proposal_does_not_fall_with_it() {
     does(service.engine(), "ada", "1", AdminAction::Halt).await.unwrap();
     let proposal = proposed(service.does("ada", "2", RESUME).await);
     does(service.engine(), "eve", "1", AdminAction::Halt).await.unwrap();
-    assert_eq!(service.standing().await.halts, 2, "each has a number");
+    assert_eq!(service.service_status().await.halts, 2, "each has a number");
     assert_eq!(stands(&service, proposal).await, ApprovalStatus::Superseded);
     let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
     assert!(refused(&late), "{late:?}");
-    assert!(service.standing().await.halted.is_some(), "it stands");
+    assert!(service.service_status().await.halted.is_some(), "it stands");
     let fresh = proposed(service.does("ada", "3", RESUME).await);
     service.does("bob", "2", AdminAction::Approve(fresh)).await.unwrap();
     service.work(1).await;
@@ -99,7 +99,7 @@ async fn a_proof_that_began_before_a_halt_does_not_lift_it() {
     };
     let (late, ()) = tokio::join!(approving, halting);
     assert!(refused(&late), "{late:?}");
-    assert!(service.standing().await.halted.is_some(), "it was answered, and stands");
+    assert!(service.service_status().await.halted.is_some(), "it was answered, and stands");
 }
 
 /// Where one person is enough there is no proposal that a halt could close: the number alone holds.
@@ -119,7 +119,7 @@ async fn a_halt_that_is_raised_during_the_proof_stands_without_four_eyes_too() {
     };
     let (late, ()) = tokio::join!(resuming, halting);
     assert!(refused(&late), "{late:?}");
-    assert!(service.standing().await.halted.is_some(), "it was answered, and stands");
+    assert!(service.service_status().await.halted.is_some(), "it was answered, and stands");
 }
 
 /// What was answered once is not what is true now.
@@ -164,7 +164,7 @@ async fn a_proposal_lapses() {
     service.clock.forward(24 * hour + 1);
     let late = service.does("bob", "1", AdminAction::Approve(proposal)).await;
     assert!(refused(&late), "{late:?}");
-    assert!(service.standing().await.halted.is_some(), "it stands");
+    assert!(service.service_status().await.halted.is_some(), "it stands");
     let fresh = proposed(service.does("ada", "3", RESUME).await);
     service.clock.forward(23 * hour);
     service.does("bob", "2", AdminAction::Approve(fresh)).await.unwrap();

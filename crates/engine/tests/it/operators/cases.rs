@@ -174,7 +174,7 @@ async fn a_contradiction_is_a_case_until_the_pause_ends() {
     spot.execute(spot.known(), Arc::from([op])).await;
     service.faulty_spot.mood(Mood::Fair);
     service.shows(&[("CONTRADICTION", of(id), true)]).await;
-    let paused = service.standing().await.paused;
+    let paused = service.service_status().await.paused;
     let [pause] = paused.as_slice() else { panic!("{paused:?}") };
     assert_eq!(pause.scope, Scope::Flow(service.engine().flows().named("internal").unwrap()));
     rounds().await;

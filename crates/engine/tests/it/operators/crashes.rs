@@ -190,7 +190,7 @@ fn past_action(service: &TestService) -> i64 {
 
 /// Whether what the action is for stands in the journal, or at the ledger.
 async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
-    let standing = service.standing().await;
+    let standing = service.service_status().await;
     match kind {
         // the line in its history is all that stays of them
         Kind::Retry | Kind::Ask => {

@@ -105,7 +105,7 @@ async fn one_transfer_stands_while_its_neighbours_go_on() {
     service.ended(&[id]).await;
     let words: Vec<_> = service.told(id).await.into_iter().map(|(what, ..)| what).collect();
     assert_eq!(words.iter().filter(|what| *what == "OPERATOR").count(), 3, "{words:?}");
-    assert_eq!(service.standing().await.paused, [], "it lifts the pauses of both");
+    assert_eq!(service.service_status().await.paused, [], "it lifts the pauses of both");
     service.adds_up().await;
 }
 
@@ -123,7 +123,7 @@ async fn a_pause_that_another_process_set_is_followed() {
     assert_eq!(stands(&service, id).await.0, Some("TARGET_PENDING"));
     let refused = service.create(FUNDING, 2, 5).await;
     assert!(matches!(refused, Err(Refused::Code(Code::Overloaded))), "{refused:?}");
-    let number = service.standing().await.paused.first().map(|paused| paused.number).unwrap();
+    let number = service.service_status().await.paused.first().map(|paused| paused.number).unwrap();
     service.store().write(vec![Unit::puts(vec![Put::Unpause(number)])]).await;
     service.ended(&[id]).await;
     assert_eq!(service.engine().halted(), None);
@@ -188,5 +188,5 @@ async fn what_is_not_there_cannot_be_paused() {
         let refused = service.does("ada", "1", AdminAction::Pause(scope)).await;
         assert_eq!(refused, Err(Objection::NotFound(what)));
     }
-    assert_eq!(service.standing().await.paused, []);
+    assert_eq!(service.service_status().await.paused, []);
 }

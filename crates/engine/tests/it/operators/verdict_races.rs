@@ -221,7 +221,7 @@ async fn a_ledger_that_contradicts_a_verdict_stops_the_flow_before_the_refund() 
     service.shows(&[("CONTRADICTION", format!("transfer/{id}"), true)]).await;
     let cases = service.cases();
     assert!(cases.iter().all(|(severity, ..)| severity == "CRITICAL"), "{cases:?}");
-    let paused = service.standing().await.paused;
+    let paused = service.service_status().await.paused;
     let [pause] = paused.as_slice() else { panic!("{paused:?}") };
     assert_eq!((pause.scope, &*pause.caller), (Scope::Flow(kernel::ids::FlowId(0)), "engine"));
 

@@ -37,7 +37,7 @@ pub(in crate::cli) struct ShowDeadLetterArgs {
     topic: String,
     /// The partition in which it lies.
     partition: u64,
-    /// Its offset there.
+    /// Its offset in that partition.
     offset: u64,
     #[command(flatten)]
     target: OpsTarget,

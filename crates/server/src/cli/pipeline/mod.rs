@@ -37,7 +37,7 @@ pub(super) enum PipelineCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage pipeline status")]
 pub(super) struct StatusArgs {
-    /// Each partition too.
+    /// Show each partition of each group too.
     #[arg(long)]
     partitions: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(super) struct ParkedArgs {
     target: OpsTarget,
 }
 
-/// A parked key.
+/// A parked key, by group and topic.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  portage pipeline unpark execution-group transfer-execution ACC-4001-1 --reason \"the ledger is back\""
@@ -77,7 +77,7 @@ pub(super) struct UnparkArgs {
     after_help = "Examples:\n  portage pipeline pause audit-group --reason \"ticket 4711\"\n  portage pipeline resume audit-group --reason \"ticket 4711\""
 )]
 pub(super) struct GroupArgs {
-    /// Its name.
+    /// The name of the group of consumers.
     group: String,
     #[command(flatten)]
     action: ActionArgs,
@@ -113,7 +113,7 @@ pub(super) struct ExportArgs {
     /// Transfers that were opened before this time, RFC 3339.
     #[arg(long)]
     to: String,
-    /// `jsonl` or `csv`.
+    /// The form of the export: `jsonl` or `csv`.
     #[arg(long, default_value = "jsonl")]
     format: String,
     #[command(flatten)]

@@ -8,14 +8,12 @@ mod batch;
 mod bodies;
 mod dry_run;
 mod endpoints;
+mod halts;
 mod keys;
 mod list;
-mod losses;
-
 mod order;
 mod pages;
 mod pairs;
-mod proving;
 mod rate_limit;
 mod references;
 mod remote_ledgers;

@@ -38,6 +38,9 @@ pub(crate) struct ChangedAttempt {
     version: u32,
 }
 
+/// An attempt that a unit opens: its change, itself with the numbers of its members, and its head.
+type OpenedRow<'a> = (&'a ChangedAttempt, &'a (Attempt, Vec<i64>), AttemptHead);
+
 impl ChangedAttempt {
     pub(crate) fn of(change: AttemptChange<'_>) -> Self {
         let AttemptChange { id, stored, opened, members, forms, head, version } = change;
@@ -219,12 +222,7 @@ impl Statements {
         self.forms(rows);
     }
 
-    fn opened_attempts(
-        &mut self,
-        flows: &Flows,
-        rows: &[(&ChangedAttempt, &(Attempt, Vec<i64>), AttemptHead)],
-        (at, worker): (i64, i64),
-    ) {
+    fn opened_attempts(&mut self, flows: &Flows, rows: &[OpenedRow<'_>], (at, worker): (i64, i64)) {
         let table = |attempt: &Attempt| flows.table(attempt.flow);
         self.exactly(
             rows.len(),

@@ -74,7 +74,7 @@ async fn lives(store: &Postgres, worker: u64) {
 /// What a worker is given, as words.
 async fn due(store: &Postgres, worker: u64) -> Vec<String> {
     let flows = flows();
-    let query = DueQuery { flows: flows.ids(&[FLOW]), limit: 100 };
+    let query = DueQuery { flows: flows.ids(&[FLOW]).into(), limit: 100 };
     let due = store.due(WorkerId(worker), query).await.expect("what is due");
     let word = |due: &Due| match due {
         Due::Transfer(record) => format!("transfer {}", record.id),

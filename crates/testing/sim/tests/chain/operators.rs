@@ -54,6 +54,7 @@ impl ChainEnv {
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
     }
 
+    #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
     fn executes(&self, key: &str, action: AdminAction) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
         let actor = Actor { caller: "ops|1".into(), key: key.into(), reason: "a test".into() };

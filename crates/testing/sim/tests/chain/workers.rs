@@ -46,7 +46,8 @@ impl Cluster {
         let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
         let funding = journal.funding();
         let (accounts, outbox) = (journal.accounts(), journal.clone());
-        let opened = Opened { journal, outbox, funding: funding.clone(), accounts, world: funding };
+        let (inbox, world) = (journal.clone(), funding.clone());
+        let opened = Opened { journal, outbox, inbox, funding, accounts, world };
         let port = SimPort::new(self.service.chain.clone());
         let link = Arc::new(FaultyChain::new(Arc::new(port), sim.crash()));
         let parts = self.service.parts(&sim, &opened, link, number);

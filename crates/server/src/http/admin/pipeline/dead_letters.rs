@@ -44,7 +44,7 @@ struct DeadLettersQuery {
 /// What waits on a topic of dead letters, in the order of each partition.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeadLetters {
-    /// The topic.
+    /// The topic of the dead letters.
     #[schema(example = "transfer-execution-dlt")]
     pub topic: String,
     /// So many messages wait.
@@ -63,7 +63,7 @@ pub struct DeadLetterMessage {
     /// The partition of the topic in which it lies.
     #[schema(example = 3)]
     pub partition: u32,
-    /// Its offset there.
+    /// Its offset in that partition.
     #[schema(example = 0)]
     pub offset: u64,
     /// The key of the message.
@@ -84,7 +84,7 @@ pub struct DeadLetterMessage {
     /// When it failed first, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub first_failed_at: Option<String>,
-    /// Its headers.
+    /// The headers of the message, by name.
     #[schema(value_type = Object)]
     pub headers: Map<String, Value>,
     /// Its payload, as it is.
@@ -182,6 +182,7 @@ fn row(letter: DeadLetter) -> DeadLetterMessage {
         (status = 500, body = Problem, description = "Outcome unknown, repeat with the same key: `SYSTEM_ERROR`"),
     )
 )]
+#[expect(clippy::too_many_arguments, reason = "one extractor each")]
 async fn redrive(
     State(app): State<Arc<App>>,
     RequireOpsAct(caller): RequireOpsAct,

@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeekGroup {
-    /// Its name.
+    /// The name of the group of consumers.
     #[schema(example = "audit-group")]
     pub group: String,
     /// It goes on at the first message that was published at this time or later, RFC 3339.

@@ -43,7 +43,7 @@ struct DryRunQuery {
 /// What an action on messages would do.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct MessagesPreview {
-    /// Always true.
+    /// Always true: nothing was done yet.
     pub dry_run: bool,
     /// So many messages would be sent, or so many partitions would go on elsewhere.
     #[schema(example = 12)]
@@ -62,7 +62,7 @@ pub struct MessagesPreview {
 /// How many dead letters have a reason.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReasonCount {
-    /// The reason code.
+    /// The reason code that the consumer gave.
     #[schema(example = "UNKNOWN_TRANSFER")]
     pub reason: String,
     /// So many would go back.
@@ -76,7 +76,7 @@ pub struct ReasonCount {
 /// Where a group would go on in a partition.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SeekRow {
-    /// The topic.
+    /// The topic that the group consumes.
     #[schema(example = "transfer-execution")]
     pub topic: String,
     /// The number of the partition.

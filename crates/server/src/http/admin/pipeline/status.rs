@@ -35,7 +35,7 @@ pub struct Pipeline {
 /// What is not published yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OutboxRow {
-    /// So many messages.
+    /// How many messages wait in the outbox.
     #[schema(example = 0)]
     pub pending: u64,
     /// For so long the oldest of them waits.
@@ -46,7 +46,7 @@ pub struct OutboxRow {
 /// A group of consumers.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GroupRow {
-    /// Its name.
+    /// The name of the group of consumers.
     #[schema(example = "execution-group")]
     pub group: &'static str,
     /// `running`, or `paused` by an operator.
@@ -71,7 +71,7 @@ pub struct GroupRow {
 /// How far a group is in a partition.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PartitionRow {
-    /// The topic.
+    /// The topic that the group consumes.
     #[schema(example = "transfer-execution")]
     pub topic: String,
     /// The number of the partition.
@@ -94,7 +94,7 @@ pub struct PartitionRow {
 /// What waits on a topic of dead letters.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeadLetterRow {
-    /// The topic.
+    /// The topic of the dead letters.
     #[schema(example = "transfer-execution-dlt")]
     pub topic: String,
     /// So many messages wait.

@@ -96,11 +96,13 @@ impl State {
             writes.attempts.insert(*id, (*version, closed.is_none()));
         }
         if let Put::Raise { name, to } = put {
-            let counter = writes.counters.entry(name.clone()).or_insert(self.counter(name));
-            *counter = (*counter).max(*to);
+            let counter = writes.counters.entry(name.clone()).or_insert_with(|| self.counter(name));
+            if *counter < *to {
+                *counter = *to;
+            }
         }
         if let Put::Take { counter: name, n } = put {
-            let counter = writes.counters.entry(name.clone()).or_insert(self.counter(name));
+            let counter = writes.counters.entry(name.clone()).or_insert_with(|| self.counter(name));
             let Some(rest) = counter.checked_sub(*n) else {
                 return Some(Wrote::Lost(Guard::AtLeast { name: name.clone(), n: *n }));
             };
@@ -116,6 +118,7 @@ impl State {
 
     /// Writes a put about an attempt that nothing objected to.
     pub(super) fn put_attempt(&mut self, worker: WorkerId, put: Put) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the caller chose these three")]
         match put {
             Put::Attempt(attempt) => {
                 let (id, due, open) = (attempt.id, attempt.due_at, attempt.closed.is_none());

@@ -28,21 +28,13 @@ impl State {
     ) -> Option<Wrote> {
         let unknown = |class| Some(Wrote::Unknown(Cause::of(class)));
         let (mut opened, mut said) = (BTreeSet::new(), UnitWrites::default());
-        let mut writes = AttemptWrites::default();
-        for guard in guards {
-            if let Guard::AtMost { name, .. } = guard {
-                writes.counters.insert(name.clone(), added(guards, name, self.counter(name)));
-            }
-        }
+        let mut writes = self.guarded(guards);
         for put in parts.iter().flat_map(|part| &part.puts) {
             match put {
                 Put::Open(record) => {
-                    if self.transfers.contains_key(&record.id) || !opened.insert(record.id) {
-                        return Some(Wrote::Lost(Guard::Fresh(record.id)));
-                    }
-                    let guard =
-                        bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
-                    if let Some(guard) = guard.filter(|guard| !self.holds(&[], guard, now)) {
+                    let again = !opened.insert(record.id);
+                    let twice = again.then_some(Guard::Fresh(record.id));
+                    if let Some(guard) = twice.or_else(|| self.not_fresh(record, now)) {
                         return Some(Wrote::Lost(guard));
                     }
                 }
@@ -63,9 +55,8 @@ impl State {
                     }
                 }
                 Put::Action(_) | Put::Propose(_) | Put::Decide { .. } => {
-                    let objection = self.operators.objection(put, &mut said, now);
-                    if objection.is_some() {
-                        return objection;
+                    if let Some(lost) = self.operators.objection(put, &mut said, now) {
+                        return Some(lost);
                     }
                 }
                 // put here, and taken back with the unit where anything else objects
@@ -79,9 +70,8 @@ impl State {
                 | Put::Form(..)
                 | Put::Raise { .. }
                 | Put::Take { .. } => {
-                    let objection = self.attempt_objection(put, &mut writes);
-                    if objection.is_some() {
-                        return objection;
+                    if let Some(lost) = self.attempt_objection(put, &mut writes) {
+                        return Some(lost);
                     }
                 }
                 Put::Own { .. }
@@ -108,6 +98,26 @@ impl State {
         let puts = parts.iter().flat_map(|part| &part.puts);
         let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
         assets.find_map(|put| self.operators.objection(put, &mut said, now))
+    }
+
+    /// What the guards of a unit leave in the counters that they name.
+    fn guarded(&self, guards: &[Guard]) -> AttemptWrites {
+        let mut writes = AttemptWrites::default();
+        for guard in guards {
+            if let Guard::AtMost { name, .. } = guard {
+                writes.counters.insert(name.clone(), added(guards, name, self.counter(name)));
+            }
+        }
+        writes
+    }
+
+    /// The guard that a new transfer breaks: its id or its key is taken.
+    fn not_fresh(&self, record: &Record, now: Millis) -> Option<Guard> {
+        if self.transfers.contains_key(&record.id) {
+            return Some(Guard::Fresh(record.id));
+        }
+        let guard = bound(record).map(|(flow, scope, key)| Guard::Unbound { flow, scope, key });
+        guard.filter(|guard| !self.holds(&[], guard, now))
     }
 
     /// Whether the journal took another incarnation of the ledger after this one.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// So many polls in a row give nothing before a bus counts as quiet.
 const QUIET: usize = 5;
 /// A rebalance takes at most so many polls of each member.
-const PATIENCE: usize = 200;
+const POLLS: usize = 200;
 
 pub(super) struct BusFixture {
     bus: Option<Arc<dyn Bus>>,
@@ -145,7 +145,7 @@ impl BusFixture {
     /// Seeks once the member that was dropped has left the group.
     pub(super) async fn seek_after_drop(&self, group: &str, topic: &str, to: Millis) -> Vec<Seek> {
         let mut last = Err(Cause::of("NEVER_TRIED"));
-        for _ in 0..PATIENCE {
+        for _ in 0..POLLS {
             last = self.seek(group, &[topic], to, true).await;
             if !last.as_ref().is_err_and(|cause| cause.class == "GROUP_IN_USE") {
                 break;
@@ -166,7 +166,7 @@ impl BusFixture {
         should: impl Fn(&[BTreeSet<Partition>]) -> bool,
     ) -> Vec<BTreeSet<Partition>> {
         let mut all = vec![BTreeSet::new(); members.len()];
-        for _ in 0..PATIENCE {
+        for _ in 0..POLLS {
             for (member, own) in members.iter_mut().zip(&mut all) {
                 let polled = self.ok("a poll", member.poll(0, self.wait).await);
                 self.same("messages beyond the limit", &polled.messages, &vec![]);

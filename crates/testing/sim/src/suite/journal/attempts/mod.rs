@@ -22,7 +22,7 @@ pub(super) async fn run(fresh: &impl Fresh) {
 
 /// The chain of the checks.
 const CHAIN: ChainId = ChainId(31);
-/// Its lane.
+/// The lane of these attempts.
 const LANE: &str = "key-1";
 /// The state in which members stand while they are sent.
 const SENT: &str = "SOURCE_PENDING";

@@ -1,6 +1,6 @@
 //! The proof for a resume takes long: the approval is answered with its progress, and asked for again.
 
-use super::Door;
+use crate::door::Door;
 use kernel::ids::{AssetId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;

@@ -1,6 +1,6 @@
 //! The way out of a HALT whose ledger lost operations for good, over HTTP, as the runbook has it.
 
-use super::{CREATE, Door, KEY, USER, transfer};
+use crate::door::{CREATE, Door, KEY, USER, transfer};
 use engine::Parts;
 use kernel::ports::clock::Clock;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn committed(door: &Door, amount: &str, key: &str) -> String {
 }
 
 /// Proposed by one person and approved by another.
-async fn resume(door: &Door, accept: &Value) -> super::Reply {
+async fn resume(door: &Door, accept: &Value) -> crate::door::Reply {
     let body = json!({ "reason": "ticket 4711: lost for good", "accept": accept });
     let proposed = door.post(FIRST, "/api/v1/ops/resume", body).await;
     let id = proposed.body["approval_id"].as_str().expect("an approval").to_owned();

@@ -1,6 +1,11 @@
 //! Opens the parts of the service by its settings: the journal with its Funding and accounts ledgers, the
 //! Spot core beside it, and the remote ledgers. The commands `serve`, `work`, `check` and `backup` begin here.
 
+mod data_folder;
+
+use self::data_folder::spot_fault;
+pub(crate) use self::data_folder::{OWNER, create_folder, journal_fault};
+pub use self::data_folder::{Owner, journal, owner};
 use crate::auth::key;
 use crate::backup::{BackupService, JournalStore, MANIFEST, Source};
 use crate::bus;
@@ -30,7 +35,7 @@ use kernel::ports::bus::Bus;
 use kernel::ports::clock::{Clock, Rng};
 use kernel::ports::facts::FactSource;
 use kernel::ports::ledger::Ledger;
-use kernel::ports::meter::{Meter, NoMeter};
+use kernel::ports::meter::Meter;
 use kernel::ports::spawn::{OnEnd, Spawn as _, Task};
 use kernel::unit::{Put, Unit};
 use ledgers::disk::Folder;
@@ -38,9 +43,7 @@ use ledgers::remote::{AssetCodes, Remote, SimpleRemote};
 use ledgers::spot::{Spot, TornTail};
 use links::in_process::InProcess;
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::sqlite::{Embedded, Options};
@@ -50,9 +53,6 @@ pub(crate) const SPOT: &str = "spot";
 /// What a second process that shares a journal may do instead.
 const ALONE: &str = ". A core in a process has one owner: run it by itself with `portage spot \
     serve`, and set ledgers.spot.kind = \"remote\" for every process that shares the journal";
-/// The owner's note: pid and address of the process that holds the folder.
-pub(crate) const OWNER: &str = "owner";
-
 /// The parts of the service, opened and not yet started.
 #[expect(missing_debug_implementations, reason = "ports have none")]
 pub struct Service {
@@ -117,7 +117,8 @@ impl Service {
     /// where any are named, which need not answer.
     ///
     /// # Errors
-    /// As [`Self::open_stores`]; 78: the settings of the brokers cannot be used.
+    /// As [`Self::open`]; 69: PostgreSQL does not answer; 78: it keeps no promise of ours, or the settings of the
+    /// brokers cannot be used; 65: its tables are not this release's.
     pub async fn of(config: &Config, meter: Arc<dyn Meter>, fatal: Fatal) -> Result<Self, Fault> {
         let kafka = bus::open(&config.kafka)?;
         let opened = Self::open_stores(config, meter, fatal).await?;
@@ -471,32 +472,6 @@ impl Service {
     }
 }
 
-/// Opens the journal alone, of a folder that is there: to read it.
-///
-/// # Errors
-/// As [`Service::open`].
-pub fn journal(dir: &Path) -> Result<Arc<Embedded>, Fault> {
-    let options = Options {
-        dir: dir.to_owned(),
-        flows: Arc::new(flows::registry()),
-        clock: Arc::new(SystemClock::default()),
-        meter: Arc::new(NoMeter),
-        fatal: Arc::new(|_| ()),
-        max_bytes: None,
-    };
-    Embedded::open(options).map_err(|fault| journal_fault(dir, &fault))
-}
-
-/// Creates the data folder, which only its owner may read: it holds balances.
-pub(crate) fn create_folder(dir: &Path) -> Result<(), Fault> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SPOT));
-    made.map_err(|fault| {
-        Fault::new(Exit::CantCreate, format!("{}: cannot be made: {fault}", dir.display()))
-    })?;
-    file_modes::narrow(dir);
-    Ok(())
-}
-
 /// The remote ledgers of the settings. Nothing is sent yet.
 fn remote(settings: &Ledgers, symbols: &AssetCodes) -> Result<Vec<Arc<dyn Ledger>>, Fault> {
     let mut ledgers: Vec<Arc<dyn Ledger>> = Vec::new();
@@ -548,62 +523,4 @@ async fn report(store: &dyn Store, torn: &TornTail) {
     };
     let wrote = store.write(vec![Unit::puts(vec![Put::Case(case)])]).await;
     tracing::debug!(?wrote, "the torn tail's case");
-}
-
-/// The process that holds a data folder, as its note says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    /// The process.
-    pub pid: String,
-    /// Where it listens.
-    pub url: String,
-}
-
-impl Owner {
-    /// False where that process is certainly gone; the note of one that was killed stays.
-    pub fn lives(&self) -> bool {
-        let all = Path::new("/proc");
-        !all.join("self").exists() || all.join(&self.pid).exists()
-    }
-}
-
-/// The owner's note.
-pub fn owner(dir: &Path) -> Option<Owner> {
-    let note = fs::read_to_string(dir.join(OWNER)).ok()?;
-    let (pid, url) = note.trim().split_once(' ')?;
-    Some(Owner { pid: pid.to_owned(), url: url.to_owned() })
-}
-
-fn locked(dir: &Path) -> Fault {
-    let who = match owner(dir) {
-        Some(Owner { pid, url }) => format!("process {pid}, which serves {url}"),
-        None => "another process".to_owned(),
-    };
-    Fault::new(Exit::TempFail, format!("{}: held by {who}", dir.display()))
-}
-
-pub(crate) fn journal_fault(dir: &Path, fault: &store::sqlite::OpenError) -> Fault {
-    use store::sqlite::OpenError;
-    let exit = match fault {
-        OpenError::Locked(_) => return locked(dir),
-        OpenError::Damaged(_)
-        | OpenError::Newer(_)
-        | OpenError::Unreleased(_)
-        | OpenError::Upgrade { .. } => Exit::Data,
-        OpenError::Io(_) => Exit::Io,
-    };
-    Fault::new(exit, format!("{}: {fault}", dir.display()))
-}
-
-fn spot_fault(dir: &Path, fault: &ledgers::OpenError) -> Fault {
-    use ledgers::OpenError;
-    let exit = match fault {
-        OpenError::Locked => return locked(dir.parent().unwrap_or(dir)),
-        OpenError::Damaged { .. } | OpenError::Acknowledged { .. } | OpenError::Newer { .. } => {
-            Exit::Data
-        }
-        OpenError::Io(fault) if fault.kind() == io::ErrorKind::StorageFull => Exit::TempFail,
-        OpenError::Io(_) => Exit::Io,
-    };
-    Fault::new(exit, format!("{}: {fault}", dir.display()))
 }

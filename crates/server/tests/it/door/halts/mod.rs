@@ -1,0 +1,4 @@
+//! Ways out of a HALT over HTTP.
+
+mod losses;
+mod proving;
