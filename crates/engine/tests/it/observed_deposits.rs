@@ -18,6 +18,7 @@ use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal as _;
 use kernel::record::{Account, Facts, Origin, Party, Record, System, Terms};
+use sim::chain::{ChainRules, Locking, SimChain};
 use std::sync::Arc;
 
 const SOLANA: ChainId = ChainId(30);
@@ -42,6 +43,9 @@ impl FactSource for NothingKnown {
 
 async fn service() -> TestService {
     let mut service = TestService::open(true, NEVER).await;
+    // nothing is ever sent: no fact is known
+    let clock = Arc::new(service.clock.clone());
+    service.chain = Some(SimChain::new(ChainRules::calm(Locking::Marker), clock, 1));
     service.facts.insert("swap_in", Arc::new(NothingKnown));
     service.restart().await;
     service
