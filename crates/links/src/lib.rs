@@ -1,5 +1,6 @@
-//! Links to systems outside: the bus that lives in the process, and Apache Kafka.
+//! Links to systems outside: the bus that lives in the process, Apache Kafka, and NEAR.
 
 pub mod in_process;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+pub mod near;

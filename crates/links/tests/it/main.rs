@@ -1,5 +1,6 @@
-//! Tests of the links over real files and a real broker.
+//! Tests of the links over real files, a real broker and a local chain.
 
 mod in_process;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod near;

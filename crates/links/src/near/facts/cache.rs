@@ -1,0 +1,69 @@
+//! Receivers that were registered lately. It may be wrong: a receiver can take its deposit back, and its
+//! payment then fails and isolates it. Only a yes is remembered.
+
+use kernel::ids::Millis;
+use kernel::ports::clock::TICKS;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// So many receivers are remembered; beyond it the memory begins anew.
+const MOST: usize = 200_000;
+
+/// Known receivers of each contract, with the ticks at which they were seen.
+#[derive(Debug)]
+pub(in crate::near) struct ReceiverCache {
+    known_for: u64,
+    seen: Mutex<BTreeMap<(Arc<str>, Arc<str>), u64>>,
+}
+
+impl ReceiverCache {
+    pub(in crate::near) fn new(known_for: Millis) -> Self {
+        Self { known_for: known_for.saturating_mul(TICKS), seen: Mutex::default() }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, Arc<str>), u64>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It was registered not long ago.
+    pub(in crate::near) fn knows(
+        &self,
+        contract: &Arc<str>,
+        receiver: &Arc<str>,
+        now: u64,
+    ) -> bool {
+        let seen = self.seen().get(&(contract.clone(), receiver.clone())).copied();
+        seen.is_some_and(|at| now.saturating_sub(at) < self.known_for)
+    }
+
+    /// It is registered.
+    pub(in crate::near) fn learn(&self, contract: &Arc<str>, receiver: &Arc<str>, now: u64) {
+        let mut seen = self.seen();
+        if seen.len() >= MOST {
+            seen.clear();
+        }
+        seen.insert((contract.clone(), receiver.clone()), now);
+    }
+
+    /// Whether it is registered is asked again.
+    pub(in crate::near) fn forget(&self, contract: &Arc<str>, receiver: &Arc<str>) {
+        self.seen().remove(&(contract.clone(), receiver.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_known_for_a_while() {
+        let cache = ReceiverCache::new(10);
+        let (contract, receiver): (Arc<str>, Arc<str>) = ("usdc.near".into(), "a.near".into());
+        cache.learn(&contract, &receiver, 5);
+        assert!(cache.knows(&contract, &receiver, 5 + 9 * TICKS));
+        assert!(!cache.knows(&contract, &receiver, 5 + 10 * TICKS));
+        assert!(!cache.knows(&receiver, &contract, 5));
+        cache.forget(&contract, &receiver);
+        assert!(!cache.knows(&contract, &receiver, 5));
+    }
+}

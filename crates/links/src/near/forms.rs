@@ -1,0 +1,100 @@
+//! Forms that are stored: what each does is read out of its bytes, and must be what its attempt says.
+
+use super::NearLink;
+use super::tx::{self, BatchAction, ReadTransaction};
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Form, Lock, Purpose};
+use kernel::money::Amount;
+use kernel::ports::chain::Payment;
+use kernel::record::{Account, Record};
+
+/// The nonce that a lock is.
+///
+/// # Errors
+/// It is no nonce.
+pub(super) fn nonce_of(lock: &Lock) -> Result<u64, Cause> {
+    lock.0.parse().map_err(|_| Cause::of("BAD_LOCK"))
+}
+
+fn foreign(what: &str) -> Cause {
+    Cause::because("FOREIGN_FORM", what)
+}
+
+impl NearLink {
+    /// What each form of an attempt does.
+    ///
+    /// # Errors
+    /// `FOREIGN_FORM`: one of them is under another key or nonce, or pays something else than the members.
+    pub(super) fn forms(&self, attempt: &Attempt) -> Result<Vec<ReadTransaction>, Cause> {
+        let key = tx::key_of(&attempt.lane).ok_or_else(|| foreign("the lane is no key"))?;
+        let nonce = nonce_of(&attempt.lock)?;
+        let mut forms = Vec::with_capacity(attempt.forms.len());
+        for form in &attempt.forms {
+            let found = tx::read(&form.bytes)?;
+            if found.key != key || found.nonce != nonce || *found.signer != *self.settings.account {
+                return Err(foreign("a form is under another key or nonce"));
+            }
+            if *form.name != found.hash {
+                return Err(foreign("a form has another name than its bytes"));
+            }
+            if !serves(form, &found, &attempt.members) {
+                return Err(foreign("a form does something else than its attempt"));
+            }
+            forms.push(found);
+        }
+        Ok(forms)
+    }
+
+    /// What a transaction pays, read out of it.
+    ///
+    /// # Errors
+    /// It calls a contract that is no token of the relay.
+    pub(super) fn payments(&self, found: &ReadTransaction) -> Result<Vec<Payment>, Cause> {
+        if found.actions == [BatchAction::Nothing] {
+            return Ok(Vec::new());
+        }
+        let token = self.tokens.of_contract(&found.receiver);
+        let asset = token.ok_or_else(|| foreign("a form calls an unknown contract"))?.token.asset;
+        let payment = |action: &BatchAction| match action {
+            BatchAction::Pay { receiver, amount, .. } => {
+                let (account, amount) = (Account::Named(receiver.clone()), Amount(*amount));
+                Ok(Payment { account, asset, amount })
+            }
+            BatchAction::Register { account, deposit }
+                if *deposit <= self.settings.most_storage_deposit =>
+            {
+                let (account, amount) = (Account::Named(account.clone()), Amount::ZERO);
+                Ok(Payment { account, asset, amount })
+            }
+            BatchAction::Register { .. } => Err(foreign("a deposit is above the limit")),
+            BatchAction::Nothing => Err(foreign("an action is without effect")),
+        };
+        found.actions.iter().map(payment).collect()
+    }
+}
+
+/// Whether a transaction is for these members, all of them in their sequence, or makes no payment at all.
+fn serves(form: &Form, found: &ReadTransaction, members: &[Record]) -> bool {
+    match form.purpose {
+        Purpose::Void => found.actions == [BatchAction::Nothing],
+        Purpose::Pay => {
+            let mut pairs = found.actions.iter().zip(members);
+            found.actions.len() == members.len()
+                && pairs.all(|(action, member)| is_of(action, member))
+        }
+    }
+}
+
+/// Whether an action is a member's.
+fn is_of(action: &BatchAction, member: &Record) -> bool {
+    let target = member.target();
+    let named = |account| target.account == Account::Named(account);
+    match action {
+        BatchAction::Pay { receiver, amount, memo } => {
+            let own = *memo == member.id.to_string();
+            own && named(receiver.clone()) && target.amount == Amount(*amount)
+        }
+        BatchAction::Register { account, .. } => named(account.clone()),
+        BatchAction::Nothing => false,
+    }
+}

@@ -1,0 +1,198 @@
+//! The chain NEAR: the relay's account pays fungible tokens, up to a hundred transfers to a transaction.
+//!
+//! One rule keeps it from paying twice, whatever its providers say: an attempt keeps its key and nonce, and
+//! whatever is signed for it again takes the same two. The chain spends a nonce at most once.
+//!
+//! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
+//! nonce, `sign` makes forms, `prove` reads what became of them, `facts` what the flow asks of receivers.
+
+mod account;
+mod facts;
+mod forms;
+mod keystore;
+mod lane;
+mod prove;
+mod rpc;
+mod settings;
+mod sign;
+mod tokens;
+mod tx;
+
+pub use account::is_account_id;
+pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits};
+pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
+pub use settings::{NearSettings, NearToken, RpcLimits};
+
+use facts::ReceiverCache;
+use futures_util::future::join_all;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Lock};
+use kernel::ids::ChainId;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::clock::Clock;
+use kernel::record::Record;
+use rpc::{BlockAt, RpcPool, access_key, send};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokens::TokenStates;
+
+/// Why the adapter cannot be made with these settings, as a sentence without a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadNearSettings(pub String);
+
+impl fmt::Display for BadNearSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadNearSettings {}
+
+/// What the adapter and its facts share.
+struct NearLink {
+    settings: NearSettings,
+    rpc: RpcPool,
+    tokens: TokenStates,
+    receivers: ReceiverCache,
+    signer: Arc<dyn NearSigner>,
+    clock: Arc<dyn Clock>,
+    /// A key of ours was seen to be used elsewhere, by this process.
+    ahead: Mutex<Option<Arc<str>>>,
+}
+
+/// The adapter to NEAR: the engine's chain.
+#[derive(Clone)]
+pub struct NearChain {
+    link: Arc<NearLink>,
+}
+
+impl fmt::Debug for NearChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NearChain")
+            .field("account", &self.link.settings.account)
+            .field("providers", &self.link.rpc)
+            .finish_non_exhaustive()
+    }
+}
+
+impl NearChain {
+    /// Makes the adapter; nothing is sent yet. `signer` has the keys, each of which is a lane; `clock` paces
+    /// requests and ages what is remembered. It is used inside a Tokio runtime with timers and sockets.
+    ///
+    /// # Errors
+    /// The rule that the settings break.
+    pub fn new(
+        settings: NearSettings,
+        signer: Arc<dyn NearSigner>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, BadNearSettings> {
+        if let Some(why) = settings.unfit() {
+            return Err(BadNearSettings(why));
+        }
+        if signer.public_keys().is_empty() {
+            return Err(BadNearSettings("the relay has no key".to_owned()));
+        }
+        let rpc = RpcPool::new(&settings, clock.clone()).map_err(BadNearSettings)?;
+        if settings.providers_needed == 1 {
+            tracing::warn!(
+                "one provider's word is taken for final: nothing is called dead or refused, and what \
+                 expired is not signed again"
+            );
+        }
+        let tokens = TokenStates::new(&settings);
+        let receivers = ReceiverCache::new(settings.registered_for_ms);
+        let ahead = Mutex::new(None);
+        let link = NearLink { settings, rpc, tokens, receivers, signer, clock, ahead };
+        Ok(Self { link: Arc::new(link) })
+    }
+
+    /// What the flow's rules ask of receivers at this chain. `limits` says what registrations may cost.
+    pub fn facts(&self, limits: Arc<dyn RegistrationLimits>) -> NearFacts {
+        NearFacts::new(self.link.clone(), limits)
+    }
+
+    /// Host and port of each provider, with the failures that it had in a row.
+    pub fn providers(&self) -> Vec<(Arc<str>, u32)> {
+        self.link.rpc.providers()
+    }
+}
+
+impl NearLink {
+    /// Whether a lane's key is one of ours.
+    fn has_key(&self, key: &[u8; 32]) -> bool {
+        self.signer.public_keys().contains(key)
+    }
+
+    /// A key of ours was used elsewhere: no lane gets a lock until a new process begins without that key.
+    fn is_ahead(&self, facts: String) {
+        tracing::error!(facts, "a key of the relay is used elsewhere");
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.into());
+    }
+
+    async fn next_lock(
+        &self,
+        lane: &str,
+        stored: Option<&Lock>,
+        members: &[Record],
+    ) -> Result<Lock, Cause> {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(facts) = ahead {
+            return Err(Cause::because(LANE_AHEAD, facts));
+        }
+        let now = self.clock.ticks();
+        let assets = members.iter().map(|member| member.target().asset);
+        if assets.filter_map(|asset| self.tokens.of_asset(asset)).any(|token| token.rests(now)) {
+            return Err(Cause::of("TOKEN_RESTS"));
+        }
+        let key = tx::key_of(lane).filter(|key| self.has_key(key)).ok_or(Cause::of("NO_KEY"))?;
+        let stored = stored.map(forms::nonce_of).transpose()?;
+        let needed = self.rpc.needed();
+        let call = access_key(&self.settings.account, &key, BlockAt::Final);
+        let views = lane::answered(needed, self.rpc.each(&call).await)?;
+        lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
+    }
+
+    /// Sends the newest form, identical bytes each time. What comes back says nothing.
+    async fn send(&self, attempt: &Attempt) -> Result<(), Cause> {
+        let forms = self.forms(attempt)?;
+        let newest = forms.last().and_then(|_| attempt.forms.last());
+        let newest = newest.ok_or(Cause::of("NO_FORM"))?;
+        self.rpc.first(&send(&newest.bytes)).await
+    }
+}
+
+impl Chain for NearChain {
+    fn id(&self) -> ChainId {
+        self.link.settings.chain
+    }
+
+    fn cap(&self, _: &str) -> usize {
+        self.link.tokens.most()
+    }
+
+    fn lanes(&self, _: &str) -> Vec<Arc<str>> {
+        self.link.signer.public_keys().iter().map(tx::lane_of).collect()
+    }
+
+    fn next_lock<'a>(
+        &'a self,
+        lane: &'a str,
+        stored: Option<&'a Lock>,
+        members: &'a [Record],
+    ) -> Fut<'a, Result<Lock, Cause>> {
+        Box::pin(self.link.next_lock(lane, stored, members))
+    }
+
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(self.link.sign(request))
+    }
+
+    fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
+        Box::pin(join_all(attempts.iter().map(|attempt| self.link.send(attempt))))
+    }
+
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        Box::pin(join_all(attempts.iter().map(|attempt| self.link.prove(attempt))))
+    }
+}

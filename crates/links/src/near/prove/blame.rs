@@ -1,0 +1,152 @@
+//! Why a transaction failed, and who goes alone next time. The place of the failing action isolates its
+//! member; it condemns it only where it failed alone, registered, and with money enough.
+
+use super::{Landed, all, dead};
+use crate::near::NearLink;
+use crate::near::rpc::{BlockAt, view};
+use crate::near::sign::yocto;
+use crate::near::tokens::TokenState;
+use crate::near::tx::BatchAction;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::attempt::{Attempt, Verdict};
+use kernel::ports::chain::Proof;
+use serde_json::json;
+use std::sync::Arc;
+
+/// What was the case at a block: `None` where the providers do not say it alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Circumstances {
+    /// The receiver was registered with the token.
+    registered: Option<bool>,
+    /// The relay had as much as the transaction paid.
+    funded: Option<bool>,
+}
+
+/// Texts of contracts and of the chain that are about the whole token.
+fn is_paused(error: &str) -> bool {
+    error.to_lowercase().contains("paus")
+}
+
+/// The calls had too little gas.
+fn is_out_of_gas(error: &str) -> bool {
+    error.contains("Exceeded the prepaid gas")
+        || error.contains("Exceeded the maximum amount of gas")
+}
+
+impl NearLink {
+    /// The verdicts of a transaction of which nothing took place.
+    pub(super) async fn failed(
+        &self,
+        attempt: &Attempt,
+        landed: &Landed<'_>,
+        index: Option<usize>,
+        error: &str,
+    ) -> Result<Proof, Cause> {
+        let token = self.tokens.of_contract(&landed.form.receiver);
+        let token = token.ok_or(Cause::of("FOREIGN_FORM"))?;
+        let doc = self.document(landed);
+        if is_out_of_gas(error) && token.more_gas() {
+            return Ok(all(attempt, &dead("OUT_OF_GAS", doc)));
+        }
+        if is_paused(error) {
+            self.rests(token);
+            return Ok(all(attempt, &dead("TOKEN_PAUSED", doc)));
+        }
+        let Some(culprit) = index else {
+            token.halve();
+            if attempt.members.len() == 1 {
+                self.rests(token);
+            }
+            return Ok(all(attempt, &dead("BATCH_FAILED", doc)));
+        };
+        // what it says is not about one of ours
+        let action = landed.form.actions.get(culprit).ok_or(Cause::of("BAD_INDEX"))?;
+        let receiver = match action {
+            BatchAction::Register { .. } => {
+                // the price may have risen
+                token.deposit_is(None);
+                return Ok(judged(
+                    attempt,
+                    culprit,
+                    ("REGISTRATION_REFUSED", true),
+                    (landed.height, doc),
+                ));
+            }
+            BatchAction::Pay { receiver, .. } => receiver.clone(),
+            BatchAction::Nothing => return Err(Cause::of("BAD_INDEX")),
+        };
+        let now = self.circumstances(landed, &receiver, landed.found.block).await;
+        if now.funded == Some(false) {
+            self.rests(token);
+            return Ok(all(attempt, &dead("TREASURY_SHORT", doc)));
+        }
+        // whatever it was: it is asked after again
+        self.receivers.forget(&token.token.contract, &receiver);
+        if attempt.members.len() > 1 {
+            return Ok(judged(attempt, culprit, ("SPOILED", false), (landed.height, doc)));
+        }
+        let before = match self.rpc.block(landed.found.block).await {
+            Ok(block) => self.circumstances(landed, &receiver, block.before).await,
+            Err(_) => Circumstances { registered: None, funded: None },
+        };
+        let both = |of: fn(&Circumstances) -> Option<bool>| {
+            of(&before).and_then(|was| Some(was && of(&now)?))
+        };
+        let (code, condemned) = match (both(|c| c.registered), both(|c| c.funded)) {
+            (Some(true), Some(true)) => ("RECEIVER_REFUSED", true),
+            (Some(false), _) => ("NOT_REGISTERED", false),
+            (_, Some(false)) => ("TREASURY_SHORT", false),
+            (None, _) | (_, None) => ("CIRCUMSTANCES_UNKNOWN", false),
+        };
+        Ok(judged(attempt, culprit, (code, condemned), (landed.height, doc)))
+    }
+
+    fn rests(&self, token: &TokenState) {
+        token.rest(self.clock.ticks(), self.settings.token_rest_ms);
+    }
+
+    /// What the providers say of a block alike.
+    async fn circumstances(
+        &self,
+        landed: &Landed<'_>,
+        receiver: &Arc<str>,
+        block: [u8; 32],
+    ) -> Circumstances {
+        let (contract, at) = (&landed.form.receiver, BlockAt::Hash(block));
+        let of =
+            |method, account: &str| view(contract, method, &json!({ "account_id": account }), at);
+        let registered = self.rpc.agreed(&of("storage_balance_of", receiver)).await;
+        let balance = self.rpc.agreed(&of("ft_balance_of", &self.settings.account)).await;
+        let paid = landed.form.actions.iter().try_fold(0_u128, |sum, action| match action {
+            BatchAction::Pay { amount, .. } => sum.checked_add(*amount),
+            BatchAction::Register { .. } | BatchAction::Nothing => Some(sum),
+        });
+        let balance = balance.and_then(|balance| yocto(&balance));
+        Circumstances {
+            registered: registered.ok().map(|balance| !balance.is_null()),
+            // more than there is of anything is not there
+            funded: balance.ok().map(|balance| paid.is_some_and(|paid| balance >= paid)),
+        }
+    }
+}
+
+/// The verdicts where one action failed: it is refused where it was alone and `condemned`; else all are dead,
+/// and it goes alone.
+fn judged(
+    attempt: &Attempt,
+    culprit: usize,
+    (code, condemned): (&'static str, bool),
+    landed: (u64, Arc<str>),
+) -> Proof {
+    let alone = attempt.members.len() == 1;
+    let (seq, doc) = landed;
+    let verdict = |at: usize| {
+        let evidence = Evidence { code: code.into(), doc: Some(doc.clone()) };
+        let answer = match alone && condemned {
+            true => Answer::Rejected(evidence, Receipt { seq, doc: Some(doc.clone()) }),
+            false => Answer::Dead(evidence),
+        };
+        Verdict { answer, alone: at == culprit }
+    };
+    Proof::Closed((0..attempt.members.len()).map(verdict).collect())
+}

@@ -1,0 +1,196 @@
+//! What became of an attempt: only what as many providers as are needed say of final blocks. A timeout, an
+//! error and a transaction that is not found say nothing.
+//!
+//! Three ends are possible. A form landed: its outcome is every member's. Nothing landed and every form is
+//! past its last block while the nonce is not spent: the same nonce is signed once more. The nonce is spent
+//! and no form is found: nothing is proven, whatever it looks like, and the lane keeps its attempt.
+
+mod blame;
+mod events;
+mod landing;
+
+use super::NearLink;
+use super::rpc::{BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, transaction};
+use super::tx::{BatchAction, ReadTransaction, base58, key_of};
+use futures_util::future::join_all;
+use kernel::answer::{Answer, Cause, Evidence, Receipt};
+use kernel::attempt::{Attempt, Purpose, Verdict};
+use kernel::ports::chain::Proof;
+use landing::{Landing, landing};
+use serde_json::json;
+use std::sync::Arc;
+
+/// So many blocks after an attempt was signed its key is looked at, whether a form is found or not.
+const LATE: u64 = 20;
+
+/// A landed form, and what the providers show of it.
+struct Landed<'a> {
+    form: &'a ReadTransaction,
+    found: &'a FinalTransaction,
+    /// The height of the block in which it was executed.
+    height: u64,
+}
+
+impl NearLink {
+    pub(super) async fn prove(&self, attempt: &Attempt) -> Proof {
+        match self.look(attempt).await {
+            Ok(proof) => proof,
+            Err(cause) => Proof::NotYet(cause),
+        }
+    }
+
+    async fn look(&self, attempt: &Attempt) -> Result<Proof, Cause> {
+        let forms = self.forms(attempt)?;
+        let calls: Vec<_> =
+            forms.iter().map(|form| transaction(&form.hash, &self.settings.account)).collect();
+        let replies = join_all(calls.iter().map(|call| self.rpc.each(call))).await;
+        match landing(self.rpc.needed(), &forms, replies) {
+            Landing::Open(cause) => Err(cause),
+            Landing::Nowhere(cause) => self.not_landed(attempt, cause).await,
+            Landing::Agreed(at, found) => {
+                let purpose = attempt.forms.get(at).map(|form| form.purpose);
+                let (Some(form), Some(purpose)) = (forms.get(at), purpose) else {
+                    return Err(Cause::of("NO_FORM"));
+                };
+                let height = self.rpc.block(found.block).await?.height;
+                let landed = Landed { form, found: &found, height };
+                self.landed(attempt, purpose, &landed).await
+            }
+        }
+    }
+
+    /// No form is in a final block: it may be on its way, or past its last block.
+    async fn not_landed(&self, attempt: &Attempt, cause: Cause) -> Result<Proof, Cause> {
+        let head = self.rpc.base_block().await?;
+        let newest = attempt.forms.last().ok_or(Cause::of("NO_FORM"))?;
+        let last = attempt.forms.iter().try_fold(0, |last, form| {
+            let expires = form.expires?;
+            Some(if expires > last { expires } else { last })
+        });
+        let last = last.ok_or(Cause::of("NO_EXPIRY"))?;
+        let late = newest.anchor.unwrap_or_default().saturating_add(LATE);
+        if head.height <= last && head.height <= late {
+            return Err(cause);
+        }
+        let key = key_of(&attempt.lane).ok_or(Cause::of("BAD_LANE"))?;
+        let lock = super::forms::nonce_of(&attempt.lock)?;
+        let call = access_key(&self.settings.account, &key, BlockAt::Final);
+        let needed = self.rpc.needed();
+        let views = super::lane::answered(needed, self.rpc.each(&call).await)?;
+        self.notice_foreign_use(attempt, (&key, lock), &views);
+        if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
+            let facts = format!("{cause}; the key's nonce at final blocks is {}", nonces(&views));
+            return Err(Cause::because("LOCK_SPENT", facts));
+        }
+        let past = views.iter().filter(|view| view.height > last).count();
+        if past < needed {
+            return Err(cause);
+        }
+        if needed < 2 {
+            let facts = format!("it expired at block {last}, and one provider's word is no proof");
+            return Err(Cause::because("ONE_PROVIDER", facts));
+        }
+        Ok(Proof::Form(newest.purpose))
+    }
+
+    /// A nonce above the open attempt's was spent: a key of ours is used elsewhere.
+    fn notice_foreign_use(
+        &self,
+        attempt: &Attempt,
+        (key, lock): (&[u8; 32], u64),
+        views: &[KeyView],
+    ) {
+        let above =
+            views.iter().filter(|view| view.nonce.is_some_and(|nonce| nonce > lock)).count();
+        if above >= self.rpc.needed() && self.has_key(key) {
+            let (lane, nonces) = (&attempt.lane, nonces(views));
+            self.is_ahead(format!("lane {lane}: the open attempt has {lock}, the chain {nonces}"));
+        }
+    }
+
+    /// The verdicts of a form that is in a final block.
+    async fn landed(
+        &self,
+        attempt: &Attempt,
+        purpose: Purpose,
+        landed: &Landed<'_>,
+    ) -> Result<Proof, Cause> {
+        let condemns = self.rpc.needed() >= 2;
+        match (purpose, &landed.found.result) {
+            (Purpose::Void, _) if condemns => {
+                Ok(all(attempt, &dead("VOIDED", self.document(landed))))
+            }
+            (Purpose::Pay, ExecutionResult::Success) => self.paid(attempt, landed),
+            (Purpose::Pay, ExecutionResult::Failure { index, error }) if condemns => {
+                self.failed(attempt, landed, *index, error).await
+            }
+            (Purpose::Void, _) | (Purpose::Pay, ExecutionResult::Failure { .. }) => {
+                let facts = "one provider's word condemns nothing: name a second one";
+                Err(Cause::because("ONE_PROVIDER", facts))
+            }
+        }
+    }
+
+    /// All members are paid, or registered.
+    fn paid(&self, attempt: &Attempt, landed: &Landed<'_>) -> Result<Proof, Cause> {
+        let Landed { form, found, height } = landed;
+        let token = self.tokens.of_contract(&form.receiver).ok_or(Cause::of("FOREIGN_FORM"))?;
+        if token.token.events
+            && let Some(facts) = events::mismatch(form, &found.logs)
+        {
+            let name = found.name();
+            return Err(Cause::because("EVENTS_MISMATCH", format!("{name}: {facts}")));
+        }
+        token.succeeded(self.settings.batch);
+        let now = self.clock.ticks();
+        for action in &form.actions {
+            match action {
+                BatchAction::Pay { receiver: known, .. }
+                | BatchAction::Register { account: known, .. } => {
+                    self.receivers.learn(&token.token.contract, known, now);
+                }
+                BatchAction::Nothing => {}
+            }
+        }
+        let receipt = Receipt { seq: *height, doc: Some(self.document(landed)) };
+        Ok(all(attempt, &Answer::Done(receipt)))
+    }
+
+    /// What is stored with the verdicts.
+    fn document(&self, landed: &Landed<'_>) -> Arc<str> {
+        let Landed { form, found, height } = landed;
+        let result = match &found.result {
+            ExecutionResult::Success => json!("SUCCESS"),
+            ExecutionResult::Failure { index, error } => json!({ "index": index, "error": error }),
+        };
+        let providers: Vec<String> =
+            self.rpc.providers().iter().map(|(label, _)| label.to_string()).collect();
+        let document = json!({
+            "transaction": found.name(),
+            "block": base58(&found.block),
+            "height": height,
+            "nonce": form.nonce,
+            "gas_burnt": found.gas_burnt,
+            "result": result,
+            "providers_needed": self.rpc.needed(),
+            "providers": providers,
+        });
+        document.to_string().into()
+    }
+}
+
+fn nonces(views: &[KeyView]) -> String {
+    let each =
+        views.iter().map(|view| view.nonce.map_or_else(|| "gone".to_owned(), |n| n.to_string()));
+    each.collect::<Vec<String>>().join(", ")
+}
+
+fn dead(code: &'static str, doc: Arc<str>) -> Answer {
+    Answer::Dead(Evidence { code: code.into(), doc: Some(doc) })
+}
+
+/// One answer for every member.
+fn all(attempt: &Attempt, answer: &Answer) -> Proof {
+    let verdict = Verdict { answer: answer.clone(), alone: false };
+    Proof::Closed(vec![verdict; attempt.members.len()])
+}

@@ -1,0 +1,164 @@
+//! The methods that are called, each with its parameters and the way its answer is read.
+
+use super::reply::{RpcFailure, amount, bad_reply, hash, number, shortened};
+use super::status::{self, StatusReply};
+use crate::near::tx::{base58, lane_of};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// How the answer to a call is read.
+type Reads<T> = fn(Result<Value, RpcFailure>) -> Result<T, RpcFailure>;
+
+/// One call: it may be made at any provider.
+#[derive(Debug)]
+pub(in crate::near) struct RpcCall<T> {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    pub(super) read: Reads<T>,
+}
+
+/// The block that a query is answered at.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::near) enum BlockAt {
+    /// The provider's last final one.
+    Final,
+    /// The one of this hash.
+    Hash([u8; 32]),
+}
+
+impl BlockAt {
+    fn into(self, mut params: Value) -> Value {
+        if let Some(fields) = params.as_object_mut() {
+            match self {
+                Self::Final => fields.insert("finality".to_owned(), json!("final")),
+                Self::Hash(hash) => fields.insert("block_id".to_owned(), json!(base58(&hash))),
+            };
+        }
+        params
+    }
+}
+
+/// A block's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::near) struct BlockHead {
+    /// Its height.
+    pub height: u64,
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// The hash of the block before it.
+    pub before: [u8; 32],
+}
+
+/// An access key at a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::near) struct KeyView {
+    /// The height of the block.
+    pub height: u64,
+    /// The last nonce that the chain has spent of it; `None`: the account has no such key.
+    pub nonce: Option<u64>,
+    /// Whether it may attach deposits.
+    pub full_access: bool,
+}
+
+/// Sends signed bytes, and waits for nothing.
+pub(in crate::near) fn send(bytes: &[u8]) -> RpcCall<()> {
+    let params = json!({ "signed_tx_base64": STANDARD.encode(bytes), "wait_until": "NONE" });
+    RpcCall { method: "send_tx", params, read: |reply| reply.map(drop) }
+}
+
+/// What became of a transaction.
+pub(in crate::near) fn transaction(name: &[u8], signer: &str) -> RpcCall<StatusReply> {
+    let params = json!({
+        "tx_hash": base58(name), "sender_account_id": signer, "wait_until": "NONE",
+    });
+    RpcCall { method: "tx", params, read: status::read }
+}
+
+/// An access key.
+pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> RpcCall<KeyView> {
+    let params = json!({
+        "request_type": "view_access_key", "account_id": signer, "public_key": &*lane_of(key),
+    });
+    RpcCall { method: "query", params: at.into(params), read: key_view }
+}
+
+fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
+    let view = match reply {
+        // nodes have said this as an error too
+        Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCESS_KEY" => {
+            return Ok(KeyView { height: 0, nonce: None, full_access: false });
+        }
+        reply => reply?,
+    };
+    let height = number(&view, "/block_height")?;
+    match view.get("error").and_then(Value::as_str) {
+        Some(error) if error.contains("does not exist") => {
+            Ok(KeyView { height, nonce: None, full_access: false })
+        }
+        Some(error) => Err(bad_reply(&shortened(error))),
+        None => {
+            let full_access = view.get("permission").and_then(Value::as_str) == Some("FullAccess");
+            Ok(KeyView { height, nonce: Some(number(&view, "/nonce")?), full_access })
+        }
+    }
+}
+
+/// What an account has, in yoctoNEAR; `None`: there is no such account.
+pub(in crate::near) fn account(id: &str) -> RpcCall<Option<u128>> {
+    let params = json!({ "request_type": "view_account", "account_id": id });
+    RpcCall {
+        method: "query",
+        params: BlockAt::Final.into(params),
+        read: |reply| match reply {
+            Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_ACCOUNT" => Ok(None),
+            reply => amount(&reply?, "/amount").map(Some),
+        },
+    }
+}
+
+/// What a contract's view method returns, as JSON.
+pub(in crate::near) fn view(
+    contract: &str,
+    method: &str,
+    args: &Value,
+    at: BlockAt,
+) -> RpcCall<Value> {
+    let params = json!({
+        "request_type": "call_function",
+        "account_id": contract,
+        "method_name": method,
+        "args_base64": STANDARD.encode(args.to_string()),
+    });
+    RpcCall { method: "query", params: at.into(params), read: viewed }
+}
+
+fn viewed(reply: Result<Value, RpcFailure>) -> Result<Value, RpcFailure> {
+    let view = reply?;
+    if let Some(error) = view.get("error").and_then(Value::as_str) {
+        let text = shortened(error);
+        return Err(RpcFailure::Refused { name: "VIEW_FAILED".to_owned(), text });
+    }
+    let bytes = view.get("result").and_then(Value::as_array);
+    let bytes = bytes.ok_or_else(|| bad_reply("/result"))?.iter().map(|byte| {
+        byte.as_u64().and_then(|byte| u8::try_from(byte).ok()).ok_or_else(|| bad_reply("/result"))
+    });
+    let bytes = bytes.collect::<Result<Vec<u8>, RpcFailure>>()?;
+    serde_json::from_slice(&bytes).map_err(|_| bad_reply("a view's result"))
+}
+
+/// A block's head.
+pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
+    RpcCall {
+        method: "block",
+        params: at.into(json!({})),
+        read: |reply| {
+            let block = reply?;
+            Ok(BlockHead {
+                height: number(&block, "/header/height")?,
+                hash: hash(&block, "/header/hash")?,
+                before: hash(&block, "/header/prev_hash")?,
+            })
+        },
+    }
+}

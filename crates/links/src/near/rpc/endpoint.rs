@@ -1,0 +1,181 @@
+//! One provider: a request and its whole answer, bounded in time, size and rate, never repeated here.
+
+use super::budget::RequestBudget;
+use super::reply::{RpcFailure, read};
+use super::tls;
+use crate::near::settings::RpcLimits;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::clock::{Clock, TICKS};
+use reqwest::Url;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The longest answer that is read: a chunk with some hundred transactions has some megabytes.
+const LONGEST: usize = 16 * 1024 * 1024;
+/// So many failures in a row are a provider's own matter; after them it rests.
+const FAILURES: u32 = 3;
+/// The longest rest of a provider that does not answer.
+const LONGEST_REST: Millis = 30_000;
+/// The rest after the first failure too many, and of one that refuses the rate.
+const REST: Millis = 1_000;
+/// How long a connection waits for its next request.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// One provider's address, its rate and how it does.
+pub(in crate::near) struct RpcEndpoint {
+    client: reqwest::Client,
+    url: Url,
+    /// Host and port, for logs and documents: a path or a query may have a key in it.
+    label: Arc<str>,
+    limits: RpcLimits,
+    budget: RequestBudget,
+    clock: Arc<dyn Clock>,
+    failures: AtomicU32,
+    rests_until: AtomicU64,
+    next_id: AtomicU64,
+}
+
+impl std::fmt::Debug for RpcEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.label)
+    }
+}
+
+impl RpcEndpoint {
+    pub(super) fn new(
+        address: &str,
+        limits: RpcLimits,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        // the address is not repeated: it may have a key in it
+        let url = Url::parse(address).map_err(|_| "a provider's address is none".to_owned())?;
+        let host = url.host_str().ok_or("a provider's address has no host")?.to_owned();
+        let https = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return Err("a provider's address begins with http:// or https://".to_owned()),
+        };
+        let port = url.port_or_known_default().unwrap_or_default();
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::trust(https)?)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .http1_only()
+            .tcp_nodelay(true)
+            .connect_timeout(Duration::from_millis(limits.connect_timeout_ms))
+            .pool_idle_timeout(IDLE)
+            .build()
+            .map_err(|fault| format!("no client can be made: {fault}"))?;
+        Ok(Self {
+            client,
+            url,
+            label: format!("{host}:{port}").into(),
+            limits,
+            budget: RequestBudget::new(limits.per_second, limits.burst),
+            clock,
+            failures: AtomicU32::new(0),
+            rests_until: AtomicU64::new(0),
+            next_id: AtomicU64::new(1),
+        })
+    }
+
+    /// Host and port.
+    pub(in crate::near) fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    /// Whether it failed so often that others go first.
+    pub(super) fn rests(&self) -> bool {
+        self.clock.ticks() < self.rests_until.load(Ordering::Relaxed)
+    }
+
+    /// So many requests in a row had no answer.
+    pub(super) fn failures(&self) -> u32 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Calls a method.
+    ///
+    /// # Errors
+    /// What the node refused, or that there was no answer. None of it is evidence.
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
+        let timeout = self.limits.timeout_ms;
+        let Some(wait) = self.budget.take(self.clock.ticks(), timeout / 2) else {
+            return Err(RpcFailure::Silent(Cause::of("RATE_BUDGET")));
+        };
+        if wait > 0 {
+            self.clock.sleep(wait).await;
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed).to_string();
+        let sent = self.exchange(method, params, &id);
+        let answered = tokio::time::timeout(Duration::from_millis(timeout), sent).await;
+        let reply = match answered {
+            Ok(Ok((status, body))) => read(status, &body, &id),
+            Ok(Err(cause)) => Err(RpcFailure::Silent(cause)),
+            Err(_) => Err(RpcFailure::Silent(Cause::of("TIMEOUT"))),
+        };
+        self.note(&reply);
+        reply
+    }
+
+    async fn exchange(
+        &self,
+        method: &str,
+        params: &Value,
+        id: &str,
+    ) -> Result<(u16, Vec<u8>), Cause> {
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let request = self.client.post(self.url.clone());
+        let request = request.header("content-type", "application/json").body(call.to_string());
+        let mut response = request.send().await.map_err(lost)?;
+        let status = response.status().as_u16();
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(lost)? {
+            if body.len().saturating_add(chunk.len()) > LONGEST {
+                return Err(Cause::of("BODY_TOO_LARGE"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((status, body))
+    }
+
+    /// How it does: a node that answers with an error answers.
+    fn note(&self, reply: &Result<Value, RpcFailure>) {
+        let Err(RpcFailure::Silent(cause)) = reply else {
+            self.failures.store(0, Ordering::Relaxed);
+            self.rests_until.store(0, Ordering::Relaxed);
+            return;
+        };
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        tracing::debug!(provider = %self.label, %cause, failures, "a provider did not answer");
+        let too_many = failures.saturating_sub(FAILURES);
+        let rest = match (cause.class, failures >= FAILURES) {
+            (super::reply::RATE_LIMITED, _) | (_, true) => {
+                let longer = 1_u64.checked_shl(too_many).unwrap_or(u64::MAX);
+                REST.saturating_mul(longer)
+            }
+            (_, false) => return,
+        };
+        let rest = if rest > LONGEST_REST { LONGEST_REST } else { rest };
+        let until = self.clock.ticks().saturating_add(rest.saturating_mul(TICKS));
+        self.rests_until.store(until, Ordering::Relaxed);
+    }
+}
+
+/// Nothing came back: the request may have arrived all the same.
+fn lost(fault: reqwest::Error) -> Cause {
+    let class = if fault.is_timeout() {
+        "TIMEOUT"
+    } else if fault.is_connect() {
+        "UNREACHABLE"
+    } else {
+        "CONNECTION_LOST"
+    };
+    // an address may have a key in it
+    Cause::because(class, fault.without_url().to_string())
+}

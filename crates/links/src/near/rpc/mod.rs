@@ -1,0 +1,17 @@
+//! A thin JSON-RPC client over several providers. What one of them answers is a hint; what closes an
+//! attempt is what several say of final blocks.
+
+mod budget;
+mod calls;
+mod endpoint;
+mod pool;
+mod reply;
+mod status;
+mod tls;
+
+pub(in crate::near) use calls::{
+    BlockAt, BlockHead, KeyView, access_key, account, send, transaction, view,
+};
+pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
+pub(in crate::near) use reply::{RpcFailure, shortened};
+pub(in crate::near) use status::{ExecutionResult, FinalTransaction, StatusReply};

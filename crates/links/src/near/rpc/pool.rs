@@ -1,0 +1,210 @@
+//! All providers of the chain: one of them for a hint, each of them for a proof.
+
+use super::calls::{BlockAt, BlockHead, RpcCall, block};
+use super::endpoint::RpcEndpoint;
+use super::reply::RpcFailure;
+use crate::near::settings::NearSettings;
+use futures_util::future::join_all;
+use kernel::answer::Cause;
+use kernel::ports::clock::{Clock, TICKS};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The class of a fact that too few providers say, or that they say differently.
+pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
+
+/// The providers of one chain.
+pub(in crate::near) struct RpcPool {
+    endpoints: Vec<RpcEndpoint>,
+    needed: usize,
+    validity: u64,
+    /// How long a base block is used, in ticks.
+    base_for: u64,
+    base: Mutex<Option<(BlockHead, u64)>>,
+    clock: Arc<dyn Clock>,
+    turn: AtomicUsize,
+}
+
+impl std::fmt::Debug for RpcPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.endpoints).finish()
+    }
+}
+
+impl RpcPool {
+    pub(in crate::near) fn new(
+        settings: &NearSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let open = |url: &String| RpcEndpoint::new(url.trim(), settings.limits, clock.clone());
+        let endpoints = settings.rpc_urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
+        let labels: BTreeSet<&str> = endpoints.iter().map(|one| &**one.label()).collect();
+        if labels.len() != endpoints.len() {
+            return Err("two addresses are one provider's: it would agree with itself".to_owned());
+        }
+        Ok(Self {
+            endpoints,
+            needed: settings.providers_needed,
+            validity: settings.validity_blocks,
+            base_for: settings.base_block_ms.saturating_mul(TICKS),
+            base: Mutex::new(None),
+            clock,
+            turn: AtomicUsize::new(0),
+        })
+    }
+
+    /// So many providers agree on what closes an attempt.
+    pub(in crate::near) fn needed(&self) -> usize {
+        self.needed
+    }
+
+    /// Host and port of each, with the failures that it had in a row.
+    pub(in crate::near) fn providers(&self) -> Vec<(Arc<str>, u32)> {
+        self.endpoints.iter().map(|one| (one.label().clone(), one.failures())).collect()
+    }
+
+    /// The endpoints, those that answer first, beginning with another one each time.
+    fn in_turn(&self) -> Vec<&RpcEndpoint> {
+        let from = self.turn.fetch_add(1, Ordering::Relaxed);
+        let from = from.checked_rem(self.endpoints.len()).unwrap_or_default();
+        let (before, behind) = self.endpoints.split_at(from);
+        let (awake, rests): (Vec<_>, Vec<_>) =
+            behind.iter().chain(before).partition(|endpoint| !endpoint.rests());
+        awake.into_iter().chain(rests).collect()
+    }
+
+    /// The first result that any provider gives: a hint, and no proof.
+    ///
+    /// # Errors
+    /// None of them gave one: what the last one said.
+    pub(in crate::near) async fn first<T>(&self, call: &RpcCall<T>) -> Result<T, Cause> {
+        let mut last = Cause::of("NO_PROVIDER");
+        for endpoint in self.in_turn() {
+            match (call.read)(endpoint.call(call.method, &call.params).await) {
+                Ok(result) => return Ok(result),
+                Err(failure) => last = failure.into(),
+            }
+        }
+        Err(last)
+    }
+
+    /// What each provider says, in a fixed sequence.
+    pub(in crate::near) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<Result<T, RpcFailure>> {
+        let awake = self.endpoints.iter().filter(|endpoint| !endpoint.rests()).count();
+        let calls = self.endpoints.iter().map(|endpoint| async move {
+            if endpoint.rests() && awake >= self.needed {
+                return Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS")));
+            }
+            (call.read)(endpoint.call(call.method, &call.params).await)
+        });
+        join_all(calls).await
+    }
+
+    /// What as many providers as are needed say alike, and none says otherwise.
+    ///
+    /// # Errors
+    /// [`PROVIDERS_DISAGREE`], with what they said, or why they do not answer.
+    pub(in crate::near) async fn agreed<T: PartialEq + std::fmt::Debug>(
+        &self,
+        call: &RpcCall<T>,
+    ) -> Result<T, Cause> {
+        let replies = self.each(call).await;
+        agreement(self.needed, replies)
+    }
+
+    /// Whether there is something: one provider's yes is enough, and a no needs as many as are needed.
+    ///
+    /// # Errors
+    /// Too few answer, or they say it differently.
+    pub(in crate::near) async fn agreed_absence<T>(
+        &self,
+        call: &RpcCall<Option<T>>,
+    ) -> Result<bool, Cause> {
+        if self.first(call).await?.is_some() {
+            return Ok(true);
+        }
+        let replies = self.each(call).await.into_iter();
+        agreement(self.needed, replies.map(|reply| reply.map(|found| found.is_some())).collect())
+    }
+
+    /// The block that new transactions count their validity from: the lowest of the providers' final blocks,
+    /// so that each of them knows it, and known to as many as are needed.
+    ///
+    /// # Errors
+    /// Providers do not answer, are far apart, or do not know one another's block.
+    pub(in crate::near) async fn base_block(&self) -> Result<BlockHead, Cause> {
+        let now = self.clock.ticks();
+        let known = *self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((head, _)) = known.filter(|(_, at)| now.saturating_sub(*at) < self.base_for) {
+            return Ok(head);
+        }
+        let replies = self.each(&block(BlockAt::Final)).await;
+        let mut heads = Vec::new();
+        let mut last = Cause::of("NO_PROVIDER");
+        for reply in replies {
+            match reply {
+                Ok(head) => heads.push(head),
+                Err(failure) => last = failure.into(),
+            }
+        }
+        heads.sort_by_key(|head| head.height);
+        let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else { return Err(last) };
+        if highest.height.saturating_sub(lowest.height) > self.validity / 2 {
+            let apart = format!("final heights {} and {}", lowest.height, highest.height);
+            return Err(Cause::because(PROVIDERS_DISAGREE, apart));
+        }
+        let head = self.agreed(&block(BlockAt::Hash(lowest.hash))).await?;
+        *self.base.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, now));
+        Ok(head)
+    }
+
+    /// A block by its hash, as many providers as are needed know it.
+    ///
+    /// # Errors
+    /// As [`Self::agreed`].
+    pub(in crate::near) async fn block(&self, hash: [u8; 32]) -> Result<BlockHead, Cause> {
+        self.agreed(&block(BlockAt::Hash(hash))).await
+    }
+}
+
+fn agreement<T: PartialEq + std::fmt::Debug>(
+    needed: usize,
+    replies: Vec<Result<T, RpcFailure>>,
+) -> Result<T, Cause> {
+    let (mut said, mut alike) = (None, 0_usize);
+    let mut silent = None;
+    for reply in replies {
+        match (reply, &said) {
+            (Ok(result), Some(first)) if result != *first => {
+                let facts = format!("{first:?} and {result:?}");
+                return Err(Cause::because(PROVIDERS_DISAGREE, super::shortened(&facts)));
+            }
+            (Ok(_), Some(_)) => alike = alike.saturating_add(1),
+            (Ok(result), None) => {
+                said = Some(result);
+                alike = 1;
+            }
+            (Err(failure), _) => silent = Some(Cause::from(failure)),
+        }
+    }
+    match said {
+        Some(result) if alike >= needed => Ok(result),
+        Some(_) | None => Err(silent.unwrap_or(Cause::of(PROVIDERS_DISAGREE))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_voice_is_no_agreement() {
+        let silent = || Err(RpcFailure::Silent(Cause::of("TIMEOUT")));
+        assert_eq!(agreement(2, vec![Ok(1), Ok(1)]), Ok(1));
+        assert_eq!(agreement(2, vec![Ok(1), silent(), Ok(1)]), Ok(1));
+        assert!(agreement(2, vec![Ok(1), silent()]).is_err());
+        assert!(agreement(2, vec![Ok(1), Ok(2)]).is_err());
+        assert!(agreement(2, vec![Ok(1), Ok(1), Ok(2)]).is_err(), "a third one says otherwise");
+    }
+}

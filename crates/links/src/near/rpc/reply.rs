@@ -1,0 +1,111 @@
+//! Reading a provider's answer. Lenient: fields that are not known are passed over, and an answer that is
+//! not understood is none.
+
+use crate::near::tx::from_base58;
+use kernel::answer::Cause;
+use serde_json::Value;
+
+/// The class of a provider that refuses the rate of requests.
+pub(super) const RATE_LIMITED: &str = "RATE_LIMITED";
+
+/// Why there is no result. Nothing of it proves anything of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::near) enum RpcFailure {
+    /// The node answered with an error of this name, and said more.
+    Refused {
+        /// `cause.name` of the error.
+        name: String,
+        /// The error as the node wrote it, shortened.
+        text: String,
+    },
+    /// No answer that could be read.
+    Silent(Cause),
+}
+
+impl From<RpcFailure> for Cause {
+    fn from(failure: RpcFailure) -> Self {
+        match failure {
+            RpcFailure::Refused { name, text } => {
+                Self::because("NODE_REFUSED", format!("{name}: {text}"))
+            }
+            RpcFailure::Silent(cause) => cause,
+        }
+    }
+}
+
+/// An answer that is not understood.
+pub(super) fn bad_reply(what: &str) -> RpcFailure {
+    RpcFailure::Silent(Cause::because("BAD_REPLY", what))
+}
+
+/// The result of a whole answer.
+pub(super) fn read(status: u16, body: &[u8], id: &str) -> Result<Value, RpcFailure> {
+    match status {
+        429 | 403 => return Err(RpcFailure::Silent(Cause::of(RATE_LIMITED))),
+        // errors come under these, with their words in the body
+        200 | 400 | 408 | 500 => {}
+        _ => return Err(RpcFailure::Silent(Cause::because("HTTP_STATUS", status.to_string()))),
+    }
+    let mut answer: Value =
+        serde_json::from_slice(body).map_err(|_| bad_reply("the body is no JSON"))?;
+    if answer.get("id").and_then(Value::as_str) != Some(id) {
+        return Err(bad_reply("the answer is to another question"));
+    }
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+        let name = error.pointer("/cause/name").or_else(|| error.get("name"));
+        let name = name.and_then(Value::as_str).unwrap_or("UNNAMED").to_owned();
+        return Err(RpcFailure::Refused { name, text: shortened(&error.to_string()) });
+    }
+    match answer.get_mut("result").map(Value::take) {
+        Some(result) if status == 200 => Ok(result),
+        Some(_) | None => Err(bad_reply("the answer has no result")),
+    }
+}
+
+/// A text of a node for people, not longer than they read.
+pub(in crate::near) fn shortened(text: &str) -> String {
+    text.chars().take(500).collect()
+}
+
+/// A text field.
+pub(super) fn text<'a>(value: &'a Value, at: &str) -> Result<&'a str, RpcFailure> {
+    value.pointer(at).and_then(Value::as_str).ok_or_else(|| bad_reply(at))
+}
+
+/// A number field.
+pub(super) fn number(value: &Value, at: &str) -> Result<u64, RpcFailure> {
+    value.pointer(at).and_then(Value::as_u64).ok_or_else(|| bad_reply(at))
+}
+
+/// A field with a hash.
+pub(super) fn hash(value: &Value, at: &str) -> Result<[u8; 32], RpcFailure> {
+    from_base58(text(value, at)?).ok_or_else(|| bad_reply(at))
+}
+
+/// An amount in decimal, as a text.
+pub(super) fn amount(value: &Value, at: &str) -> Result<u128, RpcFailure> {
+    text(value, at)?.parse().map_err(|_| bad_reply(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_answer_to_this_question_is_a_result() {
+        let ok = br#"{"jsonrpc":"2.0","id":"7","result":{"x":1},"more":2}"#;
+        assert!(read(200, ok, "7").is_ok());
+        assert!(read(200, ok, "8").is_err());
+        assert!(read(500, ok, "7").is_err());
+        for (status, body) in [(429, &ok[..]), (503, ok), (200, b"<html>"), (200, br#"{"id":"7"}"#)]
+        {
+            assert!(matches!(read(status, body, "7"), Err(RpcFailure::Silent(_))), "{status}");
+        }
+        let error = br#"{"id":"7","error":{"name":"HANDLER_ERROR","cause":{"name":"UNKNOWN_TRANSACTION"}}}"#;
+        let refused = read(200, error, "7");
+        assert!(
+            matches!(&refused, Err(RpcFailure::Refused { name, .. }) if name == "UNKNOWN_TRANSACTION"),
+            "{refused:?}"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! What the adapter is told about its chain: the account that pays, the tokens, the providers and their limits.
+
+use super::account::is_account_id;
+use kernel::ids::{AssetId, ChainId, Millis};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A TGas in gas.
+pub(super) const TERA: u64 = 1_000_000_000_000;
+/// The protocol's own limit of actions of one transaction.
+const MOST_ACTIONS: usize = 100;
+
+/// One fungible token that the relay's account pays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearToken {
+    /// The account of its NEP-141 contract.
+    pub contract: Arc<str>,
+    /// The asset that stands for it in transfers.
+    pub asset: AssetId,
+    /// The least gas that one call gets, in TGas; 3 is enough for a contract of the standards crate.
+    pub least_tgas: u64,
+    /// The contract writes NEP-297 events: those of a final transaction are compared with its members, and
+    /// a difference proves nothing.
+    pub events: bool,
+}
+
+/// How each provider is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RpcLimits {
+    /// The most milliseconds that one request takes, its answer included.
+    pub timeout_ms: Millis,
+    /// The most milliseconds until a connection stands.
+    pub connect_timeout_ms: Millis,
+    /// Requests a second at one provider.
+    pub per_second: u64,
+    /// So many requests at once before the rate counts.
+    pub burst: u64,
+}
+
+impl Default for RpcLimits {
+    fn default() -> Self {
+        Self { timeout_ms: 5_000, connect_timeout_ms: 2_000, per_second: 50, burst: 100 }
+    }
+}
+
+/// The settings of one chain; [`NearSettings::new`] has the defaults.
+#[derive(Debug, Clone)]
+pub struct NearSettings {
+    /// The number of the chain among the systems.
+    pub chain: ChainId,
+    /// The relay's account, which every key signs for.
+    pub account: Arc<str>,
+    /// The tokens that it pays.
+    pub tokens: Vec<NearToken>,
+    /// The addresses of the providers; one that has a key in it is not logged.
+    pub rpc_urls: Vec<String>,
+    /// So many providers agree on whatever closes an attempt. With one, nothing is ever called dead or
+    /// refused, and nothing that expired is signed again.
+    pub providers_needed: usize,
+    /// For so many blocks after its base block a transaction may be included (`transaction_validity_period`).
+    pub validity_blocks: u64,
+    /// The limits of each provider.
+    pub limits: RpcLimits,
+    /// The most members of one transaction; the protocol has 100 actions.
+    pub batch: usize,
+    /// The most gas that one transaction attaches, in TGas: 300 passes with every protocol version.
+    pub prepaid_tgas: u64,
+    /// The highest deposit, in yoctoNEAR, that a contract may ask for a registration.
+    pub most_storage_deposit: u128,
+    /// Nothing is signed while the relay's account has less, in yoctoNEAR.
+    pub near_floor: u128,
+    /// How long a receiver that was registered is taken for registered, in milliseconds.
+    pub registered_for_ms: Millis,
+    /// How long the last final block is used as the base of new transactions, in milliseconds.
+    pub base_block_ms: Millis,
+    /// How long a token rests after all its transfers failed for a reason of its own, in milliseconds.
+    pub token_rest_ms: Millis,
+}
+
+impl NearSettings {
+    /// Settings with the defaults of a network like mainnet.
+    pub fn new(chain: ChainId, account: &str, tokens: Vec<NearToken>, urls: Vec<String>) -> Self {
+        Self {
+            chain,
+            account: account.into(),
+            tokens,
+            rpc_urls: urls,
+            providers_needed: 2,
+            validity_blocks: 86_400,
+            limits: RpcLimits::default(),
+            batch: MOST_ACTIONS,
+            prepaid_tgas: 300,
+            most_storage_deposit: 12_500_000_000_000_000_000_000,
+            near_floor: 500_000_000_000_000_000_000_000,
+            registered_for_ms: 600_000,
+            base_block_ms: 2_000,
+            token_rest_ms: 30_000,
+        }
+    }
+
+    /// The rule that these settings break, as a sentence.
+    pub(super) fn unfit(&self) -> Option<String> {
+        let distinct = |names: Vec<String>| {
+            let count = names.len();
+            names.into_iter().collect::<BTreeSet<String>>().len() == count
+        };
+        let contracts = self.tokens.iter().map(|token| token.contract.to_string()).collect();
+        let assets = self.tokens.iter().map(|token| token.asset.to_string()).collect();
+        let ids = self.tokens.iter().map(|token| &token.contract).chain([&self.account]);
+        let wrong =
+            ids.filter(|id| !is_account_id(id)).map(|id| format!("`{id}` is no account id"));
+        if let Some(wrong) = wrong.into_iter().next() {
+            return Some(wrong);
+        }
+        if self.tokens.is_empty() {
+            return Some("the relay has no token".to_owned());
+        }
+        if !distinct(contracts) || !distinct(assets) {
+            return Some("each token has one contract and one asset".to_owned());
+        }
+        if self.tokens.iter().any(|token| token.contract == self.account) {
+            return Some("a token's contract is not the relay's account".to_owned());
+        }
+        if self.providers_needed == 0 || self.providers_needed > self.rpc_urls.len() {
+            let (needed, urls) = (self.providers_needed, self.rpc_urls.len());
+            return Some(format!("{needed} providers must agree, and {urls} are named"));
+        }
+        if self.batch == 0 || self.batch > MOST_ACTIONS {
+            return Some(format!("a transaction has 1 to {MOST_ACTIONS} members"));
+        }
+        let gas = self.tokens.iter().find(|token| token.least_tgas == 0);
+        if gas.is_some() || self.tokens.iter().any(|token| token.least_tgas > self.prepaid_tgas) {
+            return Some("a call has some gas, and not more than its transaction".to_owned());
+        }
+        let RpcLimits { timeout_ms, connect_timeout_ms, per_second, burst } = self.limits;
+        if [timeout_ms, connect_timeout_ms, per_second, burst, self.validity_blocks].contains(&0) {
+            return Some("timeouts, rates and the validity are above zero".to_owned());
+        }
+        None
+    }
+}

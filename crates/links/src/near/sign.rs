@@ -1,0 +1,210 @@
+//! Signing: what is written, under which gas and base block, and what was read back out of it. Nothing is
+//! sent here, and what is read of the chain decides only whether and for how many members is signed.
+
+use super::NearLink;
+use super::forms::nonce_of;
+use super::rpc::{BlockAt, BlockHead, account, view};
+use super::tokens::TokenState;
+use super::tx::{self, BatchAction, Unwritten};
+use flows::relay::Act;
+use kernel::answer::Cause;
+use kernel::attempt::{Form, Purpose};
+use kernel::flow::life::Word;
+use kernel::ports::chain::{SignRequest, Signed, Unsigned};
+use kernel::record::{Account, Record, System};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What is written into one transaction.
+struct Draft<'a> {
+    receiver: &'a str,
+    actions: Vec<BatchAction>,
+    gas: u64,
+}
+
+/// One member cannot be signed for; the others go on without it.
+fn without(culprit: usize, class: &'static str) -> Unsigned {
+    Unsigned { cause: Cause::of(class), culprit: Some(culprit) }
+}
+
+impl NearLink {
+    pub(super) async fn sign(&self, request: &SignRequest) -> Result<Signed, Unsigned> {
+        let key = tx::key_of(&request.lane).filter(|key| self.has_key(key));
+        let key = key.ok_or(Cause::of("NO_KEY"))?;
+        let nonce = nonce_of(&request.lock)?;
+        let draft = match request.purpose {
+            Purpose::Void => {
+                let (receiver, actions) = (&*self.settings.account, vec![BatchAction::Nothing]);
+                Draft { receiver, actions, gas: 0 }
+            }
+            Purpose::Pay => self.draft(request).await?,
+        };
+        self.has_near().await?;
+        let base = self.rpc.base_block().await?;
+        let unwritten = Unwritten {
+            signer: &self.settings.account,
+            key,
+            nonce,
+            receiver: draft.receiver,
+            base: base.hash,
+            actions: &draft.actions,
+            gas: draft.gas,
+        };
+        let bytes = tx::unsigned(&unwritten)?;
+        let signature = self.signer.sign(&key, &bytes).await?;
+        let bytes = tx::with_signature(bytes, signature)?;
+        self.signed(request, bytes, base)
+    }
+
+    /// The form of signed bytes, and what it pays, read out of them.
+    fn signed(
+        &self,
+        request: &SignRequest,
+        bytes: Vec<u8>,
+        base: BlockHead,
+    ) -> Result<Signed, Unsigned> {
+        let found = tx::read(&bytes)?;
+        let pays = self.payments(&found)?;
+        for before in &request.forms {
+            let earlier = tx::read(&before.bytes)?;
+            if earlier.hash == found.hash {
+                // the same block is still the base: a later one makes another form
+                return Err(Cause::of("SAME_FORM").into());
+            }
+            let both_pay = before.purpose == Purpose::Pay && request.purpose == Purpose::Pay;
+            if both_pay && self.payments(&earlier)? != pays {
+                return Err(Cause::of("FOREIGN_FORM").into());
+            }
+        }
+        let form = Form {
+            purpose: request.purpose,
+            name: found.hash.as_slice().into(),
+            bytes: bytes.into(),
+            repeatable: true,
+            expires: Some(base.height.saturating_add(self.settings.validity_blocks)),
+            anchor: Some(base.height),
+            reference: None,
+        };
+        Ok(Signed { form, pays })
+    }
+
+    /// The relay's account has what fees and deposits lock meanwhile.
+    async fn has_near(&self) -> Result<(), Cause> {
+        let own = self.rpc.first(&account(&self.settings.account)).await?;
+        match own.ok_or(Cause::of("NO_ACCOUNT"))? {
+            yocto if yocto < self.settings.near_floor => {
+                Err(Cause::because("NEAR_LOW", format!("the account has {yocto} yoctoNEAR")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The actions for the members from the first: as many as fit, and all where another form is replaced.
+    async fn draft(&self, request: &SignRequest) -> Result<Draft<'_>, Unsigned> {
+        let members = &*request.members;
+        let first = members.first().ok_or(Cause::of("NO_MEMBERS"))?;
+        let asset = first.target().asset;
+        let token = self.tokens.of_asset(asset).ok_or_else(|| without(0, "NO_TOKEN"))?;
+        let replaces = !request.forms.is_empty();
+        let most = if replaces { members.len() } else { token.most() };
+        let mut receivers = Vec::with_capacity(members.len());
+        for (at, member) in members.iter().take(most).enumerate() {
+            if member.target().asset != asset {
+                return Err(without(at, "OTHER_ASSET"));
+            }
+            receivers.push(self.receiver(member).map_err(|class| without(at, class))?);
+        }
+        let pairs = members.iter().zip(receivers);
+        let mut actions: Vec<BatchAction> = match act_of(request)? {
+            Act::Pay => pairs
+                .map(|(member, receiver)| BatchAction::Pay {
+                    receiver,
+                    amount: member.target().amount.0,
+                    memo: member.id.to_string(),
+                })
+                .collect(),
+            Act::Register => {
+                let deposit = self.deposit(token).await?;
+                pairs.map(|(_, account)| BatchAction::Register { account, deposit }).collect()
+            }
+        };
+        if !replaces {
+            let fits = self.affordable(token, &actions).await?;
+            actions.truncate(fits);
+        }
+        let gas = token.gas(actions.len());
+        Ok(Draft { receiver: &token.token.contract, actions, gas })
+    }
+
+    /// The account of a member, where it is one that the relay can pay from its own.
+    fn receiver(&self, member: &Record) -> Result<Arc<str>, &'static str> {
+        let (source, target) = (member.source(), member.target());
+        let own = System::Chain(self.settings.chain);
+        if source.system != own || target.system != own {
+            return Err("OTHER_CHAIN");
+        }
+        if source.account != Account::Named(self.settings.account.clone()) {
+            return Err("OTHER_SOURCE");
+        }
+        match &target.account {
+            Account::Named(name) if super::is_account_id(name) => Ok(name.clone()),
+            Account::Named(_) | Account::User(_) | Account::Unnamed => Err("NO_ACCOUNT"),
+        }
+    }
+
+    /// How many of these payments, from the first, the relay's balance is enough for. What was sent and is
+    /// not final yet is not counted: a batch that it is too small for fails as a whole, and pays nothing.
+    async fn affordable(
+        &self,
+        token: &TokenState,
+        actions: &[BatchAction],
+    ) -> Result<usize, Unsigned> {
+        if !actions.iter().any(|action| matches!(action, BatchAction::Pay { .. })) {
+            return Ok(actions.len());
+        }
+        let contract = &token.token.contract;
+        let args = json!({ "account_id": &*self.settings.account });
+        let call = view(contract, "ft_balance_of", &args, BlockAt::Final);
+        let mut left = yocto(&self.rpc.first(&call).await?)?;
+        for (at, action) in actions.iter().enumerate() {
+            let BatchAction::Pay { amount, .. } = action else { continue };
+            match left.checked_sub(*amount) {
+                Some(rest) => left = rest,
+                None if at == 0 => return Err(without(0, "TREASURY_SHORT")),
+                None => return Ok(at),
+            }
+        }
+        Ok(actions.len())
+    }
+
+    /// What a registration costs: the contract's own bound, no more than the settings allow.
+    async fn deposit(&self, token: &TokenState) -> Result<u128, Cause> {
+        if let Some(deposit) = token.deposit() {
+            return Ok(deposit);
+        }
+        let contract = &token.token.contract;
+        let call = view(contract, "storage_balance_bounds", &json!({}), BlockAt::Final);
+        let bounds = self.rpc.first(&call).await?;
+        let deposit = bounds.get("min").map(yocto).transpose()?.ok_or(Cause::of("BAD_REPLY"))?;
+        if deposit > self.settings.most_storage_deposit {
+            return Err(Cause::because(
+                "DEPOSIT_TOO_HIGH",
+                format!("{contract} asks for {deposit}"),
+            ));
+        }
+        token.deposit_is(Some(deposit));
+        Ok(deposit)
+    }
+}
+
+/// The act of a request.
+fn act_of(request: &SignRequest) -> Result<Act, Cause> {
+    let named = Act::ALL.iter().find(|act| act.name() == request.act);
+    named.copied().ok_or(Cause::of("NO_SUCH_ACT"))
+}
+
+/// An amount that a contract returned: decimal, as a text.
+pub(super) fn yocto(value: &Value) -> Result<u128, Cause> {
+    let amount = value.as_str().and_then(|text| text.parse().ok());
+    amount.ok_or(Cause::because("BAD_REPLY", "an amount"))
+}

@@ -1,0 +1,158 @@
+//! The relay's tokens, and what was learnt of each: the gas that its calls need, how many fit into one
+//! transaction, what a registration costs, and whether it rests. All of it is advice: losing it costs time.
+
+use super::settings::{NearSettings, NearToken, TERA};
+use kernel::ids::{AssetId, Millis};
+use kernel::ports::clock::TICKS;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// No call gets more, in TGas, unless a contract asked for it by failing.
+const USUAL_TGAS: u64 = 10;
+
+/// One token, and what was learnt of it.
+#[derive(Debug)]
+pub(super) struct TokenState {
+    pub(super) token: NearToken,
+    /// What one transaction may attach, in TGas.
+    prepaid: u64,
+    /// What one call needs at least, in TGas.
+    tgas: AtomicU64,
+    /// The most members of one transaction.
+    most: AtomicUsize,
+    /// Until when nothing is signed for it, in ticks.
+    rests_until: AtomicU64,
+    /// What a registration costs, in yoctoNEAR.
+    deposit: Mutex<Option<u128>>,
+}
+
+impl TokenState {
+    /// The most members of one transaction now.
+    pub(super) fn most(&self) -> usize {
+        let most = self.most.load(Ordering::Relaxed);
+        let by_gas = self.prepaid.checked_div(self.tgas.load(Ordering::Relaxed)).unwrap_or(1);
+        let by_gas = usize::try_from(by_gas).unwrap_or(most);
+        match (by_gas, most) {
+            (0, _) | (_, 0) => 1,
+            (by_gas, most) if by_gas < most => by_gas,
+            (_, most) => most,
+        }
+    }
+
+    /// The gas of each of so many calls.
+    pub(super) fn gas(&self, calls: usize) -> u64 {
+        let calls = u64::try_from(calls).unwrap_or(u64::MAX);
+        let share = self.prepaid.saturating_mul(TERA).checked_div(calls).unwrap_or(TERA);
+        let least = self.tgas.load(Ordering::Relaxed);
+        let usual = if least > USUAL_TGAS { least } else { USUAL_TGAS }.saturating_mul(TERA);
+        if share < usual { share } else { usual }
+    }
+
+    /// A call ran out of gas: the next ones get twice as much. False: there is no more to give.
+    pub(super) fn more_gas(&self) -> bool {
+        let least = self.tgas.load(Ordering::Relaxed);
+        let usual = if least > USUAL_TGAS { least } else { USUAL_TGAS };
+        let twice = usual.saturating_mul(2);
+        if twice > self.prepaid {
+            return false;
+        }
+        self.tgas.store(twice, Ordering::Relaxed);
+        true
+    }
+
+    /// A transaction failed and no action is named: the next ones have half as many members.
+    pub(super) fn halve(&self) {
+        let half = self.most() / 2;
+        self.most.store(if half == 0 { 1 } else { half }, Ordering::Relaxed);
+    }
+
+    /// A transaction of so many members succeeded: the next ones may have twice as many.
+    pub(super) fn succeeded(&self, batch: usize) {
+        let most = self.most.load(Ordering::Relaxed).saturating_mul(2);
+        self.most.store(if most < batch { most } else { batch }, Ordering::Relaxed);
+    }
+
+    /// Nothing is signed for it for so long.
+    pub(super) fn rest(&self, now: u64, for_ms: Millis) {
+        let until = now.saturating_add(for_ms.saturating_mul(TICKS));
+        self.rests_until.store(until, Ordering::Relaxed);
+    }
+
+    /// Whether nothing is signed for it now.
+    pub(super) fn rests(&self, now: u64) -> bool {
+        now < self.rests_until.load(Ordering::Relaxed)
+    }
+
+    /// What a registration costs, where it was read.
+    pub(super) fn deposit(&self) -> Option<u128> {
+        *self.deposit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a registration costs; `None`: it is read again.
+    pub(super) fn deposit_is(&self, deposit: Option<u128>) {
+        *self.deposit.lock().unwrap_or_else(PoisonError::into_inner) = deposit;
+    }
+}
+
+/// Every token of the relay.
+#[derive(Debug)]
+pub(super) struct TokenStates(Vec<TokenState>);
+
+impl TokenStates {
+    pub(super) fn new(settings: &NearSettings) -> Self {
+        let state = |token: &NearToken| TokenState {
+            token: token.clone(),
+            prepaid: settings.prepaid_tgas,
+            tgas: AtomicU64::new(token.least_tgas),
+            most: AtomicUsize::new(settings.batch),
+            rests_until: AtomicU64::new(0),
+            deposit: Mutex::new(None),
+        };
+        Self(settings.tokens.iter().map(state).collect())
+    }
+
+    /// The token of an asset.
+    pub(super) fn of_asset(&self, asset: AssetId) -> Option<&TokenState> {
+        self.0.iter().find(|state| state.token.asset == asset)
+    }
+
+    /// The token of a contract.
+    pub(super) fn of_contract(&self, contract: &str) -> Option<&TokenState> {
+        self.0.iter().find(|state| &*state.token.contract == contract)
+    }
+
+    /// The most members that any of them takes.
+    pub(super) fn most(&self) -> usize {
+        self.0.iter().map(TokenState::most).fold(1, |most, one| if one > most { one } else { most })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::ids::ChainId;
+
+    #[test]
+    fn a_batch_never_attaches_more_than_its_limit() {
+        let token = NearToken {
+            contract: "usdc.near".into(),
+            asset: AssetId(3),
+            least_tgas: 3,
+            events: true,
+        };
+        let settings =
+            NearSettings::new(ChainId(20), "relay.near", vec![token], vec!["x".to_owned()]);
+        let states = TokenStates::new(&settings);
+        let state = states.of_asset(AssetId(3)).unwrap();
+        assert_eq!((state.most(), state.gas(100), state.gas(1)), (100, 3 * TERA, 10 * TERA));
+        state.halve();
+        assert_eq!(state.most(), 50);
+        while state.more_gas() {
+            let most = state.most();
+            let calls = u64::try_from(most).unwrap();
+            assert!(calls * state.gas(most) <= 300 * TERA);
+        }
+        state.succeeded(100);
+        assert!(state.most() >= 1);
+    }
+}

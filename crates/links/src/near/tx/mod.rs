@@ -1,0 +1,51 @@
+//! Transactions: written in the network's own bytes, and read back out of them. What a form pays is always
+//! what its bytes say.
+
+mod encoding;
+mod read;
+mod write;
+
+pub(in crate::near) use read::{ReadTransaction, read};
+pub(in crate::near) use write::{Unwritten, unsigned, with_signature};
+
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// What one action of a transaction does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::near) enum BatchAction {
+    /// Pays base units of the token to an account; the memo is the transfer's id.
+    Pay { receiver: Arc<str>, amount: u128, memo: String },
+    /// Registers an account with the token for a deposit in yoctoNEAR.
+    Register { account: Arc<str>, deposit: u128 },
+    /// Nothing is paid to the signer itself: the nonce is taken.
+    Nothing,
+}
+
+/// The hash of bytes, which names transactions and blocks.
+pub(in crate::near) fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// A hash or a key as the network spells it.
+pub(in crate::near) fn base58(bytes: &[u8]) -> String {
+    bs58::encode(bytes).into_string()
+}
+
+/// The 32 bytes that a text spells.
+pub(in crate::near) fn from_base58(text: &str) -> Option<[u8; 32]> {
+    bs58::decode(text).into_vec().ok()?.try_into().ok()
+}
+
+/// The spelling of a public key, which is the name of its lane.
+pub(in crate::near) fn lane_of(key: &[u8; 32]) -> Arc<str> {
+    format!("{PREFIX}{}", base58(key)).into()
+}
+
+/// The public key that a lane is named by.
+pub(in crate::near) fn key_of(lane: &str) -> Option<[u8; 32]> {
+    from_base58(lane.strip_prefix(PREFIX)?)
+}
+
+/// What the spelling of a key of this kind begins with.
+pub(in crate::near) const PREFIX: &str = "ed25519:";

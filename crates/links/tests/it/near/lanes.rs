@@ -1,0 +1,57 @@
+//! Keys that are used elsewhere: the pool stops, and what is not explained is not dead.
+//!
+//! Red with a wrong build that takes a spent nonce for the proof that nothing of ours landed
+//! (`a_spent_nonce_alone_is_no_proof`), or that goes on from the chain's nonce (`a_key_that_is_ahead_stops_the_pool`).
+
+use super::world::{RELAY, VALIDITY, World};
+use devnet::near::Wallet;
+use devnet::near::near_primitives::action::{Action, TransferAction};
+use devnet::near::near_primitives::types::Balance;
+use kernel::ports::chain::{Chain, LANE_AHEAD};
+
+fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) {
+    let nothing = Action::Transfer(TransferAction { deposit: Balance::ZERO });
+    let base = world.devnet.final_hash();
+    world.devnet.submit(wallet.sign(nonce, base, &RELAY.parse().unwrap(), vec![nothing]));
+    world.devnet.settle();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spent_nonce_alone_is_no_proof() {
+    let world = World::new(2);
+    let port = world.port();
+    let attempt = world.pay(&port, world.members(2)).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    use_elsewhere(&world, &world.relay, attempt.lock.0.parse().unwrap());
+    for _ in 0..4 {
+        world.devnet.advance(VALIDITY);
+        assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_is_ahead_stops_the_pool() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let mut attempt = world.pay(&port, members.clone()).await;
+    world.see_through(&port, &mut attempt).await;
+    let nonce: u64 = attempt.lock.0.parse().unwrap();
+    use_elsewhere(&world, &world.relay, nonce + 5);
+    let lanes = port.lanes("ft_transfer");
+    let next = port.next_lock(&lanes[0], Some(&attempt.lock), &members).await;
+    assert_eq!(next.unwrap_err().class, LANE_AHEAD);
+    // a nonce beyond an open attempt stops every lane
+    let open = world.claim_on(&port, 1, members.clone()).await;
+    let second = world.keys()[1].clone();
+    world.withhold();
+    drop(world.look(&port, &open).await);
+    use_elsewhere(&world, &second, open.lock.0.parse::<u64>().unwrap() + 1);
+    world.devnet.advance(VALIDITY);
+    assert_eq!(world.not_yet(&port, &open).await, "LOCK_SPENT");
+    for lane in &lanes {
+        let next = port.next_lock(lane, None, &members).await;
+        assert_eq!(next.unwrap_err().class, LANE_AHEAD, "{lane}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The adapter to NEAR over a local chain that executes a real token contract: see `docs/guide/devnet.md`.
+
+mod batches;
+mod bytes;
+mod lanes;
+mod providers;
+mod receivers;
+mod sends;
+mod suite;
+mod world;

@@ -1,0 +1,122 @@
+//! Providers that lag or lie: one of them proves nothing.
+//!
+//! Red with a wrong build that closes an attempt by one provider's word (`one_lying_provider_proves_nothing`,
+//! `one_provider_condemns_nothing`), or that takes a replica's last block for the chain's
+//! (`a_replica_that_lags_proves_nothing`).
+
+use super::world::{VALIDITY, World, words};
+use devnet::near::near_primitives::errors::{ActionError, ActionErrorKind, TxExecutionError};
+use devnet::near::near_primitives::views::{FinalExecutionStatus, TxExecutionStatus};
+use devnet::near::{Fault, Rule};
+use kernel::ports::chain::{Chain, Proof};
+
+fn failure() -> FinalExecutionStatus {
+    let kind = ActionErrorKind::AccountDoesNotExist { account_id: "x.devnet".parse().unwrap() };
+    let error = ActionError { index: Some(0), kind };
+    FinalExecutionStatus::Failure(TxExecutionError::ActionError(error))
+}
+
+fn outcome(status: FinalExecutionStatus) -> Rule {
+    Rule::always(Fault::Outcome { status, execution: TxExecutionStatus::Final })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_lying_provider_proves_nothing() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    // it says that what never landed succeeded
+    let mut attempt = world.pay(&port, members.clone()).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    let liar = world.devnet.endpoint(1).unwrap();
+    liar.clear();
+    liar.add(outcome(FinalExecutionStatus::SuccessValue(Vec::new())).on(&["tx"]));
+    liar.add(Rule::always(Fault::Withhold));
+    for _ in 0..3 {
+        world.not_yet(&port, &attempt).await;
+        world.devnet.advance(4);
+    }
+    // it says that what succeeded failed
+    world.clear();
+    world.devnet.release();
+    world.devnet.settle();
+    liar.add(outcome(failure()).on(&["tx"]));
+    for _ in 0..3 {
+        world.not_yet(&port, &attempt).await;
+        world.devnet.advance(VALIDITY);
+    }
+    // it says that it does not know it, and that the nonce is not spent
+    liar.clear();
+    liar.add(Rule::always(Fault::Unknown));
+    liar.add(Rule::always(Fault::Nonce { nonce: 0 }));
+    for _ in 0..3 {
+        world.not_yet(&port, &attempt).await;
+        world.devnet.advance(VALIDITY);
+    }
+    world.clear();
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!(words(&verdicts), [("done", false); 2]);
+    assert_eq!((world.paid(&members), attempt.forms.len()), (vec![1, 1], 1));
+}
+
+/// The chain holds the transaction as failed, for good: a single provider's word kills nothing all the same,
+/// neither what expired nor what failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_provider_condemns_nothing() {
+    let world = World::new(1);
+    let port = world.port();
+    let mut members = world.members(2);
+    members.push(world.record("unregistered.devnet", 10));
+    let attempt = world.pay(&port, members.clone()).await;
+    drop(world.look(&port, &attempt).await);
+    world.devnet.settle();
+    for _ in 0..5 {
+        assert_eq!(world.not_yet(&port, &attempt).await, "ONE_PROVIDER");
+        world.devnet.advance(VALIDITY);
+    }
+    // a second provider is named, and the attempt ends
+    let second = World::new(2);
+    let port = second.port();
+    let attempt = second.pay(&port, vec![second.record("unregistered.devnet", 10)]).await;
+    drop(second.look(&port, &attempt).await);
+    second.devnet.settle();
+    assert!(matches!(second.look(&port, &attempt).await, Proof::Closed(_)));
+    // what expired
+    let attempt = world.claim_on(&world.port(), 1, world.members(1)).await;
+    world.withhold();
+    drop(world.look(&world.port(), &attempt).await);
+    world.devnet.advance(2 * VALIDITY);
+    assert_eq!(world.not_yet(&world.port(), &attempt).await, "ONE_PROVIDER");
+    // what is paid is paid
+    let third = World::new(1);
+    let port = third.port();
+    let mut attempt = third.pay(&port, third.members(1)).await;
+    assert_eq!(words(&third.see_through(&port, &mut attempt).await), [("done", false)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_lags_proves_nothing() {
+    let world = World::new(2);
+    let port = world.port();
+    let mut attempt = world.pay(&port, world.members(2)).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    let replica = world.devnet.endpoint(1).unwrap();
+    // past its last block on the chain, and not on the replica
+    replica.lag(VALIDITY);
+    world.devnet.advance(VALIDITY + 10);
+    assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
+    // it landed on the chain, and not on the replica
+    world.clear();
+    world.devnet.release();
+    world.devnet.settle();
+    assert_eq!(world.not_yet(&port, &attempt).await, "FEW_PROVIDERS");
+    // locks are still given: what a replica does not know takes no nonce twice
+    let lane = port.lanes("ft_transfer").remove(1);
+    assert!(port.next_lock(&lane, None, &world.members(1)).await.is_ok());
+    replica.lag(0);
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!(words(&verdicts), [("done", false); 2]);
+    assert_eq!(world.paid(&attempt.members), [1, 1]);
+}

@@ -1,0 +1,130 @@
+//! Sends whose outcome is not told: whatever a provider answers, each transfer is paid once.
+//!
+//! Red with a wrong build that signs under a new nonce where an attempt is not clear
+//! (`a_replacement_takes_the_same_nonce`), that takes an answer to a send for its outcome
+//! (`no_answer_to_a_send_decides`), or that counts looks (`what_is_unknown_for_long_and_lands_is_paid_once`).
+
+use super::world::{VALIDITY, World, words};
+use devnet::near::near_primitives::errors::InvalidTxError;
+use devnet::near::near_primitives::transaction::SignedTransaction;
+use devnet::near::{Fault, Rule};
+use kernel::attempt::{Form, Purpose};
+use kernel::ports::chain::{Chain, Proof};
+
+const DONE: [(&str, bool); 2] = [("done", false); 2];
+
+fn signed(form: &Form) -> SignedTransaction {
+    borsh::from_slice(&form.bytes).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_to_a_send_decides() {
+    let world = World::new(2);
+    let port = world.port();
+    let nonce = InvalidTxError::InvalidNonce { tx_nonce: 1, ak_nonce: 2 };
+    let faults = [
+        Fault::DropReply,
+        Fault::Refuse,
+        Fault::Timeout,
+        Fault::Status { code: 503 },
+        Fault::Status { code: 429 },
+        Fault::Answer { code: 200, body: serde_json::json!({"jsonrpc": "2.0", "result": 5}) },
+        Fault::Invalid { error: InvalidTxError::Expired, forward: true },
+        Fault::Invalid { error: nonce, forward: true },
+        Fault::Late { blocks: 9 },
+    ];
+    let mut last = None;
+    for fault in faults {
+        let members = world.members(2);
+        let lane = port.lanes("ft_transfer").remove(0);
+        let mut attempt = world.pay(&port, members.clone()).await;
+        let lock = port.next_lock(&lane, last.as_ref(), &members).await.unwrap();
+        assert_eq!(attempt.lock, lock, "a closed attempt's nonce is the chain's");
+        world.everywhere(&Rule::times(fault.clone(), 1).on(&["send_tx"]));
+        let verdicts = world.see_through(&port, &mut attempt).await;
+        assert_eq!(words(&verdicts), DONE, "{fault:?}");
+        // identical bytes, by anyone who has them
+        for form in &attempt.forms {
+            world.devnet.submit(signed(form));
+        }
+        world.devnet.settle();
+        assert_eq!(world.paid(&members), [1, 1], "{fault:?}");
+        assert_eq!(attempt.forms.len(), 1, "{fault:?}: nothing was signed again");
+        last = Some(attempt.lock);
+        world.clear();
+        world.clock.pass(60_000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_unknown_for_long_and_lands_is_paid_once() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let mut attempt = world.pay(&port, members.clone()).await;
+    world.everywhere(&Rule::always(Fault::Withhold));
+    for _ in 0..40 {
+        assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
+    }
+    assert_eq!(world.paid(&members), [0, 0]);
+    // it lands, and both providers say that they do not know it
+    world.devnet.release();
+    world.devnet.settle();
+    world.everywhere(&Rule::always(Fault::Unknown));
+    for _ in 0..5 {
+        world.devnet.advance(8);
+        let class = world.not_yet(&port, &attempt).await;
+        assert!(["NOT_FOUND", "LOCK_SPENT"].contains(&class), "{class}");
+    }
+    world.clear();
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!((words(&verdicts), world.paid(&members)), (DONE.to_vec(), vec![1, 1]));
+}
+
+/// The chain takes the first form for valid, while the adapter counts it as expired: both may land.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replacement_takes_the_same_nonce() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let mut attempt = world.pay(&port, members.clone()).await;
+    world.withhold();
+    assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
+    world.devnet.advance(VALIDITY);
+    assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND", "the final block is not past it");
+    world.devnet.advance(3);
+    let proof = world.look(&port, &attempt).await;
+    assert_eq!(proof, Proof::Form(Purpose::Pay));
+    world.replace(&port, &mut attempt).await;
+    let [first, second] = &attempt.forms[..] else { unreachable!("two forms") };
+    assert_ne!(first.name, second.name);
+    let (old, new) = (signed(first), signed(second));
+    assert_eq!(old.transaction.nonce(), new.transaction.nonce());
+    assert_eq!(old.transaction.public_key(), new.transaction.public_key());
+    assert_eq!(old.transaction.actions(), new.transaction.actions());
+    // the network kept the old one, and both arrive
+    world.clear();
+    world.devnet.submit(new);
+    assert_eq!(world.devnet.release(), 1);
+    world.devnet.submit(old);
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!((words(&verdicts), world.paid(&members)), (DONE.to_vec(), vec![1, 1]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_goes_on_with_what_was_stored() {
+    let world = World::new(2);
+    let members = world.members(2);
+    let mut attempt = world.pay(&world.port(), members.clone()).await;
+    world.everywhere(&Rule::times(Fault::DropReply, 1).on(&["send_tx"]));
+    drop(world.look(&world.port(), &attempt).await);
+    world.devnet.settle();
+    let next = world.port();
+    let verdicts = world.see_through(&next, &mut attempt).await;
+    assert_eq!((words(&verdicts), world.paid(&members)), (DONE.to_vec(), vec![1, 1]));
+    // the next attempt's nonce is the one behind it
+    let lane = attempt.lane.clone();
+    let lock = next.next_lock(&lane, Some(&attempt.lock), &members).await.unwrap();
+    let number = |lock: &kernel::attempt::Lock| lock.0.parse::<u64>().unwrap();
+    assert_eq!(number(&lock), number(&attempt.lock) + 1);
+}

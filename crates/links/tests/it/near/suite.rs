@@ -1,0 +1,58 @@
+//! The adapter is held to the suite of chain ports.
+
+use super::world::{VALIDITY, World};
+use devnet::near::near_primitives::action::{Action, TransferAction};
+use devnet::near::near_primitives::types::Balance;
+use kernel::ports::Fut;
+use kernel::ports::chain::Chain;
+use kernel::record::Record;
+use sim::suite::chain::{ChainSite, run};
+use std::sync::Arc;
+
+struct Site(World);
+
+fn ready(done: ()) -> Fut<'static, ()> {
+    Box::pin(std::future::ready(done))
+}
+
+impl ChainSite for Site {
+    fn port(&self) -> Arc<dyn Chain> {
+        Arc::new(self.0.port())
+    }
+    fn act(&self) -> (&'static str, &'static str) {
+        ("relay", "ft_transfer")
+    }
+    fn member(&self) -> Record {
+        self.0.members(1).remove(0)
+    }
+    fn spoiler(&self) -> Record {
+        // the contract refuses a transfer to its sender, who is registered and has the money
+        self.0.record(super::world::RELAY, 10)
+    }
+    fn settle(&self) -> Fut<'_, ()> {
+        ready(self.0.devnet.settle())
+    }
+    fn expire(&self) -> Fut<'_, ()> {
+        ready(self.0.devnet.advance(VALIDITY + 3))
+    }
+    fn swallow(&self, swallows: bool) {
+        if swallows { self.0.withhold() } else { self.0.clear() }
+    }
+    fn use_elsewhere(&self, _: &str) -> bool {
+        let relay = &self.0.relay;
+        let nonce = self.0.devnet.nonce(&relay.account, &relay.public_key()).unwrap() + 1;
+        let nothing = Action::Transfer(TransferAction { deposit: Balance::ZERO });
+        let base = self.0.devnet.final_hash();
+        self.0.devnet.submit(relay.sign(nonce, base, &relay.account, vec![nothing]));
+        true
+    }
+    fn times_paid<'a>(&'a self, record: &'a Record) -> Fut<'a, usize> {
+        let paid = self.0.paid(std::slice::from_ref(record)).remove(0);
+        Box::pin(std::future::ready(paid))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_adapter_passes_the_suite_of_chain_ports() {
+    run(|| -> Arc<dyn ChainSite> { Arc::new(Site(World::with_validity(2, VALIDITY))) }).await;
+}

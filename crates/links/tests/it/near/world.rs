@@ -1,0 +1,290 @@
+//! A local chain with a token, the relay with its keys, and the engine's part: what is signed, stored in RAM,
+//! sent and proven.
+
+use devnet::near::near_primitives::types::AccountId;
+use devnet::near::{Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
+use kernel::answer::{Answer, Cause};
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose, Verdict};
+use kernel::ids::{AssetId, ChainId, FlowId, Id, Millis};
+use kernel::money::Amount;
+use kernel::owner::TransferOwner;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Proof, SignRequest};
+use kernel::ports::clock::{Clock, TICKS};
+use kernel::record::{Account, Head, Party, Record, System, Terms};
+use links::near::{KeyRing, NearChain, NearSettings, NearToken};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(super) const CHAIN: ChainId = ChainId(20);
+pub(super) const USDC: AssetId = AssetId(3);
+pub(super) const RELAY: &str = "relay.devnet";
+pub(super) const SUPPLY: u128 = 1_000_000;
+/// So many receivers are registered from the beginning.
+const RECEIVERS: u64 = 24;
+/// Transactions of the adapter count as expired after so many blocks.
+pub(super) const VALIDITY: u64 = 30;
+
+/// Time that passes only where a test says so.
+#[derive(Debug, Default)]
+pub(super) struct TestClock(AtomicU64);
+
+impl TestClock {
+    pub(super) fn pass(&self, ms: Millis) {
+        self.0.fetch_add(ms * TICKS, Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        self.ticks() / TICKS
+    }
+    fn ticks(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+    fn sleep(&self, ms: Millis) -> Fut<'static, ()> {
+        self.pass(ms);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+pub(super) struct World {
+    pub(super) devnet: Devnet,
+    pub(super) token: AccountId,
+    pub(super) relay: Wallet,
+    keys: Vec<Wallet>,
+    pub(super) clock: Arc<TestClock>,
+    next: AtomicU64,
+    attempts: AtomicU64,
+}
+
+impl World {
+    /// A chain on which transactions are valid for longer than the adapter takes them for: what it takes for
+    /// expired may land yet.
+    pub(super) fn new(endpoints: usize) -> Self {
+        Self::with_validity(endpoints, 10_000)
+    }
+
+    pub(super) fn with_validity(endpoints: usize, validity_period: u64) -> Self {
+        let options = Options { endpoints, validity_period, ..Options::manual() };
+        let devnet = Devnet::start(options).unwrap();
+        let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).unwrap();
+        let relay = devnet.create_account(RELAY, 1_000).unwrap();
+        let mut keys = vec![relay.clone()];
+        keys.extend(devnet.add_keys(&relay, 1).unwrap());
+        devnet.mint(&token, &[(relay.account.clone(), SUPPLY)]).unwrap();
+        let receivers: Vec<AccountId> =
+            (0..RECEIVERS).map(|n| format!("r{n}.devnet").parse().unwrap()).collect();
+        devnet.register(&token, &receivers).unwrap();
+        let (next, attempts) = (AtomicU64::new(0), AtomicU64::new(1));
+        Self { devnet, token, relay, keys, clock: Arc::default(), next, attempts }
+    }
+
+    pub(super) fn settings(&self) -> NearSettings {
+        let token = NearToken {
+            contract: self.token.as_str().into(),
+            asset: USDC,
+            least_tgas: 3,
+            events: true,
+        };
+        let urls = self.devnet.urls();
+        let providers_needed = if urls.len() > 1 { 2 } else { 1 };
+        let mut settings = NearSettings::new(CHAIN, RELAY, vec![token], urls);
+        settings.providers_needed = providers_needed;
+        settings.validity_blocks = VALIDITY;
+        settings.base_block_ms = 0;
+        settings.limits.timeout_ms = 1_000;
+        settings.limits.burst = 10_000;
+        settings
+    }
+
+    /// A process that begins.
+    pub(super) fn port(&self) -> NearChain {
+        self.port_with(self.settings())
+    }
+
+    pub(super) fn port_with(&self, settings: NearSettings) -> NearChain {
+        let texts: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
+        let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
+        NearChain::new(settings, Arc::new(ring), self.clock.clone()).unwrap()
+    }
+
+    pub(super) fn record(&self, receiver: &str, amount: u128) -> Record {
+        let n = self.next.fetch_add(1, Ordering::SeqCst);
+        let party = |account: &str| Party {
+            system: System::Chain(CHAIN),
+            account: Account::Named(account.into()),
+            asset: USDC,
+            amount: Amount(amount),
+        };
+        let owner = TransferOwner::Principal("it|relay".into());
+        let terms = Terms::between("it|relay".into(), owner, party(RELAY), party(receiver));
+        Record::new(Id(1_000_000 + u128::from(n)), FlowId(2), Head::start(0), Arc::new(terms))
+    }
+
+    /// Transfers to receivers that are registered.
+    pub(super) fn members(&self, many: usize) -> Vec<Record> {
+        let receiver = || self.next.load(Ordering::SeqCst) % RECEIVERS;
+        (0..many).map(|_| self.record(&format!("r{}.devnet", receiver()), 10)).collect()
+    }
+
+    /// How often each transfer was paid, whatever endpoints say.
+    pub(super) fn paid(&self, members: &[Record]) -> Vec<usize> {
+        let events = self.devnet.events(&self.token);
+        let of = |record: &Record| {
+            let id = record.id.to_string();
+            let own = events.iter().filter(|event| event.kind == EventKind::Transfer);
+            own.filter(|event| event.memo.as_deref() == Some(id.as_str())).count()
+        };
+        members.iter().map(of).collect()
+    }
+
+    pub(super) fn everywhere(&self, rule: &Rule) {
+        for endpoint in (0..).map_while(|n| self.devnet.endpoint(n)) {
+            endpoint.add(rule.clone());
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        for endpoint in (0..).map_while(|n| self.devnet.endpoint(n)) {
+            endpoint.clear();
+        }
+    }
+
+    /// Nothing that is sent reaches the chain before it is released.
+    pub(super) fn withhold(&self) {
+        self.everywhere(&Rule::always(Fault::Withhold));
+    }
+
+    /// An attempt under the next lock of the key of that place, signed and stored.
+    pub(super) async fn claim(
+        &self,
+        port: &NearChain,
+        act: &'static str,
+        members: Vec<Record>,
+    ) -> Attempt {
+        self.attempt(port, (act, 0), members).await
+    }
+
+    /// A payment under the next lock of the key of that place.
+    pub(super) async fn claim_on(
+        &self,
+        port: &NearChain,
+        key: usize,
+        members: Vec<Record>,
+    ) -> Attempt {
+        self.attempt(port, ("ft_transfer", key), members).await
+    }
+
+    async fn attempt(
+        &self,
+        port: &NearChain,
+        (act, key): (&'static str, usize),
+        members: Vec<Record>,
+    ) -> Attempt {
+        let lane = port.lanes(act)[key].clone();
+        let lock = port.next_lock(&lane, None, &members).await.unwrap();
+        let form = self.form(port, (act, &lane, &lock), &members, Vec::new()).await.unwrap();
+        Attempt {
+            id: AttemptId(self.attempts.fetch_add(1, Ordering::SeqCst).into()),
+            chain: CHAIN,
+            flow: FlowId(2),
+            state: 0,
+            version: Attempt::FIRST,
+            lane,
+            lock,
+            members: members.into(),
+            forms: vec![form],
+            sent: false,
+            due_at: None,
+            closed: None,
+        }
+    }
+
+    /// What the engine would ask to be signed for these.
+    pub(super) async fn request(&self, port: &NearChain, members: Vec<Record>) -> SignRequest {
+        let lane = port.lanes("ft_transfer")[0].clone();
+        let lock = port.next_lock(&lane, None, &[]).await.unwrap();
+        let (flow, act, purpose) = ("relay", "ft_transfer", Purpose::Pay);
+        let (members, forms) = (members.into(), Vec::new());
+        SignRequest { flow, act, lane, lock, members, purpose, forms }
+    }
+
+    pub(super) fn keys(&self) -> &[Wallet] {
+        &self.keys
+    }
+
+    async fn form(
+        &self,
+        port: &NearChain,
+        (act, lane, lock): (&'static str, &Arc<str>, &Lock),
+        members: &[Record],
+        forms: Vec<Form>,
+    ) -> Result<Form, Cause> {
+        let (lane, lock, members) = (lane.clone(), lock.clone(), members.into());
+        let purpose = Purpose::Pay;
+        let request = SignRequest { flow: "relay", act, lane, lock, members, purpose, forms };
+        port.sign(&request).await.map(|signed| signed.form).map_err(|unsigned| unsigned.cause)
+    }
+
+    pub(super) async fn pay(&self, port: &NearChain, members: Vec<Record>) -> Attempt {
+        self.claim(port, "ft_transfer", members).await
+    }
+
+    pub(super) async fn replace(&self, port: &NearChain, attempt: &mut Attempt) {
+        let named = ("ft_transfer", &attempt.lane, &attempt.lock);
+        let forms = attempt.forms.clone();
+        let form = self.form(port, named, &attempt.members, forms).await.unwrap();
+        attempt.forms.push(form);
+    }
+
+    /// One look, as the engine makes it: the newest form is sent again, and the chain is asked.
+    pub(super) async fn look(&self, port: &NearChain, attempt: &Attempt) -> Proof {
+        let one = std::slice::from_ref(attempt);
+        let replies = port.broadcast(one).await;
+        assert_eq!(replies.len(), 1);
+        port.prove(one).await.pop().unwrap()
+    }
+
+    /// Looks until it is closed, as the engine does.
+    pub(super) async fn see_through(
+        &self,
+        port: &NearChain,
+        attempt: &mut Attempt,
+    ) -> Vec<Verdict> {
+        let mut seen = Vec::new();
+        for _ in 0..20 {
+            match self.look(port, attempt).await {
+                Proof::Closed(verdicts) => {
+                    attempt.admit(&verdicts).unwrap();
+                    return verdicts;
+                }
+                Proof::Form(Purpose::Pay) => self.replace(port, attempt).await,
+                other => seen.push(other),
+            }
+            self.devnet.settle();
+        }
+        unreachable!("it is proven in the end: {seen:?}")
+    }
+
+    /// The class of a look that proves nothing.
+    pub(super) async fn not_yet(&self, port: &NearChain, attempt: &Attempt) -> &'static str {
+        match self.look(port, attempt).await {
+            Proof::NotYet(cause) => cause.class,
+            other => unreachable!("nothing is proven: {other:?}"),
+        }
+    }
+}
+
+/// The word of each verdict, and who goes alone.
+pub(super) fn words(verdicts: &[Verdict]) -> Vec<(&'static str, bool)> {
+    verdicts.iter().map(|verdict| (verdict.answer.word(), verdict.alone)).collect()
+}
+
+/// The code of the first verdict's evidence.
+pub(super) fn code(verdicts: &[Verdict]) -> String {
+    match verdicts.first().map(|verdict| &verdict.answer) {
+        Some(Answer::Dead(why) | Answer::Rejected(why, _)) => why.code.to_string(),
+        other => format!("{other:?}"),
+    }
+}
