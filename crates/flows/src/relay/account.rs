@@ -14,5 +14,8 @@ pub fn is_account_id(name: &str) -> bool {
     LENGTH.contains(&bytes.len())
         && bytes.iter().all(|byte| fits(*byte))
         && !ends.into_iter().flatten().any(|byte| separates(*byte))
-        && !bytes.iter().zip(bytes.iter().skip(1)).any(|(one, two)| separates(*one) && separates(*two))
+        && !bytes
+            .iter()
+            .zip(bytes.iter().skip(1))
+            .any(|(one, two)| separates(*one) && separates(*two))
 }
