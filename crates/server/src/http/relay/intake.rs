@@ -42,7 +42,7 @@ impl RelayIntake {
 
 /// The flow of these routes, with its settings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OfferedRelay<'a> {
+pub(in crate::http) struct OfferedRelay<'a> {
     pub flow: FlowId,
     pub intake: &'a RelayIntake,
 }
@@ -51,7 +51,7 @@ pub(super) struct OfferedRelay<'a> {
 ///
 /// # Errors
 /// 404: it is not.
-pub(super) fn offered(app: &App) -> Result<OfferedRelay<'_>, Refusal> {
+pub(in crate::http) fn offered(app: &App) -> Result<OfferedRelay<'_>, Refusal> {
     let none = || Refusal::because(Code::NotFound, "The flow `relay` is not offered here");
     let intake = app.relay.as_ref().ok_or_else(none)?;
     let flow = app.engine.flows().named(State::FLOW).filter(|flow| app.engine.offers(*flow));

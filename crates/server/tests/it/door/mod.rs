@@ -18,6 +18,7 @@ mod pairs;
 mod proving;
 mod rate_limit;
 mod references;
+mod relay;
 mod remote_ledgers;
 mod roles;
 mod routes;
@@ -39,6 +40,7 @@ use server::bootstrap::Service;
 use server::config::Config;
 use server::http::App;
 use server::http::middleware::rate_limit::RateLimit;
+use server::http::relay::intake::RelayIntake;
 use server::metrics::Metrics;
 use server::runtime::Tasks;
 use std::path::Path;
@@ -167,6 +169,7 @@ impl Door {
         let engine = Engine::start(parts).await.expect("an engine");
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),
+            relay: RelayIntake::of(&config.relay),
             engine,
             verifier: verifier(&service.clock),
             metrics,
