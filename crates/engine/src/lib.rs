@@ -19,8 +19,9 @@ mod recovery;
 mod settings;
 pub mod tasks;
 
+pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt};
 pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
-pub use crate::settings::{Alerts, Limits, Settings};
+pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 
 use crate::alerts::cases::Episodes;
 use crate::alerts::monitor::KeySet;

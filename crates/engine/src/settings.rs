@@ -2,6 +2,7 @@
 
 use crate::pipeline::plan::FuseMode;
 use kernel::ids::{LedgerId, Millis};
+use kernel::money::Amount;
 use kernel::retry::Backoff;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub struct Settings {
     pub alerts: Alerts,
     /// What one user may move.
     pub limits: Limits,
+    /// What one owner that is no user may move, by the flow's name. A flow without an entry has no limit of
+    /// its own.
+    pub owner_limits: BTreeMap<&'static str, OwnerLimits>,
     /// Verdicts and the resume from HALT take effect when another person approves.
     pub four_eyes: bool,
     /// Every issuer of tokens that there was, the oldest first and the present one among them: a
@@ -91,6 +95,18 @@ pub struct Limits {
     pub warn_per_minute: u32,
 }
 
+/// What one owner that is no user may move in a flow; a day is one in UTC, by the journal's time. 0 or `None`
+/// is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnerLimits {
+    /// The most base units of one transfer.
+    pub amount_per_transfer: Option<Amount>,
+    /// The most transfers of one day.
+    pub transfers_per_day: u64,
+    /// The most base units of one asset on one day.
+    pub amount_per_day: Option<Amount>,
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { transfers_per_day: 0, daily_amount: BTreeMap::new(), warn_per_minute: 60 }
@@ -112,6 +128,7 @@ impl Default for Settings {
             irreversible: Vec::new(),
             alerts: Alerts::default(),
             limits: Limits::default(),
+            owner_limits: BTreeMap::new(),
             four_eyes: true,
             issuers: Vec::new(),
             approval_ms: 24 * 3_600_000,

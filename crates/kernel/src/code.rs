@@ -29,6 +29,8 @@ codes! {
     BadRequest = "BAD_REQUEST",
     /// A create that must name its key does not.
     IdempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED",
+    /// Not the name of an account that the chain could have, or one that must not be paid.
+    InvalidReceiver = "INVALID_RECEIVER",
     /// From and to are the same account.
     SameAccount = "SAME_ACCOUNT",
     /// No such account type.
@@ -51,7 +53,7 @@ codes! {
     PayloadTooLarge = "PAYLOAD_TOO_LARGE",
     /// The asset is suspended or delisted.
     AssetSuspended = "ASSET_SUSPENDED",
-    /// The asset may not be transferred internally.
+    /// The asset may not be transferred, or not to this receiver.
     TransferNotAllowed = "TRANSFER_NOT_ALLOWED",
     /// The source account does not exist.
     SourceAccountNotFound = "SOURCE_ACCOUNT_NOT_FOUND",

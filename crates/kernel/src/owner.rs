@@ -36,6 +36,12 @@ impl TransferOwner {
     }
 }
 
+impl From<UserId> for TransferOwner {
+    fn from(user: UserId) -> Self {
+        Self::User(user)
+    }
+}
+
 /// The stored text: `user:4001`, `principal:issuer|sub`, `chain:30:address`.
 impl fmt::Display for TransferOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -94,6 +94,9 @@ impl LedgerId {
 }
 
 impl ChainId {
+    /// NEAR, the chain of the flow `relay`.
+    pub const NEAR: Self = Self(20);
+
     /// The stored and shown name.
     pub fn name(self) -> &'static str {
         SystemRow::coded(self.0).map_or("CHAIN", |row| row.name)

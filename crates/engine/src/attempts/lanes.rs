@@ -20,7 +20,7 @@ pub(crate) fn resource_name(chain: ChainId, lane: &str) -> Arc<str> {
 }
 
 /// What the names of a chain's lanes begin with.
-fn prefix(chain: ChainId) -> String {
+pub(crate) fn prefix(chain: ChainId) -> String {
     format!("lane:{}:", chain.name())
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod gather;
 pub(crate) mod lanes;
 pub(crate) mod prove;
 pub(crate) mod recover;
+pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod stops;
 

@@ -1,6 +1,6 @@
 //! What a user may move on one day, and how often: counted in the unit that opens a transfer.
 
-use crate::{Engine, Limits, Settings};
+use crate::{Engine, Limits, OwnerLimits, Settings};
 use kernel::answer::Cause;
 use kernel::code::Code;
 use kernel::ids::{Day, FlowId, LedgerId, Millis, UserId};
@@ -10,7 +10,7 @@ use kernel::ports::ledger::{Form, Holding, Reply, Whose};
 use kernel::record::{Account, Party, System, Terms};
 use kernel::unit::{Guard, Put};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Creates are counted in so many parts of a minute.
 const PARTS: u64 = 6;
@@ -19,36 +19,103 @@ const PART: Millis = 10_000;
 /// A rate that has fallen for so long has fallen.
 const CALM: Millis = 60_000;
 
-/// What an opening takes from its user's day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an opening takes from its owner's day.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quota {
-    count: DailyCount,
+    used: DayUse,
     /// The most transfers of the day.
     transfers: Option<u64>,
     /// The most of the asset.
     amount: Option<Amount>,
 }
 
-impl Quota {
-    pub(crate) const fn day(&self) -> Day {
-        self.count.day
-    }
+/// Where an owner's day is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum DayUse {
+    /// In the row of a user's day.
+    User(DailyCount),
+    /// In the counters of an owner that is no user.
+    Owner(OwnerDay),
+}
 
-    pub(crate) const fn put(&self) -> Put {
-        Put::Count(self.count)
-    }
+/// One transfer on the day of an owner that is no user: two counters of the journal, one for transfers and
+/// one for base units of the asset. Both are counted wherever one of them is limited, so that a transfer
+/// with a day gives back to both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnerDay {
+    day: Day,
+    transfers: Arc<str>,
+    units: Arc<str>,
+    amount: Amount,
+}
 
-    pub(crate) fn guards(&self) -> impl Iterator<Item = Guard> + use<> {
-        let DailyCount { user, day, .. } = self.count;
-        let transfers = self.transfers.map(|most| Guard::DayCount { user, day, most });
-        let count = self.count;
-        let amount = self.amount.map(|most| Guard::DayAmount { count, most });
-        transfers.into_iter().chain(amount)
+/// What the names of the counters begin with.
+const OWNER_TRANSFERS: &str = "day_transfers:";
+const OWNER_UNITS: &str = "day_units:";
+
+impl OwnerDay {
+    fn of(terms: &Terms, day: Day) -> Self {
+        let (owner, asset) = (&terms.owner, terms.source.asset);
+        Self {
+            day,
+            transfers: format!("{OWNER_TRANSFERS}{}:{owner}", day.0).into(),
+            units: format!("{OWNER_UNITS}{}:{}:{owner}", day.0, asset.0).into(),
+            amount: terms.source.amount,
+        }
     }
 }
 
+impl Quota {
+    pub(crate) const fn day(&self) -> Day {
+        match &self.used {
+            DayUse::User(count) => count.day,
+            DayUse::Owner(owner) => owner.day,
+        }
+    }
+
+    /// The row that counts it; counters are added to by their guards.
+    pub(crate) const fn put(&self) -> Option<Put> {
+        match &self.used {
+            DayUse::User(count) => Some(Put::Count(*count)),
+            DayUse::Owner(_) => None,
+        }
+    }
+
+    pub(crate) fn guards(&self) -> Vec<Guard> {
+        match &self.used {
+            DayUse::User(count) => {
+                let DailyCount { user, day, .. } = *count;
+                let transfers = self.transfers.map(|most| Guard::DayCount { user, day, most });
+                let amount = self.amount.map(|most| Guard::DayAmount { count: *count, most });
+                transfers.into_iter().chain(amount).collect()
+            }
+            DayUse::Owner(owner) => vec![
+                Guard::AtMost {
+                    name: owner.transfers.clone(),
+                    n: 1,
+                    limit: self.transfers.map_or(u128::MAX, u128::from),
+                },
+                Guard::AtMost {
+                    name: owner.units.clone(),
+                    n: owner.amount.0,
+                    limit: self.amount.map_or(u128::MAX, |most| most.0),
+                },
+            ],
+        }
+    }
+}
+
+/// What a transfer that was counted on a day gives back to it.
+pub(crate) fn uncount(terms: &Terms, day: Day) -> Vec<Put> {
+    if let Some(count) = count(terms, day) {
+        return vec![Put::Uncount(count)];
+    }
+    let OwnerDay { transfers, units, amount, .. } = OwnerDay::of(terms, day);
+    vec![Put::Take { counter: transfers, n: 1 }, Put::Take { counter: units, n: amount.0 }]
+}
+
 /// What a transfer counts for on a day of the user who owns it.
-pub(crate) fn count(terms: &Terms, day: Day) -> Option<DailyCount> {
+fn count(terms: &Terms, day: Day) -> Option<DailyCount> {
     let user = terms.owner.user()?;
     Some(DailyCount { user, day, asset: terms.source.asset, amount: terms.source.amount })
 }
@@ -80,8 +147,14 @@ pub(crate) fn sound(settings: &Settings, assets: &[Asset]) -> Result<(), Cause> 
 }
 
 /// What a journal's refusal of a count means to the caller.
-pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
+pub(crate) fn exceeded(guard: &Guard) -> Option<Code> {
     match guard {
+        Guard::AtMost { name, .. } if name.starts_with(OWNER_TRANSFERS) => {
+            Some(Code::DailyLimitExceeded)
+        }
+        Guard::AtMost { name, .. } if name.starts_with(OWNER_UNITS) => {
+            Some(Code::DailyAmountExceeded)
+        }
         Guard::DayCount { .. } => Some(Code::DailyLimitExceeded),
         Guard::DayAmount { .. } => Some(Code::DailyAmountExceeded),
         Guard::Fresh(_)
@@ -104,18 +177,57 @@ pub(crate) const fn exceeded(guard: &Guard) -> Option<Code> {
 }
 
 impl Engine {
-    /// What a transfer would take from its user's day now; `None` where nothing limits it.
-    pub(crate) fn quota(&self, terms: &Terms) -> Option<Quota> {
-        let limits = &self.parts.settings.limits;
-        let transfers = Some(limits.transfers_per_day).filter(|most| *most > 0);
+    /// What a transfer would take from its owner's day now; `None` where nothing limits it.
+    pub(crate) fn quota(&self, flow: FlowId, terms: &Terms) -> Option<Quota> {
         let assets = self.assets();
         let asset = assets.iter().find(|asset| asset.id == terms.source.asset);
-        let amount = asset.and_then(|asset| most_of(limits, asset));
+        let day = Day::of(self.parts.journal.now());
+        let user = count(terms, day);
+        let (transfers, amount) = if user.is_some() {
+            let limits = &self.parts.settings.limits;
+            (limits.transfers_per_day, asset.and_then(|asset| most_of(limits, asset)))
+        } else {
+            let own = self.owner_limits(flow);
+            let of_asset = asset.and_then(|asset| asset.daily);
+            let amount = own.amount_per_day.into_iter().chain(of_asset).min();
+            (own.transfers_per_day, amount)
+        };
+        let transfers = Some(transfers).filter(|most| *most > 0);
         if transfers.is_none() && amount.is_none() {
             return None;
         }
-        let day = Day::of(self.parts.journal.now());
-        Some(Quota { count: count(terms, day)?, transfers, amount })
+        let used = match user {
+            Some(count) => DayUse::User(count),
+            None => DayUse::Owner(OwnerDay::of(terms, day)),
+        };
+        Some(Quota { used, transfers, amount })
+    }
+
+    /// What an owner that is no user may move in this flow.
+    fn owner_limits(&self, flow: FlowId) -> OwnerLimits {
+        let name = self.plan.table(flow).flow;
+        self.parts.settings.owner_limits.get(name).copied().unwrap_or_default()
+    }
+
+    /// True where one transfer of an owner that is no user is above its flow's most.
+    pub(crate) fn above_most(&self, flow: FlowId, terms: &Terms) -> bool {
+        let most = self.owner_limits(flow).amount_per_transfer;
+        terms.owner.user().is_none() && most.is_some_and(|most| terms.source.amount > most)
+    }
+
+    /// What was taken from the same day before: transfers, and base units of the asset.
+    async fn used_before(&self, used: &DayUse) -> Result<(u128, Amount), Cause> {
+        match used {
+            DayUse::User(DailyCount { user, day, asset, .. }) => {
+                let spent = self.parts.journal.daily_usage(*user, *day, *asset).await?;
+                Ok((spent.transfers.into(), spent.amount))
+            }
+            DayUse::Owner(owner) => {
+                let transfers = self.parts.journal.counter(owner.transfers.clone()).await?;
+                let units = self.parts.journal.counter(owner.units.clone()).await?;
+                Ok((transfers, Amount(units)))
+            }
+        }
     }
 
     /// What would become of a transfer of these terms now. Nothing is written and nothing counted.
@@ -142,13 +254,12 @@ impl Engine {
         if let Some(code) = self.objection(flow, terms) {
             return Ok(Some(code));
         }
-        if let Some(quota) = self.quota(terms) {
-            let DailyCount { user, day, asset, amount } = quota.count;
-            let spent = self.parts.journal.daily_usage(user, day, asset).await?;
-            if quota.transfers.is_some_and(|most| spent.transfers >= most) {
+        if let Some(quota) = self.quota(flow, terms) {
+            let (transfers, units) = self.used_before(&quota.used).await?;
+            if quota.transfers.is_some_and(|most| transfers >= most.into()) {
                 return Ok(Some(Code::DailyLimitExceeded));
             }
-            let sum = spent.amount.plus(amount);
+            let sum = units.plus(terms.source.amount);
             if quota.amount.is_some_and(|most| sum.is_none_or(|sum| sum > most)) {
                 return Ok(Some(Code::DailyAmountExceeded));
             }

@@ -39,7 +39,7 @@ impl Engine {
             self.parts.meter.see(Seen::Refused { code });
             return Err(Refused::Code(code));
         }
-        let quota = self.quota(&terms);
+        let quota = self.quota(flow, &terms);
         terms.day = quota.as_ref().map(Quota::day);
         let fingerprint = terms.fingerprint();
         let mut scopes = Vec::new();
@@ -199,7 +199,8 @@ impl Engine {
         if source.amount.minus(terms.fee) != Some(target.amount) {
             return Some(Code::InvalidAmount);
         }
-        asset.usable().and_then(|()| asset.limits(source.amount)).err()
+        let limits = asset.usable().and_then(|()| asset.limits(source.amount));
+        limits.err().or_else(|| self.above_most(flow, terms).then_some(Code::AmountTooLarge))
     }
 
     /// What keeps the two accounts from being the ends of a transfer of this flow.

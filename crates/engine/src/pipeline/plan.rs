@@ -223,7 +223,7 @@ impl Plan {
         quota: Option<&Quota>,
     ) -> Planned {
         let mut builder = UnitBuilder::from(record.head);
-        builder.then.puts.extend(quota.map(Quota::put));
+        builder.then.puts.extend(quota.and_then(Quota::put));
         builder.then.events.push(Event {
             id: record.id,
             from: None,
@@ -345,12 +345,12 @@ impl Plan {
         }
     }
 
-    /// What a transfer gives back to its user's day when it ends with the money at its source.
-    fn given_back(&self, record: &Record, to: S) -> Option<Put> {
+    /// What a transfer gives back to its owner's day when it ends with the money at its source.
+    fn given_back(&self, record: &Record, to: S) -> Vec<Put> {
         let table = self.table(record.flow);
         let back = table.ends(to) && table.state(to).money == Place::AtSource;
-        let day = record.terms.day.filter(|_| back)?;
-        limits::count(&record.terms, day).map(Put::Uncount)
+        let day = record.terms.day.filter(|_| back);
+        day.map_or_else(Vec::new, |day| limits::uncount(&record.terms, day))
     }
 
     /// True where the money could not be given back, so a refusal is not acted on.

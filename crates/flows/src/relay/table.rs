@@ -4,7 +4,8 @@
 use super::{rules, text};
 use kernel::answer::Evidence;
 use kernel::flow::life::{
-    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
+    Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Response, Ruling, Share, Side, Step,
+    Via,
 };
 use kernel::record::{Facts, Record};
 use kernel::words;
@@ -51,6 +52,7 @@ impl Life for State {
     const FLOW: &'static str = "relay";
     const START: Self = Received;
     const DRIVER: Driver = Driver::Stations;
+    const RESPONDS: Response = Response::AtOpening;
 
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {

@@ -3,6 +3,38 @@
 
 use super::State;
 use kernel::answer::Evidence;
+use kernel::flow::life::Word as _;
+
+/// What is known of a transfer besides its state, where its status is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Its state alone.
+    State,
+    /// A form of the attempt that carries it may be on the wire: that is stored with the attempt, not with
+    /// each member.
+    Sent,
+}
+
+/// The source's status of a state; the states between its own show the one that they lead to. A transfer
+/// whose attempt was sent waits for its proof.
+pub fn status(state: State, shown: Shown) -> &'static str {
+    let state = match (state, shown) {
+        (State::NeedsRegistration | State::Registering, _) => State::QueuedRegistration,
+        (State::Submitted, Shown::Sent) => State::QueuedVerification,
+        (
+            State::Received
+            | State::QueuedRegistration
+            | State::Registered
+            | State::QueuedTransfer
+            | State::Submitted
+            | State::QueuedVerification
+            | State::Completed
+            | State::Failed,
+            _,
+        ) => state,
+    };
+    state.name()
+}
 
 /// The sentence of a state. `error` is the record's last refusal or cause.
 pub(super) fn message(state: State, error: Option<&Evidence>) -> String {

@@ -1,6 +1,7 @@
 //! The tables of all flows, held against what is written down about them.
 
 mod account;
+mod account_ids;
 mod conserve;
 mod contract;
 mod golden;

@@ -15,6 +15,7 @@ use crate::file_modes;
 use crate::http::admin::webhooks::WebhookAdmin;
 use crate::metrics::Metrics;
 use crate::open_store::{self, Store, StoreContext};
+use crate::relay_link;
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
 use crate::webhooks::dispatch::{Dispatch, DispatchContext};
 use crate::webhooks::fan_out::FanOutContext;
@@ -24,7 +25,7 @@ use engine::audit::Sealer;
 use engine::messaging::BusParts;
 use engine::{Engine, Parts};
 use flows::account::AccountChecks;
-use flows::{account, internal};
+use flows::{account, internal, relay};
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
 use kernel::flow::life::Life as _;
@@ -85,7 +86,7 @@ struct OpenStore {
     journal: JournalStore,
 }
 
-/// The flows for whose systems this binary has adapters.
+/// The flows that are always offered; the relay is beside them where its settings name an account.
 pub const OFFERED: &[&str] = &[internal::State::FLOW, account::State::FLOW];
 /// The file of the bus in the data folder: messages on their way between the parts of this process. It can
 /// be lost: what it had is sent again.
@@ -256,14 +257,21 @@ impl Service {
         meter: Arc<dyn Meter>,
         tasks: &Tasks,
     ) -> Result<Parts, Fault> {
+        let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
+        if config.relay.is_set() {
+            let link = relay_link::open(&config.relay)?;
+            offered.push(relay::State::FLOW);
+            facts.insert(relay::State::FLOW, link.facts);
+            chains.push(link.chain);
+        }
         Ok(Parts {
             flows: Arc::clone(&self.flows),
-            offered: self.flows.ids(OFFERED),
-            facts: self.facts(),
+            offered: self.flows.ids(&offered),
+            facts,
             bus: Some(self.bus_parts()),
             journal: self.store.clone(),
             ledgers: self.ledgers.clone(),
-            chains: Vec::new(),
+            chains,
             world: self.store.funding(),
             clock: Arc::clone(&self.clock),
             rng: Arc::clone(&self.rng),
@@ -306,7 +314,8 @@ impl Service {
     /// Starts the engine in it.
     ///
     /// # Errors
-    /// 74: the journal does not answer; 78: a daily amount is none of its asset.
+    /// 74: the journal does not answer; 78: a daily amount is none of its asset, or the relay's asset is
+    /// not known.
     pub async fn start(
         &self,
         config: &Config,
@@ -322,7 +331,9 @@ impl Service {
             let exit = if config { Exit::Config } else { Exit::Io };
             Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
         };
-        Engine::start(parts).await.map_err(failed)
+        let engine = Engine::start(parts).await.map_err(failed)?;
+        relay_link::asset(&config.relay, &engine.assets())?;
+        Ok(engine)
     }
 
     /// The name under which this process leases transfers.

@@ -13,6 +13,7 @@ mod migrate;
 mod ops;
 mod output;
 mod pipeline;
+mod relay;
 mod remote;
 mod serve;
 mod spot;
@@ -99,6 +100,9 @@ enum Command {
     /// What was published: sent again by time.
     #[command(subcommand)]
     Outbox(pipeline::OutboxCommand),
+    /// The relay: its keys, and the attempts that they have.
+    #[command(subcommand)]
+    Relay(relay::RelayCommand),
     /// Prove that nothing was lost.
     Check(check::CheckArgs),
     /// Prove that the audit was not changed.
@@ -159,6 +163,7 @@ fn dispatch(cli: &Cli) -> Result<(), Fault> {
         Command::Pipeline(command) => pipeline::run(global, command),
         Command::Dlt(command) => pipeline::run_dead_letters(global, command),
         Command::Outbox(command) => pipeline::run_outbox(global, command),
+        Command::Relay(command) => relay::run(global, command),
         Command::Check(args) => check::run(global, args),
         Command::Audit(command) => audit::run(global, command),
         Command::Backup(args) => backup::run(global, args),

@@ -11,6 +11,7 @@ use crate::config::sources::{self, CliFlags};
 use crate::http::listener::serve::{self, Listener};
 use crate::http::listener::tls::Tls;
 use crate::http::middleware::rate_limit::RateLimit;
+use crate::http::relay::intake::RelayIntake;
 use crate::http::{self, App};
 use crate::metrics::Metrics;
 use crate::runtime::Tasks;
@@ -129,6 +130,7 @@ async fn serve(config: &Config) -> Result<(), Fault> {
     tasks.spawn(Background::Sealer.task(), Box::pin(Arc::clone(&sealer).run()));
     let app = Arc::new(App {
         internal: internal(&service)?,
+        relay: RelayIntake::of(&config.relay),
         verifier: Verifier::over(&config.auth, Arc::clone(&keys), Arc::clone(&service.clock)),
         metrics,
         clock: Arc::clone(&service.clock),

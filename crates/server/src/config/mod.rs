@@ -15,6 +15,7 @@ mod log;
 mod ops;
 pub mod print;
 pub mod reference;
+mod relay;
 pub mod secret;
 pub mod section;
 mod server;
@@ -37,13 +38,17 @@ pub use self::ledgers::{Ledger, LedgerForm, LedgerKind, Ledgers};
 pub use self::limits::Limits;
 pub use self::log::{Log, LogFormat};
 pub use self::ops::Ops;
+pub use self::relay::{NearNetwork, Relay};
 pub use self::secret::Secret;
 pub use self::server::{Server, Tls};
 pub use self::spot::Spot;
 pub use self::transfer::Transfer;
 
 use self::section::{Broken, SettingRules, section};
+use flows::relay::State;
+use kernel::flow::life::Life as _;
 use kernel::retry::Backoff;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 section! {
@@ -55,6 +60,8 @@ section! {
         database: Database = Database::default(),
         /// Apache Kafka as the bus between the parts of the flow `account`, in a binary that was built with `--features kafka`.
         kafka: Kafka = Kafka::default(),
+        /// The flow `relay`: tokens from our account on NEAR to any other. It is offered where `account_id` is set.
+        relay: Relay = Relay::default(),
         /// The door.
         server: Server = Server::default(),
         /// Who may come in.
@@ -113,6 +120,8 @@ impl Config {
         let mut rules = SettingRules::default();
         self.database.rules(&mut rules);
         self.kafka.rules(&mut rules, self.engine.lease_seconds.saturating_mul(1_000));
+        let (shared, workers) = (self.database.is_set(), self.engine.workers);
+        self.relay.rules(&mut rules, relay::RelaySurroundings { shared, workers });
         self.server.rules(&mut rules);
         self.auth.rules(&mut rules);
         self.transfer.rules(&mut rules);
@@ -155,6 +164,7 @@ impl Config {
                 daily_amount: self.limits.daily_amount.clone(),
                 warn_per_minute: self.limits.warn_per_minute,
             },
+            owner_limits: BTreeMap::from([(State::FLOW, self.relay.limits())]),
             four_eyes: self.ops.four_eyes,
             issuers: self.auth.issuers(),
             approval_ms: self.ops.approval_hours.saturating_mul(3_600_000),

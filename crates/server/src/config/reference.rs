@@ -18,7 +18,9 @@ contradiction are refused, with the file and its line, and nothing is started (e
 Secrets belong in variables: they are never printed and never logged.
 
 Variables with a name of their own: `SERVER_PORT` is the port of `server.listen`; `DATABASE_URL` is
-`database.url`, `KAFKA_BROKERS` is `kafka.brokers`; `PORTAGE_LOG` is `log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. Any other name
+`database.url`, `KAFKA_BROKERS` is `kafka.brokers`; of the relay `RELAY_ACCOUNT_ID`, `RELAY_ACCESS_KEYS`, `FT_TOKEN_ADDRESS`,
+`NEAR_NETWORK` and `NEAR_RPC_URL` are `relay.account_id`, `relay.access_keys`, `relay.token_contract`,
+`relay.network` and `relay.rpc_urls`; `PORTAGE_LOG` is `log.level` and `PORTAGE_LOG_FORMAT` is `log.format`. Any other name
 that begins with `PORTAGE_` and is no setting is refused, but for those that Kubernetes makes for
 services. With `REDIS_URL` set, this release refuses to start: it does not use Redis.
 

@@ -1,5 +1,5 @@
 //! The HTTP API of the server: how a connection comes in ([`listener`]), what every request passes
-//! ([`middleware`]), and the routes of users ([`transfers`], [`account_transfers`], [`balances`]), of operators ([`admin`])
+//! ([`middleware`]), and the routes of users ([`transfers`], [`account_transfers`], [`relay`], [`balances`]), of operators ([`admin`])
 //! and of machines ([`pages`]).
 
 pub mod account_transfers;
@@ -13,12 +13,14 @@ pub mod listener;
 pub mod middleware;
 mod name_errors;
 pub mod pages;
+pub mod relay;
 pub mod transfers;
 
 use self::admin::webhooks::WebhookAdmin;
 use self::middleware::error::{self, Refusal};
 use self::middleware::rate_limit::RateLimit;
 use self::middleware::{body, envelope};
+use self::relay::intake::RelayIntake;
 use crate::auth::verify::Verifier;
 use crate::backup::BackupService;
 use crate::metrics::Metrics;
@@ -63,6 +65,8 @@ pub struct App {
     pub rate_limit: RateLimit,
     /// The flow `internal`.
     pub internal: FlowId,
+    /// What the routes of the relay know of its settings, where it is offered.
+    pub relay: Option<RelayIntake>,
     /// `/metrics` and `/openapi.json` need no token.
     pub open_pages: bool,
     /// The process is about to end: `/readyz` says so, and requests are still taken.

@@ -13,6 +13,8 @@ pub enum Who {
     Page,
     /// Users and services that create.
     Creates,
+    /// Services that have the relay send.
+    Relays,
     /// Users and services that read what is theirs.
     Reads,
     /// Operators who read.
@@ -36,14 +38,15 @@ impl Who {
             Self::Page | Self::Watches => role == Role::Watcher,
             Self::Acts => role == Role::Actor,
             Self::Approves => role == Role::Approver,
-            Self::Admin => false,
+            // no role of a campaign has the relay's scopes
+            Self::Relays | Self::Admin => false,
         }
     }
 }
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 76] = [
+pub const TABLE: [(&str, &str, Who); 80] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
@@ -86,6 +89,7 @@ pub const TABLE: [(&str, &str, Who); 76] = [
     ("GET",    "/api/v1/ops/pipeline",                     Who::Watches),
     ("GET",    "/api/v1/ops/pipeline/export",              Who::Watches),
     ("GET",    "/api/v1/ops/pipeline/parked",              Who::Watches),
+    ("GET",    "/api/v1/ops/relay/keys",                   Who::Watches),
     ("POST",   "/api/v1/ops/pipeline/parked/unpark",       Who::Acts),
     ("POST",   "/api/v1/ops/pipeline/seek",                Who::Acts),
     ("POST",   "/api/v1/ops/resume",                       Who::Acts),
@@ -120,6 +124,9 @@ pub const TABLE: [(&str, &str, Who); 76] = [
     ("GET",    "/metrics",                                 Who::Page),
     ("GET",    "/openapi.json",                            Who::Page),
     ("GET",    "/readyz",                                  Who::All),
+    ("POST",   "/transfer",                                Who::Relays),
+    ("GET",    "/transfer/{key}",                          Who::Relays),
+    ("POST",   "/transfers",                               Who::Relays),
 ];
 
 /// Everything that the server says it has: method and path.
@@ -156,6 +163,7 @@ pub fn filled(path: &str, id: &str, user: u64) -> String {
         .replace("{number}", "ACC-1")
         .replace("{symbol}", "USDT")
         .replace("{topic}", "transfer-execution-dlt")
+        .replace("{key}", "payout-7")
         .replace("{action}", "retry")
         .replace("{code}", "HALTED")
 }

@@ -9,9 +9,14 @@ use std::net::SocketAddr;
 const PREFIX: &str = "PORTAGE_";
 
 /// Other names: what is set, under which path.
-const ALIASES: [(&str, &str); 4] = [
+const ALIASES: [(&str, &str); 9] = [
     ("DATABASE_URL", "database.url"),
     ("KAFKA_BROKERS", "kafka.brokers"),
+    ("RELAY_ACCOUNT_ID", "relay.account_id"),
+    ("FT_TOKEN_ADDRESS", "relay.token_contract"),
+    ("NEAR_NETWORK", "relay.network"),
+    ("NEAR_RPC_URL", "relay.rpc_urls"),
+    ("RELAY_ACCESS_KEYS", "relay.access_keys"),
     ("PORTAGE_LOG", "log.level"),
     ("PORTAGE_LOG_FORMAT", "log.format"),
 ];
@@ -28,15 +33,7 @@ const PORT: &str = "SERVER_PORT";
 const REFUSED: [(&str, &str); 1] = [("REDIS_URL", "Redis")];
 
 /// Names of flows that this release does not have.
-const IDLE: [&str; 7] = [
-    "NEAR_RPC_URL",
-    "FT_TOKEN_ADDRESS",
-    "RELAY_ACCOUNT_ID",
-    "RELAY_ACCESS_KEYS",
-    "SOLANA_RPC_URL",
-    "NEXUS_API_URL",
-    "NEAR_NETWORK",
-];
+const IDLE: [&str; 2] = ["SOLANA_RPC_URL", "NEXUS_API_URL"];
 
 type Env = [(String, String)];
 
@@ -71,12 +68,12 @@ pub(super) fn read(env: &Env, keys: &[SettingKey], tree: &mut Tree) -> Result<()
     for (alias, path) in ALIASES {
         if let Some(text) = find(env, alias) {
             let own = Origin::Variable(variable(path));
-            let value = Value::from(text);
+            let keyed: Vec<String> = path.split('.').map(str::to_owned).collect();
+            let value = value(tree::key(keys, &keyed), text);
             if tree.origins.get(path) == Some(&own) && tree.value(path) != Some(&value) {
                 return Err(contradiction(alias, &variable(path)));
             }
-            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-            tree.set(&path, value, Origin::Variable(alias.to_owned()));
+            tree.set(&keyed, value, Origin::Variable(alias.to_owned()));
         }
     }
     port(env, tree)

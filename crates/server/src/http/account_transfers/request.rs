@@ -110,8 +110,8 @@ impl RequestedTransfer for AccountTransferRequest {
         &self.principal
     }
 
-    fn user(&self) -> UserId {
-        self.user
+    fn owner(&self) -> TransferOwner {
+        self.user.into()
     }
 
     fn key(&self) -> Option<&Arc<str>> {

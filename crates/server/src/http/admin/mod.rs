@@ -17,6 +17,7 @@ pub mod numbered_movements;
 pub mod past_actions;
 pub mod pauses;
 pub mod pipeline;
+pub mod relay_keys;
 pub mod search;
 pub mod stats;
 pub mod transfer_actions;

@@ -83,6 +83,10 @@ callers! {
     RequireTransfersCreate = TransfersCreate,
     /// May read its own transfers and balances.
     RequireTransfersRead = TransfersRead,
+    /// May have the relay send.
+    RequireRelayCreate = RelayCreate,
+    /// May read its own transfers of the relay.
+    RequireRelayRead = RelayRead,
     /// May read as an operator.
     RequireOpsRead = OpsRead,
     /// May act as an operator.

@@ -144,6 +144,7 @@ pub const fn status(code: Code) -> StatusCode {
         Code::BadRequest
         | Code::IdempotencyKeyRequired
         | Code::SameAccount
+        | Code::InvalidReceiver
         | Code::InvalidAccountType
         | Code::UnsupportedAccountType
         | Code::InvalidAmount
@@ -189,6 +190,7 @@ pub const fn retry_after(code: Code, now: Millis) -> Option<u64> {
         | Code::BadRequest
         | Code::IdempotencyKeyRequired
         | Code::SameAccount
+        | Code::InvalidReceiver
         | Code::InvalidAccountType
         | Code::UnsupportedAccountType
         | Code::InvalidAmount
@@ -229,6 +231,7 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::BadRequest => "The request does not fit",
         Code::IdempotencyKeyRequired => "A key is required: the header `Idempotency-Key`",
         Code::SameAccount => "`from` and `to` are the same account",
+        Code::InvalidReceiver => "The receiver is no account that can be paid",
         Code::InvalidAccountType => "There is no such account type",
         Code::UnsupportedAccountType => "This account type is not configured here",
         Code::InvalidAmount => "An amount is a plain positive decimal, as a string",
@@ -239,7 +242,7 @@ pub const fn sentence(code: Code) -> &'static str {
         Code::InvalidAsset => "There is no such asset",
         Code::PayloadTooLarge => "The body is above 16 KiB",
         Code::AssetSuspended => "The asset is suspended",
-        Code::TransferNotAllowed => "The asset may not be transferred between accounts",
+        Code::TransferNotAllowed => "The asset may not be transferred, or not to this receiver",
         Code::SourceAccountNotFound => "There is no such source account",
         Code::TargetAccountNotFound => "There is no such target account",
         Code::AccountClosed => "The account is closed: it may neither pay nor receive",

@@ -1,6 +1,7 @@
-//! `limits.requests_per_second`: how fast one user's creates may come, in this process.
+//! `limits.requests_per_second`: how fast the creates of one user, or of another owner, may come, in this
+//! process.
 
-use kernel::ids::UserId;
+use kernel::owner::TransferOwner;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Below so many users nothing is swept.
 const FEW: usize = 1_024;
 
-/// Counts by the generic cell rate algorithm (ITU-T I.371): for each user only the time up to which
+/// Counts by the generic cell rate algorithm (ITU-T I.371): for each user or other owner only the time up to which
 /// its places are taken. A second's worth may come at once, then one for each share of a second.
 #[derive(Debug)]
 pub struct RateLimit {
@@ -20,7 +21,7 @@ pub struct RateLimit {
 #[derive(Debug)]
 struct Users {
     /// Nanoseconds of the process's clock, ahead of now only for those who came within a second.
-    taken: HashMap<UserId, u64>,
+    taken: HashMap<TransferOwner, u64>,
     /// At so many the idle ones are forgotten.
     sweep_at: usize,
 }
@@ -38,12 +39,13 @@ impl RateLimit {
     }
 
     /// Takes a place at `now`, in nanoseconds of the process's clock. False: there is none.
-    pub fn take(&self, user: UserId, now: u64) -> bool {
+    pub fn take(&self, owner: impl Into<TransferOwner>, now: u64) -> bool {
         if self.share == 0 {
             return true;
         }
+        let owner = owner.into();
         let mut users = self.users();
-        let taken = users.upto(user, now);
+        let taken = users.upto(&owner, now);
         if !self.room(taken, now) {
             return false;
         }
@@ -53,18 +55,18 @@ impl RateLimit {
             let twice = users.taken.len().saturating_mul(2);
             users.sweep_at = if twice > FEW { twice } else { FEW };
         }
-        users.taken.insert(user, taken.saturating_add(self.share));
+        users.taken.insert(owner, taken.saturating_add(self.share));
         true
     }
 
     /// Whether there is a place, without taking it.
-    pub fn would(&self, user: UserId, now: u64) -> bool {
-        self.share == 0 || self.room(self.users().upto(user, now), now)
+    pub fn would(&self, owner: impl Into<TransferOwner>, now: u64) -> bool {
+        self.share == 0 || self.room(self.users().upto(&owner.into(), now), now)
     }
 
     /// Gives back a place that nothing was opened with.
-    pub fn give_back(&self, user: UserId) {
-        if let Some(taken) = self.users().taken.get_mut(&user) {
+    pub fn give_back(&self, owner: impl Into<TransferOwner>) {
+        if let Some(taken) = self.users().taken.get_mut(&owner.into()) {
             *taken = taken.saturating_sub(self.share);
         }
     }
@@ -76,14 +78,15 @@ impl RateLimit {
 
 impl Users {
     /// The time up to which the user's places are taken.
-    fn upto(&self, user: UserId, now: u64) -> u64 {
-        self.taken.get(&user).copied().filter(|taken| *taken > now).unwrap_or(now)
+    fn upto(&self, owner: &TransferOwner, now: u64) -> u64 {
+        self.taken.get(owner).copied().filter(|taken| *taken > now).unwrap_or(now)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FEW, RateLimit, SECOND, UserId};
+    use super::{FEW, RateLimit, SECOND};
+    use kernel::ids::UserId;
 
     const USER: UserId = UserId(4001);
 

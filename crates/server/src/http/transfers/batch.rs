@@ -19,7 +19,7 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// The most creates of one batch.
-const MOST: usize = 1_000;
+pub(crate) const MOST: usize = 1_000;
 
 /// Transfers to be made, in no order.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -65,7 +65,7 @@ enum Answer {
 
 /// An item that opened nothing, or whose outcome is unknown.
 #[derive(Debug, Serialize, ToSchema)]
-struct UnmadeItem {
+pub(crate) struct UnmadeItem {
     /// A sentence for a person.
     #[schema(example = "An amount is a plain positive decimal, as a string")]
     error: String,

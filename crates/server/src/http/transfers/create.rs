@@ -7,7 +7,8 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use engine::{Accepted, Refused};
 use kernel::code::Code;
-use kernel::ids::{FlowId, UserId};
+use kernel::ids::FlowId;
+use kernel::owner::TransferOwner;
 use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
@@ -20,8 +21,20 @@ pub(crate) trait RequestedTransfer: Sync {
     fn flow(&self, app: &App) -> FlowId;
     /// The principal who asks: `issuer|sub`.
     fn principal(&self) -> &Arc<str>;
-    /// The user whose money it is.
-    fn user(&self) -> UserId;
+    /// Whose transfer it is: its limits are counted for this owner.
+    fn owner(&self) -> TransferOwner;
+    /// The scope in which its key is bound.
+    fn scope(&self) -> &Arc<str> {
+        self.principal()
+    }
+    /// False where the key is bound to a transfer of which the caller may learn nothing.
+    fn may_see(&self, _: &Record) -> bool {
+        true
+    }
+    /// True where a key binds what the client sent alone, and nothing of the settings.
+    fn binds_fields_alone(&self) -> bool {
+        false
+    }
     /// The idempotency key that the client gave.
     fn key(&self) -> Option<&Arc<str>>;
     /// The terms that it comes to.
@@ -51,7 +64,11 @@ pub(crate) async fn create(app: &App, ask: &dyn RequestedTransfer) -> Result<Acc
             Some(accepted) => Ok(accepted),
             None => Err(refusal(app, ask, code)),
         },
-        Err(Refused::Mismatch(bound)) => Err(conflict(ask.mismatched(app, &bound))),
+        // settings that changed since do not make it another request
+        Err(Refused::Mismatch(bound)) if ask.binds_fields_alone() => {
+            replayed(app, ask, *bound).await
+        }
+        Err(Refused::Mismatch(bound)) => Err(conflict(app, ask, &bound)),
         Err(Refused::Unknown(cause)) => {
             unknown("create", &cause);
             Err(outcome_unknown())
@@ -65,7 +82,7 @@ async fn create_within_limit(
     ask: &dyn RequestedTransfer,
     terms: Terms,
 ) -> Result<Accepted, Refused> {
-    if !app.rate_limit.take(ask.user(), app.clock.ticks()) {
+    if !app.rate_limit.take(ask.owner(), app.clock.ticks()) {
         app.metrics.see(Seen::Refused { code: Code::RateLimitExceeded });
         return Err(Refused::Code(Code::RateLimitExceeded));
     }
@@ -77,22 +94,32 @@ async fn create_within_limit(
         Err(Refused::Code(_) | Refused::Mismatch(_)) => false,
     };
     if !counts {
-        app.rate_limit.give_back(ask.user());
+        app.rate_limit.give_back(ask.owner());
     }
     found
 }
 
 /// The transfer that the request's key is bound to, if it is.
 async fn replay(app: &App, ask: &dyn RequestedTransfer) -> Result<Option<Accepted>, Refusal> {
-    let Some(bound) = bound(app, ask).await? else { return Ok(None) };
+    match bound(app, ask).await? {
+        Some(bound) => replayed(app, ask, bound).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The transfer that the request's key is bound to, where it is of the same request.
+async fn replayed(
+    app: &App,
+    ask: &dyn RequestedTransfer,
+    bound: Record,
+) -> Result<Accepted, Refusal> {
     let flow = app.engine.flows().table(ask.flow(app)).flow;
-    let differs = ask.mismatched(app, &bound);
-    if !differs.is_empty() {
+    if !ask.may_see(&bound) || !ask.mismatched(app, &bound).is_empty() {
         app.metrics.see(Seen::Conflict { flow });
-        return Err(conflict(differs));
+        return Err(conflict(app, ask, &bound));
     }
     app.metrics.see(Seen::Replay { flow });
-    app.engine.rejoin(bound).await.map(Some).map_err(|cause| {
+    app.engine.rejoin(bound).await.map_err(|cause| {
         unknown("replay", &cause);
         outcome_unknown()
     })
@@ -104,7 +131,7 @@ pub(super) async fn bound(
     ask: &dyn RequestedTransfer,
 ) -> Result<Option<Record>, Refusal> {
     let Some(key) = ask.key() else { return Ok(None) };
-    let bound = app.engine.find_bound(ask.flow(app), ask.principal(), key).await;
+    let bound = app.engine.find_bound(ask.flow(app), ask.scope(), key).await;
     bound.map_err(|cause| {
         unknown("replay", &cause);
         outcome_unknown()
@@ -129,8 +156,13 @@ fn refusal(app: &App, ask: &dyn RequestedTransfer, code: Code) -> Refusal {
     Refusal::because(code, sentence).with("paused", format!("{kind}/{name}"))
 }
 
-fn conflict(fields: Vec<String>) -> Refusal {
-    Refusal::of(Code::DuplicateRequest).with("mismatched_fields", fields)
+/// The key belongs to another request; what differs is said to those who may see that one.
+fn conflict(app: &App, ask: &dyn RequestedTransfer, bound: &Record) -> Refusal {
+    let refusal = Refusal::of(Code::DuplicateRequest);
+    if !ask.may_see(bound) {
+        return refusal;
+    }
+    refusal.with("mismatched_fields", ask.mismatched(app, bound))
 }
 
 fn outcome_unknown() -> Refusal {

@@ -7,6 +7,7 @@ use crate::http::{App, format, name_errors};
 use kernel::code::Code;
 use kernel::ids::{FlowId, LedgerId, UserId};
 use kernel::money::{Amount, Asset};
+use kernel::owner::TransferOwner;
 use kernel::record::{Binding, Party, Record, Terms};
 use std::sync::Arc;
 
@@ -79,8 +80,8 @@ impl RequestedTransfer for TransferRequest {
         &self.principal
     }
 
-    fn user(&self) -> UserId {
-        self.user
+    fn owner(&self) -> TransferOwner {
+        self.user.into()
     }
 
     fn key(&self) -> Option<&Arc<str>> {

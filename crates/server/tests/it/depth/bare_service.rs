@@ -76,6 +76,7 @@ impl Bare {
             kafka: None,
             rng: service.rng.clone(),
             rate_limit: RateLimit::new(0),
+            relay: None,
             backups: service.backups(&config),
             sealer: service.sealer(&config).await.expect("a sealer"),
             open_pages: true,

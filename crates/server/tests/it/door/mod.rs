@@ -16,6 +16,7 @@ mod pages;
 mod pairs;
 mod rate_limit;
 mod references;
+mod relay;
 mod remote_ledgers;
 mod roles;
 mod routes;
@@ -37,6 +38,7 @@ use server::bootstrap::Service;
 use server::config::Config;
 use server::http::App;
 use server::http::middleware::rate_limit::RateLimit;
+use server::http::relay::intake::RelayIntake;
 use server::metrics::Metrics;
 use server::runtime::Tasks;
 use std::path::Path;
@@ -165,6 +167,7 @@ impl Door {
         let engine = Engine::start(parts).await.expect("an engine");
         let app = Arc::new(App {
             internal: engine.flows().named("internal").expect("the flow"),
+            relay: RelayIntake::of(&config.relay),
             engine,
             verifier: verifier(&service.clock),
             metrics,

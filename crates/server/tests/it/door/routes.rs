@@ -21,6 +21,7 @@ async fn routes(door: &Door) -> Vec<(Method, String, bool, String)> {
                 .replace("{type}", "FUNDING")
                 .replace("{number}", "ACC-1")
                 .replace("{id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
+                .replace("{key}", "payout-7")
                 .replace("{action}", "retry")
                 .replace("{symbol}", "USDT")
                 .replace("{topic}", "transfer-execution-dlt")

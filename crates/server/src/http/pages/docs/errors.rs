@@ -21,6 +21,7 @@ pages! {
     Forbidden = "FORBIDDEN",
     BadRequest = "BAD_REQUEST",
     IdempotencyKeyRequired = "IDEMPOTENCY_KEY_REQUIRED",
+    InvalidReceiver = "INVALID_RECEIVER",
     SameAccount = "SAME_ACCOUNT",
     InvalidAccountType = "INVALID_ACCOUNT_TYPE",
     UnsupportedAccountType = "UNSUPPORTED_ACCOUNT_TYPE",

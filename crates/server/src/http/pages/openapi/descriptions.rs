@@ -3,6 +3,9 @@
 pub(crate) const CREATE_400: &str = "Refused before anything was opened: `BAD_REQUEST`, `SAME_ACCOUNT`, \
     `INVALID_ACCOUNT_TYPE`, `UNSUPPORTED_ACCOUNT_TYPE`, `INVALID_ASSET`, `INVALID_AMOUNT`, \
     `PRECISION_OVERFLOW`, `OVERFLOW`, `AMOUNT_TOO_SMALL`, `AMOUNT_TOO_LARGE`";
+pub(crate) const RELAY_400: &str = "Refused before anything was opened: `BAD_REQUEST`, \
+    `IDEMPOTENCY_KEY_REQUIRED`, `INVALID_RECEIVER`, `SAME_ACCOUNT`, `INVALID_AMOUNT`, `OVERFLOW`, \
+    `AMOUNT_TOO_SMALL`, `AMOUNT_TOO_LARGE`";
 pub(crate) const CREATE_409: &str = "The key is bound to another body: `DUPLICATE_REQUEST`";
 pub(crate) const CREATE_422: &str = "With a `req_id` it was opened, ended FAILED or ROLLED_BACK, and moved \
     nothing: `INSUFFICIENT_BALANCE`, `ACCOUNT_FROZEN`, `ACCOUNT_DISABLED`, \

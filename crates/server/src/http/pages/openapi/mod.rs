@@ -8,7 +8,7 @@ use super::{docs, machine};
 use crate::http::admin::{self, audit_proof, backup};
 use crate::http::balances::{accounts, user_balances};
 use crate::http::transfers::{batch, list, routes, v2};
-use crate::http::{App, account_transfers};
+use crate::http::{App, account_transfers, relay};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -30,6 +30,7 @@ use utoipa_axum::routes;
     modifiers(&Token),
     tags(
         (name = "transfers", description = "A user's transfers and balances"),
+        (name = "relay", description = "Tokens on NEAR, from the relay's account to any other"),
         (name = "ops", description = "Operators"),
         (name = "machine", description = "Health, metrics, this description"),
     ),
@@ -58,6 +59,7 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(v2::get))
         .routes(routes!(account_transfers::routes::create))
         .routes(routes!(account_transfers::routes::get))
+        .merge(relay::routes::routes())
         .routes(routes!(user_balances::balances))
         .routes(routes!(admin::external_movement::deposit))
         .routes(routes!(admin::external_movement::withdraw))
@@ -70,6 +72,7 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .merge(admin::numbered_accounts::routes())
         .merge(admin::numbered_movements::routes())
         .merge(admin::pipeline::routes())
+        .routes(routes!(admin::relay_keys::list))
         .routes(routes!(admin::search::find))
         .routes(routes!(admin::search::get))
         .routes(routes!(admin::stats::stats))

@@ -1,0 +1,102 @@
+//! What operators are shown of a chain's lanes: how each stands in the journal, and the attempt that has it.
+
+use crate::Engine;
+use crate::attempts::lanes::{LaneState, prefix};
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, Purpose};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::operators::Paused;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The lanes of a chain, as the journal has them now.
+#[derive(Debug, Clone)]
+pub struct ChainReport {
+    /// What keeps claims and sends of the chain from being begun: pauses of the engine and of persons.
+    pub paused: Vec<Paused>,
+    /// Every lane that was ever used, or that this process may use, by name.
+    pub lanes: Vec<LaneReport>,
+    /// When it was read, by the journal's time.
+    pub at: Millis,
+}
+
+/// How a lane stands.
+#[derive(Debug, Clone)]
+pub struct LaneReport {
+    /// The key or account that it is.
+    pub name: Arc<str>,
+    /// The lock of its last attempt; `None`: it was never used.
+    pub lock: Option<Arc<str>>,
+    /// This process may take locks from it.
+    pub usable: bool,
+    /// Its row cannot be read, so that no attempt takes it.
+    pub unreadable: bool,
+    /// The attempt that has it.
+    pub attempt: Option<OpenAttempt>,
+}
+
+/// An attempt that is not proven yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenAttempt {
+    /// Its id.
+    pub id: Id,
+    /// How many transfers it carries.
+    pub members: usize,
+    /// How many forms were signed under its lock.
+    pub forms: usize,
+    /// The newest form takes the lock and pays none of them.
+    pub void: bool,
+    /// A form may be on the wire.
+    pub sent: bool,
+}
+
+impl From<&Attempt> for OpenAttempt {
+    fn from(attempt: &Attempt) -> Self {
+        Self {
+            id: Id(attempt.id.0),
+            members: attempt.members.len(),
+            forms: attempt.forms.len(),
+            void: attempt.forms.last().is_some_and(|form| form.purpose == Purpose::Void),
+            sent: attempt.sent,
+        }
+    }
+}
+
+impl Engine {
+    /// How the lanes of a chain stand. `acts`: the acts whose lanes this process may use.
+    ///
+    /// # Errors
+    /// The cause for which the journal does not answer.
+    pub async fn chain_report(&self, chain: ChainId, acts: &[&str]) -> Result<ChainReport, Cause> {
+        let journal = &self.parts.journal;
+        let prefix = prefix(chain);
+        let status = journal.service_status().await?;
+        let scope = kernel::operators::Scope::Chain(chain);
+        let paused = status.paused.into_iter().filter(|paused| paused.scope == scope).collect();
+        // attempts before lanes: one that is closed in between is not shown as a lane's
+        let open = journal.open_attempts(chain).await?;
+        let mut open: BTreeMap<Arc<str>, OpenAttempt> =
+            open.iter().map(|attempt| (attempt.lane.clone(), attempt.into())).collect();
+        let rows = journal.resources(prefix.as_str().into()).await?;
+        let pool = self.attempts.pool(chain);
+        let mut usable: BTreeSet<Arc<str>> =
+            pool.into_iter().flat_map(|pool| acts.iter().flat_map(|act| pool.port.lanes(act))).collect();
+        let mut lanes = Vec::new();
+        for row in rows {
+            let Some(name) = row.name.strip_prefix(&*prefix).map(Arc::<str>::from) else { continue };
+            let state = LaneState::read(&row);
+            let busy = state.as_ref().is_none_or(|state| state.open.is_some());
+            lanes.push(LaneReport {
+                lock: state.as_ref().and_then(|state| state.lock.as_ref()).map(|lock| lock.0.clone()),
+                usable: usable.remove(&name),
+                unreadable: state.is_none(),
+                attempt: open.remove(&name).filter(|_| busy),
+                name,
+            });
+        }
+        let fresh = |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
+        lanes.extend(usable.into_iter().map(fresh));
+        lanes.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(ChainReport { paused, lanes, at: journal.now() })
+    }
+}

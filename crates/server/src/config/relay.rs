@@ -1,0 +1,246 @@
+//! `[relay]`
+
+use super::secret::Secret;
+use super::section::{Setting, SettingRules, Shape, section};
+use crate::outbound_http;
+use ::engine::OwnerLimits;
+use flows::relay::is_account_id;
+use kernel::money::Amount;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The network whose tokens are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NearNetwork {
+    /// NEAR's own: money.
+    Mainnet,
+    /// NEAR's public network for tests.
+    Testnet,
+    /// A chain on this machine, such as `devnet near`.
+    Localnet,
+}
+
+impl Setting for NearNetwork {
+    const KIND: &'static str = "`mainnet`, `testnet` or `localnet`";
+    const SHAPE: Shape = Shape::Text;
+}
+
+section! {
+    /// The flow `relay`: tokens from our account on NEAR to any other. It is offered where `account_id` is set.
+    Relay {
+        /// Our account on NEAR, whose tokens are sent. Empty: the flow is not offered. Also `RELAY_ACCOUNT_ID`.
+        account_id: String = String::new(),
+        /// The contract of the token that is sent (NEP-141). Also `FT_TOKEN_ADDRESS`.
+        token_contract: String = String::new(),
+        /// The symbol under which that token is known here (`portage ops assets`), with the contract's decimals.
+        asset: String = String::new(),
+        /// The network: `mainnet`, `testnet` or `localnet`. Also `NEAR_NETWORK`.
+        network: NearNetwork = NearNetwork::Testnet,
+        /// Providers of the chain's JSON-RPC, with commas between; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
+        rpc_urls: Vec<String> = Vec::new(),
+        /// The encrypted file of the account's keys. Without keys this process takes transfers in and sends none.
+        keystore: PathBuf = PathBuf::new(),
+        /// What opens the keystore; better given as a variable than in a file.
+        keystore_passphrase: Secret = Secret::default(),
+        /// Keys in the clear, with commas between, instead of a keystore: for a chain on this machine. Also `RELAY_ACCESS_KEYS`.
+        access_keys: Secret = Secret::default(),
+        /// The only accounts that may be paid; empty: every account.
+        receivers: Vec<String> = Vec::new(),
+        /// The most base units of one transfer; empty: the asset's own most.
+        max_amount: String = String::new(),
+        /// The most transfers of one caller on one day in UTC; 0: no limit.
+        transfers_per_day: u64 = 0,
+        /// The most base units of one caller on one day in UTC; empty: no limit but the asset's own.
+        daily_amount: String = String::new(),
+        /// The most yoctoNEAR that registrations of receivers may cost on one day in UTC; beyond it the transfers of new receivers wait.
+        registration_budget: String = "1000000000000000000000000".to_owned(),
+    }
+}
+
+/// What the rest of the settings means for the relay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RelaySurroundings {
+    /// Other processes may share the journal.
+    pub shared: bool,
+    /// Transfers are carried in this process.
+    pub workers: bool,
+}
+
+impl Relay {
+    /// True where the flow is offered.
+    pub const fn is_set(&self) -> bool {
+        !self.account_id.is_empty()
+    }
+
+    /// True where this process has keys, so that it can send.
+    pub fn has_keys(&self) -> bool {
+        !self.keystore.as_os_str().is_empty() || !self.access_keys.is_empty()
+    }
+
+    /// What one caller may move.
+    pub fn limits(&self) -> OwnerLimits {
+        OwnerLimits {
+            amount_per_transfer: units(&self.max_amount),
+            transfers_per_day: self.transfers_per_day,
+            amount_per_day: units(&self.daily_amount),
+        }
+    }
+
+    pub(super) fn rules(&self, rules: &mut SettingRules, around: RelaySurroundings) {
+        if !self.is_set() {
+            self.unset_rules(rules);
+            return;
+        }
+        let account = "the name of an account on NEAR";
+        rules.need("relay.account_id", is_account_id(&self.account_id), account);
+        rules.need(
+            "relay.token_contract",
+            is_account_id(&self.token_contract) && self.token_contract != self.account_id,
+            "the name of the token's account on NEAR, which is not relay.account_id",
+        );
+        rules.need("relay.asset", !self.asset.is_empty(), "the symbol of the token's asset");
+        let named = self.receivers.iter().all(|receiver| is_account_id(receiver));
+        rules.need("relay.receivers", named, "names of accounts on NEAR");
+        for (key, text) in [
+            ("relay.max_amount", &self.max_amount),
+            ("relay.daily_amount", &self.daily_amount),
+            ("relay.registration_budget", &self.registration_budget),
+        ] {
+            let budget = key == "relay.registration_budget";
+            let fit = text.is_empty() && !budget || plain(text).is_some_and(|n| n > 0 || budget);
+            rules.need(key, fit, "a whole number of base units, in digits, as a text");
+        }
+        self.provider_rules(rules);
+        rules.need(
+            "relay.access_keys",
+            self.keystore.as_os_str().is_empty() || self.access_keys.is_empty(),
+            "empty where relay.keystore is set",
+        );
+        rules.need(
+            "relay.keystore",
+            self.has_keys() || !around.shared || !around.workers,
+            "set, or engine.workers off: a worker without keys would hold transfers back from those with keys",
+        );
+    }
+
+    /// Nothing of a relay that is not offered is set: what is ignored would seem to be in force.
+    fn unset_rules(&self, rules: &mut SettingRules) {
+        let rule = "empty where relay.account_id is: the flow is not offered";
+        for (key, empty) in [
+            ("relay.token_contract", self.token_contract.is_empty()),
+            ("relay.asset", self.asset.is_empty()),
+            ("relay.rpc_urls", self.rpc_urls.is_empty()),
+            ("relay.keystore", self.keystore.as_os_str().is_empty()),
+            ("relay.keystore_passphrase", self.keystore_passphrase.is_empty()),
+            ("relay.access_keys", self.access_keys.is_empty()),
+            ("relay.receivers", self.receivers.is_empty()),
+            ("relay.max_amount", self.max_amount.is_empty()),
+            ("relay.daily_amount", self.daily_amount.is_empty()),
+        ] {
+            rules.need(key, empty, rule);
+        }
+        rules.need("relay.transfers_per_day", self.transfers_per_day == 0, rule);
+    }
+
+    fn provider_rules(&self, rules: &mut SettingRules) {
+        let fit = self.rpc_urls.iter().all(|url| outbound_http::address(url).is_ok());
+        rules.need(
+            "relay.rpc_urls",
+            fit,
+            "addresses that begin with https:// (http:// for a loopback address)",
+        );
+        let distinct: BTreeSet<&String> = self.rpc_urls.iter().collect();
+        rules.need(
+            "relay.rpc_urls",
+            distinct.len() == self.rpc_urls.len(),
+            "each provider once: two of the same agree on anything",
+        );
+        rules.need(
+            "relay.rpc_urls",
+            !self.has_keys() || !self.rpc_urls.is_empty(),
+            "set, where keys are",
+        );
+        rules.need(
+            "relay.keystore_passphrase",
+            self.keystore_passphrase.is_empty() || !self.keystore.as_os_str().is_empty(),
+            "empty where relay.keystore is",
+        );
+    }
+}
+
+/// A whole number in digits and nothing else.
+fn plain(text: &str) -> Option<u128> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// Base units of a setting; none where it is empty. One that is none was refused before.
+fn units(text: &str) -> Option<Amount> {
+    plain(text).map(Amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Relay, RelaySurroundings};
+    use crate::config::Secret;
+    use crate::config::section::SettingRules;
+
+    /// The keys of a relay that break a rule.
+    fn broken(change: impl FnOnce(&mut Relay)) -> Vec<String> {
+        let mut relay = Relay {
+            account_id: "relay.near".to_owned(),
+            token_contract: "usdc.near".to_owned(),
+            asset: "USDC".to_owned(),
+            ..Relay::default()
+        };
+        change(&mut relay);
+        let mut rules = SettingRules::default();
+        relay.rules(&mut rules, RelaySurroundings { shared: true, workers: false });
+        rules.broken().into_iter().map(|broken| broken.key).collect()
+    }
+
+    /// Turns red where half a relay starts, and where a limit that is no number is taken for none.
+    #[test]
+    fn half_a_relay_is_refused() {
+        assert_eq!(broken(|_| ()), [""; 0]);
+        assert_eq!(broken(|r| r.account_id = "Relay".to_owned()), ["relay.account_id"]);
+        assert_eq!(broken(|r| r.token_contract.clear()), ["relay.token_contract"]);
+        assert_eq!(
+            broken(|r| r.token_contract.clone_from(&r.account_id)),
+            ["relay.token_contract"]
+        );
+        assert_eq!(broken(|r| r.asset.clear()), ["relay.asset"]);
+        assert_eq!(broken(|r| r.receivers = vec!["a..b".to_owned()]), ["relay.receivers"]);
+        for amount in ["0", "1.5", "-1", "+1", "1e9", "340282366920938463463374607431768211456"] {
+            assert_eq!(
+                broken(|r| r.max_amount = amount.to_owned()),
+                ["relay.max_amount"],
+                "{amount}"
+            );
+        }
+        assert_eq!(broken(|r| r.registration_budget.clear()), ["relay.registration_budget"]);
+        assert_eq!(broken(|r| r.registration_budget = "0".to_owned()), [""; 0]);
+        let alone = broken(|r| (r.account_id, r.daily_amount) = (String::new(), "5".to_owned()));
+        assert_eq!(alone, ["relay.token_contract", "relay.asset", "relay.daily_amount"]);
+    }
+
+    #[test]
+    fn keys_and_providers_go_together() {
+        let keys = || Secret::new("ed25519:x".to_owned());
+        assert_eq!(broken(|r| r.access_keys = keys()), ["relay.rpc_urls"]);
+        let with = |urls: &[&str]| {
+            let urls = urls.iter().map(|url| (*url).to_owned()).collect();
+            broken(move |r| (r.access_keys, r.rpc_urls) = (keys(), urls))
+        };
+        assert_eq!(with(&["https://a.example", "http://127.0.0.1:3030"]), [""; 0]);
+        assert_eq!(with(&["http://a.example"]), ["relay.rpc_urls"]);
+        assert_eq!(with(&["https://a.example", "https://a.example"]), ["relay.rpc_urls"]);
+        let both = broken(|r| {
+            r.rpc_urls = vec!["https://a.example".to_owned()];
+            (r.access_keys, r.keystore) = (keys(), "keys".into());
+        });
+        assert_eq!(both, ["relay.access_keys"]);
+    }
+}

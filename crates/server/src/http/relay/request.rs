@@ -1,0 +1,227 @@
+//! The body of a create, its key, and the terms that it comes to.
+
+use super::intake::OfferedRelay;
+use crate::auth::Caller;
+use crate::http::middleware::body;
+use crate::http::middleware::error::Refusal;
+use crate::http::transfers::create::RequestedTransfer;
+use crate::http::transfers::validate::{AccountNames, taken_in};
+use crate::http::{App, name_errors};
+use axum::http::HeaderMap;
+use flows::relay::is_account_id;
+use kernel::answer::Cause;
+use kernel::code::Code;
+use kernel::ids::{ChainId, FlowId};
+use kernel::money::Amount;
+use kernel::owner::TransferOwner;
+use kernel::record::{Account, Binding, Party, Record, System, Terms};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// The scope of every key: keys are one name space of the deployment. No principal is called so.
+const SCOPE: &str = "deployment";
+/// The most characters of a key.
+pub(super) const KEY: usize = 128;
+/// The headers of a key, two spellings of one.
+const HEADERS: [&str; 2] = ["x-idempotency-key", "idempotency-key"];
+
+/// A payment from the relay's account.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateRelayTransfer {
+    /// The account on NEAR that is paid.
+    #[schema(example = "alice.near")]
+    pub receiver_id: String,
+    /// How much, in the token's base units: digits alone.
+    #[schema(example = "1000000")]
+    pub amount: String,
+}
+
+/// The key of a create: the header that the source names, or the one of every create here.
+///
+/// # Errors
+/// 400: none, one that does not fit, or two that differ.
+pub(super) fn key(headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
+    let mut key: Option<&str> = None;
+    for name in HEADERS {
+        let unfit = || {
+            Refusal::bad(format!("header `{name}`: once, with 1 to {KEY} visible ASCII characters"))
+        };
+        let mut all = headers.get_all(name).iter();
+        let value = match (all.next(), all.next()) {
+            (None, _) => continue,
+            (Some(value), None) => value.to_str().map_err(|_| unfit())?,
+            (Some(_), Some(_)) => return Err(unfit()),
+        };
+        body::visible(name, value, KEY).map_err(|_| unfit())?;
+        if key.is_some_and(|key| key != value) {
+            return Err(Refusal::bad(
+                "`X-Idempotency-Key` and `Idempotency-Key` are two spellings of one key; they differ",
+            ));
+        }
+        key = Some(value);
+    }
+    let needed = || {
+        Refusal::because(
+            Code::IdempotencyKeyRequired,
+            "A key is required: the header `X-Idempotency-Key`",
+        )
+    };
+    key.map(Into::into).ok_or_else(needed)
+}
+
+/// The owner of what a caller makes, the same under every issuer that its subject had.
+pub(super) fn owner(app: &App, caller: &Caller) -> TransferOwner {
+    let first = app.engine.key_scopes(&caller.principal).into_iter().next();
+    TransferOwner::Principal(first.unwrap_or_else(|| Arc::clone(&caller.principal)))
+}
+
+/// The transfer that a key is bound to, whosever it is.
+///
+/// # Errors
+/// The cause for which the journal does not answer.
+pub(super) async fn bound(
+    app: &App,
+    relay: OfferedRelay<'_>,
+    key: &str,
+) -> Result<Option<Record>, Cause> {
+    app.engine.find_bound(relay.flow, &SCOPE.into(), &key.into()).await
+}
+
+/// What a well-formed request asks for.
+#[derive(Debug)]
+pub(super) struct RelayTransferRequest<'a> {
+    /// The relay that is asked.
+    pub relay: OfferedRelay<'a>,
+    /// The principal who asks: `issuer|sub`.
+    pub principal: Arc<str>,
+    /// Whose transfer it is.
+    pub owner: TransferOwner,
+    /// The scope of its key.
+    scope: Arc<str>,
+    /// The client's key.
+    key: Arc<str>,
+    /// The request's body, in its form.
+    body: CreateRelayTransfer,
+}
+
+impl<'a> RelayTransferRequest<'a> {
+    /// What this caller asks for under a key that fits.
+    pub(super) fn new(
+        app: &App,
+        relay: OfferedRelay<'a>,
+        caller: &Caller,
+        key: Arc<str>,
+        body: CreateRelayTransfer,
+    ) -> Self {
+        let (principal, owner) = (Arc::clone(&caller.principal), owner(app, caller));
+        Self { relay, principal, owner, scope: SCOPE.into(), key, body }
+    }
+
+    /// Whom it pays: a name that the chain could have, and not one whose tokens would be lost.
+    fn receiver(&self) -> Result<Arc<str>, Code> {
+        let (name, intake) = (self.body.receiver_id.as_str(), self.relay.intake);
+        if !is_account_id(name) || *name == *intake.contract {
+            return Err(Code::InvalidReceiver);
+        }
+        if *name == *intake.account {
+            return Err(Code::SameAccount);
+        }
+        if !intake.allows(name) {
+            return Err(Code::TransferNotAllowed);
+        }
+        Ok(name.into())
+    }
+}
+
+/// Base units in digits alone.
+///
+/// # Errors
+/// `INVALID_AMOUNT`; `OVERFLOW` above what the token's contract counts.
+fn base_units(text: &str) -> Result<Amount, Code> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Code::InvalidAmount);
+    }
+    match text.parse().map(Amount) {
+        Ok(Amount::ZERO) => Err(Code::InvalidAmount),
+        Ok(amount) => Ok(amount),
+        Err(_) => Err(Code::Overflow),
+    }
+}
+
+impl RequestedTransfer for RelayTransferRequest<'_> {
+    fn flow(&self, _: &App) -> FlowId {
+        self.relay.flow
+    }
+
+    fn principal(&self) -> &Arc<str> {
+        &self.principal
+    }
+
+    fn owner(&self) -> TransferOwner {
+        self.owner.clone()
+    }
+
+    fn scope(&self) -> &Arc<str> {
+        &self.scope
+    }
+
+    fn key(&self) -> Option<&Arc<str>> {
+        Some(&self.key)
+    }
+
+    fn may_see(&self, bound: &Record) -> bool {
+        bound.terms.owner == self.owner
+    }
+
+    fn binds_fields_alone(&self) -> bool {
+        true
+    }
+
+    fn terms(&self, app: &App) -> Result<Terms, Code> {
+        taken_in(app, self.relay.flow)?;
+        let receiver = self.receiver()?;
+        let asset = app.engine.asset(&self.relay.intake.asset).ok_or(Code::InvalidAsset)?;
+        asset.usable()?;
+        let amount = base_units(&self.body.amount)?;
+        asset.limits(amount)?;
+        let at = |account: Arc<str>| Party {
+            system: System::Chain(ChainId::NEAR),
+            account: Account::Named(account),
+            asset: asset.id,
+            amount,
+        };
+        let (source, target) = (at(Arc::clone(&self.relay.intake.account)), at(receiver));
+        let principal = Arc::clone(&self.principal);
+        let mut terms = Terms::between(principal, self.owner.clone(), source, target);
+        terms.binding = Some(Binding {
+            scope: Arc::clone(&self.scope),
+            key: Arc::clone(&self.key),
+            fingerprint: terms.fingerprint(),
+        });
+        Ok(terms)
+    }
+
+    fn mismatched(&self, _: &App, bound: &Record) -> Vec<String> {
+        let target = &bound.terms.target;
+        let receiver = target.account == Account::Named(self.body.receiver_id.as_str().into());
+        let amount = base_units(&self.body.amount) == Ok(target.amount);
+        let same = [("receiver_id", receiver), ("amount", amount)];
+        let differs = same.into_iter().filter(|(_, same)| !same);
+        differs.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    fn refusal(&self, app: &App, code: Code) -> Refusal {
+        match code {
+            Code::InvalidAmount => Refusal::because(
+                code,
+                "An amount is a positive whole number of base units, in digits",
+            ),
+            Code::AmountTooLarge => {
+                Refusal::because(code, "The amount is above the most of one transfer")
+            }
+            _ => name_errors::refusal(app, AccountNames::Plain, code),
+        }
+    }
+}

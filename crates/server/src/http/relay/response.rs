@@ -1,0 +1,248 @@
+//! How a transfer of the relay is shown: its status in the source's words, the transaction that carries it,
+//! and what happened to it.
+
+use crate::http::transfers::response::message;
+use crate::http::{App, format};
+use engine::operators::HISTORY_EVENT;
+use flows::relay::{Act, Shown, State, status};
+use kernel::attempt::{Attempt, Purpose};
+use kernel::audit::Entry;
+use kernel::flow::life::{Outcome, Word as _};
+use kernel::flow::table::{S, Table};
+use kernel::ports::journal::Linked;
+use kernel::record::{Account, Record};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A transfer whose opening is durable.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OpenedRelayTransfer {
+    /// The key that it was asked for under.
+    #[schema(example = "payout-7")]
+    pub transfer_id: String,
+    /// `RECEIVED`; of a replay, where the transfer stands now.
+    #[schema(example = "RECEIVED")]
+    pub status: &'static str,
+    /// The account on NEAR that is paid.
+    #[schema(example = "alice.near")]
+    pub receiver_id: String,
+    /// In the token's base units.
+    #[schema(example = "1000000")]
+    pub amount: String,
+    /// When it was opened, RFC 3339 in UTC.
+    pub created_at: String,
+}
+
+/// A transfer of the relay with everything that happened to it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RelayTransfer {
+    #[serde(flatten)]
+    opened: OpenedRelayTransfer,
+    /// The transaction that carries it, or carried it last, in base58; it may be one that never landed.
+    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
+    tx_hash: Option<String>,
+    /// Unclear answers so far.
+    #[schema(example = 0)]
+    retry_count: u32,
+    /// When it last moved on, RFC 3339 in UTC.
+    updated_at: String,
+    /// When its transaction was proven final, RFC 3339 in UTC.
+    #[schema(example = "2026-11-21T09:23:20.311Z")]
+    completed_at: Option<String>,
+    /// Of a transfer that FAILED why; before an end the last error, where there was one.
+    #[schema(example = json!(null))]
+    error_message: Option<String>,
+    /// What happened to it, the oldest first.
+    events: Vec<RelayEvent>,
+}
+
+/// Something that happened to a transfer of the relay.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RelayEvent {
+    /// When, RFC 3339 in UTC.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    time: String,
+    /// The status that was reached; `ERROR` of an attempt that failed and is made again.
+    #[schema(example = "SUBMITTED")]
+    event: &'static str,
+    /// With `SUBMITTED`: the transaction, in base58.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm")]
+    tx_hash: Option<String>,
+    /// With `ERROR`: its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "ATTEMPT_DEAD")]
+    error_type: Option<String>,
+    /// With `ERROR`: the same as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "The transaction can never land; the transfer is sent again")]
+    message: Option<String>,
+    /// With `ERROR`: how many attempts failed by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1)]
+    retry_count: Option<u32>,
+    /// With `ERROR`: whether another attempt is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = true)]
+    will_retry: Option<bool>,
+}
+
+/// A transfer as a create answers it.
+pub(super) fn opened(app: &App, record: &Record, shown: Shown) -> OpenedRelayTransfer {
+    let table = app.engine.flows().table(record.flow);
+    let key = record.terms.binding.as_ref().map(|binding| binding.key.to_string());
+    let receiver_id = match &record.terms.target.account {
+        Account::Named(name) => name.to_string(),
+        Account::User(_) | Account::Unnamed => String::new(),
+    };
+    OpenedRelayTransfer {
+        transfer_id: key.unwrap_or_default(),
+        status: status_of(table, record.head.state, shown).unwrap_or_default(),
+        receiver_id,
+        amount: record.terms.target.amount.to_string(),
+        created_at: format::time(record.created_at),
+    }
+}
+
+/// A transfer with its attempts, oldest first, and its history.
+pub(super) fn story(
+    app: &App,
+    record: &Record,
+    attempts: &[Attempt],
+    history: Vec<Linked>,
+) -> RelayTransfer {
+    let table = app.engine.flows().table(record.flow);
+    let payments: Vec<&Attempt> =
+        attempts.iter().filter(|attempt| pays(table, attempt.state)).collect();
+    let sent = payments.last().is_some_and(|attempt| attempt.sent && attempt.closed.is_none());
+    let shown = if sent { Shown::Sent } else { Shown::State };
+    let ended = table.state(record.head.state).outcome;
+    let paid = ended == Some(Outcome::Paid);
+    let last = history.last().and_then(|linked| linked.entry.detail.clone()).filter(|_| paid);
+    let tx_hash = payments.last().and_then(|attempt| hash(attempt, last.as_deref()));
+    let error = record.error.as_ref().filter(|_| !paid);
+    let error_message = error.map(|error| match ended {
+        Some(_) => message(app, record),
+        None => error.code.to_string(),
+    });
+    RelayTransfer {
+        opened: opened(app, record, shown),
+        tx_hash,
+        retry_count: record.head.retries,
+        updated_at: format::time(record.updated_at),
+        completed_at: paid.then(|| format::time(record.updated_at)),
+        error_message,
+        events: events(table, &payments, history),
+    }
+}
+
+/// The source's status of a stored state.
+fn status_of(table: &Table, state: S, shown: Shown) -> Option<&'static str> {
+    let code = table.state(state).code;
+    State::ALL.iter().find(|state| state.code() == code).map(|state| status(*state, shown))
+}
+
+/// True for an attempt in this state that pays, and does not register.
+fn pays(table: &Table, state: S) -> bool {
+    table.makes(state).is_some_and(|act| table.act(act).name == Act::Pay.name())
+}
+
+/// The transaction of an attempt: of several forms the one that the proof names, else the newest.
+fn hash(attempt: &Attempt, proof: Option<&str>) -> Option<String> {
+    let paying = attempt.forms.iter().filter(|form| form.purpose == Purpose::Pay);
+    let names: Vec<String> = paying.map(|form| base58(&form.name)).collect();
+    let proven = names.iter().find(|name| proof.is_some_and(|proof| proof.contains(name.as_str())));
+    proven.or(names.last()).cloned()
+}
+
+/// The history in the source's words: each status once when it is reached, and what failed.
+fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<RelayEvent> {
+    let mut hashes = payments.iter().map(|attempt| hash(attempt, None));
+    let (mut events, mut failed) = (Vec::new(), 0_u32);
+    let mut last = "";
+    for Linked { entry, .. } in history {
+        if entry.event == HISTORY_EVENT {
+            continue;
+        }
+        let time = format::time(entry.at);
+        if entry.event == "ERROR" {
+            failed = failed.saturating_add(1);
+            last = "";
+            events.push(RelayEvent { time, ..error(&entry, failed) });
+            continue;
+        }
+        let to = table.coded(entry.to);
+        // a claim to pay makes one attempt, in the same unit
+        let tx_hash = to
+            .filter(|to| entry.from != Some(entry.to) && pays(table, *to))
+            .filter(|to| status_of(table, *to, Shown::State) == Some(State::Submitted.name()))
+            .and_then(|_| hashes.next().flatten());
+        let Some(event) = to.and_then(|to| status_of(table, to, Shown::State)) else { continue };
+        if event != last {
+            events.push(RelayEvent { time, tx_hash, ..plain(event) });
+        }
+        last = event;
+    }
+    events
+}
+
+const fn plain(event: &'static str) -> RelayEvent {
+    RelayEvent {
+        time: String::new(),
+        event,
+        tx_hash: None,
+        error_type: None,
+        message: None,
+        retry_count: None,
+        will_retry: None,
+    }
+}
+
+/// An attempt that can never land, whose members are claimed anew. Its proof is for operators.
+fn error(entry: &Entry, failed: u32) -> RelayEvent {
+    let code = |text: &&str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let kind = entry.detail.as_deref().filter(code).unwrap_or("ATTEMPT_DEAD");
+    RelayEvent {
+        error_type: Some(kind.to_owned()),
+        message: Some("The transaction can never land; the transfer is sent again".to_owned()),
+        retry_count: Some(failed),
+        will_retry: Some(true),
+        ..plain("ERROR")
+    }
+}
+
+/// Bytes in base58, in Bitcoin's alphabet, as NEAR writes hashes.
+fn base58(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    let mut digits: Vec<u8> = Vec::new();
+    for byte in bytes {
+        let mut carry = u32::from(*byte);
+        for digit in &mut digits {
+            let sum = u32::from(*digit).saturating_mul(256).saturating_add(carry);
+            *digit = u8::try_from(sum % 58).unwrap_or_default();
+            carry = sum / 58;
+        }
+        while carry > 0 {
+            digits.push(u8::try_from(carry % 58).unwrap_or_default());
+            carry /= 58;
+        }
+    }
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).map(|_| 0);
+    let letter = |digit: u8| ALPHABET.get(usize::from(digit)).map_or('?', |byte| char::from(*byte));
+    zeros.chain(digits.into_iter().rev()).map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base58;
+
+    /// Vectors of the encoding's draft, and 32 bytes.
+    #[test]
+    fn hashes_are_written_as_near_writes_them() {
+        assert_eq!(base58(b"Hello World!"), "2NEpo7TZRRrLZSi2U");
+        assert_eq!(base58(&[0, 0, 0x28, 0x7f, 0xb4, 0xcd]), "11233QC4");
+        assert_eq!(base58(&[]), "");
+        assert_eq!(base58(&[0; 32]), "1".repeat(32));
+        assert_eq!(base58(&[255; 32]).len(), 44);
+    }
+}
