@@ -67,3 +67,13 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
 }
+
+/// Writes a file that only its owner reads; one that is there is left as it is.
+///
+/// # Errors
+/// The system's; `AlreadyExists` where it is there.
+pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

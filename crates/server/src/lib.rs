@@ -12,7 +12,7 @@ pub mod json;
 pub mod metrics;
 pub mod open_store;
 pub mod outbound_http;
-mod relay_link;
+mod relay;
 pub mod remote_ledger;
 pub mod runtime;
 pub mod shutdown;

@@ -15,7 +15,7 @@ use crate::file_modes;
 use crate::http::admin::webhooks::WebhookAdmin;
 use crate::metrics::Metrics;
 use crate::open_store::{self, Store, StoreContext};
-use crate::relay_link;
+use crate::relay::{self, RelayContext};
 use crate::runtime::{Fatal, SystemClock, SystemRng, Tasks};
 use crate::webhooks::dispatch::{Dispatch, DispatchContext};
 use crate::webhooks::fan_out::FanOutContext;
@@ -25,7 +25,8 @@ use engine::audit::Sealer;
 use engine::messaging::BusParts;
 use engine::{Engine, Parts};
 use flows::account::AccountChecks;
-use flows::{account, internal, relay};
+use flows::relay::State as RelayState;
+use flows::{account, internal};
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
 use kernel::flow::life::Life as _;
@@ -259,9 +260,11 @@ impl Service {
     ) -> Result<Parts, Fault> {
         let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
         if config.relay.is_set() {
-            let link = relay_link::open(&config.relay)?;
-            offered.push(relay::State::FLOW);
-            facts.insert(relay::State::FLOW, link.facts);
+            let context =
+                RelayContext { store: &self.store, flows: &self.flows, clock: &self.clock };
+            let link = relay::open(&config.relay, context).await?;
+            offered.push(RelayState::FLOW);
+            facts.insert(RelayState::FLOW, link.facts);
             chains.push(link.chain);
         }
         Ok(Parts {
@@ -314,8 +317,8 @@ impl Service {
     /// Starts the engine in it.
     ///
     /// # Errors
-    /// 74: the journal does not answer; 78: a daily amount is none of its asset, or the relay's asset is
-    /// not known.
+    /// 74: the journal does not answer; 78: a daily amount is none of its asset, or the relay cannot be
+    /// opened by its settings.
     pub async fn start(
         &self,
         config: &Config,
@@ -331,9 +334,7 @@ impl Service {
             let exit = if config { Exit::Config } else { Exit::Io };
             Fault::new(exit, format!("the engine cannot start: {cause}{hint}"))
         };
-        let engine = Engine::start(parts).await.map_err(failed)?;
-        relay_link::asset(&config.relay, &engine.assets())?;
-        Ok(engine)
+        Engine::start(parts).await.map_err(failed)
     }
 
     /// The name under which this process leases transfers.

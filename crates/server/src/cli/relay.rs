@@ -1,10 +1,17 @@
-//! `portage relay …`: how the relay's keys stand.
+//! `portage relay …`: how the relay's keys stand, and the file that they are kept in.
 
-use super::exit::Fault;
+use super::exit::{Exit, Fault};
 use super::ops::{OpsTarget, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
+use crate::file_modes;
+use crate::relay::keys;
+use flows::relay::is_account_id;
+use links::near::Passphrase;
 use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::{fs, io};
+use zeroize::Zeroizing;
 
 /// The relay: its keys, and the attempts that they have.
 #[derive(Debug, clap::Subcommand)]
@@ -12,6 +19,24 @@ use serde_json::{Value, json};
 pub(super) enum RelayCommand {
     /// Each key with its last nonce and its open attempt, and what keeps the chain from being sent to.
     Status(StatusArgs),
+    /// Encrypt the keys of the relay's account, which come on the standard input, one in a line.
+    EncryptKeys(EncryptKeysArgs),
+}
+
+/// Keys that are put into an encrypted file. They are read from the standard input and never shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    portage relay encrypt-keys --account relay.near --passphrase-file pass --out keys.json < keys")]
+pub(super) struct EncryptKeysArgs {
+    /// The account on NEAR whose keys they are; the file opens for no other.
+    #[arg(long)]
+    account: String,
+    /// The file whose first line is the passphrase; /dev/fd/3 takes it from a file descriptor.
+    #[arg(long)]
+    passphrase_file: PathBuf,
+    /// The file that is written, readable by its owner alone. One that is there is not replaced.
+    #[arg(long)]
+    out: PathBuf,
 }
 
 /// How the relay's keys stand in the journal.
@@ -23,8 +48,32 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(global: &Global, command: &RelayCommand) -> Result<(), Fault> {
-    let RelayCommand::Status(args) = command;
-    wait(status(global, args))
+    match command {
+        RelayCommand::Status(args) => wait(status(global, args)),
+        RelayCommand::EncryptKeys(args) => encrypt_keys(args),
+    }
+}
+
+fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
+    let unread = |what: String| {
+        move |fault: io::Error| Fault::new(Exit::NoInput, format!("{what}: {fault}"))
+    };
+    if !is_account_id(&args.account) {
+        return Err(Fault::new(Exit::Usage, "--account: not the name of an account on NEAR"));
+    }
+    let path = args.passphrase_file.display().to_string();
+    let text =
+        fs::read_to_string(&args.passphrase_file).map(Zeroizing::new).map_err(unread(path))?;
+    let passphrase = Passphrase::new(text.lines().next().unwrap_or_default().to_owned());
+    let lines = io::read_to_string(io::stdin().lock()).map(Zeroizing::new);
+    let lines = lines.map_err(unread("the standard input".to_owned()))?;
+    let file = keys::encrypted(&args.account, &lines, &passphrase)?;
+    let out = args.out.display();
+    let written = file_modes::write_new(&args.out, &file);
+    written.map_err(|fault| Fault::new(Exit::CantCreate, format!("{out}: {fault}")))?;
+    output::print(&format!(
+        "{out}: written. Set relay.keystore to it, and relay.keystore_passphrase in the environment"
+    ))
 }
 
 async fn status(global: &Global, args: &StatusArgs) -> Result<(), Fault> {

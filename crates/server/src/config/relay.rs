@@ -79,6 +79,11 @@ impl Relay {
         !self.keystore.as_os_str().is_empty() || !self.access_keys.is_empty()
     }
 
+    /// What registrations may cost on one day, in yoctoNEAR.
+    pub fn registration_budget(&self) -> u128 {
+        plain(&self.registration_budget).unwrap_or(0)
+    }
+
     /// What one caller may move.
     pub fn limits(&self) -> OwnerLimits {
         OwnerLimits {

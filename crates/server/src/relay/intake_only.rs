@@ -1,12 +1,8 @@
-//! What carries the flow `relay` in this process: the chain's port, and what the flow learns of the chain.
-//! [`open`] is the one place that knows of the adapter.
+//! NEAR as a process without keys has it: it takes transfers in and sends none.
 
-use crate::cli::exit::{Exit, Fault};
-use crate::config::Relay;
 use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
-use kernel::money::Asset;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::facts::{FactSource, Gathered};
@@ -14,49 +10,10 @@ use kernel::record::{Facts, Record};
 use std::future::ready;
 use std::sync::Arc;
 
-/// The chain of a relay, and what its rules learn of it.
-pub(crate) struct RelayLink {
-    pub chain: Arc<dyn Chain>,
-    pub facts: Arc<dyn FactSource>,
-}
-
-/// Opens what carries the relay by its settings. Without keys nothing is sent from this process: transfers
-/// are taken in, and stay where they are until a process with keys carries them.
-///
-/// # Errors
-/// 78: the settings cannot be used.
-pub(crate) fn open(settings: &Relay) -> Result<RelayLink, Fault> {
-    if settings.has_keys() {
-        let what = "relay.keystore, relay.access_keys: this release takes transfers of the relay in and \
-                    does not send them yet; unset both";
-        return Err(Fault::new(Exit::Config, what));
-    }
-    tracing::warn!("relay: no keys: transfers are taken in here and not sent");
-    let link = Arc::new(IntakeOnly);
-    Ok(RelayLink { chain: link.clone(), facts: link })
-}
-
-/// That the token's asset is known here.
-///
-/// # Errors
-/// 78: it is not.
-pub(crate) fn asset(settings: &Relay, assets: &[Asset]) -> Result<(), Fault> {
-    let known = assets.iter().any(|asset| asset.symbol == settings.asset);
-    if known || !settings.is_set() {
-        return Ok(());
-    }
-    let what = format!(
-        "relay.asset: there is no asset {}; add it while relay.account_id is unset (`portage ops assets`), \
-         with the decimals of its contract",
-        settings.asset
-    );
-    Err(Fault::new(Exit::Config, what))
-}
-
 /// NEAR for a process without keys: it has no lane, so nothing is claimed or signed, and it learns nothing,
 /// so that no rule decides anything here.
 #[derive(Debug)]
-struct IntakeOnly;
+pub(super) struct IntakeOnly;
 
 /// Why a process without keys does none of it.
 const NO_KEYS: Cause = Cause::of("NO_KEYS");

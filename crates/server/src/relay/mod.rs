@@ -1,0 +1,99 @@
+//! What carries the flow `relay` in this process: the chain's port, and what the flow learns of the chain.
+//! [`open`] is the one place that knows of the adapter.
+
+mod intake_only;
+pub(crate) mod keys;
+mod registrations;
+
+use self::intake_only::IntakeOnly;
+use self::registrations::Registrations;
+use crate::cli::exit::{Exit, Fault};
+use crate::config::{NearNetwork, Relay};
+use crate::open_store::Store;
+use kernel::flow::table::Flows;
+use kernel::ids::{AssetId, ChainId};
+use kernel::money::Asset;
+use kernel::ports::chain::Chain;
+use kernel::ports::clock::Clock;
+use kernel::ports::facts::FactSource;
+use links::near::{NearChain, NearSettings, NearToken};
+use std::sync::Arc;
+
+/// Two providers have to agree wherever two are named.
+const AGREE: usize = 2;
+/// What a contract of the standards crate takes for a transfer, with room.
+const LEAST_TGAS: u64 = 3;
+
+/// The chain of a relay, and what its rules learn of it.
+pub(crate) struct RelayLink {
+    pub chain: Arc<dyn Chain>,
+    pub facts: Arc<dyn FactSource>,
+}
+
+/// What exists before the relay's link is opened.
+pub(crate) struct RelayContext<'a> {
+    /// The journal, which counts what registrations cost.
+    pub store: &'a Arc<dyn Store>,
+    /// Every flow.
+    pub flows: &'a Arc<Flows>,
+    /// The machine's clock.
+    pub clock: &'a Arc<dyn Clock>,
+}
+
+/// Opens what carries the relay by its settings. Without keys nothing is sent from this process: transfers
+/// are taken in, and stay where they are until a process with keys carries them.
+///
+/// # Errors
+/// 78: the settings cannot be used, or the keys cannot be read; 74: the journal does not answer.
+pub(crate) async fn open(settings: &Relay, context: RelayContext<'_>) -> Result<RelayLink, Fault> {
+    let status = context.store.service_status().await;
+    let status = status
+        .map_err(|cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}")))?;
+    let asset = asset(settings, &status.assets)?;
+    if !settings.has_keys() {
+        tracing::warn!("relay: no keys: transfers are taken in here and not sent");
+        let link = Arc::new(IntakeOnly);
+        return Ok(RelayLink { chain: link.clone(), facts: link });
+    }
+    let signer = Arc::new(keys::ring(settings)?);
+    let near = near_settings(settings, asset);
+    let cost = near.most_storage_deposit;
+    let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
+    let chain = NearChain::new(near, signer, Arc::clone(context.clock)).map_err(unfit)?;
+    let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
+    let registrations = Registrations::new(&context, budget);
+    let facts = Arc::new(chain.facts(Arc::new(registrations)));
+    Ok(RelayLink { chain: Arc::new(chain), facts })
+}
+
+fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
+    let token = NearToken {
+        contract: settings.token_contract.as_str().into(),
+        asset,
+        least_tgas: LEAST_TGAS,
+        events: true,
+    };
+    let urls = settings.rpc_urls.clone();
+    let agree = if urls.len() < AGREE { urls.len() } else { AGREE };
+    let near = NearSettings::new(ChainId::NEAR, &settings.account_id, vec![token], urls);
+    let localnet = settings.network == NearNetwork::Localnet;
+    // blocks of a local chain come faster
+    let base_block_ms = if localnet { near.base_block_ms / 4 } else { near.base_block_ms };
+    NearSettings { base_block_ms, providers_needed: agree, ..near }
+}
+
+/// The asset of the token.
+///
+/// # Errors
+/// 78: it is not known here.
+fn asset(settings: &Relay, assets: &[Asset]) -> Result<AssetId, Fault> {
+    let known = assets.iter().find(|asset| asset.symbol == settings.asset);
+    known.map(|asset| asset.id).ok_or_else(|| {
+        let what = format!(
+            "relay.asset: there is no asset {}; add it while relay.account_id is unset (`portage ops \
+             assets`), with the decimals of its contract",
+            settings.asset
+        );
+        Fault::new(Exit::Config, what)
+    })
+}
