@@ -112,8 +112,10 @@ impl Log {
         let place = params![&*of.topic, of.number, signed(committed)];
         let first = |row: &Row<'_>| Ok((unsigned(row, 0)?, unsigned(row, 1)?));
         let first = self.0.prepare_cached(sql)?.query_row(place, first).optional()?;
-        let (next, oldest) =
-            first.map_or((end.max(committed), None), |(offset, at)| (offset, Some(at)));
+        let (next, oldest) = first
+            .map_or((if end > committed { end } else { committed }, None), |(offset, at)| {
+                (offset, Some(at))
+            });
         Ok(PartitionLag { partition: of.clone(), next, end, oldest })
     }
 
