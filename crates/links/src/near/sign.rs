@@ -39,7 +39,7 @@ impl NearLink {
             }
             Purpose::Pay => self.draft(request).await?,
         };
-        self.has_near().await?;
+        self.has_near(&draft.actions).await?;
         let base = self.rpc.base_block().await?;
         let unwritten = Unwritten {
             signer: &self.settings.account,
@@ -88,11 +88,15 @@ impl NearLink {
         Ok(Signed { form, pays })
     }
 
-    /// The relay's account has what fees and deposits lock meanwhile.
-    async fn has_near(&self) -> Result<(), Cause> {
+    /// The relay's account has what deposits take, and what fees lock meanwhile.
+    async fn has_near(&self, actions: &[BatchAction]) -> Result<(), Cause> {
+        let floor = actions.iter().fold(self.settings.near_floor, |sum, action| match action {
+            BatchAction::Register { deposit, .. } => sum.saturating_add(*deposit),
+            BatchAction::Pay { .. } | BatchAction::Nothing => sum,
+        });
         let own = self.rpc.first(&account(&self.settings.account)).await?;
         match own.ok_or(Cause::of("NO_ACCOUNT"))? {
-            yocto if yocto < self.settings.near_floor => {
+            yocto if yocto < floor => {
                 Err(Cause::because("NEAR_LOW", format!("the account has {yocto} yoctoNEAR")))
             }
             _ => Ok(()),
@@ -206,5 +210,5 @@ fn act_of(request: &SignRequest) -> Result<Act, Cause> {
 /// An amount that a contract returned: decimal, as a text.
 pub(super) fn yocto(value: &Value) -> Result<u128, Cause> {
     let amount = value.as_str().and_then(|text| text.parse().ok());
-    amount.ok_or(Cause::because("BAD_REPLY", "an amount"))
+    amount.ok_or_else(|| Cause::because("BAD_REPLY", "an amount"))
 }

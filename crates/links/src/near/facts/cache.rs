@@ -9,11 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many receivers are remembered; beyond it the memory begins anew.
 const MOST: usize = 200_000;
 
+/// The contract and the receiver, with the ticks at which it was seen to be registered.
+type SeenReceivers = BTreeMap<(Arc<str>, Arc<str>), u64>;
+
 /// Known receivers of each contract, with the ticks at which they were seen.
 #[derive(Debug)]
 pub(in crate::near) struct ReceiverCache {
     known_for: u64,
-    seen: Mutex<BTreeMap<(Arc<str>, Arc<str>), u64>>,
+    seen: Mutex<SeenReceivers>,
 }
 
 impl ReceiverCache {
@@ -21,7 +24,7 @@ impl ReceiverCache {
         Self { known_for: known_for.saturating_mul(TICKS), seen: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, Arc<str>), u64>> {
+    fn seen(&self) -> MutexGuard<'_, SeenReceivers> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

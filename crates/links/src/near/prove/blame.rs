@@ -22,9 +22,20 @@ struct Circumstances {
     funded: Option<bool>,
 }
 
-/// Texts of contracts and of the chain that are about the whole token.
-fn is_paused(error: &str) -> bool {
-    error.to_lowercase().contains("paus")
+/// The contract says that it is paused. Names of receivers are cut out of its text first: a receiver must not
+/// be able to stop the token by what it is called.
+fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
+    let mut text = error.to_lowercase();
+    for action in &landed.form.actions {
+        match action {
+            BatchAction::Pay { receiver: name, .. }
+            | BatchAction::Register { account: name, .. } => {
+                text = text.replace(&**name, "");
+            }
+            BatchAction::Nothing => {}
+        }
+    }
+    text.contains("paus")
 }
 
 /// The calls had too little gas.
@@ -48,10 +59,6 @@ impl NearLink {
         if is_out_of_gas(error) && token.more_gas() {
             return Ok(all(attempt, &dead("OUT_OF_GAS", doc)));
         }
-        if is_paused(error) {
-            self.rests(token);
-            return Ok(all(attempt, &dead("TOKEN_PAUSED", doc)));
-        }
         let Some(culprit) = index else {
             token.halve();
             if attempt.members.len() == 1 {
@@ -61,7 +68,12 @@ impl NearLink {
         };
         // what it says is not about one of ours
         let action = landed.form.actions.get(culprit).ok_or(Cause::of("BAD_INDEX"))?;
+        let paused = is_paused(landed, error);
         let receiver = match action {
+            BatchAction::Register { .. } if paused => {
+                self.rests(token);
+                return Ok(all(attempt, &dead("TOKEN_PAUSED", doc)));
+            }
             BatchAction::Register { .. } => {
                 // the price may have risen
                 token.deposit_is(None);
@@ -76,9 +88,15 @@ impl NearLink {
             BatchAction::Nothing => return Err(Cause::of("BAD_INDEX")),
         };
         let now = self.circumstances(landed, &receiver, landed.found.block).await;
-        if now.funded == Some(false) {
+        let about_all = match (now.registered, paused, now.funded) {
+            (Some(false), _, _) => None,
+            (_, true, _) => Some("TOKEN_PAUSED"),
+            (_, _, Some(false)) => Some("TREASURY_SHORT"),
+            (_, false, _) => None,
+        };
+        if let Some(code) = about_all {
             self.rests(token);
-            return Ok(all(attempt, &dead("TREASURY_SHORT", doc)));
+            return Ok(all(attempt, &dead(code, doc)));
         }
         // whatever it was: it is asked after again
         self.receivers.forget(&token.token.contract, &receiver);

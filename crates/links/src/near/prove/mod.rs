@@ -10,7 +10,9 @@ mod events;
 mod landing;
 
 use super::NearLink;
-use super::rpc::{BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, transaction};
+use super::rpc::{
+    BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, objection, transaction,
+};
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
@@ -84,7 +86,8 @@ impl NearLink {
         }
         let past = views.iter().filter(|view| view.height > last).count();
         if past < needed {
-            return Err(cause);
+            let objection = self.rpc.first(&objection(&newest.bytes)).await?;
+            return Err(objection.map_or(cause, |words| Cause::because("NOT_INCLUDED", words)));
         }
         if needed < 2 {
             let facts = format!("it expired at block {last}, and one provider's word is no proof");

@@ -75,6 +75,22 @@ pub(in crate::near) fn transaction(name: &[u8], signer: &str) -> RpcCall<StatusR
     RpcCall { method: "tx", params, read: status::read }
 }
 
+/// What a node says against signed bytes that no block has: words for people, and no proof. `None`: nothing.
+pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
+    let params = json!({ "signed_tx_base64": STANDARD.encode(bytes), "wait_until": "NONE" });
+    RpcCall {
+        method: "tx",
+        params,
+        read: |reply| match reply {
+            Err(RpcFailure::Refused { name, text }) if name == "INVALID_TRANSACTION" => {
+                Ok(Some(text))
+            }
+            Err(RpcFailure::Refused { .. }) | Ok(_) => Ok(None),
+            Err(failure) => Err(failure),
+        },
+    }
+}
+
 /// An access key.
 pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> RpcCall<KeyView> {
     let params = json!({

@@ -65,7 +65,7 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
         (|s| s.providers_needed = 3) as fn(&mut links::near::NearSettings),
         |s| s.providers_needed = 0,
         |s| s.rpc_urls[1] = s.rpc_urls[0].clone(),
-        |s| s.rpc_urls[1] = "https:///canary".to_owned(),
+        |s| s.rpc_urls[1] = "ftp://canary".to_owned(),
         |s| s.rpc_urls[1] = "canary".to_owned(),
         |s| s.tokens.clear(),
         |s| s.account = "Relay.near".into(),

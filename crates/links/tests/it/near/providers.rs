@@ -104,8 +104,8 @@ async fn a_replica_that_lags_proves_nothing() {
     drop(world.look(&port, &attempt).await);
     let replica = world.devnet.endpoint(1).unwrap();
     // past its last block on the chain, and not on the replica
-    replica.lag(VALIDITY);
-    world.devnet.advance(VALIDITY + 10);
+    replica.lag(VALIDITY / 3);
+    world.devnet.advance(VALIDITY + 5);
     assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
     // it landed on the chain, and not on the replica
     world.clear();

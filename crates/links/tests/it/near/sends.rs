@@ -111,6 +111,28 @@ async fn a_replacement_takes_the_same_nonce() {
     assert_eq!((words(&verdicts), world.paid(&members)), (DONE.to_vec(), vec![1, 1]));
 }
 
+/// Red with a wrong build that takes an executed transaction for a final one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_closes_an_attempt_before_it_is_final() {
+    let world = World::new(2);
+    let port = world.port();
+    let attempt = world.pay(&port, world.members(2)).await;
+    let hash = signed(&attempt.forms[0]).get_hash();
+    let mut open = 0;
+    for _ in 0..12 {
+        let proof = world.look(&port, &attempt).await;
+        if world.devnet.is_final(hash) {
+            assert!(matches!(proof, Proof::Closed(_)), "{proof:?}");
+            assert!(open > 2, "it was executed before it was final");
+            return;
+        }
+        assert!(matches!(proof, Proof::NotYet(_)), "{proof:?}");
+        open += 1;
+        world.devnet.advance(1);
+    }
+    unreachable!("it is final in the end");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_goes_on_with_what_was_stored() {
     let world = World::new(2);
