@@ -1,10 +1,8 @@
 //! The relay's routes without a chain behind them: nothing is sent, and what is taken in stays where it is.
 
-use super::{Door, KEY, Reply};
+use super::{Door, Reply};
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
 use server::config::Config;
-use std::path::Path;
 
 const SENDER: (&str, &str) = ("payouts", "relay:create relay:read");
 const OTHER: (&str, &str) = ("refunds", "relay:create relay:read");
@@ -226,33 +224,6 @@ async fn a_batch_is_answered_item_by_item() {
         assert_eq!(door.post(SENDER, "/transfers", unfit).await.code(), "BAD_REQUEST");
     }
     assert_eq!(door.rows().await, 999);
-}
-
-/// Turns red where what was answered with 201 is gone after a restart, or its key is free again.
-#[tokio::test]
-async fn what_was_answered_outlives_the_process() {
-    let mut config = Config::default();
-    relay(&mut config);
-    let open = async |dir, config: &Config| {
-        let auth = config.auth.clone();
-        let verifier = move |clock: &_| Verifier::new(&auth, KEY, std::sync::Arc::clone(clock));
-        Door::in_folder(dir, config.clone(), (true, verifier), (|_: &Path| (), |_: &mut _| ())).await
-    };
-    let dir = tempfile::tempdir().expect("a folder");
-    let door = open(dir, &config).await;
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 201);
-    let before = door.get(SENDER, "/transfer/k").await.body;
-    let dir = door.closed().await;
-    let door = open(dir, &config).await;
-    assert_eq!(door.get(SENDER, "/transfer/k").await.body, before);
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 200);
-    assert_eq!(door.pay(OTHER, "k", payment("alice.near", "5")).await.status, 409);
-    // the account was changed between the two: the client asks for the same, and is answered the same
-    let dir = door.closed().await;
-    config.relay.account_id = "relay-2.near".to_owned();
-    let door = open(dir, &config).await;
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 200);
-    assert_eq!(door.rows().await, 1);
 }
 
 #[tokio::test]
