@@ -1,10 +1,8 @@
 //! The relay's routes without a chain behind them: nothing is sent, and what is taken in stays where it is.
 
-use super::{Door, KEY, Reply};
+use super::{Door, Reply};
 use serde_json::{Value, json};
-use server::auth::verify::Verifier;
 use server::config::Config;
-use std::path::Path;
 
 const SENDER: (&str, &str) = ("payouts", "relay:create relay:read");
 const OTHER: (&str, &str) = ("refunds", "relay:create relay:read");
@@ -46,8 +44,7 @@ async fn a_key_is_one_transfer() {
         assert_eq!(other.body["mismatched_fields"], json!([field]));
     }
     let headers = [("x-idempotency-key", "k-1"), ("idempotency-key", "k-1")];
-    let both =
-        door.post_with(SENDER, "/transfer", &headers, payment("alice.near", "1000000")).await;
+    let both = door.post_with(SENDER, "/transfer", &headers, payment("alice.near", "1000000")).await;
     assert_eq!(both.status, 200, "two spellings of one key: {both:?}");
     assert_eq!(door.rows().await, 1);
 }
@@ -145,8 +142,7 @@ async fn each_caller_has_a_day_of_its_own() {
         config.relay.transfers_per_day = 3;
     })
     .await;
-    let pays =
-        async |who, key, amount: &str| door.pay(who, key, payment("alice.near", amount)).await;
+    let pays = async |who, key, amount: &str| door.pay(who, key, payment("alice.near", amount)).await;
     let above = pays(SENDER, "a", "61").await;
     assert_eq!((above.status, above.code()), (400, "AMOUNT_TOO_LARGE"), "{above:?}");
     assert_eq!(pays(SENDER, "a", "60").await.status, 201);
@@ -204,7 +200,9 @@ async fn only_listed_receivers_are_paid() {
 #[tokio::test]
 async fn a_batch_is_answered_item_by_item() {
     let door = Door::set(relay).await;
-    let item = |key: &str, amount: &str| json!({"key": key, "receiver_id": "alice.near", "amount": amount});
+    let item = |key: &str, amount: &str| {
+        json!({"key": key, "receiver_id": "alice.near", "amount": amount})
+    };
     let mut items: Vec<Value> = (0..999).map(|n| item(&format!("k-{n}"), "7")).collect();
     items.push(item("bad", "0"));
     let body = json!({"transfers": items});
@@ -216,50 +214,16 @@ async fn a_batch_is_answered_item_by_item() {
         assert_eq!((&result["index"], &result["http_status"]), (&json!(index), &json!(201)));
         assert_eq!(result["transfer_id"], format!("k-{index}"));
     }
-    assert_eq!(
-        (&results[999]["http_status"], &results[999]["code"]),
-        (&json!(400), &json!("INVALID_AMOUNT"))
-    );
+    assert_eq!((&results[999]["http_status"], &results[999]["code"]), (&json!(400), &json!("INVALID_AMOUNT")));
     let again = door.post(SENDER, "/transfers", body).await;
     let results = again.body["results"].as_array().expect("results");
     assert!(results.iter().take(999).all(|result| result["replayed"] == true));
     assert_eq!(door.rows().await, 999);
-    let above =
-        json!({"transfers": (0..1_001).map(|n| item(&n.to_string(), "1")).collect::<Vec<_>>()});
-    for unfit in
-        [json!({"transfers": []}), above, json!({"transfers": [item("a b", "1"), item("ok", "1")]})]
-    {
+    let above = json!({"transfers": (0..1_001).map(|n| item(&n.to_string(), "1")).collect::<Vec<_>>()});
+    for unfit in [json!({"transfers": []}), above, json!({"transfers": [item("a b", "1"), item("ok", "1")]})] {
         assert_eq!(door.post(SENDER, "/transfers", unfit).await.code(), "BAD_REQUEST");
     }
     assert_eq!(door.rows().await, 999);
-}
-
-/// Turns red where what was answered with 201 is gone after a restart, or its key is free again.
-#[tokio::test]
-async fn what_was_answered_outlives_the_process() {
-    let mut config = Config::default();
-    relay(&mut config);
-    let open = async |dir, config: &Config| {
-        let auth = config.auth.clone();
-        let verifier = move |clock: &_| Verifier::new(&auth, KEY, std::sync::Arc::clone(clock));
-        Door::in_folder(dir, config.clone(), (true, verifier), (|_: &Path| (), |_: &mut _| ()))
-            .await
-    };
-    let dir = tempfile::tempdir().expect("a folder");
-    let door = open(dir, &config).await;
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 201);
-    let before = door.get(SENDER, "/transfer/k").await.body;
-    let dir = door.closed().await;
-    let door = open(dir, &config).await;
-    assert_eq!(door.get(SENDER, "/transfer/k").await.body, before);
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 200);
-    assert_eq!(door.pay(OTHER, "k", payment("alice.near", "5")).await.status, 409);
-    // the account was changed between the two: the client asks for the same, and is answered the same
-    let dir = door.closed().await;
-    config.relay.account_id = "relay-2.near".to_owned();
-    let door = open(dir, &config).await;
-    assert_eq!(door.pay(SENDER, "k", payment("alice.near", "5")).await.status, 200);
-    assert_eq!(door.rows().await, 1);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod kafka;
 mod numbered_accounts;
 mod pipeline;
 mod postgres;
+mod relay;
 mod secrets;
 mod slow;
 mod tls;

@@ -1,0 +1,124 @@
+//! The relay by the binary, without keys: what it took in outlives a kill, on both stores, and half a relay
+//! does not start.
+
+use super::{Served, answer, head, portage, said};
+use serde_json::{Value, json};
+use std::io::Write;
+
+const SENDER: &str = "relay:create relay:read";
+const RELAY: [(&str, &str); 3] = [
+    ("RELAY_ACCOUNT_ID", "relay.near"),
+    ("FT_TOKEN_ADDRESS", "usdc.near"),
+    ("PORTAGE_RELAY__ASSET", "USDC"),
+];
+
+/// Pays under a key; the status, and the body.
+fn pays(served: &Served, sub: &str, key: &str, amount: &str) -> (u16, Value) {
+    let body = json!({"receiver_id": "alice.near", "amount": amount}).to_string();
+    let more = format!(
+        "content-type: application/json\r\nx-idempotency-key: {key}\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    let token = served.token(sub, SENDER);
+    asks(served, &format!("{}{body}", head("POST", "/transfer", &token, &more)))
+}
+
+fn reads(served: &Served, sub: &str, key: &str) -> (u16, Value) {
+    let token = served.token(sub, SENDER);
+    asks(served, &head("GET", &format!("/transfer/{key}"), &token, ""))
+}
+
+fn asks(served: &Served, request: &str) -> (u16, Value) {
+    let mut stream = served.connect();
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let reply = answer(&mut stream).expect("an answer");
+    (reply.status, serde_json::from_str(&reply.body).expect("JSON"))
+}
+
+/// Turns red where 201 is answered before the transfer is durable, where its key is free again after a
+/// kill, and where the day's count is one of the process.
+fn what_was_answered_outlives_a_kill(settings: &[(&str, &str)]) {
+    let mut settings = [&RELAY[..], settings].concat();
+    settings.push(("PORTAGE_RELAY__DAILY_AMOUNT", "100"));
+    let mut served = Served::start(&settings);
+    assert_eq!(pays(&served, "payouts", "k-1", "60").0, 201);
+    let before = reads(&served, "payouts", "k-1");
+    assert_eq!((before.0, &before.1["status"]), (200, &json!("RECEIVED")), "{before:?}");
+    served.again(|_| ());
+    assert_eq!(reads(&served, "payouts", "k-1"), before);
+    assert_eq!(pays(&served, "payouts", "k-1", "60").0, 200);
+    assert_eq!(pays(&served, "payouts", "k-1", "61").0, 409);
+    assert_eq!(pays(&served, "refunds", "k-1", "60").0, 409);
+    assert_eq!(reads(&served, "refunds", "k-1").0, 404);
+    let (status, day) = pays(&served, "payouts", "k-2", "41");
+    assert_eq!((status, &day["code"]), (429, &json!("DAILY_AMOUNT_EXCEEDED")), "{day}");
+    assert_eq!(pays(&served, "refunds", "k-2", "41").0, 201);
+    // the settings changed between the two: the client asks for the same, and is answered the same
+    for setting in &mut served.settings {
+        if setting.0 == "RELAY_ACCOUNT_ID" {
+            "relay-2.near".clone_into(&mut setting.1);
+        }
+    }
+    served.again(|_| ());
+    assert_eq!(pays(&served, "payouts", "k-1", "60").0, 200);
+    let (code, text) = said(&served.run(&["relay", "status"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("relay-2.near"), "{text}");
+    let (code, text) = said(&served.run(&["check"]));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn what_was_answered_outlives_a_kill_in_a_folder() {
+    what_was_answered_outlives_a_kill(&[]);
+}
+
+/// Without keys a worker would hold transfers back from the processes that have some, so that here it has
+/// no workers; those need a Spot core by itself.
+#[test]
+fn a_worker_without_keys_shares_no_journal() {
+    let url = ("DATABASE_URL", "postgres://nowhere.invalid/portage");
+    let (code, text) = refused(&[&RELAY[..], &[url]].concat());
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("relay.keystore"), "{text}");
+}
+
+/// How `serve` ends with these settings.
+fn refused(settings: &[(&str, &str)]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let settings: Vec<_> = settings.iter().map(owned).collect();
+    let mut command = portage(dir.path(), &settings);
+    said(&command.args(["serve", "--listen", "127.0.0.1:0"]).output().expect("it runs"))
+}
+
+/// Turns red where half a relay starts, as if it were whole or as if there were none.
+#[test]
+fn half_a_relay_does_not_start() {
+    for (name, value, says) in [
+        ("RELAY_ACCOUNT_ID", "Relay.near", "an account on NEAR"),
+        ("FT_TOKEN_ADDRESS", "", "relay.token_contract"),
+        ("RELAY_ACCOUNT_ID", "", "the flow is not offered"),
+        ("PORTAGE_RELAY__ASSET", "NONE", "there is no asset NONE"),
+        ("PORTAGE_RELAY__DAILY_AMOUNT", "ten", "base units"),
+        ("NEAR_RPC_URL", "http://rpc.example", "https://"),
+    ] {
+        let mut settings: Vec<_> = RELAY.into_iter().filter(|(other, _)| *other != name).collect();
+        settings.push((name, value));
+        let (code, text) = refused(&settings);
+        assert_eq!(code, Some(78), "{name}={value}: {text}");
+        assert!(text.contains(says), "{name}={value}: {text}");
+    }
+}
+
+/// Turns red where a key of the settings is printed.
+#[test]
+fn keys_are_not_shown() {
+    const CANARY: &str = "ed25519:canary5secret";
+    let (code, text) = refused(
+        &[&RELAY[..], &[("RELAY_ACCESS_KEYS", CANARY), ("NEAR_RPC_URL", "https://rpc.example")]]
+            .concat(),
+    );
+    assert!(code.is_some_and(|code| code != 0), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
