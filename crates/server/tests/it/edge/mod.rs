@@ -13,6 +13,7 @@ mod numbered_accounts;
 mod pipeline;
 mod postgres;
 mod relay;
+mod relay_chain;
 mod secrets;
 mod slow;
 mod tls;

@@ -13,8 +13,18 @@ const RELAY: [(&str, &str); 3] = [
 ];
 
 /// Pays under a key; the status, and the body.
-fn pays(served: &Served, sub: &str, key: &str, amount: &str) -> (u16, Value) {
+pub(super) fn pays(served: &Served, sub: &str, key: &str, amount: &str) -> (u16, Value) {
     let body = json!({"receiver_id": "alice.near", "amount": amount}).to_string();
+    sends(served, sub, key, &body)
+}
+
+/// Pays seven units to an account.
+pub(super) fn pays_to(served: &Served, receiver: &str, key: &str) -> (u16, Value) {
+    let body = json!({"receiver_id": receiver, "amount": "7"}).to_string();
+    sends(served, "payouts", key, &body)
+}
+
+fn sends(served: &Served, sub: &str, key: &str, body: &str) -> (u16, Value) {
     let more = format!(
         "content-type: application/json\r\nx-idempotency-key: {key}\r\ncontent-length: {}\r\n",
         body.len()
@@ -23,7 +33,7 @@ fn pays(served: &Served, sub: &str, key: &str, amount: &str) -> (u16, Value) {
     asks(served, &format!("{}{body}", head("POST", "/transfer", &token, &more)))
 }
 
-fn reads(served: &Served, sub: &str, key: &str) -> (u16, Value) {
+pub(super) fn reads(served: &Served, sub: &str, key: &str) -> (u16, Value) {
     let token = served.token(sub, SENDER);
     asks(served, &head("GET", &format!("/transfer/{key}"), &token, ""))
 }

@@ -1,0 +1,141 @@
+//! The relay by the binary on a local chain that executes a real token: paid once each, through lost replies
+//! and kills, with keys from an encrypted file.
+//!
+//! Turns red where a killed process's attempt is signed under another nonce, where a form is sent that is not
+//! stored, and where a lost reply counts as an answer.
+
+use super::relay::{pays, pays_to, reads};
+use super::{Served, eventually, portage, said};
+use devnet::near::near_primitives::types::AccountId;
+use devnet::near::{Blocks, Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// A chain with a token, and the relay's account with keys.
+struct LocalChain {
+    devnet: Devnet,
+    token: AccountId,
+    keys: Vec<Wallet>,
+}
+
+impl LocalChain {
+    fn start() -> Self {
+        let blocks = Blocks::Every(Duration::from_millis(150));
+        let devnet = Devnet::start(Options { endpoints: 2, blocks, ..Options::default() });
+        let devnet = devnet.expect("a chain");
+        let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).expect("a token");
+        let relay = devnet.create_account("relay.devnet", 1_000).expect("an account");
+        let mut keys = vec![relay.clone()];
+        keys.extend(devnet.add_keys(&relay, 1).expect("a second key"));
+        devnet.mint(&token, &[(relay.account.clone(), 1_000_000)]).expect("tokens");
+        devnet.create_account("alice.near", 10).expect("a receiver that is not registered");
+        Self { devnet, token, keys }
+    }
+
+    /// One key in a line.
+    fn secret_keys(&self) -> String {
+        self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
+    }
+
+    /// How often each memo was paid, whatever endpoints say.
+    fn payments(&self) -> Vec<(String, u128)> {
+        let events = self.devnet.events(&self.token);
+        let paid = events.into_iter().filter(|event| event.kind == EventKind::Transfer);
+        paid.map(|event| (event.memo.unwrap_or_default(), event.amount)).collect()
+    }
+}
+
+/// The keys in a file that opens with a passphrase; its path.
+fn key_file(dir: &Path, keys: &str) -> String {
+    let (pass, out) = (dir.join("pass"), dir.join("keys.json"));
+    std::fs::write(&pass, "a long passphrase\n").expect("a file");
+    let mut command = portage(dir, &[]);
+    command.args(["relay", "encrypt-keys", "--account", "relay.devnet", "--passphrase-file"]);
+    command.arg(&pass).arg("--out").arg(&out);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("its input").write_all(keys.as_bytes()).expect("it is read");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(said(&ended).0, Some(0), "{ended:?}");
+    let text = std::fs::read_to_string(&out).expect("the file");
+    assert!(keys.lines().all(|key| !text.contains(key)), "a key in the clear");
+    out.display().to_string()
+}
+
+#[test]
+fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
+    let chain = LocalChain::start();
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = key_file(dir.path(), &chain.secret_keys());
+    let urls = chain.devnet.urls().join(",");
+    let settings = [
+        ("RELAY_ACCOUNT_ID", "relay.devnet"),
+        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+        ("PORTAGE_RELAY__ASSET", "USDC"),
+        ("NEAR_NETWORK", "localnet"),
+        ("NEAR_RPC_URL", &urls),
+        ("PORTAGE_RELAY__KEYSTORE", &file),
+        ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", "a long passphrase"),
+    ];
+    for endpoint in 0..2 {
+        let lost = Rule::times(Fault::DropReply, 2).on(&["send_tx"]);
+        chain.devnet.endpoint(endpoint).expect("an endpoint").add(lost);
+    }
+    let mut served = Served::within(dir, &settings);
+    // the first receiver is new to the token: it is registered at the relay's cost
+    let keys: Vec<String> = (0..24).map(|n| format!("k-{n}")).collect();
+    for (n, key) in keys.iter().enumerate() {
+        let (status, body) = pays(&served, "payouts", key, "7");
+        assert_eq!(status, 201, "{body}");
+        if n % 8 == 7 {
+            served.again(|_| ());
+        }
+    }
+    let completed = |key: &String| reads(&served, "payouts", key).1["status"] == "COMPLETED";
+    eventually("all are paid", || keys.iter().all(completed));
+    let mut payments = chain.payments();
+    payments.sort();
+    assert_eq!(payments.len(), keys.len(), "{payments:?}");
+    payments.dedup_by(|a, b| a.0 == b.0);
+    assert_eq!(payments.len(), keys.len(), "one was paid twice");
+    assert!(payments.iter().all(|(_, amount)| *amount == 7), "{payments:?}");
+    let first = reads(&served, "payouts", "k-0").1;
+    assert!(first["tx_hash"].is_string(), "{first}");
+    // the same key and body again says what it is now, and pays nothing
+    assert_eq!(pays(&served, "payouts", "k-0", "7"), (200, first.clone()), "{first}");
+    let (code, text) = said(&served.run(&["relay", "status"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("relay.devnet"), "{text}");
+    let (code, text) = said(&served.run(&["check"]));
+    assert_eq!(code, Some(0), "{text}");
+    let log = served.log();
+    assert!(chain.secret_keys().lines().all(|key| !log.contains(key)), "a key in the log");
+    assert!(!log.contains("a long passphrase"), "the passphrase in the log");
+    assert_eq!(chain.payments().len(), keys.len());
+    let cases = served.json(&["ops", "cases"]);
+    assert_eq!(cases["cases"], json!([]), "{cases}");
+}
+
+/// Turns red where a receiver that does not exist is paid, or waits for ever.
+#[test]
+fn a_receiver_that_does_not_exist_fails_and_costs_nothing() {
+    let chain = LocalChain::start();
+    let keys = chain.secret_keys().trim().replace('\n', ",");
+    let urls = chain.devnet.urls().join(",");
+    let served = Served::start(&[
+        ("RELAY_ACCOUNT_ID", "relay.devnet"),
+        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+        ("PORTAGE_RELAY__ASSET", "USDC"),
+        ("NEAR_NETWORK", "localnet"),
+        ("NEAR_RPC_URL", &urls),
+        ("RELAY_ACCESS_KEYS", &keys),
+    ]);
+    assert_eq!(pays_to(&served, "bob.near", "k-1").0, 201);
+    eventually("it failed", || reads(&served, "payouts", "k-1").1["status"] == "FAILED");
+    assert_eq!(chain.payments(), []);
+    let log = served.log();
+    assert!(log.contains("NOT ENCRYPTED"), "no warning of plain keys");
+    assert!(keys.split(',').all(|key| !log.contains(key)), "a key in the log");
+}
