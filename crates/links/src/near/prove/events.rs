@@ -84,7 +84,7 @@ mod tests {
             vec![one.clone()],
             vec![],
             vec![two.clone(), one.clone()],
-            vec![one.clone(), one.clone(), two.clone()],
+            [&one, &one, &two].map(String::clone).to_vec(),
             vec![line("a.near", "4", "one"), two.clone()],
             vec![line("c.near", "5", "one"), two],
         ] {

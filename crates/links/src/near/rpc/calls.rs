@@ -45,9 +45,9 @@ impl BlockAt {
 /// A block's own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::near) struct BlockHead {
-    /// Its height.
+    /// Its height above genesis.
     pub height: u64,
-    /// Its hash.
+    /// The hash that names it.
     pub hash: [u8; 32],
     /// The hash of the block before it.
     pub before: [u8; 32],
@@ -94,7 +94,7 @@ pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
     }
 }
 
-/// An access key.
+/// What the chain has of an access key.
 pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> RpcCall<KeyView> {
     let params = json!({
         "request_type": "view_access_key", "account_id": signer, "public_key": &*lane_of(key),
@@ -166,7 +166,7 @@ fn viewed(reply: Result<Value, RpcFailure>) -> Result<Value, RpcFailure> {
     serde_json::from_slice(&bytes).map_err(|_| bad_reply("a view's result"))
 }
 
-/// A block's head.
+/// The head of a block.
 pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
     RpcCall {
         method: "block",

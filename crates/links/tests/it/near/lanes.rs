@@ -34,7 +34,7 @@ async fn a_spent_nonce_alone_is_no_proof() {
         let proof = world.look(&port, &attempt).await;
         let Proof::NotYet(cause) = &proof else { unreachable!("{proof:?}") };
         assert_eq!(cause.class, "LOCK_SPENT");
-        assert!(cause.to_string().contains(&other), "people read what spent it: {cause}");
+        assert!(cause.to_string().contains(&other), "what spent it is said: {cause}");
     }
 }
 
