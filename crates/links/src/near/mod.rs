@@ -32,6 +32,7 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::Clock;
 use kernel::record::Record;
+use prove::Explanations;
 use rpc::{BlockAt, RpcPool, access_key, send};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,6 +60,8 @@ struct NearLink {
     clock: Arc<dyn Clock>,
     /// A key of ours was seen to be used elsewhere, by this process.
     ahead: Mutex<Option<Arc<str>>>,
+    /// What spent the nonces of attempts whose forms are not found, as far as it was read.
+    explained: Explanations,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -102,8 +105,8 @@ impl NearChain {
         }
         let tokens = TokenStates::new(&settings);
         let receivers = ReceiverCache::new(settings.registered_for_ms);
-        let ahead = Mutex::new(None);
-        let link = NearLink { settings, rpc, tokens, receivers, signer, clock, ahead };
+        let (ahead, explained) = (Mutex::new(None), Explanations::default());
+        let link = NearLink { settings, rpc, tokens, receivers, signer, clock, ahead, explained };
         Ok(Self { link: Arc::new(link) })
     }
 
@@ -158,7 +161,15 @@ impl NearLink {
         let forms = self.forms(attempt)?;
         let newest = forms.last().and_then(|_| attempt.forms.last());
         let newest = newest.ok_or(Cause::of("NO_FORM"))?;
-        self.rpc.first(&send(&newest.bytes)).await
+        // all of them: one may take it in and keep it to itself
+        let mut failed = Err(Cause::of("NO_PROVIDER"));
+        for reply in self.rpc.each(&send(&newest.bytes)).await {
+            match reply {
+                Ok(()) => return Ok(()),
+                Err(failure) => failed = Err(failure.into()),
+            }
+        }
+        failed
     }
 }
 

@@ -3,4 +3,5 @@
 mod in_process;
 #[cfg(feature = "kafka")]
 mod kafka;
+#[cfg(test)]
 mod near;

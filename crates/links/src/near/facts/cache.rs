@@ -39,7 +39,7 @@ impl ReceiverCache {
         seen.is_some_and(|at| now.saturating_sub(at) < self.known_for)
     }
 
-    /// It is registered.
+    /// It was seen to be registered at these ticks.
     pub(in crate::near) fn learn(&self, contract: &Arc<str>, receiver: &Arc<str>, now: u64) {
         let mut seen = self.seen();
         if seen.len() >= MOST {

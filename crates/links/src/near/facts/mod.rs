@@ -93,7 +93,7 @@ impl NearFacts {
     }
 }
 
-/// The receiver's account.
+/// The account that a record pays.
 fn named(record: &Record) -> Result<&Arc<str>, Cause> {
     match &record.target().account {
         Account::Named(name) => Ok(name),

@@ -36,7 +36,7 @@ impl std::fmt::Debug for Passphrase {
 /// The work that a guess of the passphrase costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyWork {
-    /// Memory in KiB.
+    /// Memory that one guess takes, in KiB.
     pub memory_kib: u32,
     /// Passes over the memory.
     pub passes: u32,

@@ -6,8 +6,8 @@ use serde_json::Value;
 /// What an event line begins with.
 const PREFIX: &str = "EVENT_JSON:";
 
-/// A payment as an event tells it: from, to, amount, memo.
-type Told<'a> = (&'a str, &'a str, u128, &'a str);
+/// A payment as an event has it: from, to, amount, memo.
+type EventPayment<'a> = (&'a str, &'a str, u128, &'a str);
 
 /// How the `ft_transfer` events of a receipt differ from the payments of its transaction; `None`: they are
 /// the same, in the same sequence.
@@ -21,9 +21,9 @@ pub(super) fn mismatch(form: &ReadTransaction, logs: &[String]) -> Option<String
         is("standard", "nep141") && is("event", "ft_transfer")
     });
     let entries = transfers.filter_map(|line| line.get("data")?.as_array()).flatten();
-    let found: Option<Vec<Told<'_>>> = entries.map(entry).collect();
+    let found: Option<Vec<EventPayment<'_>>> = entries.map(entry).collect();
     let Some(found) = found else { return Some("an event cannot be read".to_owned()) };
-    let signed: Vec<Told<'_>> = form
+    let signed: Vec<EventPayment<'_>> = form
         .actions
         .iter()
         .filter_map(|action| match action {
@@ -34,15 +34,15 @@ pub(super) fn mismatch(form: &ReadTransaction, logs: &[String]) -> Option<String
         })
         .collect();
     // a fee of the contract is an entry of its own, without our memo
-    let own: Vec<Told<'_>> = found
+    let own: Vec<EventPayment<'_>> = found
         .into_iter()
         .filter(|(_, _, _, memo)| signed.iter().any(|one| one.3 == *memo))
         .collect();
     (own != signed)
-        .then(|| format!("{} payments were signed, {} events tell them", signed.len(), own.len()))
+        .then(|| format!("{} payments were signed, {} events have them", signed.len(), own.len()))
 }
 
-fn entry(entry: &Value) -> Option<Told<'_>> {
+fn entry(entry: &Value) -> Option<EventPayment<'_>> {
     let text = |field: &str| entry.get(field).and_then(Value::as_str);
     let amount = text("amount")?.parse().ok()?;
     Some((text("old_owner_id")?, text("new_owner_id")?, amount, text("memo").unwrap_or_default()))
@@ -84,7 +84,7 @@ mod tests {
             vec![one.clone()],
             vec![],
             vec![two.clone(), one.clone()],
-            vec![one.clone(), one.clone(), two.clone()],
+            [&one, &one, &two].map(String::clone).to_vec(),
             vec![line("a.near", "4", "one"), two.clone()],
             vec![line("c.near", "5", "one"), two],
         ] {

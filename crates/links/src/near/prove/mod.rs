@@ -7,7 +7,10 @@
 
 mod blame;
 mod events;
+mod explain;
 mod landing;
+
+pub(super) use explain::Explanations;
 
 use super::NearLink;
 use super::rpc::{
@@ -81,7 +84,9 @@ impl NearLink {
         let views = super::lane::answered(needed, self.rpc.each(&call).await)?;
         self.notice_foreign_use(attempt, (&key, lock), &views);
         if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
-            let facts = format!("{cause}; the key's nonce at final blocks is {}", nonces(&views));
+            let spender = self.spender(attempt, (&key, lock), &views).await;
+            let nonces = nonces(&views);
+            let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");
             return Err(Cause::because("LOCK_SPENT", facts));
         }
         let past = views.iter().filter(|view| view.height > last).count();

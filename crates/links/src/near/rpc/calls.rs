@@ -1,6 +1,6 @@
 //! The methods that are called, each with its parameters and the way its answer is read.
 
-use super::reply::{RpcFailure, amount, bad_reply, hash, number, shortened};
+use super::reply::{RpcFailure, amount, bad_reply, hash, number, shortened, text};
 use super::status::{self, StatusReply};
 use crate::near::tx::{base58, lane_of};
 use base64::Engine as _;
@@ -25,6 +25,8 @@ pub(in crate::near) enum BlockAt {
     Final,
     /// The one of this hash.
     Hash([u8; 32]),
+    /// The one of this height, where there is one.
+    Height(u64),
 }
 
 impl BlockAt {
@@ -33,6 +35,7 @@ impl BlockAt {
             match self {
                 Self::Final => fields.insert("finality".to_owned(), json!("final")),
                 Self::Hash(hash) => fields.insert("block_id".to_owned(), json!(base58(&hash))),
+                Self::Height(height) => fields.insert("block_id".to_owned(), json!(height)),
             };
         }
         params
@@ -42,9 +45,9 @@ impl BlockAt {
 /// A block's own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::near) struct BlockHead {
-    /// Its height.
+    /// Its height above genesis.
     pub height: u64,
-    /// Its hash.
+    /// The hash that names it.
     pub hash: [u8; 32],
     /// The hash of the block before it.
     pub before: [u8; 32],
@@ -91,7 +94,7 @@ pub(in crate::near) fn objection(bytes: &[u8]) -> RpcCall<Option<String>> {
     }
 }
 
-/// An access key.
+/// What the chain has of an access key.
 pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> RpcCall<KeyView> {
     let params = json!({
         "request_type": "view_access_key", "account_id": signer, "public_key": &*lane_of(key),
@@ -163,7 +166,7 @@ fn viewed(reply: Result<Value, RpcFailure>) -> Result<Value, RpcFailure> {
     serde_json::from_slice(&bytes).map_err(|_| bad_reply("a view's result"))
 }
 
-/// A block's head.
+/// The head of a block.
 pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
     RpcCall {
         method: "block",
@@ -175,6 +178,55 @@ pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
                 hash: hash(&block, "/header/hash")?,
                 before: hash(&block, "/header/prev_hash")?,
             })
+        },
+    }
+}
+
+/// The chunks of a block, by their hashes as the network spells them.
+pub(in crate::near) fn chunks(height: u64) -> RpcCall<Vec<String>> {
+    RpcCall {
+        method: "block",
+        params: BlockAt::Height(height).into(json!({})),
+        read: |reply| {
+            let block = reply?;
+            let list = block.get("chunks").and_then(Value::as_array);
+            let list = list.ok_or_else(|| bad_reply("/chunks"))?;
+            list.iter().map(|chunk| Ok(text(chunk, "/chunk_hash")?.to_owned())).collect()
+        },
+    }
+}
+
+/// One transaction of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::near) struct ChunkTransaction {
+    /// Its hash, as the network spells it.
+    pub hash: String,
+    /// The account that signed it.
+    pub signer: String,
+    /// The key that signed it, as the network spells it.
+    pub key: String,
+    /// The nonce that it took.
+    pub nonce: u64,
+}
+
+/// The transactions of a chunk, of all accounts.
+pub(in crate::near) fn chunk(hash: &str) -> RpcCall<Vec<ChunkTransaction>> {
+    RpcCall {
+        method: "chunk",
+        params: json!({ "chunk_id": hash }),
+        read: |reply| {
+            let chunk = reply?;
+            let list = chunk.get("transactions").and_then(Value::as_array);
+            let list = list.ok_or_else(|| bad_reply("/transactions"))?;
+            let read = |one: &Value| {
+                Ok(ChunkTransaction {
+                    hash: text(one, "/hash")?.to_owned(),
+                    signer: text(one, "/signer_id")?.to_owned(),
+                    key: text(one, "/public_key")?.to_owned(),
+                    nonce: number(one, "/nonce")?,
+                })
+            };
+            list.iter().map(read).collect()
         },
     }
 }

@@ -84,7 +84,7 @@ impl RpcEndpoint {
         })
     }
 
-    /// Host and port.
+    /// Host and port of its address.
     pub(in crate::near) fn label(&self) -> &Arc<str> {
         &self.label
     }

@@ -67,12 +67,12 @@ pub(in crate::near) fn shortened(text: &str) -> String {
     text.chars().take(500).collect()
 }
 
-/// A text field.
+/// A field that is a text.
 pub(super) fn text<'a>(value: &'a Value, at: &str) -> Result<&'a str, RpcFailure> {
     value.pointer(at).and_then(Value::as_str).ok_or_else(|| bad_reply(at))
 }
 
-/// A number field.
+/// A field that is a number.
 pub(super) fn number(value: &Value, at: &str) -> Result<u64, RpcFailure> {
     value.pointer(at).and_then(Value::as_u64).ok_or_else(|| bad_reply(at))
 }

@@ -22,7 +22,7 @@ pub(in crate::near) enum StatusReply {
 /// A transaction whose effects are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::near) struct FinalTransaction {
-    /// Its hash.
+    /// The hash that names it.
     pub hash: [u8; 32],
     /// The account that signed it.
     pub signer: String,

@@ -10,7 +10,7 @@ pub(super) struct SignedEncoding {
     pub signature: SignatureEncoding,
 }
 
-/// What is signed.
+/// What a key signs the hash of.
 #[derive(Debug, BorshSerialize, BorshDeserialize)]
 pub(super) struct TransactionEncoding {
     pub signer_id: String,

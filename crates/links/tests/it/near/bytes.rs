@@ -61,8 +61,8 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
         links::near::NearChain::new(settings, std::sync::Arc::new(ring), world.clock.clone())
     };
     assert!(fits(|_| ()).is_ok());
-    for (n, change) in [
-        (|s| s.providers_needed = 3) as fn(&mut links::near::NearSettings),
+    let changes: [fn(&mut links::near::NearSettings); 10] = [
+        |s| s.providers_needed = 3,
         |s| s.providers_needed = 0,
         |s| s.rpc_urls[1] = s.rpc_urls[0].clone(),
         |s| s.rpc_urls[1] = "ftp://canary".to_owned(),
@@ -72,10 +72,8 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
         |s| s.batch = 101,
         |s| s.tokens[0].least_tgas = 301,
         |s| s.limits.timeout_ms = 0,
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
         let refused = fits(change).unwrap_err().to_string();
         assert!(!refused.contains("canary"), "{n}: {refused}");
     }

@@ -7,13 +7,17 @@ use super::world::{RELAY, VALIDITY, World};
 use devnet::near::Wallet;
 use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
-use kernel::ports::chain::{Chain, LANE_AHEAD};
+use kernel::ports::chain::{Chain, LANE_AHEAD, Proof};
 
-fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) {
+/// The hash of the other program's transaction.
+fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
     let nothing = Action::Transfer(TransferAction { deposit: Balance::ZERO });
     let base = world.devnet.final_hash();
-    world.devnet.submit(wallet.sign(nonce, base, &RELAY.parse().unwrap(), vec![nothing]));
+    let signed = wallet.sign(nonce, base, &RELAY.parse().unwrap(), vec![nothing]);
+    let hash = signed.get_hash().to_string();
+    world.devnet.submit(signed);
     world.devnet.settle();
+    hash
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,10 +27,14 @@ async fn a_spent_nonce_alone_is_no_proof() {
     let attempt = world.pay(&port, world.members(2)).await;
     world.withhold();
     drop(world.look(&port, &attempt).await);
-    use_elsewhere(&world, &world.relay, attempt.lock.0.parse().unwrap());
+    world.devnet.advance(5);
+    let other = use_elsewhere(&world, &world.relay, attempt.lock.0.parse().unwrap());
     for _ in 0..4 {
         world.devnet.advance(VALIDITY);
-        assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+        let proof = world.look(&port, &attempt).await;
+        let Proof::NotYet(cause) = &proof else { unreachable!("{proof:?}") };
+        assert_eq!(cause.class, "LOCK_SPENT");
+        assert!(cause.to_string().contains(&other), "what spent it is said: {cause}");
     }
 }
 
@@ -38,7 +46,7 @@ async fn a_key_that_is_ahead_stops_the_pool() {
     let mut attempt = world.pay(&port, members.clone()).await;
     world.see_through(&port, &mut attempt).await;
     let nonce: u64 = attempt.lock.0.parse().unwrap();
-    use_elsewhere(&world, &world.relay, nonce + 5);
+    drop(use_elsewhere(&world, &world.relay, nonce + 5));
     let lanes = port.lanes("ft_transfer");
     let next = port.next_lock(&lanes[0], Some(&attempt.lock), &members).await;
     assert_eq!(next.unwrap_err().class, LANE_AHEAD);
@@ -47,7 +55,8 @@ async fn a_key_that_is_ahead_stops_the_pool() {
     let second = world.keys()[1].clone();
     world.withhold();
     drop(world.look(&port, &open).await);
-    use_elsewhere(&world, &second, open.lock.0.parse::<u64>().unwrap() + 1);
+    let beyond = open.lock.0.parse::<u64>().unwrap() + 1;
+    drop(use_elsewhere(&world, &second, beyond));
     world.devnet.advance(VALIDITY);
     assert_eq!(world.not_yet(&port, &open).await, "LOCK_SPENT");
     for lane in &lanes {

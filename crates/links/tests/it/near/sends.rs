@@ -118,8 +118,7 @@ async fn nothing_closes_an_attempt_before_it_is_final() {
     let port = world.port();
     let attempt = world.pay(&port, world.members(2)).await;
     let hash = signed(&attempt.forms[0]).get_hash();
-    let mut open = 0;
-    for _ in 0..12 {
+    for open in 0..12 {
         let proof = world.look(&port, &attempt).await;
         if world.devnet.is_final(hash) {
             assert!(matches!(proof, Proof::Closed(_)), "{proof:?}");
@@ -127,7 +126,6 @@ async fn nothing_closes_an_attempt_before_it_is_final() {
             return;
         }
         assert!(matches!(proof, Proof::NotYet(_)), "{proof:?}");
-        open += 1;
         world.devnet.advance(1);
     }
     unreachable!("it is final in the end");

@@ -11,10 +11,6 @@ use std::sync::Arc;
 
 struct Site(World);
 
-fn ready(done: ()) -> Fut<'static, ()> {
-    Box::pin(std::future::ready(done))
-}
-
 impl ChainSite for Site {
     fn port(&self) -> Arc<dyn Chain> {
         Arc::new(self.0.port())
@@ -30,10 +26,10 @@ impl ChainSite for Site {
         self.0.record(super::world::RELAY, 10)
     }
     fn settle(&self) -> Fut<'_, ()> {
-        ready(self.0.devnet.settle())
+        Box::pin(async { self.0.devnet.settle() })
     }
     fn expire(&self) -> Fut<'_, ()> {
-        ready(self.0.devnet.advance(VALIDITY + 3))
+        Box::pin(async { self.0.devnet.advance(VALIDITY + 3) })
     }
     fn swallow(&self, swallows: bool) {
         if swallows { self.0.withhold() } else { self.0.clear() }

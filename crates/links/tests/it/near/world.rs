@@ -260,7 +260,7 @@ impl World {
                     return verdicts;
                 }
                 Proof::Form(Purpose::Pay) => self.replace(port, attempt).await,
-                other => seen.push(other),
+                other @ (Proof::NotYet(_) | Proof::Form(Purpose::Void)) => seen.push(other),
             }
             self.devnet.settle();
         }
@@ -271,7 +271,9 @@ impl World {
     pub(super) async fn not_yet(&self, port: &NearChain, attempt: &Attempt) -> &'static str {
         match self.look(port, attempt).await {
             Proof::NotYet(cause) => cause.class,
-            other => unreachable!("nothing is proven: {other:?}"),
+            other @ (Proof::Closed(_) | Proof::Form(_)) => {
+                unreachable!("nothing is proven: {other:?}")
+            }
         }
     }
 }

@@ -1,0 +1,92 @@
+//! What spent a nonce under which no form of its attempt is found: the block in which it was spent is searched
+//! for, and its transactions are read. It is words for people who look, and proves nothing: a transaction that
+//! is not found in one provider's blocks may be there.
+
+use super::super::NearLink;
+use super::super::rpc::{BlockAt, KeyView, access_key, chunk, chunks};
+use super::super::tx::lane_of;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, AttemptId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// More halvings than any range of blocks has.
+const STEPS: usize = 64;
+/// So many attempts are remembered; beyond it the memory begins anew.
+const MOST: usize = 1_000;
+
+/// What was read of each attempt whose nonce was spent.
+#[derive(Debug, Default)]
+pub(in crate::near) struct Explanations(Mutex<BTreeMap<AttemptId, Arc<str>>>);
+
+impl Explanations {
+    fn of(&self, id: AttemptId) -> Option<Arc<str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    fn keep(&self, id: AttemptId, text: &Arc<str>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(id, text.clone());
+    }
+}
+
+impl NearLink {
+    /// The transactions that spent an attempt's nonce, in words.
+    pub(super) async fn spender(
+        &self,
+        attempt: &Attempt,
+        (key, lock): (&[u8; 32], u64),
+        views: &[KeyView],
+    ) -> Arc<str> {
+        if let Some(known) = self.explained.of(attempt.id) {
+            return known;
+        }
+        let first = attempt.forms.iter().filter_map(|form| form.anchor).min();
+        let last = views.iter().filter(|view| view.nonce.is_some_and(|nonce| nonce >= lock));
+        let range = first.zip(last.map(|view| view.height).min());
+        let Some(range) = range else { return "what spent it is not known".into() };
+        match self.search((key, lock), range).await {
+            Ok(text) => {
+                self.explained.keep(attempt.id, &text);
+                text
+            }
+            Err(cause) => format!("what spent it is not known: {cause}").into(),
+        }
+    }
+
+    /// Halves the blocks between one in which the nonce was free and one in which it is spent.
+    async fn search(
+        &self,
+        (key, lock): (&[u8; 32], u64),
+        (mut free, mut spent): (u64, u64),
+    ) -> Result<Arc<str>, Cause> {
+        for _ in 0..STEPS {
+            if spent.saturating_sub(free) < 2 {
+                break;
+            }
+            let middle = free.saturating_add(spent.saturating_sub(free) / 2);
+            let call = access_key(&self.settings.account, key, BlockAt::Height(middle));
+            match self.rpc.first(&call).await?.nonce {
+                Some(nonce) if nonce >= lock => spent = middle,
+                Some(_) | None => free = middle,
+            }
+        }
+        let lane = lane_of(key);
+        let mut found = Vec::new();
+        for hash in self.rpc.first(&chunks(spent)).await? {
+            let transactions = self.rpc.first(&chunk(&hash)).await?;
+            found.extend(transactions.into_iter().filter(|one| {
+                *one.signer == *self.settings.account && *one.key == *lane && one.nonce >= lock
+            }));
+        }
+        if found.is_empty() {
+            return Ok(format!("block {spent} has no transaction of the key").into());
+        }
+        let each = found.iter().map(|one| format!("{} with nonce {}", one.hash, one.nonce));
+        let each = each.collect::<Vec<String>>().join(", ");
+        Ok(format!("block {spent} has {each}").into())
+    }
+}
