@@ -85,7 +85,7 @@ pub struct DeadLetterMessage {
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     pub first_failed_at: Option<String>,
     /// The headers of the message, by name.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, String>, example = json!({"ce_type": "transfer-requested"}))]
     pub headers: Map<String, Value>,
     /// Its payload, as it is.
     #[schema(example = "{}")]

@@ -76,7 +76,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     get, path = "/api/v1/ops/pipeline/export", tag = "ops", params(ExportQuery),
     operation_id = "export_pipeline", security(("token" = ["ops:read"])),
     responses(
-        (status = 200, content_type = "application/x-ndjson", body = String, description = "A page; `text/csv` where that is asked for"),
+        (status = 200, content_type = "application/x-ndjson", body = String, description = "A page; `text/csv` where that is asked for", example = "{\"transfer_id\":\"018f3c1e-0000-8000-8000-000000000007\",\"sequence\":0}\n"),
         (status = 400, body = Problem, description = "A parameter that does not fit: `BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No flow that messages carry is offered here: `NOT_FOUND`"),
     )
