@@ -79,22 +79,30 @@ impl Engine {
             open.iter().map(|attempt| (attempt.lane.clone(), attempt.into())).collect();
         let rows = journal.resources(prefix.as_str().into()).await?;
         let pool = self.attempts.pool(chain);
-        let mut usable: BTreeSet<Arc<str>> =
-            pool.into_iter().flat_map(|pool| acts.iter().flat_map(|act| pool.port.lanes(act))).collect();
+        let mut usable: BTreeSet<Arc<str>> = pool
+            .into_iter()
+            .flat_map(|pool| acts.iter().flat_map(|act| pool.port.lanes(act)))
+            .collect();
         let mut lanes = Vec::new();
         for row in rows {
-            let Some(name) = row.name.strip_prefix(&*prefix).map(Arc::<str>::from) else { continue };
+            let Some(name) = row.name.strip_prefix(&*prefix).map(Arc::<str>::from) else {
+                continue;
+            };
             let state = LaneState::read(&row);
             let busy = state.as_ref().is_none_or(|state| state.open.is_some());
             lanes.push(LaneReport {
-                lock: state.as_ref().and_then(|state| state.lock.as_ref()).map(|lock| lock.0.clone()),
+                lock: state
+                    .as_ref()
+                    .and_then(|state| state.lock.as_ref())
+                    .map(|lock| lock.0.clone()),
                 usable: usable.remove(&name),
                 unreadable: state.is_none(),
                 attempt: open.remove(&name).filter(|_| busy),
                 name,
             });
         }
-        let fresh = |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
+        let fresh =
+            |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
         lanes.extend(usable.into_iter().map(fresh));
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(ChainReport { paused, lanes, at: journal.now() })

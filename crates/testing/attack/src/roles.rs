@@ -70,8 +70,18 @@ fn fits(who: Who, role: Role, reply: &Reply) -> bool {
         Who::Page => (open && reply.status == 200) || (shut && !who.lets(role)),
         // a service is told that it must say whose balances it means
         Who::Reads if role == Role::Service => open || shut,
-        Who::Creates | Who::Reads | Who::Relays | Who::Watches | Who::Acts | Who::Approves | Who::Admin => {
-            if who.lets(role) { open } else { shut }
+        Who::Creates
+        | Who::Reads
+        | Who::Relays
+        | Who::Watches
+        | Who::Acts
+        | Who::Approves
+        | Who::Admin => {
+            if who.lets(role) {
+                open
+            } else {
+                shut
+            }
         }
     }
 }

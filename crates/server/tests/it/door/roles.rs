@@ -25,7 +25,7 @@ fn filled(path: &str) -> String {
         .replace("{symbol}", "USDT")
         .replace("{topic}", "transfer-execution-dlt")
         .replace("{key}", "payout-7")
-                .replace("{action}", "retry")
+        .replace("{action}", "retry")
         .replace("{code}", "HALTED")
         .replace("{transferId}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
         .replace("{req_id}", "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")
