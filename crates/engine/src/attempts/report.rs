@@ -63,6 +63,11 @@ impl From<&Attempt> for OpenAttempt {
 }
 
 impl Engine {
+    /// True for a chain on which this process sends, or takes in what is to be sent.
+    pub fn reaches(&self, chain: ChainId) -> bool {
+        self.attempts.pool(chain).is_some()
+    }
+
     /// How the lanes of a chain stand. `acts`: the acts whose lanes this process may use.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(crate) fn scope(app: &App, scope: Scope) -> String {
     match scope {
         Scope::Flow(flow) => app.engine.flows().table(flow).flow.to_owned(),
         Scope::Ledger(ledger) => ledger.name().to_owned(),
-        Scope::Chain(chain) => chain.to_string(),
+        Scope::Chain(chain) => chain.name().to_owned(),
         Scope::Asset(asset) => format::asset(&app.engine.assets(), asset).0,
         Scope::Account(user, ledger) => format!("{user}/{}", ledger.name()),
         Scope::Transfer(id) => id.to_string(),

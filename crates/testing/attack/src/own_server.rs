@@ -53,6 +53,9 @@ impl OwnServer {
             .env("PORTAGE_SERVER__BODY_TIMEOUT_MS", "2000")
             // a ledger that is silent: transfers to it stand. It is of the simple form, of which a case
             // tells, and without which a resume can be proven
+            .env("PORTAGE_RELAY__ACCOUNT_ID", "relay.near")
+            .env("PORTAGE_RELAY__TOKEN_CONTRACT", "usdc.near")
+            .env("PORTAGE_RELAY__ASSET", "USDC")
             .env("PORTAGE_LEDGERS__FUTURE__KIND", "remote")
             .env("PORTAGE_LEDGERS__FUTURE__FORM", "simple")
             .env("PORTAGE_LEDGERS__FUTURE__URL", SILENT)

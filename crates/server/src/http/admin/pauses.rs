@@ -13,7 +13,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use engine::operators::AdminAction;
 use kernel::code::Code;
-use kernel::ids::LedgerId;
+use kernel::ids::{ChainId, LedgerId};
 use kernel::operators::{Paused, Scope};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -133,7 +133,10 @@ fn scope(app: &App, kind: &str, name: &str) -> Result<Scope, Refusal> {
             Ok(Scope::Account(user(id)?, ledger))
         }
         "group" => app.engine.flows().group(name).map(Scope::Group).ok_or_else(|| none("group")),
-        "chain" => Err(none("chain")),
+        "chain" => {
+            let here = ChainId::parse(name).filter(|chain| app.engine.reaches(*chain));
+            here.map(Scope::Chain).ok_or_else(|| none("chain"))
+        }
         _ => {
             let kinds = "field `kind`: `flow`, `ledger`, `chain`, `asset`, `account` or `group`";
             Err(Refusal::bad(kinds))

@@ -13,7 +13,6 @@ use crate::http::transfers::create;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
-use flows::relay::Shown;
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -132,22 +131,20 @@ async fn result(
     let KeyedRelayTransfer { key, receiver_id, amount } = item;
     let form = CreateRelayTransfer { receiver_id, amount };
     let ask = RelayTransferRequest::new(app, relay, caller, key.into(), form);
-    match create::create(app, &ask).await {
-        Ok(accepted) => {
-            let status = if accepted.replayed { StatusCode::OK } else { StatusCode::CREATED };
-            let opened = response::opened(app, &accepted.record, Shown::State);
-            RelayBatchResult {
-                index,
-                http_status: status.as_u16(),
-                replayed: accepted.replayed,
-                answer: RelayAnswer::Transfer(opened),
-            }
+    let made = match create::create(app, &ask).await {
+        Ok(accepted) => response::create_response(app, &accepted)
+            .await
+            .map(|opened| (accepted.replayed, opened)),
+        Err(refusal) => Err(refusal),
+    };
+    let (status, replayed, answer) = match made {
+        Ok((replayed, opened)) => {
+            let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
+            (status, replayed, RelayAnswer::Transfer(opened))
         }
-        Err(refusal) => RelayBatchResult {
-            index,
-            http_status: error::status(refusal.code).as_u16(),
-            replayed: false,
-            answer: RelayAnswer::Refused(refusal.fields()),
-        },
-    }
+        Err(refusal) => {
+            (error::status(refusal.code), false, RelayAnswer::Refused(refusal.fields()))
+        }
+    };
+    RelayBatchResult { index, http_status: status.as_u16(), replayed, answer }
 }

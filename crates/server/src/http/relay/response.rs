@@ -1,8 +1,10 @@
 //! How a transfer of the relay is shown: its status in the source's words, the transaction that carries it,
 //! and what happened to it.
 
+use crate::http::middleware::error::Refusal;
 use crate::http::transfers::response::message;
-use crate::http::{App, format};
+use crate::http::{App, format, silent};
+use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
 use flows::relay::{Act, Shown, State, status};
 use kernel::attempt::{Attempt, Purpose};
@@ -87,8 +89,37 @@ pub struct RelayEvent {
     will_retry: Option<bool>,
 }
 
-/// A transfer as a create answers it.
-pub(super) fn opened(app: &App, record: &Record, shown: Shown) -> OpenedRelayTransfer {
+/// A transfer as a create answers it; of a replay, as it stands now.
+///
+/// # Errors
+/// 500: the journal does not say whether a replay's transaction was sent.
+pub(super) async fn create_response(
+    app: &App,
+    accepted: &Accepted,
+) -> Result<OpenedRelayTransfer, Refusal> {
+    let record = &accepted.record;
+    let table = app.engine.flows().table(record.flow);
+    if !pays(table, record.head.state) {
+        return Ok(opened(app, record, Shown::State));
+    }
+    let attempts = app.engine.journal().attempts_of(vec![record.id]).await;
+    let attempts = attempts.map_err(silent("attempts"))?;
+    Ok(opened(app, record, shown(&payments(table, &attempts))))
+}
+
+/// The attempts that pay, and do not register.
+fn payments<'a>(table: &Table, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
+    attempts.iter().filter(|attempt| pays(table, attempt.state)).collect()
+}
+
+/// What the last attempt that pays says of its members.
+fn shown(payments: &[&Attempt]) -> Shown {
+    let sent = payments.last().is_some_and(|attempt| attempt.sent && attempt.closed.is_none());
+    if sent { Shown::Sent } else { Shown::State }
+}
+
+/// A transfer in the few fields of a create.
+fn opened(app: &App, record: &Record, shown: Shown) -> OpenedRelayTransfer {
     let table = app.engine.flows().table(record.flow);
     let key = record.terms.binding.as_ref().map(|binding| binding.key.to_string());
     let receiver_id = match &record.terms.target.account {
@@ -112,10 +143,7 @@ pub(super) fn story(
     history: Vec<Linked>,
 ) -> RelayTransfer {
     let table = app.engine.flows().table(record.flow);
-    let payments: Vec<&Attempt> =
-        attempts.iter().filter(|attempt| pays(table, attempt.state)).collect();
-    let sent = payments.last().is_some_and(|attempt| attempt.sent && attempt.closed.is_none());
-    let shown = if sent { Shown::Sent } else { Shown::State };
+    let payments = payments(table, attempts);
     let ended = table.state(record.head.state).outcome;
     let paid = ended == Some(Outcome::Paid);
     let last = history.last().and_then(|linked| linked.entry.detail.clone()).filter(|_| paid);
@@ -126,7 +154,7 @@ pub(super) fn story(
         None => error.code.to_string(),
     });
     RelayTransfer {
-        opened: opened(app, record, shown),
+        opened: opened(app, record, shown(&payments)),
         tx_hash,
         retry_count: record.head.retries,
         updated_at: format::time(record.updated_at),

@@ -15,7 +15,6 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use flows::relay::Shown;
 use kernel::code::Code;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
@@ -68,7 +67,7 @@ pub(crate) async fn create(
     let accepted = create::create(&app, &ask).await?;
     telemetry::subject(accepted.record.id);
     let status = if accepted.replayed { StatusCode::OK } else { StatusCode::CREATED };
-    let opened = response::opened(&app, &accepted.record, Shown::State);
+    let opened = response::create_response(&app, &accepted).await?;
     Ok(create::mark_replayed((status, Json(opened)).into_response(), accepted.replayed))
 }
 

@@ -44,7 +44,8 @@ async fn a_key_is_one_transfer() {
         assert_eq!(other.body["mismatched_fields"], json!([field]));
     }
     let headers = [("x-idempotency-key", "k-1"), ("idempotency-key", "k-1")];
-    let both = door.post_with(SENDER, "/transfer", &headers, payment("alice.near", "1000000")).await;
+    let both =
+        door.post_with(SENDER, "/transfer", &headers, payment("alice.near", "1000000")).await;
     assert_eq!(both.status, 200, "two spellings of one key: {both:?}");
     assert_eq!(door.rows().await, 1);
 }
@@ -142,7 +143,8 @@ async fn each_caller_has_a_day_of_its_own() {
         config.relay.transfers_per_day = 3;
     })
     .await;
-    let pays = async |who, key, amount: &str| door.pay(who, key, payment("alice.near", amount)).await;
+    let pays =
+        async |who, key, amount: &str| door.pay(who, key, payment("alice.near", amount)).await;
     let above = pays(SENDER, "a", "61").await;
     assert_eq!((above.status, above.code()), (400, "AMOUNT_TOO_LARGE"), "{above:?}");
     assert_eq!(pays(SENDER, "a", "60").await.status, 201);
@@ -200,9 +202,7 @@ async fn only_listed_receivers_are_paid() {
 #[tokio::test]
 async fn a_batch_is_answered_item_by_item() {
     let door = Door::set(relay).await;
-    let item = |key: &str, amount: &str| {
-        json!({"key": key, "receiver_id": "alice.near", "amount": amount})
-    };
+    let item = |key: &str, amount: &str| json!({"key": key, "receiver_id": "alice.near", "amount": amount});
     let mut items: Vec<Value> = (0..999).map(|n| item(&format!("k-{n}"), "7")).collect();
     items.push(item("bad", "0"));
     let body = json!({"transfers": items});
@@ -214,13 +214,19 @@ async fn a_batch_is_answered_item_by_item() {
         assert_eq!((&result["index"], &result["http_status"]), (&json!(index), &json!(201)));
         assert_eq!(result["transfer_id"], format!("k-{index}"));
     }
-    assert_eq!((&results[999]["http_status"], &results[999]["code"]), (&json!(400), &json!("INVALID_AMOUNT")));
+    assert_eq!(
+        (&results[999]["http_status"], &results[999]["code"]),
+        (&json!(400), &json!("INVALID_AMOUNT"))
+    );
     let again = door.post(SENDER, "/transfers", body).await;
     let results = again.body["results"].as_array().expect("results");
     assert!(results.iter().take(999).all(|result| result["replayed"] == true));
     assert_eq!(door.rows().await, 999);
-    let above = json!({"transfers": (0..1_001).map(|n| item(&n.to_string(), "1")).collect::<Vec<_>>()});
-    for unfit in [json!({"transfers": []}), above, json!({"transfers": [item("a b", "1"), item("ok", "1")]})] {
+    let above =
+        json!({"transfers": (0..1_001).map(|n| item(&n.to_string(), "1")).collect::<Vec<_>>()});
+    for unfit in
+        [json!({"transfers": []}), above, json!({"transfers": [item("a b", "1"), item("ok", "1")]})]
+    {
         assert_eq!(door.post(SENDER, "/transfers", unfit).await.code(), "BAD_REQUEST");
     }
     assert_eq!(door.rows().await, 999);
