@@ -55,7 +55,8 @@ fn key_file(dir: &Path, keys: &str) -> String {
     let mut command = portage(dir, &[]);
     command.args(["relay", "encrypt-keys", "--account", "relay.devnet", "--passphrase-file"]);
     command.arg(&pass).arg("--out").arg(&out);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut child =
+        command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     child.stdin.take().expect("its input").write_all(keys.as_bytes()).expect("it is read");
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!(said(&ended).0, Some(0), "{ended:?}");

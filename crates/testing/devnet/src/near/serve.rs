@@ -65,8 +65,8 @@ pub fn start(request: &Request) -> Outcome<Served> {
 /// What a user needs to know, as text, with the lines that point Portage at the chain.
 pub fn describe(served: &Served) -> String {
     let urls = served.devnet.urls();
-    let quoted = |key: &Wallet| format!("\"{}\"", key.key);
-    let keys = served.keys.iter().map(quoted).collect::<Vec<_>>().join(",");
+    let key = |wallet: &Wallet| wallet.key.to_string();
+    let keys = served.keys.iter().map(key).collect::<Vec<_>>().join(",");
     let receivers = served.receivers.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (token, relay) = (&served.token, &served.relay.account);
     format!(
@@ -77,16 +77,14 @@ pub fn describe(served: &Served) -> String {
          # The keys below have full access to {relay}, on this chain only. For portage.toml:\n\
          \n\
          [relay]\n\
-         rpc_url = \"{urls}\"\n\
-         network = \"devnet\"\n\
-         account = \"{relay}\"\n\
-         token = \"{token}\"\n\
+         account_id = \"{relay}\"\n\
+         token_contract = \"{token}\"\n\
          asset = \"USDC\"\n\
-         access_keys = '[{keys}]'\n\
-         providers_needed = {providers}\n",
+         network = \"localnet\"\n\
+         rpc_urls = [{urls}]\n\
+         access_keys = \"{keys}\"\n",
         receivers = receivers.join(" "),
         first = urls.first().map_or("", String::as_str),
-        urls = urls.join(","),
-        providers = if urls.len() > 1 { 2 } else { 1 },
+        urls = urls.iter().map(|url| format!("\"{url}\"")).collect::<Vec<_>>().join(", "),
     )
 }
