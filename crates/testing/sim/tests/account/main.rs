@@ -1,0 +1,3 @@
+//! The flow `account` over the simulated bus. It links no real store, so that it is quick to build.
+
+mod suite;
