@@ -1,3 +1,4 @@
 //! The flow `account` over the simulated bus. It links no real store, so that it is quick to build.
 
+mod generic;
 mod suite;
