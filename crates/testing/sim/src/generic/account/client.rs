@@ -141,7 +141,11 @@ impl AccountClient {
 
     /// Opens the first transfer, whose check says nothing, and the others when its key is parked; they join
     /// it. Then the check answers again.
-    pub(super) async fn parks(self, all: Vec<Terms>, silent: Arc<AtomicBool>) -> Result<(), String> {
+    pub(super) async fn parks(
+        self,
+        all: Vec<Terms>,
+        silent: Arc<AtomicBool>,
+    ) -> Result<(), String> {
         let table = self.process.engine.flows().table(self.flow);
         let Some(first) = all.first() else { return Ok(()) };
         let behind = all.iter().filter(|terms| terms.source.account == first.source.account);

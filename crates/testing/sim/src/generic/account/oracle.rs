@@ -11,8 +11,8 @@ use kernel::flow::table::Table;
 use kernel::ids::Id;
 use kernel::message::{Emission, Message, Outgoing};
 use kernel::operation::{Operation, StoredOutcome};
-use kernel::ports::bus::BusMessage;
 use kernel::operators::OpenCase;
+use kernel::ports::bus::BusMessage;
 use kernel::ports::journal::Linked;
 use kernel::ports::ledger::Reply;
 use kernel::record::{Account, Head, Record};
@@ -283,6 +283,7 @@ impl AccountTruth {
 fn numbers(table: &Table, id: Id, topic: &str, resent: u32) -> Vec<u128> {
     let topics = table.audit.map_or(&[][..], |group| group.topics);
     let Some(kind) = topics.iter().find(|known| **known == topic) else { return Vec::new() };
-    let number = |n| Outgoing { message: Message::new(kind, kind, ""), id, n, event: None }.number();
+    let number =
+        |n| Outgoing { message: Message::new(kind, kind, ""), id, n, event: None }.number();
     (0..=resent).map(number).collect()
 }

@@ -5,7 +5,7 @@ use super::client::{AccountClient, prepare, terms};
 use super::oracle::AccountTruth;
 use super::service::{AccountProcess, AccountService};
 use super::{AccountTrial, Spot};
-use crate::event_log::LoggedEvent;
+use crate::event_log::{EventLog, LoggedEvent};
 use crate::journal::Place;
 use crate::world::{Sim, Stop};
 use kernel::ids::FlowId;
@@ -20,7 +20,7 @@ use std::task::Poll;
 /// More processes than any disturbance needs.
 const LIVES: usize = 30;
 /// A run that takes more steps than this comes to no end.
-const STEPS: u64 = 5_000_000;
+const STEPS: u64 = 1_000_000;
 
 /// A case being played; its words begin every complaint, and repeat the run.
 struct Run<'a> {
@@ -28,6 +28,7 @@ struct Run<'a> {
     case: &'a AccountCase,
     flow: FlowId,
     line: String,
+    log: EventLog,
     /// Everything was published again.
     repeated: Arc<AtomicBool>,
 }
@@ -48,7 +49,7 @@ pub(super) fn play(
     let mut service = AccountService::new(sim, flows, site, case, log.clone());
     service.fuse(fuse);
     service.wraps = trial.wraps.clone();
-    let mut run = Run { service, case, flow, line, repeated: Arc::default() };
+    let mut run = Run { service, case, flow, line, log: log.clone(), repeated: Arc::default() };
     let process = run.start();
     let prepared = run.service.sim.block_on(prepare(process.clone(), *case));
     run.well("the accounts", prepared.map_err(|stop| format!("{stop:?}")).flatten());
@@ -97,7 +98,16 @@ impl Run<'_> {
             match self.service.sim.block_on(all) {
                 Ok(ended) => return (process, self.well("the clients", ended)),
                 Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: {stop:?}", self.line),
+                Err(stop) => {
+                    let log = self.log.read();
+                    let tail: Vec<_> = log.iter().rev().take(6).collect();
+                    let time = self.service.sim.time();
+                    panic!(
+                        "{}: {stop:?} at {time}; {} events, the last: {tail:?}",
+                        self.line,
+                        log.len()
+                    )
+                }
             }
             drop(process);
             process = self.start();
@@ -116,7 +126,8 @@ impl Run<'_> {
                 client.clone().parks(terms.clone(), silent).await?;
             }
             let asks = terms.into_iter().map(|terms| Box::pin(client.clone().insists(terms)));
-            let ended: Result<Vec<Record>, String> = join(asks.collect()).await.into_iter().collect();
+            let ended: Result<Vec<Record>, String> =
+                join(asks.collect()).await.into_iter().collect();
             let ended = ended?;
             client.rests(&bus).await?;
             if case.repeats && !repeated.load(Ordering::SeqCst) {
