@@ -27,6 +27,8 @@ pub(super) const COIN: AssetId = AssetId(3);
 const OWNER: UserId = UserId(4001);
 /// How often a client asks before it gives up: a quarter of an hour, in which nothing is sent again.
 const TRIES: u32 = 4_000;
+/// Others follow a parked key after so long, in milliseconds.
+const AFTER: u64 = 3_000;
 /// It asks so often, in milliseconds.
 const EVERY: u64 = 250;
 
@@ -112,7 +114,7 @@ impl AccountClient {
     }
 
     /// Creates a transfer with its key, until it is known to be open.
-    async fn opens(&self, terms: &Terms) -> Result<Record, String> {
+    pub(super) async fn opens(&self, terms: &Terms) -> Result<Record, String> {
         for _ in 0..TRIES {
             if let Some(record) = self.create(terms).await? {
                 return Ok(record);
@@ -156,6 +158,8 @@ impl AccountClient {
         for _ in 0..TRIES {
             let parked = self.parked().await.unwrap_or(0);
             if parked > 0 && !opened {
+                // consumers have looked again at what waits, and bar it still
+                self.clock.sleep(AFTER).await;
                 for terms in &all {
                     self.opens(terms).await?;
                 }

@@ -13,10 +13,12 @@ mod matrix;
 mod oracle;
 mod play;
 mod service;
+mod workers;
 
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
 pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};
+pub use workers::{WorkerEnd, two_workers};
 
 use super::relay::FreshSite;
 use crate::bus::BusTrouble;
