@@ -137,10 +137,10 @@ impl LedgerWrapper for CheckWithoutLock {
             let poor = Code::InsufficientBalance.name();
             let checked = |answer| match answer {
                 Answer::Rejected(why, _) if *why.code == *poor => Answer::Done(Receipt::default()),
-                answer
-                @ (Answer::Done(_) | Answer::Rejected(..) | Answer::Dead(_) | Answer::Unknown(_)) => {
-                    answer
-                }
+                answer @ (Answer::Done(_)
+                | Answer::Rejected(..)
+                | Answer::Dead(_)
+                | Answer::Unknown(_)) => answer,
             };
             match self.0.execute(known, ops).await {
                 Reply::Answered(known, answers) => {

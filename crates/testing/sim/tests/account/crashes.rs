@@ -1,7 +1,9 @@
 //! The process dies at every event of the log, and again while it recovers.
 
 use expect_test::expect_file;
-use sim::generic::account::{ACCOUNT_CASES, AccountMatrix, AccountTrial, crash_at_every_event, crash_in_pairs};
+use sim::generic::account::{
+    ACCOUNT_CASES, AccountMatrix, AccountTrial, crash_at_every_event, crash_in_pairs,
+};
 
 const HEAD: &str = "# Crashes of `account`\n\nA process dies at each event of the log of each case of \
     `crates/testing/sim/src/generic/account/cases.rs`, and the next\none goes on: every write of the journal, \

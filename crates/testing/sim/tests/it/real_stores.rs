@@ -11,7 +11,6 @@ use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
 use kernel::ports::bus::BusDelivery;
 use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName};
-use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use kernel::ports::journal::{
     AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
     ServiceStatus, Snapshot, Sums,
@@ -21,6 +20,7 @@ use kernel::ports::ledger::{
     Whose, World,
 };
 use kernel::ports::meter::NoMeter;
+use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use sim::suite::journal::{Opened, Site};

@@ -168,7 +168,9 @@ impl AccountTruth {
             }
             if let (1, Account::Named(from), Account::Named(to)) = (wanted, from, to) {
                 let amount = record.terms.source.amount.0;
-                *should.entry(from.clone()).or_default() -= amount;
+                // what an account never had is found by its move, or by its balance
+                let left = should.entry(from.clone()).or_default();
+                *left = left.saturating_sub(amount);
                 *should.entry(to.clone()).or_default() += amount;
             }
         }
