@@ -13,7 +13,7 @@ use kernel::ports::bus::{Member, Partition};
 use kernel::ports::clock::TICKS;
 use kernel::ports::inbox::NextTry;
 use kernel::ports::meter::Seen;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// After so many failures a key is parked: one account that fails must not hold the offset of its
@@ -33,6 +33,8 @@ struct Consumer {
     /// Partitions that give nothing until there is room.
     full: BTreeSet<Partition>,
     parked: ParkedKeys,
+    /// Where partitions go on, as long as the bus has not said that it knows.
+    uncommitted: BTreeMap<Partition, u64>,
 }
 
 impl Engine {
@@ -86,6 +88,7 @@ impl Consumer {
             lanes: Lanes::default(),
             full: BTreeSet::new(),
             parked: ParkedKeys::default(),
+            uncommitted: BTreeMap::new(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Consumer {
         if let Some(assigned) = polled.assigned {
             self.lanes.keep(&assigned);
             self.full.retain(|partition| assigned.contains(partition));
+            self.uncommitted.retain(|partition, _| assigned.contains(partition));
             self.assigned = assigned.into_iter().collect();
             self.parked.forget();
         }
@@ -213,16 +217,22 @@ impl Consumer {
         true
     }
 
+    /// Commits what is done. Where the bus gives no good answer the same is committed again in the next
+    /// round: no message may come for long behind which it would be.
     async fn commit(&mut self) -> Result<(), Cause> {
-        let next = self.lanes.take_done();
-        if next.is_empty() {
+        self.uncommitted.extend(self.lanes.take_done());
+        if self.uncommitted.is_empty() {
             return Ok(());
         }
+        let next = self.uncommitted.iter().map(|(of, next)| (of.clone(), *next)).collect();
         match self.member.commit(next).await {
-            // what is done comes again to another member, which finds that it was consumed
-            Err(cause) if cause.class != "REBALANCED" => Err(cause),
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) => self.uncommitted.clear(),
+            // of what went to another member the next poll says so: what is done comes again to that one,
+            // which finds that it was consumed
+            Err(cause) if cause.class == "REBALANCED" => {}
+            Err(cause) => return Err(cause),
         }
+        Ok(())
     }
 
     /// Pauses a partition of which too much is in hand, and resumes it when there is room.

@@ -138,16 +138,33 @@ impl Lanes {
         next
     }
 
-    /// When the next one in hand may be consumed, where any waits.
+    /// When the next one in hand may be consumed, where any waits. What is behind a message of its key that
+    /// failed waits for that one: its own time says nothing.
     pub(super) fn next_retry(&self) -> Option<u64> {
-        let waiting = self.0.values().flatten().filter(|one| !one.done);
-        waiting.map(|one| one.retry_at).min()
+        self.0.values().filter_map(|lane| lane_retry(lane)).min()
     }
 
     /// How many are in hand of each partition.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (&Partition, usize)> {
         self.0.iter().map(|(partition, lane)| (partition, lane.len()))
     }
+}
+
+fn lane_retry(lane: &VecDeque<InHand>) -> Option<u64> {
+    let (mut barred, mut next): (BTreeSet<&Arc<str>>, Option<u64>) = (BTreeSet::new(), None);
+    for one in lane.iter().filter(|one| !one.done) {
+        let key = &one.delivery.message.key;
+        if barred.contains(key) {
+            continue;
+        }
+        if one.failures > 0 {
+            barred.insert(key);
+        }
+        next = Some(
+            next.map_or(one.retry_at, |next| if one.retry_at < next { one.retry_at } else { next }),
+        );
+    }
+    next
 }
 
 /// The transfer that a payload names: the journal completed it.
@@ -195,6 +212,20 @@ mod tests {
         assert_eq!(ready(&lanes, 10), [0, 3], "the one that failed goes before what follows it");
         lanes.done(&place(0));
         assert_eq!(ready(&lanes, 10), [2, 3]);
+    }
+
+    /// Turns red where a consumer polls without a wait as long as a message is behind one of its key that
+    /// failed: it would turn round and round until that one's time comes.
+    #[test]
+    fn what_is_behind_one_that_failed_has_no_time_of_its_own() {
+        let mut lanes = lanes(&["a", "b", "a"]);
+        lanes.failed(&place(0), 10, true);
+        lanes.done(&place(1));
+        assert_eq!(lanes.next_retry(), Some(10));
+        lanes.done(&place(0));
+        assert_eq!(lanes.next_retry(), Some(0), "it may be consumed at once");
+        lanes.done(&place(2));
+        assert_eq!(lanes.next_retry(), None);
     }
 
     /// Turns red where an offset passes a message that is not done: it would be lost with the process.

@@ -1,6 +1,7 @@
 //! What happened to transfers, in order: the journal's writes with the edges that they took, and
-//! the calls of ledgers. Outlives crashes, as an observer outside the process would.
+//! the calls of ledgers and of the bus. Outlives crashes, as an observer outside the process would.
 
+use crate::bus::BusCall;
 use kernel::flow::life::Leg;
 use kernel::ids::{Id, LedgerId};
 use kernel::operation::Key;
@@ -29,6 +30,13 @@ pub enum LoggedEvent {
         /// What is asked for.
         keys: Vec<Key>,
     },
+    /// A call of the bus that may have an effect, or gives something.
+    Bus {
+        /// Its number, as [`crate::bus::FaultyBus`] counts.
+        n: u64,
+        /// Which call.
+        call: BusCall,
+    },
 }
 
 impl LoggedEvent {
@@ -37,13 +45,15 @@ impl LoggedEvent {
         match self {
             Self::Write { subject, .. } => subject.contains(&id),
             Self::Call { keys, .. } => keys.iter().any(|key| key.id == id),
+            // its messages are about many
+            Self::Bus { .. } => false,
         }
     }
 
     /// The leg that a call asks for, for that transfer.
     pub fn leg(&self, id: Id) -> Option<Leg> {
         match self {
-            Self::Write { .. } => None,
+            Self::Write { .. } | Self::Bus { .. } => None,
             Self::Call { keys, .. } => keys.iter().find(|key| key.id == id).map(|key| key.leg),
         }
     }

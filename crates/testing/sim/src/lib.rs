@@ -3,6 +3,7 @@
 //! A dev crate: nothing of the product imports it outside its tests.
 
 pub mod books;
+pub mod bus;
 pub mod campaign;
 pub mod chain;
 pub mod disk;

@@ -5,6 +5,7 @@
 //! counts its writes and calls; then it plays it again once for each of them, with that one
 //! disturbed. Whatever is done to it, the case must end as it did, with each effect exactly once.
 
+pub mod account;
 pub(crate) mod play;
 pub mod relay;
 

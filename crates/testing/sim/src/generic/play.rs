@@ -180,6 +180,8 @@ impl Run<'_> {
             LoggedEvent::Call { ledger, n, keys } => {
                 Some(LoggedEvent::Call { ledger, n: n - first(ledger), keys })
             }
+            // the flows that are played here have no bus
+            LoggedEvent::Bus { .. } => None,
         };
         self.place.event_log.read().into_iter().filter_map(counted).collect()
     }

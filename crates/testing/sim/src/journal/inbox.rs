@@ -105,7 +105,7 @@ impl Inbox for SimJournal {
         messages: Vec<BusDelivery>,
         next: NextTry,
     ) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.parked_table(move |all, now| all.park(&group, messages, &next, now)))
+        Box::pin(self.noted(move |state, now| state.parked.park(&group, messages, &next, now)))
     }
 
     fn parked_keys(
@@ -121,14 +121,14 @@ impl Inbox for SimJournal {
     }
 
     fn try_again(&self, name: ParkedName, next: NextTry) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.parked_table(move |all, _| {
-            if let Some(waiting) = all.0.get_mut(&name) {
+        Box::pin(self.noted(move |state, _| {
+            if let Some(waiting) = state.parked.0.get_mut(&name) {
                 waiting.next = next;
             }
         }))
     }
 
     fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
-        Box::pin(self.parked_table(move |all, _| all.unpark(&name, upto)))
+        Box::pin(self.noted(move |state, _| state.parked.unpark(&name, upto)))
     }
 }

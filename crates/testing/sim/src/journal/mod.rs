@@ -185,6 +185,16 @@ impl SimJournal {
         if self.place.is_unreplicated() { Err(Cause::of(NOT_REPLICATED)) } else { Ok(()) }
     }
 
+    /// One write beside transfers, at the mercy of the plan as every write is.
+    async fn noted<T>(&self, act: impl FnOnce(&mut State, Millis) -> T) -> Result<T, Cause> {
+        match self.commit(Vec::new(), |state, _, at| act(state, at)).await {
+            Ok(Committed { value, durable: true }) => Ok(value),
+            Ok(Committed { durable: false, .. }) => Err(Cause::of(NOT_REPLICATED)),
+            Err(Refusal::Full) => Err(Cause::of("FULL")),
+            Err(Refusal::Unknown) => Err(Cause::of("COMMIT")),
+        }
+    }
+
     /// One write about these transfers, at the mercy of the plan. Other tasks run before it and before
     /// its answer.
     async fn commit<T>(

@@ -127,7 +127,8 @@ impl Outbox for SimJournal {
         leases: Vec<BucketLease>,
         mut rows: Vec<(u16, u64)>,
     ) -> Fut<'_, Result<Vec<u16>, Cause>> {
-        Box::pin(self.tables(move |all, now| {
+        Box::pin(self.noted(move |state, now| {
+            let all = &mut state.outbox;
             let (held, lost): (Vec<BucketLease>, Vec<_>) =
                 leases.into_iter().partition(|lease| all.leases.holds(worker, *lease));
             rows.retain(|(bucket, _)| held.iter().any(|lease| lease.bucket == *bucket));

@@ -209,6 +209,8 @@ impl<'a> Part<'a> {
                 let states = keys.iter().filter_map(|key| self.calling(key.leg));
                 longer.points.extend(states.map(|state| Point { state, via: None, moment }));
             }
+            // this flow has no bus
+            LoggedEvent::Bus { .. } => {}
         }
         longer
     }
@@ -257,6 +259,7 @@ impl<'a> Part<'a> {
                 let acts = states.filter_map(|state| self.table.makes(state));
                 longer.said.extend(acts.map(|act| (act, said)));
             }
+            LoggedEvent::Bus { .. } => return None,
         }
         Some(longer)
     }

@@ -10,10 +10,12 @@ mod chains;
 mod external_movements;
 mod journals;
 mod ledgers;
+mod messages;
 mod operators;
 mod wrapper;
 
 use crate::chain::{ChainWrap, JournalWrap};
+use crate::generic::account::AccountWraps;
 use crate::wrapper::Wrapper;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Ledger, World};
@@ -49,6 +51,12 @@ pub fn chain(name: &str) -> Option<ChainWrap> {
 /// What stands around the journal of a flow that sends, with the lie of that name.
 pub fn chain_journal(name: &str) -> Option<JournalWrap> {
     chains::journal_wrap(name)
+}
+
+/// What stands around the ports of a flow that events drive, with the lie of that name; `None` where there is
+/// none.
+pub fn messages(name: &str) -> Option<AccountWraps> {
+    messages::wraps(name)
 }
 
 /// The world, with the lie of that name where it is one about external money.

@@ -9,6 +9,8 @@ use kernel::limits::DailyUsage;
 use kernel::operation::{Key, Known, Op, Operation};
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::Fut;
+use kernel::ports::bus::BusDelivery;
+use kernel::ports::inbox::{Inbox, NextTry, ParkedKey, ParkedMessage, ParkedName};
 use kernel::ports::journal::{
     AccountSums, Count, Due, DueQuery, Journal, Lease, Line, Linked, Recount, Resource,
     ServiceStatus, Snapshot, Sums,
@@ -18,6 +20,7 @@ use kernel::ports::ledger::{
     Whose, World,
 };
 use kernel::ports::meter::NoMeter;
+use kernel::ports::outbox::{Backlog, BucketLease, Outbox, PublishedRange, Queued};
 use kernel::record::Record;
 use kernel::unit::{Unit, Wrote};
 use sim::suite::journal::{Opened, Site};
@@ -271,6 +274,81 @@ impl World for Waiting<dyn World> {
     }
 }
 
+impl Outbox for Waiting<dyn Outbox> {
+    fn lease_buckets(
+        &self,
+        worker: WorkerId,
+        length: Millis,
+        most: u16,
+    ) -> Fut<'_, Result<Vec<BucketLease>, Cause>> {
+        Box::pin(written(self.0.lease_buckets(worker, length, most)))
+    }
+    fn release_buckets(&self, worker: WorkerId) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(written(self.0.release_buckets(worker)))
+    }
+    fn unpublished(
+        &self,
+        leases: Vec<BucketLease>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<Queued>, Cause>> {
+        Box::pin(written(self.0.unpublished(leases, limit)))
+    }
+    fn mark_published(
+        &self,
+        worker: WorkerId,
+        leases: Vec<BucketLease>,
+        rows: Vec<(u16, u64)>,
+    ) -> Fut<'_, Result<Vec<u16>, Cause>> {
+        Box::pin(written(self.0.mark_published(worker, leases, rows)))
+    }
+    fn published(&self, range: PublishedRange) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(written(self.0.published(range)))
+    }
+    fn emit_again(&self, range: PublishedRange, limit: usize) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(written(self.0.emit_again(range, limit)))
+    }
+    fn expire_published(&self, before: Millis, limit: usize) -> Fut<'_, Result<u64, Cause>> {
+        Box::pin(written(self.0.expire_published(before, limit)))
+    }
+    fn backlog(&self) -> Fut<'_, Result<Backlog, Cause>> {
+        Box::pin(written(self.0.backlog()))
+    }
+}
+
+impl Inbox for Waiting<dyn Inbox> {
+    fn consumed(
+        &self,
+        group: &'static str,
+        numbers: Vec<u128>,
+    ) -> Fut<'_, Result<Vec<u128>, Cause>> {
+        Box::pin(written(self.0.consumed(group, numbers)))
+    }
+    fn park(
+        &self,
+        group: Arc<str>,
+        messages: Vec<BusDelivery>,
+        next: NextTry,
+    ) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(written(self.0.park(group, messages, next)))
+    }
+    fn parked_keys(
+        &self,
+        group: Option<Arc<str>>,
+        limit: usize,
+    ) -> Fut<'_, Result<Vec<ParkedKey>, Cause>> {
+        Box::pin(written(self.0.parked_keys(group, limit)))
+    }
+    fn parked(&self, name: ParkedName, limit: usize) -> Fut<'_, Result<Vec<ParkedMessage>, Cause>> {
+        Box::pin(written(self.0.parked(name, limit)))
+    }
+    fn try_again(&self, name: ParkedName, next: NextTry) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(written(self.0.try_again(name, next)))
+    }
+    fn unpark(&self, name: ParkedName, upto: u64) -> Fut<'_, Result<(), Cause>> {
+        Box::pin(written(self.0.unpark(name, upto)))
+    }
+}
+
 fn open(dir: PathBuf, sim: &Sim) -> Arc<Embedded> {
     for _ in 0..12_000 {
         let options = Options {
@@ -299,11 +377,12 @@ pub(crate) fn embedded(sim: &Sim, dir: PathBuf) -> Site {
         let ledgers: [Arc<dyn Ledger>; 2] = [store.funding(), store.accounts()];
         let [funding, accounts] = ledgers.map(|ledger| Arc::new(Waiting(ledger)));
         let world: Arc<dyn World> = store.funding();
-        let (outbox, inbox) = (store.clone(), store.clone());
+        let outbox: Arc<dyn Outbox> = store.clone();
+        let inbox: Arc<dyn Inbox> = store.clone();
         let journal: Arc<dyn Journal> = store;
         let opened = Opened {
-            outbox,
-            inbox,
+            outbox: Arc::new(Waiting(outbox)),
+            inbox: Arc::new(Waiting(inbox)),
             journal: Arc::new(Waiting(journal)),
             funding,
             accounts,

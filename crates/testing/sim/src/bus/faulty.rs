@@ -1,0 +1,253 @@
+//! The link between an engine and the broker: calls that are lost, that panic, that arrive twice or in part,
+//! and at which the process dies.
+
+use super::faulty_member::FaultyMember;
+use super::port::SimBus;
+use crate::event_log::{EventLog, LoggedEvent};
+use crate::world::{Crash, breath, die};
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which call of the broker it is, beside what names it in a log.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BusCall {
+    /// So many messages are published, the first of them on this topic.
+    Publish {
+        /// The number of messages.
+        messages: usize,
+        /// The topics of the messages, each once.
+        topics: Vec<Arc<str>>,
+    },
+    /// A member joins this group.
+    Subscribe(Arc<str>),
+    /// A member of this group is given something.
+    Poll(Arc<str>),
+    /// A member of this group commits.
+    Commit(Arc<str>),
+}
+
+/// What goes wrong with one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BusTrouble {
+    /// The broker gets nothing of it.
+    LoseRequest,
+    /// The broker did it, and its reply is lost.
+    LoseReply,
+    /// The client panics before anything is sent.
+    PanicBefore,
+    /// The client panics when the broker has done it.
+    PanicAfter,
+    /// Our process dies before it.
+    CrashBefore,
+    /// Our process dies when it is done.
+    CrashAfter,
+    /// Of several messages the first half arrives and is acknowledged.
+    Half,
+    /// Our process dies when the first half of several messages has arrived.
+    CrashHalf,
+    /// The messages arrive twice, as by a retry below the port.
+    Twice,
+    /// The broker takes the member for dead just before it.
+    PutOut,
+}
+
+impl BusTrouble {
+    /// What the process dies of.
+    pub const fn kills(self) -> bool {
+        matches!(self, Self::CrashBefore | Self::CrashAfter | Self::CrashHalf)
+    }
+}
+
+impl BusCall {
+    /// Everything that can go wrong with it, and leaves the process alive or not.
+    pub fn troubles(&self) -> Vec<BusTrouble> {
+        use BusTrouble::*;
+        match self {
+            Self::Publish { messages, .. } => {
+                let mut all = vec![LoseRequest, LoseReply, PanicBefore, PanicAfter, Twice];
+                all.extend([CrashBefore, CrashAfter]);
+                if *messages > 1 {
+                    all.extend([Half, CrashHalf]);
+                }
+                all
+            }
+            Self::Subscribe(_) => vec![LoseRequest, LoseReply, CrashBefore, CrashAfter],
+            Self::Poll(_) => vec![LoseReply, CrashAfter, PutOut],
+            Self::Commit(_) => vec![LoseRequest, LoseReply, CrashBefore, CrashAfter, PutOut],
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    calls: u64,
+    planned: BTreeMap<u64, BusTrouble>,
+}
+
+/// The state that a link shares with its members.
+#[derive(Clone)]
+pub(super) struct Link {
+    plan: Arc<Mutex<Plan>>,
+    pub(super) crash: Crash,
+    log: EventLog,
+}
+
+/// A broker at the end of a bad link. It outlives the processes that use it.
+#[derive(Clone)]
+pub struct FaultyBus {
+    inner: SimBus,
+    link: Link,
+}
+
+impl fmt::Debug for FaultyBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyBus").finish_non_exhaustive()
+    }
+}
+
+/// A panic that no hook prints: it is meant.
+fn panic(why: &'static str) -> ! {
+    resume_unwind(Box::new(why))
+}
+
+pub(super) fn lost() -> Cause {
+    Cause::of("TIMEOUT")
+}
+
+impl Link {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call begins: what goes wrong with it.
+    pub(super) fn begin(&self, call: BusCall) -> Option<BusTrouble> {
+        let mut plan = self.plan();
+        let n = plan.calls;
+        plan.calls += 1;
+        self.log.add(LoggedEvent::Bus { n, call });
+        plan.planned.remove(&n)
+    }
+}
+
+impl FaultyBus {
+    /// A link to this broker on which nothing goes wrong yet; its calls are added to the log.
+    pub fn new(inner: SimBus, crash: Crash, log: EventLog) -> Self {
+        Self { inner, link: Link { plan: Arc::default(), crash, log } }
+    }
+
+    /// The n-th call, counted from 0 over all processes, goes wrong.
+    pub fn plan(&self, n: u64, trouble: BusTrouble) {
+        self.link.plan().planned.insert(n, trouble);
+    }
+
+    async fn published(&self, messages: Vec<BusMessage>) -> Vec<Result<(), Cause>> {
+        let asked = messages.len();
+        let mut topics: Vec<Arc<str>> = messages.iter().map(|one| one.topic.clone()).collect();
+        topics.sort();
+        topics.dedup();
+        let trouble = self.link.begin(BusCall::Publish { messages: asked, topics });
+        let mut answers = vec![Ok(()); asked];
+        match trouble {
+            None | Some(BusTrouble::PutOut) => self.inner.append(messages),
+            Some(BusTrouble::LoseRequest) => return vec![Err(lost()); asked],
+            Some(BusTrouble::LoseReply) => {
+                self.inner.append(messages);
+                return vec![Err(lost()); asked];
+            }
+            Some(BusTrouble::PanicBefore) => panic("the bus panics before it runs"),
+            Some(BusTrouble::PanicAfter) => {
+                self.inner.append(messages);
+                panic("the bus panics after it ran")
+            }
+            Some(BusTrouble::CrashBefore) => {
+                die(&self.link.crash, "crashed before a publication").await;
+            }
+            Some(BusTrouble::CrashAfter) => {
+                self.inner.append(messages);
+                die(&self.link.crash, "crashed after a publication").await;
+            }
+            Some(half @ (BusTrouble::Half | BusTrouble::CrashHalf)) => {
+                let first = asked.div_ceil(2);
+                self.inner.append(messages.into_iter().take(first).collect());
+                if half == BusTrouble::CrashHalf {
+                    die(&self.link.crash, "crashed in a publication").await;
+                }
+                answers.iter_mut().skip(first).for_each(|answer| *answer = Err(lost()));
+            }
+            Some(BusTrouble::Twice) => {
+                self.inner.append(messages.clone());
+                self.inner.append(messages);
+            }
+        }
+        answers
+    }
+}
+
+impl Bus for FaultyBus {
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        Box::pin(async move {
+            breath().await;
+            let answers = self.published(messages).await;
+            breath().await;
+            answers
+        })
+    }
+
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            let trouble = self.link.begin(BusCall::Subscribe(group.clone()));
+            match trouble {
+                Some(BusTrouble::LoseRequest) => return Err(lost()),
+                Some(BusTrouble::CrashBefore) => {
+                    die(&self.link.crash, "crashed before joining").await
+                }
+                _ => {}
+            }
+            let inner = self.inner.member(group.clone(), topics);
+            match trouble {
+                // the member is dropped, and leaves its group
+                Some(BusTrouble::LoseReply) => return Err(lost()),
+                Some(BusTrouble::CrashAfter) => {
+                    die(&self.link.crash, "crashed after joining").await
+                }
+                _ => {}
+            }
+            let member: Box<dyn Member> =
+                Box::new(FaultyMember::new(inner, group, self.link.clone()));
+            Ok(member)
+        })
+    }
+
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
+        self.inner.lag(group, topics)
+    }
+
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
+        self.inner.seek(group, topics, to, apply)
+    }
+
+    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
+        self.inner.probe()
+    }
+}

@@ -1,0 +1,16 @@
+//! A simulated bus: topics of partitions by key, groups with members and offsets, rebalances, lag and seeks,
+//! all in memory and on simulated time.
+//!
+//! A [`SimBus`] is the broker and outlives every process: a member that is dropped with its process leaves its
+//! group, and one that does not poll for long is put out of it. [`FaultyBus`] is the link between an engine and
+//! the broker: its calls are logged, are lost, come twice, and kill the process.
+
+mod broker;
+mod faulty;
+mod faulty_member;
+mod member;
+mod port;
+
+pub use broker::PARTITIONS;
+pub use faulty::{BusCall, BusTrouble, FaultyBus};
+pub use port::SimBus;

@@ -1,0 +1,103 @@
+//! Two workers over one journal and one broker: one dies or stands still with messages in hand, and the other
+//! goes on with everything.
+
+use super::cases::AccountCase;
+use super::client::{AccountClient, prepare, terms};
+use super::oracle::AccountTruth;
+use super::play::join;
+use super::service::{AccountProcess, AccountService};
+use crate::bus::FaultyBus;
+use crate::event_log::EventLog;
+use crate::journal::Place;
+use crate::service::simulated;
+use crate::suite::journal::Opened;
+use crate::world::Sim;
+use engine::Engine;
+use kernel::ids::{FlowId, Millis, WorkerId};
+use kernel::record::{Record, Terms};
+use std::sync::Arc;
+
+/// What becomes of the first worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerEnd {
+    /// Its process is killed.
+    Killed,
+    /// It stands still for longer than its leases and its session, and goes on as if nothing had been.
+    Paused,
+}
+
+/// It stands still for so long.
+const PAUSE: Millis = 25_000;
+
+/// A worker, in a process of its own.
+struct Worker {
+    sim: Sim,
+    client: AccountClient,
+}
+
+/// Opens the transfers of a case at the first of two workers, ends that one after a while, and holds what the
+/// other makes of them against the oracles.
+///
+/// # Panics
+/// Where something is wrong, with the line that repeats it.
+pub fn two_workers(case: &AccountCase, end: WorkerEnd, (after, seed): (Millis, u64)) {
+    let line = format!("account, {}, {end:?} after={after} seed={seed}", case.name);
+    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+    let Some(flow) = flows.named("account") else { panic!("{line}: no such flow") };
+    let place = Place::new(flows.clone());
+    // never opened: each worker joins
+    let site = simulated(&sim, &place);
+    let mut service = AccountService::new(sim, flows, site, case, EventLog::default());
+    service.fuse(true);
+    service.settings.lease_ms = 3_000;
+    let (first, second) = (joined(&service, &place, 1, flow), joined(&service, &place, 2, flow));
+    let prepared = first.sim.block_on(prepare(first.client.process.clone(), *case));
+    assert_eq!(prepared, Ok(Ok(())), "{line}");
+    let all: Vec<Terms> = (0..)
+        .zip(case.transfers)
+        .map(|(n, transfer)| terms(transfer, format!("case-{n}")))
+        .collect();
+    let (client, wanted) = (first.client.clone(), all.clone());
+    first.sim.start(async move {
+        for terms in wanted {
+            drop(client.opens(&terms).await);
+        }
+    });
+    service.sim.run_for(after);
+    if end == WorkerEnd::Killed {
+        first.sim.kill("killed by the test");
+    } else {
+        first.sim.pause();
+        service.sim.run_for(PAUSE);
+        first.sim.resume();
+    }
+    let (client, bus) = (second.client.clone(), service.bus.clone());
+    let ended = second.sim.block_on(async move {
+        let asks = all.into_iter().map(|terms| Box::pin(client.clone().insists(terms)));
+        let ended: Vec<Result<Record, String>> = join(asks.collect()).await;
+        let ended = ended.into_iter().collect::<Result<Vec<Record>, String>>()?;
+        client.rests(&bus).await?;
+        Ok::<_, String>(ended)
+    });
+    let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
+    let about = (service.flows.table(flow).clone(), ended);
+    let reads = AccountTruth::read(second.client.process.clone(), service.bus.clone(), about);
+    let truth = second.sim.block_on(reads);
+    let Ok(Ok(truth)) = truth else { panic!("{line}: {truth:?}") };
+    let faults = truth.faults(case, true);
+    assert!(faults.is_empty(), "{line}: {faults:#?}");
+}
+
+fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) -> Worker {
+    let sim = service.sim.process(number);
+    let journal = place.join(Arc::new(sim.clone()), sim.crash(), WorkerId(number));
+    let (funding, accounts) = (journal.funding(), journal.accounts());
+    let (outbox, inbox, world) = (journal.clone(), journal.clone(), funding.clone());
+    let opened = Opened { journal, outbox, inbox, funding, accounts, world };
+    let link = FaultyBus::new(service.bus.clone(), sim.crash(), EventLog::default());
+    let parts = service.parts(&sim, &opened, Arc::new(link), number);
+    let started = sim.block_on(Engine::start(parts));
+    let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
+    let process = AccountProcess { engine, opened };
+    Worker { client: AccountClient { process, clock: sim.clone(), flow }, sim }
+}

@@ -1,0 +1,58 @@
+//! The wrapper of a bus.
+
+use super::Wrapper;
+use kernel::answer::Cause;
+use kernel::ids::Millis;
+use kernel::ports::Fut;
+use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use std::sync::Arc;
+
+/// What stands around a bus; each default passes its call on.
+pub trait BusWrapper: Send + Sync {
+    /// The bus that is wrapped.
+    fn inner(&self) -> &dyn Bus;
+    /// In the place of [`Bus::publish`].
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        self.inner().publish(messages)
+    }
+    /// In the place of [`Bus::subscribe`].
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
+        self.inner().subscribe(group, topics)
+    }
+}
+
+impl<T: BusWrapper> Bus for Wrapper<T> {
+    fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
+        self.0.publish(messages)
+    }
+    fn subscribe(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
+        self.0.subscribe(group, topics)
+    }
+    fn lag(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
+        self.0.inner().lag(group, topics)
+    }
+    fn seek(
+        &self,
+        group: Arc<str>,
+        topics: Vec<Arc<str>>,
+        to: Millis,
+        apply: bool,
+    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
+        self.0.inner().seek(group, topics, to, apply)
+    }
+    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
+        self.0.inner().probe()
+    }
+}
