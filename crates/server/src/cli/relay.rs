@@ -97,10 +97,10 @@ async fn status(global: &Global, args: &StatusArgs) -> Result<(), Fault> {
 
 /// A key with the fields of its attempt beside its own.
 fn flat(key: &Value) -> Value {
-    let mut row = key.clone();
+    let mut row = key.as_object().cloned().unwrap_or_default();
     let attempt = key.get("attempt").and_then(Value::as_object).cloned().unwrap_or_default();
     for name in ["transfers", "forms", "sent", "age_seconds"] {
-        row[name] = attempt.get(name).cloned().unwrap_or(json!(null));
+        row.insert(name.to_owned(), attempt.get(name).cloned().unwrap_or(json!(null)));
     }
-    row
+    Value::Object(row)
 }

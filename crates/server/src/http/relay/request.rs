@@ -213,15 +213,15 @@ impl RequestedTransfer for RelayTransferRequest<'_> {
     }
 
     fn refusal(&self, app: &App, code: Code) -> Refusal {
-        match code {
-            Code::InvalidAmount => Refusal::because(
+        if code == Code::InvalidAmount {
+            return Refusal::because(
                 code,
                 "An amount is a positive whole number of base units, in digits",
-            ),
-            Code::AmountTooLarge => {
-                Refusal::because(code, "The amount is above the most of one transfer")
-            }
-            _ => name_errors::refusal(app, AccountNames::Plain, code),
+            );
         }
+        if code == Code::AmountTooLarge {
+            return Refusal::because(code, "The amount is above the most of one transfer");
+        }
+        name_errors::refusal(app, AccountNames::Plain, code)
     }
 }

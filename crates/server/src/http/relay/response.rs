@@ -180,7 +180,7 @@ fn hash(attempt: &Attempt, proof: Option<&str>) -> Option<String> {
     let paying = attempt.forms.iter().filter(|form| form.purpose == Purpose::Pay);
     let names: Vec<String> = paying.map(|form| base58(&form.name)).collect();
     let proven = names.iter().find(|name| proof.is_some_and(|proof| proof.contains(name.as_str())));
-    proven.or(names.last()).cloned()
+    proven.or_else(|| names.last()).cloned()
 }
 
 /// The history in the source's words: each status once when it is reached, and what failed.
