@@ -141,7 +141,7 @@ impl Lanes {
     /// When the next one in hand may be consumed, where any waits. What is behind a message of its key that
     /// failed waits for that one: its own time says nothing.
     pub(super) fn next_retry(&self) -> Option<u64> {
-        self.0.values().filter_map(|lane| lane_retry(lane)).min()
+        self.0.values().filter_map(lane_retry).min()
     }
 
     /// How many are in hand of each partition.
