@@ -34,7 +34,7 @@ pub enum LoggedEvent {
     Bus {
         /// Its number, as [`crate::bus::FaultyBus`] counts.
         n: u64,
-        /// Which call.
+        /// Which call of the bus it was.
         call: BusCall,
     },
 }

@@ -34,8 +34,8 @@ impl SimBus {
         self.broker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every message of the topics whose name the caller takes, by partition and place: what an observer
-    /// outside sees.
+    /// Every message of the topics whose name the caller takes, by partition and place, as an observer sees
+    /// them from outside.
     pub fn messages(&self, takes: impl Fn(&str) -> bool) -> Vec<BusMessage> {
         self.lock().messages(takes)
     }

@@ -42,8 +42,8 @@ pub(super) fn wraps(name: &str) -> Option<AccountWraps> {
             wraps.outbox =
                 Arc::new(|inner| Arc::new(Wrapper(MarkedFirst(inner, Mutex::default()))));
         }
-        "parked-key-overtaken" => {
-            wraps.inbox = Arc::new(|inner| Arc::new(Wrapper(KeyOvertaken(inner))));
+        "parked-key-passed" => {
+            wraps.inbox = Arc::new(|inner| Arc::new(Wrapper(KeyPassed(inner))));
         }
         _ => return None,
     }
@@ -211,9 +211,9 @@ impl OutboxWrapper for MarkedFirst {
 }
 
 /// A parked key bars nothing: consumers are told of no key that waits longer.
-struct KeyOvertaken(Arc<dyn Inbox>);
+struct KeyPassed(Arc<dyn Inbox>);
 
-impl InboxWrapper for KeyOvertaken {
+impl InboxWrapper for KeyPassed {
     fn inner(&self) -> &dyn Inbox {
         &*self.0
     }

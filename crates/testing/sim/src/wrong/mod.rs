@@ -53,8 +53,7 @@ pub fn chain_journal(name: &str) -> Option<JournalWrap> {
     chains::journal_wrap(name)
 }
 
-/// What stands around the ports of a flow that events drive, with the lie of that name; `None` where there is
-/// none.
+/// What stands around the ports of a flow that events drive, with the lie of that name, where there is one.
 pub fn messages(name: &str) -> Option<AccountWraps> {
     messages::wraps(name)
 }

@@ -10,8 +10,8 @@ const HEAD: &str = "# Crashes of `account`\n\nA process dies at each event of th
     every publication, every poll that gives something, every commit of offsets.\nEach run ends under the \
     oracles of `oracle.rs` beside it. A test computes this page.\n\n";
 
-/// Every place and moment of both paths, among them *published, not marked* and *written, offset not
-/// committed*.
+/// Every place and moment of both paths. Turns red where *published, not marked* or *written, offset not
+/// committed* is not among them.
 #[test]
 fn account_crash_matrix() {
     let part = |fuse: bool| {

@@ -16,7 +16,7 @@ pub enum TransferEnd {
 /// An account of a case.
 #[derive(Debug, Clone, Copy)]
 pub struct CaseAccount {
-    /// Its number.
+    /// Its number, by which transfers name it.
     pub number: &'static str,
     /// What it has at first, in base units.
     pub has: u128,
@@ -44,7 +44,7 @@ pub struct AccountCase {
     pub name: &'static str,
     /// The accounts that exist.
     pub accounts: &'static [CaseAccount],
-    /// The transfers.
+    /// The transfers, in the order in which they are opened.
     pub transfers: &'static [CaseTransfer],
     /// So many of them are COMPLETED, whatever the order.
     pub completed: usize,

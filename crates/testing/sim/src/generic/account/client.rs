@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What all accounts hold.
 pub(super) const COIN: AssetId = AssetId(3);
-/// Whose they are.
+/// The user to whom all accounts belong.
 const OWNER: UserId = UserId(4001);
 /// How often a client asks before it gives up: a quarter of an hour, in which nothing is sent again.
 const TRIES: u32 = 4_000;

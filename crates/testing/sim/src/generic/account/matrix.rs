@@ -101,11 +101,9 @@ fn called(call: &BusCall, trouble: BusTrouble) -> Vec<(String, &'static str)> {
     let before = trouble == BusTrouble::CrashBefore;
     match call {
         BusCall::Publish { topics, .. } => {
-            let moment = match trouble {
-                BusTrouble::CrashBefore => "written, not published",
-                BusTrouble::CrashHalf => "published in part",
-                _ => NOT_MARKED,
-            };
+            let in_part = trouble == BusTrouble::CrashHalf;
+            let after = if in_part { "published in part" } else { NOT_MARKED };
+            let moment = if before { "written, not published" } else { after };
             topics.iter().map(|topic| (format!("a publication on {topic}"), moment)).collect()
         }
         BusCall::Subscribe(group) => {

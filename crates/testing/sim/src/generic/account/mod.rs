@@ -110,8 +110,8 @@ pub fn crash_at_every_event(trial: &AccountTrial) -> AccountMatrix {
     matrix
 }
 
-/// The process dies at every so many events of the log, and once more at each of the next three while it
-/// recovers.
+/// The process dies at every so many events of the log, and once more at each of the next three events while
+/// the next one recovers.
 pub fn crash_in_pairs(trial: &AccountTrial, every: usize) {
     each(trial, |log| {
         let mut all = Vec::new();

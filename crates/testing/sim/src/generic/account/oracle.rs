@@ -276,7 +276,7 @@ impl AccountTruth {
         };
         let (before, behind) = (order(before.topic), order(behind.topic));
         if before != behind {
-            faults.push(format!("a parked key was overtaken: {before:?}, then {behind:?}"));
+            faults.push(format!("a parked key was passed: {before:?}, then {behind:?}"));
         }
     }
 }

@@ -34,13 +34,13 @@ pub type Around<P> = Arc<dyn Fn(Arc<P>) -> Arc<P> + Send + Sync>;
 /// What stands around the ports of each process: where a wrong build stands.
 #[derive(Clone)]
 pub struct AccountWraps {
-    /// Around the bus.
+    /// Around the bus, and with it its members.
     pub bus: Around<dyn Bus>,
-    /// Around the outbox.
+    /// Around the outbox that the publisher reads.
     pub outbox: Around<dyn Outbox>,
-    /// Around the inbox.
+    /// Around the inbox that consumers park in.
     pub inbox: Around<dyn Inbox>,
-    /// Around the journal.
+    /// Around the journal that the engine writes.
     pub journal: Around<dyn Journal>,
     /// Around the ledger of accounts.
     pub accounts: Around<dyn Ledger>,
