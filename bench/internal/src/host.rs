@@ -105,6 +105,7 @@ async fn portage(dir: &Path) -> Result<(Router, Arc<Syncs>, Tasks), String> {
     let rules = TargetRules { allow_private: false, mails: false };
     let app = App {
         kafka: None,
+        relay: None,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.engine.flows().named("internal").ok_or("no internal flow")?,
         verifier: Verifier::new(&config()?.auth, &KEY, ours.clock.clone()),

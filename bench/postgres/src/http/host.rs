@@ -103,6 +103,7 @@ async fn ours(url: &str, folder: &Path) -> Outcome<(Router, Tasks)> {
     let rules = TargetRules { allow_private: false, mails: false };
     let app = App {
         kafka: None,
+        relay: None,
         webhooks: WebhookAdmin { context, rules },
         internal: ours.flow,
         verifier: Verifier::new(&config()?.auth, &KEY, clock.clone()),

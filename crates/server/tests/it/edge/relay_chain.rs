@@ -30,7 +30,7 @@ impl LocalChain {
         let relay = devnet.create_account("relay.devnet", 1_000).expect("an account");
         let mut keys = vec![relay.clone()];
         keys.extend(devnet.add_keys(&relay, 1).expect("a second key"));
-        devnet.mint(&token, &[(relay.account.clone(), 1_000_000)]).expect("tokens");
+        devnet.mint(&token, &[(relay.account, 1_000_000)]).expect("tokens");
         devnet.create_account("alice.near", 10).expect("a receiver that is not registered");
         Self { devnet, token, keys }
     }
