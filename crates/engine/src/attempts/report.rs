@@ -38,7 +38,7 @@ pub struct LaneReport {
 /// An attempt that is not proven yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenAttempt {
-    /// Its id.
+    /// The id of the attempt.
     pub id: Id,
     /// How many transfers it carries.
     pub members: usize,

@@ -7,4 +7,4 @@ mod text;
 
 pub use account::is_account_id;
 pub use table::{Act, Rule, State};
-pub use text::{Shown, status};
+pub use text::{StatusBasis, status};

@@ -7,8 +7,8 @@ use kernel::flow::life::Word as _;
 
 /// What is known of a transfer besides its state, where its status is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// Its state alone.
+pub enum StatusBasis {
+    /// Its state alone: nothing was sent.
     State,
     /// A form of the attempt that carries it may be on the wire: that is stored with the attempt, not with
     /// each member.
@@ -17,10 +17,10 @@ pub enum Shown {
 
 /// The source's status of a state; the states between its own show the one that they lead to. A transfer
 /// whose attempt was sent waits for its proof.
-pub fn status(state: State, shown: Shown) -> &'static str {
+pub fn status(state: State, shown: StatusBasis) -> &'static str {
     let state = match (state, shown) {
         (State::NeedsRegistration | State::Registering, _) => State::QueuedRegistration,
-        (State::Submitted, Shown::Sent) => State::QueuedVerification,
+        (State::Submitted, StatusBasis::Sent) => State::QueuedVerification,
         (
             State::Received
             | State::QueuedRegistration

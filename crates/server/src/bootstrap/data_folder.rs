@@ -44,9 +44,9 @@ pub(crate) fn create_folder(dir: &Path) -> Result<(), Fault> {
 /// The process that holds a data folder, as its note says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// The process.
+    /// The id of the process.
     pub pid: String,
-    /// Where it listens.
+    /// The address on which it listens.
     pub url: String,
 }
 
@@ -58,7 +58,7 @@ impl Owner {
     }
 }
 
-/// The owner's note.
+/// The owner's note, where there is one.
 pub fn owner(dir: &Path) -> Option<Owner> {
     let note = fs::read_to_string(dir.join(OWNER)).ok()?;
     let (pid, url) = note.trim().split_once(' ')?;

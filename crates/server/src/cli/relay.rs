@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 #[command(after_help = "Example:\n  portage relay status")]
 pub(super) enum RelayCommand {
     /// Each key with its last nonce and its open attempt, and what keeps the chain from being sent to.
-    Status(StatusArgs),
+    Status(RelayStatusArgs),
     /// Encrypt the keys of the relay's account, which come on the standard input, one in a line.
     EncryptKeys(EncryptKeysArgs),
 }
@@ -42,7 +42,7 @@ pub(super) struct EncryptKeysArgs {
 /// How the relay's keys stand in the journal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  portage relay status")]
-pub(super) struct StatusArgs {
+pub(super) struct RelayStatusArgs {
     #[command(flatten)]
     target: OpsTarget,
 }
@@ -76,7 +76,7 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     ))
 }
 
-async fn status(global: &Global, args: &StatusArgs) -> Result<(), Fault> {
+async fn status(global: &Global, args: &RelayStatusArgs) -> Result<(), Fault> {
     let client = args.target.client(global, Scope::OpsRead)?;
     let found = client.get("/ops/relay/keys").await?;
     if args.target.json {

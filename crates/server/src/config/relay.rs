@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NearNetwork {
-    /// NEAR's own: money.
+    /// NEAR's own network: real money.
     Mainnet,
     /// NEAR's public network for tests.
     Testnet,

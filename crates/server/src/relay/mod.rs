@@ -34,9 +34,9 @@ pub(crate) struct RelayLink {
 pub(crate) struct RelayContext<'a> {
     /// The journal, which counts what registrations cost.
     pub store: &'a Arc<dyn Store>,
-    /// Every flow.
+    /// Every flow that this binary knows.
     pub flows: &'a Arc<Flows>,
-    /// The machine's clock.
+    /// The clock of this machine.
     pub clock: &'a Arc<dyn Clock>,
 }
 

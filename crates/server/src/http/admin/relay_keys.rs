@@ -36,7 +36,7 @@ pub struct RelayKeys {
 /// One key. It has at most one open attempt.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RelayKey {
-    /// The public key.
+    /// The public key, which names the lane.
     #[schema(example = "ed25519:6E8sCci9badyRkXb3JoRpBj5p8C6Tw41ELDZoiihKEtp")]
     key: String,
     /// `free`, `busy` with an attempt, `unused`, or `unreadable`: its row is none of this release.
@@ -55,7 +55,7 @@ pub struct RelayKey {
 /// An attempt that is not proven yet.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct OpenRelayAttempt {
-    /// The attempt's id.
+    /// The id of the attempt.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     id: String,
     /// How many transfers it carries.

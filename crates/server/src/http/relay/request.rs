@@ -100,7 +100,7 @@ pub(super) struct RelayTransferRequest<'a> {
     pub owner: TransferOwner,
     /// The scope of its key.
     scope: Arc<str>,
-    /// The client's key.
+    /// The client's key of the transfer.
     key: Arc<str>,
     /// The request's body, in its form.
     body: CreateRelayTransfer,

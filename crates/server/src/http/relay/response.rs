@@ -6,7 +6,7 @@ use crate::http::transfers::response::message;
 use crate::http::{App, format, silent};
 use engine::Accepted;
 use engine::operators::HISTORY_EVENT;
-use flows::relay::{Act, Shown, State, status};
+use flows::relay::{Act, State, StatusBasis, status};
 use kernel::attempt::{Attempt, Purpose};
 use kernel::audit::Entry;
 use kernel::flow::life::{Outcome, Word as _};
@@ -100,7 +100,7 @@ pub(super) async fn create_response(
     let record = &accepted.record;
     let table = app.engine.flows().table(record.flow);
     if !pays(table, record.head.state) {
-        return Ok(opened(app, record, Shown::State));
+        return Ok(opened(app, record, StatusBasis::State));
     }
     let attempts = app.engine.journal().attempts_of(vec![record.id]).await;
     let attempts = attempts.map_err(silent("attempts"))?;
@@ -113,13 +113,13 @@ fn payments<'a>(table: &Table, attempts: &'a [Attempt]) -> Vec<&'a Attempt> {
 }
 
 /// What the last attempt that pays says of its members.
-fn shown(payments: &[&Attempt]) -> Shown {
+fn shown(payments: &[&Attempt]) -> StatusBasis {
     let sent = payments.last().is_some_and(|attempt| attempt.sent && attempt.closed.is_none());
-    if sent { Shown::Sent } else { Shown::State }
+    if sent { StatusBasis::Sent } else { StatusBasis::State }
 }
 
 /// A transfer in the few fields of a create.
-fn opened(app: &App, record: &Record, shown: Shown) -> OpenedRelayTransfer {
+fn opened(app: &App, record: &Record, shown: StatusBasis) -> OpenedRelayTransfer {
     let table = app.engine.flows().table(record.flow);
     let key = record.terms.binding.as_ref().map(|binding| binding.key.to_string());
     let receiver_id = match &record.terms.target.account {
@@ -165,7 +165,7 @@ pub(super) fn story(
 }
 
 /// The source's status of a stored state.
-fn status_of(table: &Table, state: S, shown: Shown) -> Option<&'static str> {
+fn status_of(table: &Table, state: S, shown: StatusBasis) -> Option<&'static str> {
     let code = table.state(state).code;
     State::ALL.iter().find(|state| state.code() == code).map(|state| status(*state, shown))
 }
@@ -203,9 +203,11 @@ fn events(table: &Table, payments: &[&Attempt], history: Vec<Linked>) -> Vec<Rel
         // a claim to pay makes one attempt, in the same unit
         let tx_hash = to
             .filter(|to| entry.from != Some(entry.to) && pays(table, *to))
-            .filter(|to| status_of(table, *to, Shown::State) == Some(State::Submitted.name()))
+            .filter(|to| status_of(table, *to, StatusBasis::State) == Some(State::Submitted.name()))
             .and_then(|_| hashes.next().flatten());
-        let Some(event) = to.and_then(|to| status_of(table, to, Shown::State)) else { continue };
+        let Some(event) = to.and_then(|to| status_of(table, to, StatusBasis::State)) else {
+            continue;
+        };
         if event != last {
             events.push(RelayEvent { time, tx_hash, ..plain(event) });
         }

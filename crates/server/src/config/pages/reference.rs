@@ -1,7 +1,7 @@
 //! The reference page of the settings, made from the settings themselves.
 
-use super::section::{Setting, SettingKey, Shape};
-use super::{Config, sources};
+use crate::config::section::{Setting, SettingKey, Shape};
+use crate::config::{Config, sources};
 use serde_json::Value;
 
 const HEAD: &str = "\

@@ -1,7 +1,7 @@
 //! Settings as TOML, in the order in which they are declared.
 
-use super::section::SettingKey;
-use super::sources::Origin;
+use crate::config::section::SettingKey;
+use crate::config::sources::Origin;
 use serde_json::Value;
 
 /// The settings as TOML that can be read again, but for its masked secrets. `origin` says for a
