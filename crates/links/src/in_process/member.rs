@@ -61,7 +61,12 @@ impl InProcessMember {
                 continue;
             }
             let Some(next) = self.next.get_mut(partition) else { continue };
-            let found = shared.log.read(partition, *next, left)?;
+            let found = match shared.log.read(partition, *next, left) {
+                Ok(found) => found,
+                // what was read, and who owns what, is passed on: the next poll meets the fault again
+                Err(_) if polled != Polled::default() => break,
+                Err(error) => return Err(error),
+            };
             if let Some(last) = found.last() {
                 *next = last.offset.saturating_add(1);
             }
