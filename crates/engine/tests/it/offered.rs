@@ -1,7 +1,8 @@
 //! Flows that are known and not offered, and what a flow says is normal in its states.
 //!
-//! They turn red in a build whose create looks at the parties alone, whose worker carries each flow that
-//! it knows, or whose monitor takes its own setting for every state that calls the target.
+//! Each of these wrong builds was run and turns a test here red: a create looks at the parties alone; a
+//! worker takes due transfers of each flow that it knows; the monitor takes its own setting for every
+//! state that calls the target.
 
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{COIN, FUNDING, NEVER, TestService, terms};

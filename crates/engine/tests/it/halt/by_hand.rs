@@ -1,9 +1,11 @@
 //! HALT by hand, and its end: two persons, a proof, named exceptions.
 //!
-//! Written against these wrong builds, of which not each was run: a halt that answers at once, or
-//! says at once what is quiet; a claim under HALT (neither the reach nor the guard looks); a proposer
-//! who approves, also under another issuer; a resume without a proof; a proof that accepts a key with
-//! any amount; accepted breaks that are forgotten; a ledger that is never looked at again.
+//! Each of these wrong builds was run and turns a test here red: a halt answers at once, or says at
+//! once that all is quiet; a claim is written under HALT (neither the plan nor the guard looks: each
+//! alone holds it back); a ledger is called under HALT; a proposer approves, also under another
+//! issuer; a resume takes no proof; a proof accepts a key with any amount, or one that is not broken;
+//! an accepted break excuses any amount; accepted breaks are forgotten; a ledger is never looked at
+//! again.
 
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService, spot_at};
@@ -87,7 +89,7 @@ async fn a_halt_names_what_was_on_the_wire_and_records_its_answer() {
     }
 }
 
-/// What stands before a claim stays there; what stands in a call is not called.
+/// What stands before a claim stays there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     let service = TestService::open(true, NEVER).await;
@@ -142,6 +144,30 @@ async fn nothing_is_claimed_or_called_until_two_persons_resume() {
     let gone = service.does("ada", "4", resume(&[])).await.unwrap_err();
     assert!(matches!(gone, Objection::NotPossible(_)), "{gone:?}");
     service.adds_up().await;
+}
+
+/// What stands in a call that was not answered is not called again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_is_not_repeated_until_two_persons_resume() {
+    for fuse in [true, false] {
+        let service = TestService::open(fuse, NEVER).await;
+        service.faulty_spot.mood(Mood::LoseRequests);
+        let there = service.opened(FUNDING, 1, 10).await;
+        let back = service.opened(SPOT, 2, 10).await;
+        service.reaches(there, "TARGET_PENDING").await;
+        service.reaches(back, "SOURCE_PENDING").await;
+        service.does("ada", "1", AdminAction::Halt).await.unwrap();
+        let before = service.faulty_spot.spot().known().highest;
+        service.faulty_spot.mood(Mood::Fair);
+        // many times the longest backoff
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(service.faulty_spot.spot().known().highest, before, "fuse={fuse}: called");
+        service.reaches(there, "TARGET_PENDING").await;
+        service.reaches(back, "SOURCE_PENDING").await;
+        assert!(resumed(&service, "2", resume(&[])).await.is_ok());
+        service.ended(&[there, back]).await;
+        service.adds_up().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

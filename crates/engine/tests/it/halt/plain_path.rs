@@ -1,5 +1,9 @@
 //! The plain path (`engine.fuse = false`) through a HALT, end to end: what was called before it is
 //! answered and recorded, nothing new is claimed or called, and all of it ends behind the resume.
+//!
+//! Each of these wrong builds was run and turns the test here red: a claim is written under HALT
+//! (neither the plan nor the guard looks); a ledger is called under HALT; an answer under HALT is not
+//! recorded.
 
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{FUNDING, NEVER, SPOT, TestService};
@@ -21,8 +25,6 @@ async fn counted(service: &TestService, ids: &[Id]) -> BTreeMap<&'static str, us
     counts
 }
 
-/// Turns red where a claim is written or a call is made under HALT on the plain path, or where an answer
-/// under HALT is not recorded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_begun_is_answered_and_goes_on_behind_the_resume() {
     let tune = |settings: &mut engine::Settings| settings.open_timeout_ms = 3_000;

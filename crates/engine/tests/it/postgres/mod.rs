@@ -13,5 +13,6 @@ mod no_connections;
 mod running_sums;
 mod server;
 mod simple_takeover;
+mod standby;
 mod triggers;
 mod workers;

@@ -1,10 +1,13 @@
 //! The simple form: an answer counts by what it names, and a refusal only where no request before it
 //! is unanswered.
 //!
-//! Written against builds that (not each of them was run): take an answer without a name for one with it; do not compare the two
-//! errors; take the first error for a refusal; forget that a request was not answered; take every
-//! claim for one of this run; ask no control question after a success without a name; ask twice for
-//! one key at once; keep connections open; take a refused refund for a refusal.
+//! Each of these wrong builds was run and turns a test here red: an answer without a name counts as
+//! one with it, also where it names `req_id` or `leg` alone, or another operation; the two errors are
+//! not compared; the first error is a refusal; that a request was not answered is forgotten, also by
+//! an answer before or after it or by one that never left; every claim is of this run; a success
+//! without a name is followed by no control question, counts after a request without an answer, or
+//! from a service that names what it answers; one key is asked for twice at once; connections stay
+//! open; a refused refund is a refusal.
 
 use super::{Does, End, KNOWN, class};
 use crate::fixture::{deposit, refund, withdraw};
@@ -92,7 +95,9 @@ async fn an_error_said_twice_by_name_is_a_refusal() {
 async fn an_error_that_names_nothing_is_unknown_however_often_it_is_said() {
     let op = withdraw(1, 4001, 5);
     let id_alone = format!("{{\"req_id\":\"{}\",\"error\":\"Insufficient funds\"}}", op.key.id);
-    for body in [BROKE.1, "{\"error\":\"invalid request\"}", &id_alone] {
+    let leg_alone =
+        format!("{{\"leg\":\"{}\",\"error\":\"Insufficient funds\"}}", op.key.leg.name());
+    for body in [BROKE.1, "{\"error\":\"invalid request\"}", &id_alone, &leg_alone] {
         for status in [200, 400] {
             let end = End::saying(&[(status, body); 8]);
             let service = end.simple();
@@ -109,6 +114,25 @@ async fn an_error_that_names_nothing_is_unknown_however_often_it_is_said() {
     let own = named(&op, REFUSED.1);
     let end = End::saying(&[(200, &own), BROKE]);
     assert_eq!(unknown(&one(&end, op).await), "UNNAMED_ANSWER");
+}
+
+/// A cached or a mixed-up answer names another request.
+#[tokio::test]
+async fn an_answer_that_names_another_operation_says_nothing() {
+    let op = withdraw(1, 4001, 5);
+    let other_id = withdraw(2, 4001, 5);
+    let other_leg = deposit(1, 4001, 5);
+    for other in [other_id, other_leg] {
+        for (status, says) in [DONE, REFUSED] {
+            let theirs = named(&other, says);
+            let end = End::saying(&[(status, &*theirs), (status, &*theirs)]);
+            assert_eq!(unknown(&one(&end, op.clone()).await), "BAD_REPLY", "{theirs}");
+            // to the query alone
+            let own = named(&op, REFUSED.1);
+            let end = End::saying(&[(200, &*own), (status, &*theirs)]);
+            assert_eq!(unknown(&one(&end, op.clone()).await), "BAD_REPLY", "{theirs}");
+        }
+    }
 }
 
 /// The schedule that paid 100 units back that had been delivered.
@@ -184,6 +208,38 @@ async fn a_refusal_counts_again_after_what_surely_left_nothing_behind() {
     let _end = End::on(at, move |_| Does::Answers(200, refused.clone()));
     let again = sent(&service, op, EarlierSends::OnlyHere).await;
     assert!(matches!(again, Answer::Rejected(..)), "{again:?}");
+}
+
+/// One request without an answer is enough, whatever was answered before it and after it.
+#[tokio::test]
+async fn an_answer_takes_back_no_other_request_that_was_not_answered() {
+    let op = withdraw(1, 4001, 5);
+    let own = |(status, says): (u16, &str)| (status, named(&op, says));
+    let lost = || (500, String::new());
+    for says in [
+        [own(REFUSED), own(PROCESSING), lost(), own(REFUSED), own(REFUSED)],
+        [lost(), own(REFUSED), own(PROCESSING), own(REFUSED), own(REFUSED)],
+    ] {
+        let says: Vec<_> = says.iter().map(|(status, body)| (*status, &**body)).collect();
+        let end = End::saying(&says);
+        let service = end.simple();
+        for earlier in [EarlierSends::None, EarlierSends::OnlyHere] {
+            let answer = sent(&service, op.clone(), earlier).await;
+            assert!(matches!(answer, Answer::Unknown(_)), "{says:?}: {answer:?}");
+        }
+        let last = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
+        assert_eq!(unknown(&last), "UNANSWERED_BEFORE", "{says:?}");
+        assert_eq!(end.heard().len(), 5, "{says:?}");
+    }
+    // nor does one that never left this process
+    let at = End::unused_address();
+    let service = End::client(at);
+    let first = sent(&service, op.clone(), EarlierSends::Unknown).await;
+    assert_eq!(unknown(&first), "UNREACHABLE");
+    let refused = named(&op, REFUSED.1);
+    let _end = End::on(at, move |_| Does::Answers(200, refused.clone()));
+    let again = sent(&service, op, EarlierSends::OnlyHere).await;
+    assert_eq!(unknown(&again), "UNANSWERED_BEFORE");
 }
 
 /// The source's table has `{"success": true}`, so that counts, once, where the query tells it from
