@@ -18,7 +18,7 @@ pub(crate) const OWNER: &str = "owner";
 /// Opens the journal alone, of a folder that is there: to read it.
 ///
 /// # Errors
-/// As [`Service::open`].
+/// As [`super::Service::open`].
 pub fn journal(dir: &Path) -> Result<Arc<Embedded>, Fault> {
     let options = Options {
         dir: dir.to_owned(),

@@ -26,7 +26,7 @@ pub(super) enum RelayCommand {
 /// Keys that are put into an encrypted file. They are read from the standard input and never shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    portage relay encrypt-keys --account relay.near --passphrase-file pass --out keys.json < keys")]
+    portage relay encrypt-keys --account relay.near --passphrase-file pass --out keys.json")]
 pub(super) struct EncryptKeysArgs {
     /// The account on NEAR whose keys they are; the file opens for no other.
     #[arg(long)]

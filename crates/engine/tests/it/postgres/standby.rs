@@ -95,7 +95,7 @@ async fn promoted(fuse: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_answered_and_called_stands_at_the_promoted_standby() {
+async fn what_was_answered_and_called_is_at_the_promoted_standby() {
     promoted(true).await;
     promoted(false).await;
 }

@@ -63,8 +63,8 @@ async fn done_is_done_and_has_no_number() {
     ] {
         let end = naming(&op, &[DONE]);
         assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
-        let heard = end.heard();
-        let [asked] = heard.as_slice() else { panic!("{heard:?}") };
+        let requests = end.heard();
+        let [asked] = requests.as_slice() else { panic!("{requests:?}") };
         assert!(asked.starts_with(path), "{asked}");
         let (_, body) = asked.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
