@@ -7,9 +7,11 @@
 use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
-use super::{Served, USER, answer, eventually, head, said};
-use std::io::Write as _;
+use super::{Served, USER, answer, eventually, head, portage, said};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
 use std::thread;
+use tempfile::TempDir;
 
 fn broker() -> testbed::Kafka {
     testbed::Kafka::start().unwrap_or_else(|why| panic!("{why}"))
@@ -90,6 +92,37 @@ const AGAIN: &str = "WITH gone AS (DELETE FROM outbox_history RETURNING *) \
     headers, created_at) SELECT bucket, place, id, req_id, n, topic, partition_key, type, payload, \
     headers, created_at FROM gone ON CONFLICT DO NOTHING";
 
+/// A Spot core by itself, as processes that share a journal need one.
+struct SharedSpot {
+    child: Child,
+    url: String,
+    _dir: TempDir,
+}
+
+const SPOT_TOKEN: &str = "a-token-of-enough-letters-for-a-test";
+
+impl SharedSpot {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let settings = [("PORTAGE_SPOT__TOKEN".to_owned(), SPOT_TOKEN.to_owned())];
+        let mut command = portage(dir.path(), &settings);
+        command.args(["spot", "serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("its stdout");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
+        Self { child, url, _dir: dir }
+    }
+}
+
+impl Drop for SharedSpot {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
 /// Two servers share the partitions, money goes both ways at once, one server is killed between its commits,
 /// and the whole outbox is published again twice meanwhile. Turns red where a message that comes again has
 /// an effect, and where two moves of two accounts lock each other.
@@ -97,7 +130,15 @@ const AGAIN: &str = "WITH gone AS (DELETE FROM outbox_history RETURNING *) \
 fn both_ways_at_once_by_two_servers_with_all_messages_again() {
     let (broker, database) = (broker(), testbed::Database::given().expect("a database"));
     let [brokers, session] = settings(&broker);
-    let settings = [brokers, session, ("DATABASE_URL", database.url())];
+    let spot = SharedSpot::start();
+    let settings = [
+        brokers,
+        session,
+        ("DATABASE_URL", database.url()),
+        ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),
+        ("PORTAGE_LEDGERS__SPOT__URL", &spot.url),
+        ("PORTAGE_LEDGERS__SPOT__TOKEN", SPOT_TOKEN),
+    ];
     let (mut one, other) = (Served::start(&settings), Served::start(&settings));
     accounts(&one);
     let tokens = [one.token("4001", USER), one.token("4002", USER)];
