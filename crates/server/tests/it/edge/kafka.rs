@@ -141,12 +141,14 @@ fn both_ways_at_once_by_two_servers_with_all_messages_again() {
     ];
     let (mut one, other) = (Served::start(&settings), Served::start(&settings));
     accounts(&one);
-    let tokens = [one.token("4001", USER), one.token("4002", USER)];
+    // each server has a development key of its own
+    let tokens = |served: &Served| ["4001", "4002"].map(|owner| served.token(owner, USER));
+    let (tokens_one, tokens_other) = (tokens(&one), tokens(&other));
     let ways = [("ACC-1", "ACC-2"), ("ACC-2", "ACC-1")];
     for round in 0..3_usize {
         thread::scope(|scope| {
-            for (way, token) in ways.iter().zip(&tokens) {
-                for served in [&one, &other] {
+            for (served, tokens) in [(&one, &tokens_one), (&other, &tokens_other)] {
+                for (way, token) in ways.iter().zip(tokens) {
                     scope.spawn(move || {
                         for n in 0..40 {
                             let key = format!("{round}-{n}-{}-{}", way.0, served.port());
