@@ -22,6 +22,9 @@ fn a_name_that_the_protocol_refuses_is_none() {
         "over.9000",
         "a.bro",
         "0x52908400098527886e0f7030069857d2e4169ee7",
+        "aa",
+        "a-b_c.d",
+        "relay.near",
         longest.as_str(),
     ] {
         assert!(is_account_id(name), "{name}");
@@ -45,6 +48,10 @@ fn a_name_that_the_protocol_refuses_is_none() {
         "abcdé",
         "alice.near\n",
         "alice\0.near",
+        "A.near",
+        "a..b",
+        "a b",
+        "ä.near",
         long.as_str(),
     ] {
         assert!(!is_account_id(name), "{name:?}");

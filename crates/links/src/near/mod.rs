@@ -6,7 +6,6 @@
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
 //! nonce, `sign` makes forms, `prove` reads what became of them, `facts` what the flow asks of receivers.
 
-mod account;
 mod facts;
 mod forms;
 mod keystore;
@@ -18,7 +17,6 @@ mod sign;
 mod tokens;
 mod tx;
 
-pub use account::is_account_id;
 pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use settings::{NearSettings, NearToken, RpcLimits};

@@ -1,6 +1,6 @@
 //! What the adapter is told about its chain: the account that pays, the tokens, the providers and their limits.
 
-use super::account::is_account_id;
+use flows::relay::is_account_id;
 use kernel::ids::{AssetId, ChainId, Millis};
 use std::collections::BTreeSet;
 use std::sync::Arc;

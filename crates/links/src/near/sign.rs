@@ -6,7 +6,7 @@ use super::forms::nonce_of;
 use super::rpc::{BlockAt, BlockHead, account, view};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
-use flows::relay::Act;
+use flows::relay::{Act, is_account_id};
 use kernel::answer::Cause;
 use kernel::attempt::{Form, Purpose};
 use kernel::flow::life::Word;
@@ -151,7 +151,7 @@ impl NearLink {
             return Err("OTHER_SOURCE");
         }
         match &target.account {
-            Account::Named(name) if super::is_account_id(name) => Ok(name.clone()),
+            Account::Named(name) if is_account_id(name) => Ok(name.clone()),
             Account::Named(_) | Account::User(_) | Account::Unnamed => Err("NO_ACCOUNT"),
         }
     }
