@@ -243,23 +243,7 @@ fn error(entry: &Entry, failed: u32) -> RelayEvent {
 
 /// Bytes in base58, in Bitcoin's alphabet, as NEAR writes hashes.
 fn base58(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-    let mut digits: Vec<u8> = Vec::new();
-    for byte in bytes {
-        let mut carry = u32::from(*byte);
-        for digit in &mut digits {
-            let sum = u32::from(*digit).saturating_mul(256).saturating_add(carry);
-            *digit = u8::try_from(sum % 58).unwrap_or_default();
-            carry = sum / 58;
-        }
-        while carry > 0 {
-            digits.push(u8::try_from(carry % 58).unwrap_or_default());
-            carry /= 58;
-        }
-    }
-    let zeros = bytes.iter().take_while(|byte| **byte == 0).map(|_| 0);
-    let letter = |digit: u8| ALPHABET.get(usize::from(digit)).map_or('?', |byte| char::from(*byte));
-    zeros.chain(digits.into_iter().rev()).map(letter).collect()
+    bs58::encode(bytes).into_string()
 }
 
 #[cfg(test)]
