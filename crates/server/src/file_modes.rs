@@ -68,12 +68,12 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Writes a file that only its owner reads; one that is there is left as it is.
+/// Writes a file that only its owner reads, and makes it durable; one that is there is left as it is.
 ///
 /// # Errors
 /// The system's; `AlreadyExists` where it is there.
-pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()
 }

@@ -1,8 +1,9 @@
 //! Generated keys: 32 random bytes in the data folder each, for as long as no other is set.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use crate::file_modes;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The development key of the tokens, in `data.dir`.
@@ -83,9 +84,7 @@ fn make(dir: &Path, name: &str) -> io::Result<()> {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
         Ok(()) | Err(_) => (),
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(&key)?;
-    file.sync_all()?;
+    file_modes::write_new(&beside, &key)?;
     fs::rename(&beside, dir.join(name))?;
     // the name too: what it seals or signs outlives a loss of power
     File::open(dir)?.sync_all()

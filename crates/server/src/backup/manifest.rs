@@ -1,12 +1,12 @@
 //! What a backup says of itself: written last, so that what has none is none.
 
 use super::files;
+use crate::file_modes;
 use kernel::operation::Known;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 use store::postgres::WalPosition;
 
@@ -104,10 +104,7 @@ impl Manifest {
 
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(dir.join(FILE))?;
-        file.write_all(&text)?;
-        file.sync_all()
+        file_modes::write_new(&dir.join(FILE), &text)
     }
 }
 

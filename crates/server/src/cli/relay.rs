@@ -69,7 +69,7 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     let lines = lines.map_err(unread("the standard input".to_owned()))?;
     let file = keys::encrypted(&args.account, &lines, &passphrase)?;
     let out = args.out.display();
-    let written = file_modes::write_new(&args.out, &file);
+    let written = file_modes::write_new(&args.out, file.as_bytes());
     written.map_err(|fault| Fault::new(Exit::CantCreate, format!("{out}: {fault}")))?;
     output::print(&format!(
         "{out}: written. Set relay.keystore to it, and relay.keystore_passphrase in the environment"
