@@ -48,35 +48,33 @@ impl Registrations {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a registration of this transfer is within the day's budget, and counts it where it is. One
+    /// Whether a registration of each transfer is within the day's budget, and counts those that are. One
     /// that a former process counted is counted again: the budget is used up early rather than overdrawn.
-    async fn reserve(&self, id: Id) -> Result<bool, Cause> {
+    async fn reserve(&self, records: &[Record]) -> Vec<Result<bool, Cause>> {
         let today = Day::of(self.clock.now());
-        {
+        let known: Vec<bool> = {
             let mut reserved = self.reserved();
             if reserved.day != Some(today) {
                 *reserved = Reserved { day: Some(today), transfers: BTreeSet::new() };
             }
-            if reserved.transfers.contains(&id) {
-                return Ok(true);
+            records.iter().map(|record| reserved.transfers.contains(&record.id)).collect()
+        };
+        let name: Arc<str> = format!("{COUNTER}{}", today.0).into();
+        let one = || Guard::AtMost { name: name.clone(), n: 1, limit: self.budget };
+        let unit = |_: &bool| Unit { guards: vec![one()], then: Then::default() };
+        let units: Vec<Unit> = known.iter().filter(|known| !**known).map(unit).collect();
+        let wrote = if units.is_empty() { Vec::new() } else { self.store.write(units).await };
+        let mut wrote = wrote.into_iter();
+        let mut reserved = self.reserved();
+        let mut allowed = Vec::with_capacity(records.len());
+        for (record, known) in records.iter().zip(known) {
+            let within = if known { Ok(true) } else { within(wrote.next()) };
+            if within == Ok(true) && reserved.day == Some(today) {
+                reserved.transfers.insert(record.id);
             }
+            allowed.push(within);
         }
-        let name = format!("{COUNTER}{}", today.0).into();
-        let guards = vec![Guard::AtMost { name, n: 1, limit: self.budget }];
-        let wrote = self.store.write(vec![Unit { guards, then: Then::default() }]).await;
-        match wrote.into_iter().next() {
-            Some(Wrote::Written(_)) => {
-                let mut reserved = self.reserved();
-                if reserved.day == Some(today) {
-                    reserved.transfers.insert(id);
-                }
-                Ok(true)
-            }
-            Some(Wrote::Lost(_)) => Ok(false),
-            Some(Wrote::Full) => Err(Cause::of("DISK_FULL")),
-            Some(Wrote::Unknown(cause)) => Err(cause),
-            None => Err(Cause::of("NO_ANSWER")),
-        }
+        allowed
     }
 
     /// How often a registration was signed for each transfer.
@@ -98,6 +96,17 @@ impl Registrations {
     }
 }
 
+/// What a reservation's unit says of the budget.
+fn within(wrote: Option<Wrote>) -> Result<bool, Cause> {
+    match wrote {
+        Some(Wrote::Written(_)) => Ok(true),
+        Some(Wrote::Lost(_)) => Ok(false),
+        Some(Wrote::Full) => Err(Cause::of("DISK_FULL")),
+        Some(Wrote::Unknown(cause)) => Err(cause),
+        None => Err(Cause::of("NO_ANSWER")),
+    }
+}
+
 impl RegistrationLimits for Registrations {
     fn allowances<'a>(
         &'a self,
@@ -108,13 +117,12 @@ impl RegistrationLimits for Registrations {
                 Ok(tried) => tried,
                 Err(cause) => return vec![Err(cause); records.len()],
             };
-            let mut all = Vec::with_capacity(records.len());
-            for record in records {
+            let within = self.reserve(records).await;
+            let allowance = |(record, budget): (&Record, Result<bool, Cause>)| {
                 let tried = tried.get(&record.id).copied().unwrap_or(0);
-                let budget = self.reserve(record.id).await;
-                all.push(budget.map(|budget| RegistrationAllowance { tried, budget }));
-            }
-            all
+                budget.map(|budget| RegistrationAllowance { tried, budget })
+            };
+            records.iter().zip(within).map(allowance).collect()
         })
     }
 }

@@ -120,6 +120,37 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     assert_eq!(cases["cases"], json!([]), "{cases}");
 }
 
+/// Turns red where the day's budget is not counted, or is counted by the process: a start between the two
+/// would give it anew.
+#[test]
+fn a_day_has_one_budget_of_registrations() {
+    let chain = LocalChain::start();
+    chain.devnet.create_account("carol.devnet", 10).expect("a second new receiver");
+    let keys = chain.secret_keys().trim().replace('\n', ",");
+    let urls = chain.devnet.urls().join(",");
+    let mut served = Served::start(&[
+        ("RELAY_ACCOUNT_ID", "relay.devnet"),
+        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+        ("PORTAGE_RELAY__ASSET", "USDC"),
+        ("NEAR_NETWORK", "localnet"),
+        ("NEAR_RPC_URL", &urls),
+        ("RELAY_ACCESS_KEYS", &keys),
+        ("PORTAGE_RELAY__REGISTRATION_BUDGET", "12500000000000000000000"),
+    ]);
+    let status = |served: &Served, key: &str| reads(served, "payouts", key).1["status"].clone();
+    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
+    eventually("the first is paid", || status(&served, "k-1") == "COMPLETED");
+    served.again(|_| ());
+    assert_eq!(pays_to(&served, "carol.devnet", "k-2").0, 201);
+    // long enough for a registration and its payment, had they been signed
+    for key in ["k-3", "k-4", "k-5"] {
+        assert_eq!(pays_to(&served, "alice.devnet", key).0, 201);
+        eventually("one who is registered is paid", || status(&served, key) == "COMPLETED");
+    }
+    assert_eq!(status(&served, "k-2"), "QUEUED_REGISTRATION");
+    assert_eq!(chain.payments().len(), 4);
+}
+
 /// Turns red where a receiver that does not exist is paid, or waits for ever.
 #[test]
 fn a_receiver_that_does_not_exist_fails_and_costs_nothing() {
