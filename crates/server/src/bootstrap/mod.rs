@@ -260,9 +260,13 @@ impl Service {
     ) -> Result<Parts, Fault> {
         let (mut offered, mut facts, mut chains) = (OFFERED.to_vec(), self.facts(), Vec::new());
         if config.relay.is_set() {
-            let context =
-                RelayContext { store: &self.store, flows: &self.flows, clock: &self.clock };
-            let link = relay::open(&config.relay, context).await?;
+            let context = RelayContext {
+                store: &self.store,
+                flows: &self.flows,
+                clock: &self.clock,
+                symbols: &self.symbols,
+            };
+            let link = relay::open(&config.relay, &context)?;
             offered.push(RelayState::FLOW);
             facts.insert(RelayState::FLOW, link.facts);
             chains.push(link.chain);

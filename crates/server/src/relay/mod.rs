@@ -12,10 +12,10 @@ use crate::config::{NearNetwork, Relay};
 use crate::open_store::Store;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, ChainId};
-use kernel::money::Asset;
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
+use ledgers::remote::AssetCodes;
 use links::near::{NearChain, NearSettings, NearToken};
 use std::sync::Arc;
 
@@ -38,18 +38,17 @@ pub(crate) struct RelayContext<'a> {
     pub flows: &'a Arc<Flows>,
     /// The clock of this machine.
     pub clock: &'a Arc<dyn Clock>,
+    /// The assets that are known, by their symbols.
+    pub symbols: &'a AssetCodes,
 }
 
 /// Opens what carries the relay by its settings. Without keys nothing is sent from this process: transfers
 /// are taken in, and stay where they are until a process with keys carries them.
 ///
 /// # Errors
-/// 78: the settings cannot be used, or the keys cannot be read; 74: the journal does not answer.
-pub(crate) async fn open(settings: &Relay, context: RelayContext<'_>) -> Result<RelayLink, Fault> {
-    let status = context.store.service_status().await;
-    let status = status
-        .map_err(|cause| Fault::new(Exit::Io, format!("the journal does not answer: {cause}")))?;
-    let asset = asset(settings, &status.assets)?;
+/// 78: the settings cannot be used, or the keys cannot be read.
+pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<RelayLink, Fault> {
+    let asset = asset(settings, context.symbols)?;
     if !settings.has_keys() {
         tracing::warn!("relay: no keys: transfers are taken in here and not sent");
         let link = Arc::new(IntakeOnly);
@@ -61,7 +60,7 @@ pub(crate) async fn open(settings: &Relay, context: RelayContext<'_>) -> Result<
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
     let chain = NearChain::new(near, signer, Arc::clone(context.clock)).map_err(unfit)?;
     let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
-    let registrations = Registrations::new(&context, budget);
+    let registrations = Registrations::new(context, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));
     Ok(RelayLink { chain: Arc::new(chain), facts })
 }
@@ -86,9 +85,8 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
 ///
 /// # Errors
 /// 78: it is not known here.
-fn asset(settings: &Relay, assets: &[Asset]) -> Result<AssetId, Fault> {
-    let known = assets.iter().find(|asset| asset.symbol == settings.asset);
-    known.map(|asset| asset.id).ok_or_else(|| {
+fn asset(settings: &Relay, symbols: &AssetCodes) -> Result<AssetId, Fault> {
+    symbols.asset(&settings.asset).ok_or_else(|| {
         let what = format!(
             "relay.asset: there is no asset {}; add it while relay.account_id is unset (`portage ops \
              assets`), with the decimals of its contract",

@@ -39,7 +39,7 @@ pub(super) struct Registrations {
 impl Registrations {
     /// Registrations of which so many are allowed on one day.
     pub(super) fn new(context: &RelayContext<'_>, budget: u128) -> Self {
-        let RelayContext { store, flows, clock } = context;
+        let RelayContext { store, flows, clock, .. } = context;
         let (store, flows, clock) = (Arc::clone(store), Arc::clone(flows), Arc::clone(clock));
         Self { store, flows, clock, budget, reserved: Mutex::default() }
     }
