@@ -7,9 +7,9 @@
 use super::account_transfers::{
     balance, each_is_carried_out_once_over_kills, opens, opens_from, runs,
 };
-use super::{Served, USER, answer, eventually, head, portage, said};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Stdio};
+use super::{Served, USER, answer, eventually, head, listens, said};
+use std::io::Write as _;
+use std::process::Child;
 use std::thread;
 use tempfile::TempDir;
 
@@ -105,13 +105,7 @@ impl SharedSpot {
     fn start() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let settings = [("PORTAGE_SPOT__TOKEN".to_owned(), SPOT_TOKEN.to_owned())];
-        let mut command = portage(dir.path(), &settings);
-        command.args(["spot", "serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("its stdout");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        let url = line.trim().rsplit(' ').next().expect("an address").to_owned();
+        let (child, url) = listens(&["spot", "serve"], dir.path(), &settings);
         Self { child, url, _dir: dir }
     }
 }

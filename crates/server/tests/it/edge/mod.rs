@@ -66,8 +66,13 @@ fn said(out: &Output) -> (Option<i32>, String) {
 
 /// The server of that folder, and where it listens.
 fn launched(dir: &Path, settings: &[(String, String)]) -> (Child, String) {
+    listens(&["serve"], dir, settings)
+}
+
+/// What a command of that folder serves, and where it listens.
+fn listens(words: &[&str], dir: &Path, settings: &[(String, String)]) -> (Child, String) {
     let mut command = portage(dir, settings);
-    command.arg("serve");
+    command.args(words);
     if !settings.iter().any(|(name, _)| name == "PORTAGE_SERVER__LISTEN") {
         command.args(["--listen", "127.0.0.1:0"]);
     }
