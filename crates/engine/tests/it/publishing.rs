@@ -8,10 +8,10 @@ use crate::fixture::test_service::{COIN, FUNDING, terms};
 use engine::messaging::{Publisher, PublisherParts, Sent};
 use engine::tasks::Background;
 use kernel::answer::Cause;
-use kernel::ids::{Id, Millis, WorkerId};
+use kernel::ids::{Id, WorkerId};
 use kernel::message::{Message, Outgoing};
 use kernel::ports::Fut;
-use kernel::ports::bus::{Bus, BusMessage, Member, PartitionLag, Seek};
+use kernel::ports::bus::{Bus, BusMessage};
 use kernel::ports::clock::Clock as _;
 use kernel::ports::journal::Journal as _;
 use kernel::ports::meter::NoMeter;
@@ -20,6 +20,7 @@ use kernel::ports::spawn::Spawn as _;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Put, Unit, Wrote};
 use links::in_process::InProcess;
+use sim::wrapper::{BusWrapper, Wrapper};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use store::sqlite::{Embedded, Options};
@@ -34,7 +35,11 @@ struct FaultyBus {
     dies: Mutex<bool>,
 }
 
-impl Bus for FaultyBus {
+impl BusWrapper for FaultyBus {
+    fn inner(&self) -> &dyn Bus {
+        &self.inner
+    }
+
     fn publish(&self, messages: Vec<BusMessage>) -> Fut<'_, Vec<Result<(), Cause>>> {
         Box::pin(async move {
             let refuses = self.refuses.lock().expect("no panic").clone();
@@ -49,43 +54,13 @@ impl Bus for FaultyBus {
             messages.iter().map(answer).collect()
         })
     }
-
-    fn subscribe(
-        &self,
-        group: Arc<str>,
-        topics: Vec<Arc<str>>,
-    ) -> Fut<'_, Result<Box<dyn Member>, Cause>> {
-        self.inner.subscribe(group, topics)
-    }
-
-    fn lag(
-        &self,
-        group: Arc<str>,
-        topics: Vec<Arc<str>>,
-    ) -> Fut<'_, Result<Vec<PartitionLag>, Cause>> {
-        self.inner.lag(group, topics)
-    }
-
-    fn seek(
-        &self,
-        group: Arc<str>,
-        topics: Vec<Arc<str>>,
-        to: Millis,
-        apply: bool,
-    ) -> Fut<'_, Result<Vec<Seek>, Cause>> {
-        self.inner.seek(group, topics, to, apply)
-    }
-
-    fn probe(&self) -> Fut<'_, Result<(), Cause>> {
-        self.inner.probe()
-    }
 }
 
 struct Fixture {
     _dir: TempDir,
     clock: ManualClock,
     store: Arc<Embedded>,
-    bus: Arc<FaultyBus>,
+    bus: Arc<Wrapper<FaultyBus>>,
     opened: u64,
 }
 
@@ -104,7 +79,7 @@ impl Fixture {
         let file = dir.path().join("bus.db");
         let inner = InProcess::open(&file, Arc::new(clock.clone())).expect("a bus");
         let bus = FaultyBus { inner, refuses: Mutex::default(), dies: Mutex::default() };
-        Self { _dir: dir, clock, store, bus: Arc::new(bus), opened: 0 }
+        Self { _dir: dir, clock, store, bus: Arc::new(Wrapper(bus)), opened: 0 }
     }
 
     fn publisher(&self, worker: u64) -> Arc<Publisher> {
@@ -183,9 +158,9 @@ async fn nothing_overtakes_a_message_of_its_key() {
     let second = fixture.emit("alice").await;
     let third = fixture.emit("alice").await;
     fixture.emit("bob").await;
-    fixture.bus.refuses.lock().expect("no panic").insert(second);
+    fixture.bus.0.refuses.lock().expect("no panic").insert(second);
     assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 2 }));
-    fixture.bus.refuses.lock().expect("no panic").clear();
+    fixture.bus.0.refuses.lock().expect("no panic").clear();
     assert_eq!(publisher.round().await, Ok(Sent { marked: 2, left: 0 }));
     let all = fixture.on_bus().await;
     let last = |number| all.iter().rposition(|found| *found == number);
@@ -198,11 +173,11 @@ async fn nothing_overtakes_a_message_of_its_key() {
 async fn a_crash_between_sending_and_marking_sends_again() {
     let mut fixture = Fixture::new();
     let number = fixture.emit("alice").await;
-    *fixture.bus.dies.lock().expect("no panic") = true;
+    *fixture.bus.0.dies.lock().expect("no panic") = true;
     assert_eq!(fixture.publisher(1).round().await, Ok(Sent { marked: 0, left: 1 }));
     assert_eq!(fixture.left().await, 1, "nothing is marked that no answer came for");
-    fixture.bus.dies.clear_poison();
-    *fixture.bus.dies.lock().expect("no panic") = false;
+    fixture.bus.0.dies.clear_poison();
+    *fixture.bus.0.dies.lock().expect("no panic") = false;
     assert_eq!(fixture.publisher(1).round().await, Ok(Sent { marked: 1, left: 0 }));
     assert_eq!(fixture.on_bus().await, [number, number]);
 }

@@ -11,6 +11,15 @@ use std::sync::Arc;
 pub trait InboxWrapper: Send + Sync {
     /// The inbox that is wrapped.
     fn inner(&self) -> &dyn Inbox;
+    /// In the place of [`Inbox::park`].
+    fn park(
+        &self,
+        group: Arc<str>,
+        messages: Vec<BusDelivery>,
+        next: NextTry,
+    ) -> Fut<'_, Result<(), Cause>> {
+        self.inner().park(group, messages, next)
+    }
     /// In the place of [`Inbox::parked_keys`].
     fn parked_keys(
         &self,
@@ -35,7 +44,7 @@ impl<T: InboxWrapper> Inbox for Wrapper<T> {
         messages: Vec<BusDelivery>,
         next: NextTry,
     ) -> Fut<'_, Result<(), Cause>> {
-        self.0.inner().park(group, messages, next)
+        self.0.park(group, messages, next)
     }
     fn parked_keys(
         &self,
