@@ -2,21 +2,18 @@
 //! after another over it.
 
 use super::{FaultyChain, RelayFacts, SimChain, SimPort};
+use crate::service::{self, quiet_settings, refused};
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
-use engine::{Alerts, Engine, Limits, Parts, Settings};
-use kernel::answer::Cause;
-use kernel::audit::seal::SealKey;
+use engine::{Engine, Parts, Settings};
 use kernel::flow::table::Flows;
-use kernel::ids::{AssetId, ChainId, WorkerId};
+use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::chain::Chain;
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal;
-use kernel::ports::meter::NoMeter;
 use kernel::record::{Account, Binding, Party, System, Terms};
-use kernel::retry::Backoff;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -86,11 +83,7 @@ pub fn relay_terms(chain: ChainId, receiver: &str, amount: u128, key: &str) -> T
 impl ChainService {
     /// A service without a process.
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, chain: SimChain) -> Self {
-        let limits = Limits { warn_per_minute: 0, ..Limits::default() };
-        // what goes wrong on purpose is no question for a person
-        let alerts = Alerts { after_retries: u32::MAX, after_seconds: 36_000, ..Alerts::default() };
-        let backoff = Backoff { base: 100, cap: 5_000 };
-        let settings = Settings { limits, alerts, backoff, ..Settings::default() };
+        let settings = quiet_settings(5_000);
         let link = Arc::new(FaultyChain::new(Arc::new(SimPort::new(chain.clone())), sim.crash()));
         let (around_chain, around_journal): (ChainWrap, JournalWrap) =
             (Arc::new(|port| port), Arc::new(|journal| journal));
@@ -114,7 +107,6 @@ impl ChainService {
         // each process has an adapter of its own
         self.link.swap(Arc::new(SimPort::new(self.chain.clone())));
         let parts = self.parts(&self.sim, &opened, self.link.clone(), self.lives);
-        let refused = |cause: Cause| Stop::Dead(format!("refused to start: {cause}").into());
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(ChainProcess { engine, opened })
     }
@@ -122,25 +114,13 @@ impl ChainService {
     /// What a process is made of.
     pub fn parts(&self, sim: &Sim, opened: &Opened, port: Arc<dyn Chain>, worker: u64) -> Parts {
         let facts: Arc<dyn FactSource> = Arc::new(RelayFacts(self.chain.clone()));
-        let crash = sim.crash();
         Parts {
-            flows: self.flows.clone(),
             offered: self.flows.ids(&["relay"]),
             facts: BTreeMap::from([("relay", facts)]),
-            bus: None,
             journal: (self.around_journal)(opened.journal.clone()),
             ledgers: vec![opened.funding.clone()],
             chains: vec![(self.around_chain)(port)],
-            world: opened.world.clone(),
-            clock: Arc::new(sim.clone()),
-            rng: Arc::new(sim.clone()),
-            spawn: Arc::new(sim.clone()),
-            meter: Arc::new(NoMeter),
-            settings: self.settings.clone(),
-            worker: WorkerId(worker),
-            cores: Vec::new(),
-            seal_key: SealKey::new(b"simulated"),
-            retire: Arc::new(move |what| crash(&what)),
+            ..service::parts(sim, opened, &self.flows, &self.settings, worker)
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::journal::Place;
 use crate::ledger::Faulty;
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
-use engine::{Engine, Limits, Parts, Settings};
+use engine::{Alerts, Engine, Limits, Parts, Settings};
 use kernel::answer::Cause;
 use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
@@ -21,6 +21,7 @@ use kernel::ids::{LedgerId, WorkerId};
 use kernel::ports::Fut;
 use kernel::ports::ledger::Ledger;
 use kernel::ports::meter::NoMeter;
+use kernel::retry::Backoff;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -114,26 +115,9 @@ impl SimService {
         let (opened, spot) = self.sim.block_on(begin)?.map_err(refused)?;
         let ledgers = vec![opened.funding.clone(), spot];
         self.lead(&ledgers);
-        let crash = self.sim.crash();
-        let parts = Parts {
-            flows: self.flows.clone(),
-            offered: self.flows.ids(&["internal"]),
-            facts: BTreeMap::new(),
-            bus: None,
-            world: opened.world.clone(),
-            journal: opened.journal.clone(),
-            ledgers: self.ports(),
-            chains: Vec::new(),
-            clock: Arc::new(self.sim.clone()),
-            rng: Arc::new(self.sim.clone()),
-            spawn: Arc::new(self.sim.clone()),
-            meter: Arc::new(NoMeter),
-            settings: self.settings.clone(),
-            worker: WorkerId(self.lives),
-            cores: Vec::new(),
-            seal_key: SealKey::new(b"simulated"),
-            retire: Arc::new(move |what| crash(&what)),
-        };
+        let offered = self.flows.ids(&["internal"]);
+        let base = parts(&self.sim, &opened, &self.flows, &self.settings, self.lives);
+        let parts = Parts { offered, ledgers: self.ports(), ..base };
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(Process { engine, opened, ledgers })
     }
@@ -169,7 +153,46 @@ impl Drop for SimService {
     }
 }
 
+/// What every simulated process is made of. It offers no flow and reaches no ledger, bus or chain: a
+/// service says which.
+pub(crate) fn parts(
+    sim: &Sim,
+    opened: &Opened,
+    flows: &Arc<Flows>,
+    settings: &Settings,
+    worker: u64,
+) -> Parts {
+    let crash = sim.crash();
+    Parts {
+        flows: flows.clone(),
+        offered: flows.ids(&[]),
+        facts: BTreeMap::new(),
+        bus: None,
+        journal: opened.journal.clone(),
+        ledgers: Vec::new(),
+        chains: Vec::new(),
+        world: opened.world.clone(),
+        clock: Arc::new(sim.clone()),
+        rng: Arc::new(sim.clone()),
+        spawn: Arc::new(sim.clone()),
+        meter: Arc::new(NoMeter),
+        settings: settings.clone(),
+        worker: WorkerId(worker),
+        cores: Vec::new(),
+        seal_key: SealKey::new(b"simulated"),
+        retire: Arc::new(move |what| crash(&what)),
+    }
+}
+
+/// Settings under which what goes wrong on purpose is no question for a person. Backoffs end at `cap`
+/// milliseconds.
+pub(crate) fn quiet_settings(cap: u64) -> Settings {
+    let limits = Limits { warn_per_minute: 0, ..Limits::default() };
+    let alerts = Alerts { after_retries: u32::MAX, after_seconds: 36_000, ..Alerts::default() };
+    Settings { limits, alerts, backoff: Backoff { base: 100, cap }, ..Settings::default() }
+}
+
 /// A start that was refused reads like a death, which in the simulation it is.
-fn refused(cause: Cause) -> Stop {
+pub(crate) fn refused(cause: Cause) -> Stop {
     Stop::Dead(format!("refused to start: {cause}").into())
 }

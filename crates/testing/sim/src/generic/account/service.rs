@@ -4,22 +4,20 @@
 use super::cases::AccountCase;
 use crate::bus::{FaultyBus, SimBus};
 use crate::event_log::EventLog;
+use crate::service::{self, quiet_settings, refused};
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
 use engine::messaging::BusParts;
-use engine::{Alerts, Engine, Limits, Parts, Settings};
+use engine::{Engine, Parts, Settings};
 use flows::account::AccountChecks;
 use kernel::answer::{Answer, Cause};
-use kernel::audit::seal::SealKey;
 use kernel::flow::table::Flows;
-use kernel::ids::WorkerId;
 use kernel::ports::Fut;
 use kernel::ports::bus::Bus;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::inbox::Inbox;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::Ledger;
-use kernel::ports::meter::NoMeter;
 use kernel::ports::outbox::Outbox;
 use kernel::record::Record;
 use kernel::retry::Backoff;
@@ -138,11 +136,7 @@ impl AccountService {
     /// A service without a process. Where units are fused a message that is consumed does everything, so
     /// nothing is sent again by the scanner: what is lost stays lost, and is found.
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, case: &AccountCase, log: EventLog) -> Self {
-        let limits = Limits { warn_per_minute: 0, ..Limits::default() };
-        // what goes wrong on purpose is no question for a person
-        let alerts = Alerts { after_retries: u32::MAX, after_seconds: 36_000, ..Alerts::default() };
-        let backoff = Backoff { base: 100, cap: 2_000 };
-        let settings = Settings { limits, alerts, backoff, ..Settings::default() };
+        let settings = quiet_settings(2_000);
         let bus = SimBus::new(Arc::new(sim.clone()));
         let link = Arc::new(FaultyBus::new(bus.clone(), sim.crash(), log));
         let first = case.transfers.first().map(|transfer| transfer.amount);
@@ -183,7 +177,6 @@ impl AccountService {
         let opening = (self.site)();
         let opened = self.sim.block_on(opening)?;
         let parts = self.parts(&self.sim, &opened, self.link.clone(), self.lives);
-        let refused = |cause: Cause| Stop::Dead(format!("refused to start: {cause}").into());
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(AccountProcess { engine, opened })
     }
@@ -201,25 +194,13 @@ impl AccountService {
             outbox: (self.wraps.outbox)(opened.outbox.clone()),
             inbox: (self.wraps.inbox)(opened.inbox.clone()),
         };
-        let crash = sim.crash();
         Parts {
-            flows: self.flows.clone(),
             offered: self.flows.ids(&["account"]),
             facts: BTreeMap::from([("account", facts)]),
             bus: Some(bus),
             journal,
             ledgers: vec![opened.funding.clone(), (self.wraps.accounts)(opened.accounts.clone())],
-            chains: Vec::new(),
-            world: opened.world.clone(),
-            clock: Arc::new(sim.clone()),
-            rng: Arc::new(sim.clone()),
-            spawn: Arc::new(sim.clone()),
-            meter: Arc::new(NoMeter),
-            settings: self.settings.clone(),
-            worker: WorkerId(worker),
-            cores: Vec::new(),
-            seal_key: SealKey::new(b"simulated"),
-            retire: Arc::new(move |what| crash(&what)),
+            ..service::parts(sim, opened, &self.flows, &self.settings, worker)
         }
     }
 }
