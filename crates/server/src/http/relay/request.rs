@@ -1,4 +1,4 @@
-//! The body of a create, its key, and the terms that it comes to.
+//! The body of a create, its key, and the terms that are made of them.
 
 use super::intake::OfferedRelay;
 use crate::auth::Caller;

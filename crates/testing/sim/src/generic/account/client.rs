@@ -1,5 +1,5 @@
 //! What is done to a service from outside: accounts are opened and funded, clients insist on their transfers,
-//! and everything comes to rest.
+//! and no task has work left.
 
 use super::cases::{AccountCase, CaseAccount, CaseTransfer};
 use super::service::AccountProcess;

@@ -19,7 +19,7 @@ use std::task::Poll;
 
 /// More processes than any disturbance needs.
 const LIVES: usize = 30;
-/// A run that takes more steps than this comes to no end.
+/// A run that takes more steps than this is called endless.
 const STEPS: u64 = 1_000_000;
 
 /// A case being played; its words begin every complaint, and repeat the run.
