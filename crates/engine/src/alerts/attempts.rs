@@ -3,11 +3,14 @@
 
 use crate::Engine;
 use crate::alerts::cases::ENGINE;
-use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD, VERDICT_REFUSED, described};
+use crate::attempts::stops::{
+    CHAIN_CONTRADICTION, EVENTS_MISMATCH, LANE_AHEAD, VERDICT_REFUSED, described,
+};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId};
-use kernel::ids::{ChainId, Id, Millis};
+use kernel::ids::{ChainId, Day, Id, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::chain::{Concern, LOCK_SPENT};
 use kernel::ports::journal::ServiceStatus;
 use kernel::record::{Record, System};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +20,20 @@ use std::sync::Arc;
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
 /// Transfers wait long for an attempt on a chain.
 pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
+
+/// The account of the chain has too little for fees: nothing is signed.
+pub(crate) const NEAR_LOW: &str = "NEAR_LOW";
+/// Providers of a chain say different things for long.
+pub(crate) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
+/// One provider of a chain is taken at its word.
+pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
+/// What registrations of receivers may cost on a day is used up.
+pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// A final transaction moved more than its members were paid.
+pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
+
+/// A case about one transaction is open for so long.
+const DAY: Millis = 86_400_000;
 
 /// What one round of the monitor found of chains.
 #[derive(Debug, Default)]
@@ -60,10 +77,17 @@ impl Engine {
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
         let now = self.parts.journal.now();
         for pool in self.attempts.pools() {
-            for attempt in pool.carried.waiting() {
+            for (attempt, last) in pool.carried.waiting() {
+                let spent = last.filter(|cause| cause.class == LOCK_SPENT);
+                if let Some(cause) = spent {
+                    self.case(lock_spent(&attempt, &cause));
+                }
                 if let Some(case) = self.slow_attempt(&attempt, now) {
                     self.case(case);
                 }
+            }
+            for Concern { kind, severity, facts } in pool.port.concerns() {
+                self.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
         }
         for (chain, (count, oldest)) in &facts.waiting {
@@ -113,10 +137,10 @@ impl Engine {
         facts: &ChainFacts,
     ) -> Option<String> {
         match (&*case.kind, case.subject) {
-            (VERDICT_REFUSED | ATTEMPT_SLOW, Subject::Attempt(id)) => {
+            (VERDICT_REFUSED | ATTEMPT_SLOW | LOCK_SPENT, Subject::Attempt(id)) => {
                 (!facts.open.contains(&id)).then(|| "the attempt is closed".to_owned())
             }
-            (LANE_AHEAD | CHAIN_CONTRADICTION, Subject::Chain(chain)) => {
+            (LANE_AHEAD | CHAIN_CONTRADICTION | EVENTS_MISMATCH, Subject::Chain(chain)) => {
                 let stands = status
                     .paused
                     .iter()
@@ -125,7 +149,31 @@ impl Engine {
             }
             (CHAIN_BACKLOG, Subject::Chain(chain)) => (!facts.waiting.contains_key(&chain))
                 .then(|| "none of them waits that long any more".to_owned()),
+            (EVENTS_SURPLUS, Subject::Chain(_)) => {
+                let day = case.opened_at.saturating_add(DAY);
+                (day <= self.parts.journal.now()).then(|| "it is a day old".to_owned())
+            }
+            (REGISTRATION_BUDGET, Subject::Chain(_)) => {
+                let over = Day::of(case.opened_at) < Day::of(self.parts.journal.now());
+                over.then(|| "its day is over".to_owned())
+            }
+            (kind @ (NEAR_LOW | PROVIDERS_DISAGREE | ONE_PROVIDER), Subject::Chain(chain)) => {
+                let stands = self.attempts.pool(chain).is_some_and(|pool| {
+                    pool.port.concerns().iter().any(|concern| concern.kind == kind)
+                });
+                (!stands && self.may_say(case)).then(|| "it is not seen any more".to_owned())
+            }
             _ => None,
         }
+    }
+}
+
+/// The case of an attempt whose lock was spent by something else.
+fn lock_spent(attempt: &Attempt, cause: &Cause) -> Case {
+    Case {
+        kind: LOCK_SPENT,
+        severity: Severity::Critical,
+        subject: Subject::Attempt(attempt.id),
+        facts: format!("{cause}; {}", described(attempt)).into(),
     }
 }

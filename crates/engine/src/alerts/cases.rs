@@ -1,11 +1,15 @@
 //! Questions for people: opened once per episode, closed by the fact that ends it.
 
 use crate::Engine;
-use crate::alerts::attempts::{ATTEMPT_SLOW, CHAIN_BACKLOG};
-use crate::attempts::stops::{CHAIN_CONTRADICTION, LANE_AHEAD, VERDICT_REFUSED};
+use crate::alerts::attempts::{
+    ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, NEAR_LOW, ONE_PROVIDER, PROVIDERS_DISAGREE,
+    REGISTRATION_BUDGET,
+};
+use crate::attempts::stops::{CHAIN_CONTRADICTION, EVENTS_MISMATCH, LANE_AHEAD, VERDICT_REFUSED};
 use crate::tasks::Background;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
+use kernel::ports::chain::LOCK_SPENT;
 use kernel::ports::ledger::Form;
 use kernel::record::Record;
 use kernel::unit::{Event, Guard, Put, Then, Unit, Wrote};
@@ -20,7 +24,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 26] = [
+pub(crate) const KINDS: [(&str, Severity); 33] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -41,6 +45,13 @@ pub(crate) const KINDS: [(&str, Severity); 26] = [
     (VERDICT_REFUSED, Severity::Critical),
     (ATTEMPT_SLOW, Severity::Critical),
     (CHAIN_BACKLOG, Severity::Warning),
+    (LOCK_SPENT, Severity::Critical),
+    (EVENTS_MISMATCH, Severity::Critical),
+    (NEAR_LOW, Severity::Critical),
+    (PROVIDERS_DISAGREE, Severity::Critical),
+    (ONE_PROVIDER, Severity::Warning),
+    (REGISTRATION_BUDGET, Severity::Warning),
+    (EVENTS_SURPLUS, Severity::Warning),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),
     ("PARKED", Severity::Warning),

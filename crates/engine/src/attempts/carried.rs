@@ -118,9 +118,10 @@ impl CarriedAttempts {
         true
     }
 
-    /// Those that wait for their next look.
-    pub(crate) fn waiting(&self) -> Vec<Attempt> {
-        self.inner().heap.values().map(|carried| carried.attempt.clone()).collect()
+    /// Those that wait for their next look, with what the last one said.
+    pub(crate) fn waiting(&self) -> Vec<(Attempt, Option<Cause>)> {
+        let of = |carried: &Carried| (carried.attempt.clone(), carried.last.clone());
+        self.inner().heap.values().map(of).collect()
     }
 
     /// Waits for attempts whose time has come, and takes at most so many.

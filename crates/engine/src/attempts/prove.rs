@@ -47,6 +47,7 @@ impl Engine {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
                 Proof::NotYet(cause) => {
+                    self.look_stops_chain(&carried.attempt, &cause);
                     carried.last = Some(cause);
                     waits.push(carried);
                 }

@@ -5,9 +5,11 @@
 use crate::Engine;
 use crate::alerts::cases::ENGINE;
 use crate::tasks::Background;
+use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{ChainId, Id};
 use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::ports::chain::FOREIGN_FORM;
 use kernel::unit::Put;
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ use std::sync::Arc;
 pub(crate) const LANE_AHEAD: &str = kernel::ports::chain::LANE_AHEAD;
 /// A form that does not pay what its members say, or a lock that was used before.
 pub(crate) const CHAIN_CONTRADICTION: &str = "CHAIN_CONTRADICTION";
+/// A final transaction did less, or another thing, than its members say.
+pub(crate) const EVENTS_MISMATCH: &str = kernel::ports::chain::EVENTS_MISMATCH;
 /// What the port calls a proof cannot be one.
 pub(crate) const VERDICT_REFUSED: &str = "VERDICT_REFUSED";
 
@@ -39,6 +43,17 @@ impl Engine {
             engine.controls.stored(scope);
         };
         self.parts.spawn.spawn(Background::Case.task(), Box::pin(run));
+    }
+
+    /// Stops the chain where a look at an attempt found what conservation excludes: a transaction that did not
+    /// do what its members say, or bytes that are not of the attempt. It stays open, and nothing else stops.
+    pub(crate) fn look_stops_chain(self: &Arc<Self>, attempt: &Attempt, cause: &Cause) {
+        let kind = match cause.class {
+            EVENTS_MISMATCH => EVENTS_MISMATCH,
+            FOREIGN_FORM => CHAIN_CONTRADICTION,
+            _ => return,
+        };
+        self.stop_chain(kind, attempt.chain, format!("{cause}; {}", described(attempt)));
     }
 
     /// Verdicts that are none: nothing moves, and a person is asked.

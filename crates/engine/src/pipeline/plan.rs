@@ -393,9 +393,9 @@ impl Plan {
         fuse_mode: FuseMode,
         facts: Option<&Facts>,
     ) -> Planned {
-        let error = builder.error.take();
         builder.head = settled(builder.head);
         let (done, rejected) = self.follow(record, facts, &mut builder, fuse_mode);
+        let error = builder.error.take();
         if builder.then.fork.is_none() {
             builder.then.puts.push(put(record, builder.head, error));
         } else if let Some(fork) = &mut builder.then.fork
@@ -454,6 +454,11 @@ impl Plan {
                     };
                     let detail = known.filter(|_| reads).map(|facts| stored(table, rule, facts));
                     self.go(record, builder, (via, to), detail);
+                    if via == Via::No
+                        && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
+                    {
+                        builder.error = Some(Evidence { code: code.into(), doc: None });
+                    }
                 }
                 Step::Call { act, done, rejected, .. } if fuse_mode == FuseMode::Fused => {
                     return self.fork(record, builder, (act, done, Some(rejected)));

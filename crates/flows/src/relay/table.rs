@@ -94,6 +94,13 @@ impl Life for State {
         }
     }
 
+    fn refusal(rule: Rule, facts: &Facts) -> Option<&'static str> {
+        match rule {
+            KnownReceiver => None,
+            MayRegister => Some(rules::refusal(facts)),
+        }
+    }
+
     /// The source's event is the name of the status that is reached; ERROR is an error that is tried again.
     fn event(self, via: Via) -> &'static str {
         match (self.step(), via) {

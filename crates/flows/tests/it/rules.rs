@@ -94,6 +94,7 @@ fn without_facts_nothing_is_decided_but_by_the_record() {
         relay::rules::REGISTERED,
         relay::rules::RECEIVER_EXISTS,
         relay::rules::ATTEMPTS,
+        relay::rules::LATELY,
         relay::rules::BUDGET,
     ]
     .into_iter()
@@ -125,6 +126,7 @@ fn a_promise_needs_each_of_its_facts() {
     let registered = [
         (relay::rules::RECEIVER_EXISTS, yes()),
         (relay::rules::ATTEMPTS, n(0)),
+        (relay::rules::LATELY, no()),
         (relay::rules::BUDGET, yes()),
     ];
     let again = [(swap::PAYOUT_ATTEMPTS, n(1)), (swap::CHAIN_TIME, n(1))];
@@ -291,18 +293,33 @@ fn a_person_allows_one_more_refund_and_it_is_used_up_by_its_attempt() {
 fn a_receiver_is_registered_where_it_exists_and_money_is_left() {
     let known = |flag| says("relay", "RECEIVED", &[(relay::rules::REGISTERED, flag)]);
     assert_eq!((known(yes()), known(no())), (Ruling::Yes, Ruling::No));
-    let said = |exists: Fact, made: u128, budget: Fact| {
-        let facts = [
+    let facts = |exists: Fact, made: u128, lately: Fact, budget: Fact| {
+        [
             (relay::rules::RECEIVER_EXISTS, exists),
             (relay::rules::ATTEMPTS, n(made)),
+            (relay::rules::LATELY, lately),
             (relay::rules::BUDGET, budget),
-        ];
-        says("relay", "NEEDS_REGISTRATION", &facts)
+        ]
     };
-    assert_eq!(said(yes(), 9, yes()), Ruling::Yes);
-    assert_eq!(said(yes(), 10, yes()), Ruling::No);
-    assert_eq!(said(no(), 0, yes()), Ruling::No);
-    assert_eq!(said(yes(), 0, no()), Ruling::NotYet);
+    let said = |facts: &[Named]| says("relay", "NEEDS_REGISTRATION", facts);
+    assert_eq!(said(&facts(yes(), 9, no(), yes())), Ruling::Yes);
+    assert_eq!(
+        said(&facts(yes(), 9, no(), yes())[..3]),
+        Ruling::NotYet,
+        "another one registers it"
+    );
+    let t = table("relay");
+    let refused = [
+        (facts(yes(), 10, no(), yes()), "REGISTRATION_REFUSED"),
+        (facts(no(), 0, no(), yes()), "RECEIVER_NOT_FOUND"),
+        (facts(yes(), 0, yes(), yes()), "REGISTRATION_REFUSED"),
+        (facts(yes(), 0, no(), no()), "REGISTRATION_REFUSED"),
+    ];
+    for (facts, code) in refused {
+        assert_eq!(said(&facts), Ruling::No, "{facts:?}");
+        let facts: Facts = facts.into_iter().collect();
+        assert_eq!((t.refusal)(1, &facts), Some(code), "{facts:?}");
+    }
 }
 
 /// The values that a fact takes in the search below; none is the first.

@@ -449,6 +449,11 @@ pub trait Life: Word {
     }
     /// What a rule says of a record, given the facts.
     fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
+    /// Why a rule that said no ends a transfer, as a stored code: what its caller is told. `None`: the
+    /// state that is reached says it.
+    fn refusal(_: Self::Rule, _: &Facts) -> Option<&'static str> {
+        None
+    }
     /// The event that leaving this state by that edge writes into the history.
     fn event(self, via: Via) -> &'static str;
     /// The message that others get of a transfer that enters this state, or that stands here when its

@@ -77,6 +77,8 @@ pub struct Table {
     pub gathers: Vec<bool>,
     /// What a rule says.
     pub rule: fn(R, &Record, &Facts) -> Ruling,
+    /// Why a rule's no ends a transfer, as a stored code.
+    pub refusal: fn(R, &Facts) -> Option<&'static str>,
     /// The history's word for an edge.
     pub event: fn(S, Via) -> &'static str,
     /// The message of a state that is entered, or due.
@@ -160,6 +162,9 @@ impl Table {
             rule: |r, record, facts| match L::Rule::ALL.get(usize::from(r)) {
                 Some(rule) => L::rule(*rule, record, facts),
                 None => Ruling::NotYet,
+            },
+            refusal: |r, facts| {
+                L::Rule::ALL.get(usize::from(r)).and_then(|rule| L::refusal(*rule, facts))
             },
             event: |s, via| L::ALL.get(usize::from(s)).map_or("", |state| state.event(via)),
             emits: |s, record, emission| {

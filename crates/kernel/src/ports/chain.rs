@@ -9,6 +9,7 @@ use crate::answer::Cause;
 use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
 use crate::ids::{AssetId, ChainId};
 use crate::money::Amount;
+use crate::operators::Severity;
 use crate::record::{Account, Record};
 use std::sync::Arc;
 
@@ -83,6 +84,25 @@ pub enum Proof {
 /// is stored, so its key is used elsewhere.
 pub const LANE_AHEAD: &str = "LANE_AHEAD";
 
+/// The class of a cause of *not yet* that stops the pool: a final transaction did less, or another thing, than
+/// its members say.
+pub const EVENTS_MISMATCH: &str = "EVENTS_MISMATCH";
+/// The class of a cause of *not yet* that stops the pool: a stored form is not of its attempt.
+pub const FOREIGN_FORM: &str = "FOREIGN_FORM";
+/// The class of a cause of *not yet*: the lock is spent, and no form of the attempt is found.
+pub const LOCK_SPENT: &str = "LOCK_SPENT";
+
+/// Something about a chain as a whole that a person should know, as its port sees it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concern {
+    /// The kind of the case.
+    pub kind: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen.
+    pub facts: Arc<str>,
+}
+
 /// A chain, as the engine uses it.
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
@@ -103,6 +123,10 @@ pub trait Chain: Send + Sync {
         stored: Option<&'a Lock>,
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>>;
+    /// What a person should know of the chain now. It is read in RAM and waits for nothing.
+    fn concerns(&self) -> Vec<Concern> {
+        Vec::new()
+    }
     /// Signs. It may read, and sends nothing: a form that is not stored must not be known to anyone. Where
     /// the node signs, it draws the reference and reads the head of the sequence.
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>>;

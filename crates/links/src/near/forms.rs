@@ -5,7 +5,7 @@ use super::tx::{self, BatchAction, ReadTransaction};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Form, Lock, Purpose};
 use kernel::money::Amount;
-use kernel::ports::chain::Payment;
+use kernel::ports::chain::{FOREIGN_FORM, Payment};
 use kernel::record::{Account, Record};
 
 /// The nonce that a lock is.
@@ -17,7 +17,7 @@ pub(super) fn nonce_of(lock: &Lock) -> Result<u64, Cause> {
 }
 
 fn foreign(what: &str) -> Cause {
-    Cause::because("FOREIGN_FORM", what)
+    Cause::because(FOREIGN_FORM, what)
 }
 
 impl NearLink {

@@ -6,6 +6,7 @@
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
 //! nonce, `sign` makes forms, `prove` reads what became of them, `facts` what the flow asks of receivers.
 
+mod concerns;
 mod facts;
 mod forms;
 mod keystore;
@@ -17,17 +18,19 @@ mod sign;
 mod tokens;
 mod tx;
 
-pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits};
+pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits, Reservation};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use settings::{NearSettings, NearToken, RpcLimits};
 
+use concerns::Concerns;
 use facts::ReceiverCache;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
+use kernel::operators::Severity;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{Chain, Concern, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::Clock;
 use kernel::record::Record;
 use prove::Explanations;
@@ -60,6 +63,8 @@ struct NearLink {
     ahead: Mutex<Option<Arc<str>>>,
     /// What spent the nonces of attempts whose forms are not found, as far as it was read.
     explained: Explanations,
+    /// What a person should know of the chain as a whole.
+    concerns: Concerns,
 }
 
 /// The adapter to NEAR: the engine's chain.
@@ -103,8 +108,17 @@ impl NearChain {
         }
         let tokens = TokenStates::new(&settings);
         let receivers = ReceiverCache::new(settings.registered_for_ms);
-        let (ahead, explained) = (Mutex::new(None), Explanations::default());
-        let link = NearLink { settings, rpc, tokens, receivers, signer, clock, ahead, explained };
+        let link = NearLink {
+            settings,
+            rpc,
+            tokens,
+            receivers,
+            signer,
+            clock,
+            ahead: Mutex::new(None),
+            explained: Explanations::default(),
+            concerns: Concerns::default(),
+        };
         Ok(Self { link: Arc::new(link) })
     }
 
@@ -120,6 +134,23 @@ impl NearChain {
 }
 
 impl NearLink {
+    /// Passes a result on, and notes what its failure says of the chain as a whole.
+    fn noted<T>(&self, result: Result<T, Cause>) -> Result<T, Cause> {
+        result.inspect_err(|cause| self.concerns.note_cause(cause, &*self.clock))
+    }
+
+    /// What a person should know now.
+    fn concerns(&self) -> Vec<Concern> {
+        let mut stand = self.concerns.stand(&*self.clock);
+        if self.rpc.needed() < 2 {
+            let facts = "one provider is taken at its word: nothing is called dead or refused, and what \
+                         expired is not signed again";
+            let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
+            stand.push(Concern { kind, severity, facts: facts.into() });
+        }
+        stand
+    }
+
     /// Whether a lane's key is one of ours.
     fn has_key(&self, key: &[u8; 32]) -> bool {
         self.signer.public_keys().contains(key)
@@ -190,11 +221,21 @@ impl Chain for NearChain {
         stored: Option<&'a Lock>,
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
-        Box::pin(self.link.next_lock(lane, stored, members))
+        Box::pin(async move { self.link.noted(self.link.next_lock(lane, stored, members).await) })
+    }
+
+    fn concerns(&self) -> Vec<Concern> {
+        self.link.concerns()
     }
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
-        Box::pin(self.link.sign(request))
+        Box::pin(async move {
+            let signed = self.link.sign(request).await;
+            if let Err(unsigned) = &signed {
+                self.link.concerns.note_cause(&unsigned.cause, &*self.link.clock);
+            }
+            signed
+        })
     }
 
     fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {

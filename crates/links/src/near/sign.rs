@@ -2,6 +2,7 @@
 //! sent here, and what is read of the chain decides only whether and for how many members is signed.
 
 use super::NearLink;
+use super::concerns::NEAR_LOW;
 use super::forms::nonce_of;
 use super::rpc::{BlockAt, BlockHead, account, view};
 use super::tokens::TokenState;
@@ -97,9 +98,13 @@ impl NearLink {
         let own = self.rpc.first(&account(&self.settings.account)).await?;
         match own.ok_or(Cause::of("NO_ACCOUNT"))? {
             yocto if yocto < floor => {
-                Err(Cause::because("NEAR_LOW", format!("the account has {yocto} yoctoNEAR")))
+                let facts = format!("the account has {yocto} yoctoNEAR, and {floor} are needed");
+                Err(Cause::because(NEAR_LOW, facts))
             }
-            _ => Ok(()),
+            _ => {
+                self.concerns.clear(NEAR_LOW);
+                Ok(())
+            }
         }
     }
 

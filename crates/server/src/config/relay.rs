@@ -38,6 +38,8 @@ section! {
         asset: String = String::new(),
         /// The network: `mainnet`, `testnet` or `localnet`. Also `NEAR_NETWORK`.
         network: NearNetwork = NearNetwork::Testnet,
+        /// The token's contract writes NEP-297 events: those of a final transaction are compared with its payments, and a difference stops the chain. Off only for a contract that writes none.
+        token_events: bool = true,
         /// Providers of the chain's JSON-RPC, with commas between; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
         rpc_urls: Vec<String> = Vec::new(),
         /// The encrypted file of the account's keys. Without keys this process takes transfers in and sends none.
@@ -54,7 +56,7 @@ section! {
         transfers_per_day: u64 = 0,
         /// The most base units of one caller on one day in UTC; empty: no limit but the asset's own.
         daily_amount: String = String::new(),
-        /// The most yoctoNEAR that registrations of receivers may cost on one day in UTC; beyond it the transfers of new receivers wait.
+        /// The most yoctoNEAR that registrations of receivers may cost on one day in UTC; beyond it transfers to new receivers fail, unsent.
         registration_budget: String = "1000000000000000000000000".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod intake_only;
 pub(crate) mod keys;
+mod receiver_row;
 mod registrations;
 
 use self::intake_only::IntakeOnly;
@@ -60,7 +61,7 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
     let chain = NearChain::new(near, signer, Arc::clone(context.clock)).map_err(unfit)?;
     let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
-    let registrations = Registrations::new(context, budget);
+    let registrations = Registrations::new(context, &settings.token_contract, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));
     Ok(RelayLink { chain: Arc::new(chain), facts })
 }
@@ -70,7 +71,7 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
         contract: settings.token_contract.as_str().into(),
         asset,
         least_tgas: LEAST_TGAS,
-        events: true,
+        events: settings.token_events,
     };
     let urls = settings.rpc_urls.clone();
     let agree = if urls.len() < AGREE { urls.len() } else { AGREE };

@@ -1,80 +1,124 @@
-//! What registrations of receivers may cost on a day: each is reserved in the journal before it may be signed,
-//! in one counter for all processes.
+//! What registrations of receivers may cost on a day, and who makes them: each is reserved in the journal before
+//! it may be signed, as a row of its receiver that names one transfer, and in one counter of the day for all
+//! processes. A reservation outlives its process: it is not counted again.
 
 use super::RelayContext;
+use super::receiver_row::{HolderHistory, ReceiverRow};
 use crate::open_store::Store;
 use flows::relay::State;
+use futures_util::stream::{self, StreamExt as _};
 use kernel::answer::Cause;
 use kernel::flow::life::Word as _;
 use kernel::flow::table::Flows;
 use kernel::ids::{Day, Id};
 use kernel::ports::Fut;
-use kernel::ports::clock::Clock;
-use kernel::record::Record;
-use kernel::unit::{Guard, Then, Unit, Wrote};
-use links::near::{RegistrationAllowance, RegistrationLimits};
+use kernel::record::{Account, Record};
+use kernel::unit::{Guard, Put, Then, Unit, Wrote};
+use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The counter of a day's registrations; its number follows.
 const COUNTER: &str = "relay/registrations/";
-
-/// The reservations of this process on the day that it last looked at.
-#[derive(Default)]
-struct Reserved {
-    day: Option<Day>,
-    transfers: BTreeSet<Id>,
-}
+/// The row of a receiver; the token's contract and its name follow.
+const RECEIVER: &str = "relay/receiver/";
+/// So many rows are read at once.
+const AT_ONCE: usize = 16;
 
 /// What registrations may cost, and how often each was tried, by the journal.
 pub(super) struct Registrations {
     store: Arc<dyn Store>,
     flows: Arc<Flows>,
-    clock: Arc<dyn Clock>,
+    /// The account of the token's contract.
+    contract: Arc<str>,
     /// The most registrations on one day in UTC.
     budget: u128,
-    reserved: Mutex<Reserved>,
+}
+
+/// What is known of a reservation before anything is written.
+enum Step {
+    /// Nothing is written.
+    Stands(Reservation),
+    /// The receiver's row, of this version, is taken for the transfer.
+    Take(Arc<str>, u32),
 }
 
 impl Registrations {
-    /// Registrations of which so many are allowed on one day.
-    pub(super) fn new(context: &RelayContext<'_>, budget: u128) -> Self {
-        let RelayContext { store, flows, clock, .. } = context;
-        let (store, flows, clock) = (Arc::clone(store), Arc::clone(flows), Arc::clone(clock));
-        Self { store, flows, clock, budget, reserved: Mutex::default() }
+    /// Registrations at a token's contract, of which so many are allowed on one day.
+    pub(super) fn new(context: &RelayContext<'_>, contract: &str, budget: u128) -> Self {
+        let RelayContext { store, flows, .. } = context;
+        let (store, flows) = (Arc::clone(store), Arc::clone(flows));
+        Self { store, flows, contract: contract.into(), budget }
     }
 
-    fn reserved(&self) -> MutexGuard<'_, Reserved> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a registration of each transfer is within the day's budget, and counts those that are. One
-    /// that a former process counted is counted again: the budget is used up early rather than overdrawn.
-    async fn reserve(&self, records: &[Record]) -> Vec<Result<bool, Cause>> {
-        let today = Day::of(self.clock.now());
-        let known: Vec<bool> = {
-            let mut reserved = self.reserved();
-            if reserved.day != Some(today) {
-                *reserved = Reserved { day: Some(today), transfers: BTreeSet::new() };
-            }
-            records.iter().map(|record| reserved.transfers.contains(&record.id)).collect()
-        };
-        let name: Arc<str> = format!("{COUNTER}{}", today.0).into();
-        let one = || Guard::AtMost { name: name.clone(), n: 1, limit: self.budget };
-        let unit = |_: &bool| Unit { guards: vec![one()], then: Then::default() };
-        let units: Vec<Unit> = known.iter().filter(|known| !**known).map(unit).collect();
+    /// Reserves the registration of the receiver of each transfer, unless it is reserved.
+    async fn reserve(&self, records: &[Record]) -> Vec<Result<Reservation, Cause>> {
+        let mut steps: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
+        for record in records {
+            steps.push(Box::pin(self.step(record)));
+        }
+        let steps: Vec<Result<Step, Cause>> = stream::iter(steps).buffered(AT_ONCE).collect().await;
+        let units: Vec<Unit> = records
+            .iter()
+            .zip(&steps)
+            .filter_map(|(record, step)| match step {
+                Ok(Step::Take(name, version)) => Some(self.unit(record.id, name, *version)),
+                Ok(Step::Stands(_)) | Err(_) => None,
+            })
+            .collect();
         let wrote = if units.is_empty() { Vec::new() } else { self.store.write(units).await };
         let mut wrote = wrote.into_iter();
-        let mut reserved = self.reserved();
-        let mut allowed = Vec::with_capacity(records.len());
-        for (record, known) in records.iter().zip(known) {
-            let within = if known { Ok(true) } else { within(wrote.next()) };
-            if within == Ok(true) && reserved.day == Some(today) {
-                reserved.transfers.insert(record.id);
-            }
-            allowed.push(within);
-        }
-        allowed
+        let all = steps.into_iter().map(|step| match step? {
+            Step::Stands(reservation) => Ok(reservation),
+            Step::Take(..) => reserved(wrote.next()),
+        });
+        all.collect()
+    }
+
+    /// The row of the receiver is the transfer's from now on, and one more registration is counted.
+    fn unit(&self, id: Id, name: &Arc<str>, version: u32) -> Unit {
+        let now = self.store.now();
+        let (row, today) = (ReceiverRow { by: id, at: now }, Day::of(now));
+        let counter: Arc<str> = format!("{COUNTER}{}", today.0).into();
+        // the row first: a transfer that comes second waits, whatever is left of the budget
+        let guards = vec![
+            Guard::Resource { name: name.clone(), version },
+            Guard::AtMost { name: counter, n: 1, limit: self.budget },
+        ];
+        let puts = vec![Put::Resource { name: name.clone(), value: row.value() }];
+        Unit { guards, then: Then { puts, ..Then::default() } }
+    }
+
+    /// How the registration of a transfer's receiver stands in the journal.
+    async fn step(&self, record: &Record) -> Result<Step, Cause> {
+        let Account::Named(receiver) = &record.target().account else {
+            return Err(Cause::of("NO_ACCOUNT"));
+        };
+        let name: Arc<str> = format!("{RECEIVER}{}/{receiver}", self.contract).into();
+        let Some(stored) = self.store.resource(name.clone()).await? else {
+            return Ok(Step::Take(name, 0));
+        };
+        let row = ReceiverRow::read(&stored.value);
+        let row = row.ok_or_else(|| Cause::because("ROW_UNREADABLE", stored.value))?;
+        let holder = self.holder(row.by).await?;
+        let reservation = row.reservation(record.id, holder, self.store.now());
+        Ok(reservation.map_or(Step::Take(name, stored.version), Step::Stands))
+    }
+
+    /// What became of the registration that a transfer had reserved.
+    async fn holder(&self, id: Id) -> Result<HolderHistory, Cause> {
+        let Some(holder) = self.store.get(vec![id]).await?.pop() else {
+            return Ok(HolderHistory::Gone);
+        };
+        let (registering, registered) = (State::Registering.code(), State::Registered.code());
+        let history = self.store.history(id).await?;
+        let done = history.iter().map(|linked| &linked.entry);
+        let done = done.filter(|one| one.from == Some(registering) && one.to == registered);
+        Ok(match done.map(|entry| entry.at).next_back() {
+            Some(at) => HolderHistory::Registered(at),
+            None if self.flows.table(holder.flow).ends(holder.head.state) => HolderHistory::Ended,
+            None => HolderHistory::UnderWay,
+        })
     }
 
     /// How often a registration was signed for each transfer.
@@ -96,11 +140,13 @@ impl Registrations {
     }
 }
 
-/// What a reservation's unit says of the budget.
-fn within(wrote: Option<Wrote>) -> Result<bool, Cause> {
+/// What a reservation's unit says of it. Only a guard that the journal looked at is a refusal.
+fn reserved(wrote: Option<Wrote>) -> Result<Reservation, Cause> {
     match wrote {
-        Some(Wrote::Written(_)) => Ok(true),
-        Some(Wrote::Lost(_)) => Ok(false),
+        Some(Wrote::Written(_)) => Ok(Reservation::Own),
+        Some(Wrote::Lost(Guard::AtMost { .. })) => Ok(Reservation::Exhausted),
+        Some(Wrote::Lost(Guard::Resource { .. })) => Ok(Reservation::Other),
+        Some(Wrote::Lost(_)) => Err(Cause::of("GUARD_LOST")),
         Some(Wrote::Full) => Err(Cause::of("DISK_FULL")),
         Some(Wrote::Unknown(cause)) => Err(cause),
         None => Err(Cause::of("NO_ANSWER")),
@@ -117,12 +163,12 @@ impl RegistrationLimits for Registrations {
                 Ok(tried) => tried,
                 Err(cause) => return vec![Err(cause); records.len()],
             };
-            let within = self.reserve(records).await;
-            let allowance = |(record, budget): (&Record, Result<bool, Cause>)| {
+            let reservations = self.reserve(records).await;
+            let allowance = |(record, reservation): (&Record, Result<Reservation, Cause>)| {
                 let tried = tried.get(&record.id).copied().unwrap_or(0);
-                budget.map(|budget| RegistrationAllowance { tried, budget })
+                reservation.map(|reservation| RegistrationAllowance { tried, reservation })
             };
-            records.iter().zip(within).map(allowance).collect()
+            records.iter().zip(reservations).map(allowance).collect()
         })
     }
 }

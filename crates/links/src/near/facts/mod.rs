@@ -6,9 +6,10 @@ mod cache;
 pub(super) use cache::ReceiverCache;
 
 use super::NearLink;
+use super::concerns::REGISTRATION_BUDGET;
 use super::rpc::{BlockAt, account, view};
 use flows::relay::Rule;
-use flows::relay::rules::{ATTEMPTS, BUDGET, RECEIVER_EXISTS, REGISTERED};
+use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use futures_util::stream::{self, StreamExt};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Word;
@@ -26,13 +27,29 @@ const AT_ONCE: usize = 16;
 pub struct RegistrationAllowance {
     /// How many were tried for this transfer, by the journal's attempts.
     pub tried: u128,
-    /// What registrations may cost today is not used up.
-    pub budget: bool,
+    /// Whose registration of its receiver it is.
+    pub reservation: Reservation,
+}
+
+/// How the registration of a receiver stands, for one of the transfers that need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reservation {
+    /// It is this transfer's, within the day's budget.
+    Own,
+    /// Another transfer has it under way.
+    Other,
+    /// What registrations may cost today is used up.
+    Exhausted,
+    /// The receiver was registered at our cost a moment ago: a provider may not know it yet.
+    JustMade,
+    /// The receiver was registered at our cost within the last 30 days.
+    Lately,
 }
 
 /// What registrations may cost, and how often each was tried: the server counts both durably.
 pub trait RegistrationLimits: Send + Sync {
-    /// One answer for each record, in their sequence; a cause where it is not known now.
+    /// Reserves the registration of the receiver of each record, of whom all exist. One answer for each, in
+    /// their sequence; a cause where it is not known now.
     fn allowances<'a>(
         &'a self,
         records: &'a [Record],
@@ -76,20 +93,80 @@ impl NearFacts {
         Ok(Facts::from([(REGISTERED, Fact::Flag(registered))]))
     }
 
-    /// Whether the receiver may be registered. That it does not exist ends the transfer: as many providers
-    /// as are needed say it alike.
-    async fn may_register(
+    /// Whether a receiver exists. That it does not ends the transfer: as many providers as are needed say it
+    /// alike.
+    async fn exists(&self, record: &Record) -> Result<bool, Cause> {
+        self.link.rpc.agreed_absence(&account(named(record)?)).await
+    }
+
+    /// Whether receivers may be registered. Nothing is reserved for one that does not exist: a caller that
+    /// makes names up would use the day's budget up.
+    async fn may_register(&self, records: &[Record]) -> Vec<Result<Facts, Cause>> {
+        let mut asked: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
+        for record in records {
+            asked.push(Box::pin(self.exists(record)));
+        }
+        let exist: Vec<Result<bool, Cause>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let real = records.iter().zip(&exist).filter(|(_, exists)| **exists == Ok(true));
+        let real: Vec<Record> = real.map(|(record, _)| record.clone()).collect();
+        let allowances =
+            if real.is_empty() { Vec::new() } else { self.limits.allowances(&real).await };
+        let mut allowances = allowances.into_iter();
+        let mut all = Vec::with_capacity(records.len());
+        for (record, exists) in records.iter().zip(exist) {
+            all.push(match exists {
+                Err(cause) => Err(cause),
+                Ok(false) => Ok(Facts::from([(RECEIVER_EXISTS, Fact::Flag(false))])),
+                Ok(true) => match allowances.next() {
+                    Some(Ok(allowance)) => self.allowed(record, allowance).await,
+                    Some(Err(cause)) => Err(cause),
+                    None => Err(Cause::of("BAD_REPLY")),
+                },
+            });
+        }
+        all
+    }
+
+    /// The facts of a receiver that exists.
+    async fn allowed(
         &self,
         record: &Record,
-        allowance: Result<RegistrationAllowance, Cause>,
+        RegistrationAllowance { tried, reservation }: RegistrationAllowance,
     ) -> Result<Facts, Cause> {
-        let allowance = allowance?;
-        let exists = self.link.rpc.agreed_absence(&account(named(record)?)).await?;
-        Ok(Facts::from([
-            (RECEIVER_EXISTS, Fact::Flag(exists)),
-            (ATTEMPTS, Fact::Number(allowance.tried)),
-            (BUDGET, Fact::Flag(allowance.budget)),
-        ]))
+        let mut facts = Facts::from([
+            (RECEIVER_EXISTS, Fact::Flag(true)),
+            (ATTEMPTS, Fact::Number(tried)),
+            (LATELY, Fact::Flag(false)),
+        ]);
+        match reservation {
+            Reservation::Own => facts.insert(BUDGET, Fact::Flag(true)),
+            Reservation::Exhausted => {
+                let text = "transfers to new receivers fail until the day is over in UTC";
+                self.link.concerns.note(REGISTRATION_BUDGET, text, &*self.link.clock);
+                facts.insert(BUDGET, Fact::Flag(false))
+            }
+            Reservation::Other => None,
+            // one that still is registered costs gas only: the contract gives a second deposit back
+            Reservation::JustMade | Reservation::Lately if self.is_registered(record).await? => {
+                facts.insert(BUDGET, Fact::Flag(true))
+            }
+            Reservation::JustMade => None,
+            Reservation::Lately => facts.insert(LATELY, Fact::Flag(true)),
+        };
+        Ok(facts)
+    }
+
+    /// Whether a receiver is registered, as many providers as are needed say it alike: a no ends its transfer.
+    async fn is_registered(&self, record: &Record) -> Result<bool, Cause> {
+        let receiver = named(record)?;
+        let token = self.link.tokens.of_asset(record.target().asset);
+        let contract = &token.ok_or(Cause::of("NO_TOKEN"))?.token.contract;
+        if self.link.receivers.knows(contract, receiver, self.link.clock.ticks()) {
+            return Ok(true);
+        }
+        let args = json!({ "account_id": receiver });
+        let call = view(contract, "storage_balance_of", &args, BlockAt::Final);
+        Ok(!self.link.rpc.agreed(&call).await?.is_null())
     }
 }
 
@@ -118,15 +195,8 @@ impl FactSource for NearFacts {
                     stream::iter(each).buffered(AT_ONCE).map(gathered).collect().await
                 }
                 Some(Rule::MayRegister) => {
-                    let allowances = self.limits.allowances(records).await;
-                    if allowances.len() != records.len() {
-                        return vec![Gathered::Unknown(Cause::of("BAD_REPLY")); records.len()];
-                    }
-                    let mut each: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
-                    for (record, allowance) in records.iter().zip(allowances) {
-                        each.push(Box::pin(self.may_register(record, allowance)));
-                    }
-                    stream::iter(each).buffered(AT_ONCE).map(gathered).collect().await
+                    let each = self.may_register(records).await;
+                    each.into_iter().map(gathered).collect()
                 }
                 None => vec![Gathered::Unknown(Cause::of("NO_SUCH_RULE")); records.len()],
             }

@@ -9,9 +9,20 @@ const PREFIX: &str = "EVENT_JSON:";
 /// A payment as an event has it: from, to, amount, memo.
 type EventPayment<'a> = (&'a str, &'a str, u128, &'a str);
 
-/// How the `ft_transfer` events of a receipt differ from the payments of its transaction; `None`: they are
-/// the same, in the same sequence.
-pub(super) fn mismatch(form: &ReadTransaction, logs: &[String]) -> Option<String> {
+/// The `ft_transfer` events of a receipt, beside the payments of its transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum EventBalance {
+    /// They are the same, in the same sequence.
+    Even,
+    /// Each payment has its event, and more was moved: a fee of the contract, or a memo of ours at another
+    /// account.
+    Surplus(String),
+    /// A payment has no event, another one, or two of them: what the members say was not done.
+    Deficit(String),
+}
+
+/// Compares the events of a receipt with the payments of its transaction.
+pub(super) fn balance(form: &ReadTransaction, logs: &[String]) -> EventBalance {
     let lines: Vec<Value> = logs
         .iter()
         .filter_map(|line| serde_json::from_str(line.strip_prefix(PREFIX)?).ok())
@@ -22,7 +33,9 @@ pub(super) fn mismatch(form: &ReadTransaction, logs: &[String]) -> Option<String
     });
     let entries = transfers.filter_map(|line| line.get("data")?.as_array()).flatten();
     let found: Option<Vec<EventPayment<'_>>> = entries.map(entry).collect();
-    let Some(found) = found else { return Some("an event cannot be read".to_owned()) };
+    let Some(found) = found else {
+        return EventBalance::Deficit("an event cannot be read".to_owned());
+    };
     let signed: Vec<EventPayment<'_>> = form
         .actions
         .iter()
@@ -33,13 +46,22 @@ pub(super) fn mismatch(form: &ReadTransaction, logs: &[String]) -> Option<String
             BatchAction::Register { .. } | BatchAction::Nothing => None,
         })
         .collect();
-    // a fee of the contract is an entry of its own, without our memo
-    let own: Vec<EventPayment<'_>> = found
-        .into_iter()
-        .filter(|(_, _, _, memo)| signed.iter().any(|one| one.3 == *memo))
-        .collect();
-    (own != signed)
-        .then(|| format!("{} payments were signed, {} events have them", signed.len(), own.len()))
+    let is_signed = |memo: &str| signed.iter().any(|one| one.3 == memo);
+    let (own, others): (Vec<EventPayment<'_>>, Vec<EventPayment<'_>>) =
+        found.into_iter().partition(|(from, _, _, memo)| *from == form.signer && is_signed(memo));
+    if own != signed {
+        let (signed, own) = (signed.len(), own.len());
+        return EventBalance::Deficit(format!(
+            "{signed} payments were signed, {own} events have them"
+        ));
+    }
+    let more = others.iter().find(|(from, _, _, memo)| *from == form.signer || is_signed(memo));
+    match more {
+        Some((from, to, amount, _)) => {
+            EventBalance::Surplus(format!("{amount} more went from {from} to {to}"))
+        }
+        None => EventBalance::Even,
+    }
 }
 
 fn entry(entry: &Value) -> Option<EventPayment<'_>> {
@@ -75,11 +97,20 @@ mod tests {
         )
     }
 
+    /// Turns red where a payment that has no event counts as made, and where a fee keeps what was paid open.
     #[test]
     fn events_are_the_payments_one_by_one() {
         let (one, two) = (line("a.near", "5", "one"), line("b.near", "6", "two"));
+        let note = "a note".to_owned();
+        assert_eq!(balance(&form(), &[one.clone(), note, two.clone()]), EventBalance::Even);
         let fee = line("fees.near", "1", "fee");
-        assert_eq!(mismatch(&form(), &[one.clone(), fee, "a note".to_owned(), two.clone()]), None);
+        let memo = line("a.near", "5", "one").replace("relay.near", "x.near");
+        for more in [fee, memo] {
+            let logs = [one.clone(), more, two.clone()];
+            assert!(matches!(balance(&form(), &logs), EventBalance::Surplus(_)), "{logs:?}");
+        }
+        let other = line("a.near", "5", "else").replace("relay.near", "x.near");
+        assert_eq!(balance(&form(), &[one.clone(), other, two.clone()]), EventBalance::Even);
         for logs in [
             vec![one.clone()],
             vec![],
@@ -88,7 +119,7 @@ mod tests {
             vec![line("a.near", "4", "one"), two.clone()],
             vec![line("c.near", "5", "one"), two],
         ] {
-            assert!(mismatch(&form(), &logs).is_some(), "{logs:?}");
+            assert!(matches!(balance(&form(), &logs), EventBalance::Deficit(_)), "{logs:?}");
         }
     }
 }

@@ -13,14 +13,16 @@ mod landing;
 pub(super) use explain::Explanations;
 
 use super::NearLink;
+use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
     BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
+use events::{EventBalance, balance};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
-use kernel::ports::chain::Proof;
+use kernel::ports::chain::{EVENTS_MISMATCH, LOCK_SPENT, Proof};
 use landing::{Landing, landing};
 use serde_json::json;
 use std::sync::Arc;
@@ -38,7 +40,7 @@ struct Landed<'a> {
 
 impl NearLink {
     pub(super) async fn prove(&self, attempt: &Attempt) -> Proof {
-        match self.look(attempt).await {
+        match self.noted(self.look(attempt).await) {
             Ok(proof) => proof,
             Err(cause) => Proof::NotYet(cause),
         }
@@ -87,7 +89,7 @@ impl NearLink {
             let spender = self.spender(attempt, (&key, lock), &views).await;
             let nonces = nonces(&views);
             let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");
-            return Err(Cause::because("LOCK_SPENT", facts));
+            return Err(Cause::because(LOCK_SPENT, facts));
         }
         let past = views.iter().filter(|view| view.height > last).count();
         if past < needed {
@@ -143,11 +145,18 @@ impl NearLink {
     fn paid(&self, attempt: &Attempt, landed: &Landed<'_>) -> Result<Proof, Cause> {
         let Landed { form, found, height } = landed;
         let token = self.tokens.of_contract(&form.receiver).ok_or(Cause::of("FOREIGN_FORM"))?;
-        if token.token.events
-            && let Some(facts) = events::mismatch(form, &found.logs)
-        {
-            let name = found.name();
-            return Err(Cause::because("EVENTS_MISMATCH", format!("{name}: {facts}")));
+        let name = found.name();
+        let events = token.token.events;
+        let balance = if events { balance(form, &found.logs) } else { EventBalance::Even };
+        match balance {
+            EventBalance::Even => {}
+            // its members are paid: what else was moved is for a person to look at
+            EventBalance::Surplus(facts) => {
+                self.concerns.note(EVENTS_SURPLUS, &format!("{name}: {facts}"), &*self.clock);
+            }
+            EventBalance::Deficit(facts) => {
+                return Err(Cause::because(EVENTS_MISMATCH, format!("{name}: {facts}")));
+            }
         }
         token.succeeded(self.settings.batch);
         let now = self.clock.ticks();

@@ -2,22 +2,35 @@
 
 use super::world::World;
 use super::world::words;
-use flows::relay::rules::{ATTEMPTS, BUDGET, RECEIVER_EXISTS, REGISTERED};
+use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use kernel::answer::Cause;
 use kernel::ports::Fut;
+use kernel::ports::chain::Chain as _;
 use kernel::ports::facts::{FactSource, Gathered};
-use kernel::record::{Fact, Facts, Record};
-use links::near::{RegistrationAllowance, RegistrationLimits};
-use std::sync::Arc;
+use kernel::record::{Account, Fact, Facts, Record};
+use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
+use std::sync::{Arc, Mutex};
 
-struct Allowed;
+/// Reserves for everyone, alike, and remembers for whom it was asked.
+struct Allowed {
+    reservation: Reservation,
+    asked: Mutex<Vec<Account>>,
+}
+
+impl Allowed {
+    fn everyone(reservation: Reservation) -> Arc<Self> {
+        Arc::new(Self { reservation, asked: Mutex::default() })
+    }
+}
 
 impl RegistrationLimits for Allowed {
     fn allowances<'a>(
         &'a self,
         records: &'a [Record],
     ) -> Fut<'a, Vec<Result<RegistrationAllowance, Cause>>> {
-        let allowance = RegistrationAllowance { tried: 2, budget: true };
+        let accounts = records.iter().map(|record| record.target().account.clone());
+        self.asked.lock().unwrap().extend(accounts);
+        let allowance = RegistrationAllowance { tried: 2, reservation: self.reservation };
         Box::pin(std::future::ready(vec![Ok(allowance); records.len()]))
     }
 }
@@ -33,7 +46,8 @@ fn facts(gathered: &Gathered) -> &Facts {
 async fn receivers_are_asked_after_and_registered() {
     let world = World::new(2);
     let port = world.port();
-    let source = port.facts(Arc::new(Allowed));
+    let limits = Allowed::everyone(Reservation::Own);
+    let source = port.facts(limits.clone());
     let wallet = world.devnet.create_account("carol.devnet", 5).unwrap();
     let records = [
         world.record("r1.devnet", 1),
@@ -50,6 +64,8 @@ async fn receivers_are_asked_after_and_registered() {
         [false, true, false].map(Fact::Flag),
         "a token's books know r1, the chain does not"
     );
+    let asked = limits.asked.lock().unwrap().clone();
+    assert_eq!(asked, [records[1].target().account.clone()], "nothing is reserved for the others");
     assert_eq!(facts(&may[1])[ATTEMPTS], Fact::Number(2));
     assert_eq!(facts(&may[1])[BUDGET], Fact::Flag(true));
     assert!(matches!(source.facts("another rule", &records).await[0], Gathered::Unknown(_)));
@@ -77,13 +93,48 @@ async fn a_receiver_is_missing_only_where_providers_agree() {
     use devnet::near::{Fault, Rule};
     let world = World::new(2);
     world.devnet.create_account("carol.devnet", 5).unwrap();
-    let source = world.port().facts(Arc::new(Allowed));
+    let limits = Allowed::everyone(Reservation::Own);
+    let source = world.port().facts(limits.clone());
     let record = [world.record("ghost.devnet", 1)];
     let body = serde_json::json!({"jsonrpc": "2.0", "error": {"name": "HANDLER_ERROR", "cause": {"name": "UNKNOWN_ACCOUNT"}}});
     world.devnet.endpoint(0).unwrap().add(Rule::always(Fault::Answer { code: 200, body }));
     world.devnet.endpoint(1).unwrap().add(Rule::always(Fault::Status { code: 503 }));
     let may = source.facts("may register", &record).await;
     assert!(matches!(may[0], Gathered::Unknown(_)), "one provider's no ends nothing: {may:?}");
+    assert!(limits.asked.lock().unwrap().is_empty(), "what may not exist is not reserved for");
     let known = source.facts("known receiver", &record).await;
     assert!(matches!(known[0], Gathered::Unknown(_)), "{known:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stands_of_a_registration_is_said_as_facts() {
+    let world = World::new(2);
+    world.devnet.create_account("carol.devnet", 5).unwrap();
+    let dave = world.devnet.create_account("dave.devnet", 5).unwrap();
+    world.devnet.register(&world.token, &[dave.account]).unwrap();
+    let records = [world.record("carol.devnet", 1), world.record("dave.devnet", 1)];
+    let port = world.port();
+    let no = Some(Fact::Flag(false));
+    let yes = Some(Fact::Flag(true));
+    for (reservation, carol, dave) in [
+        (Reservation::Own, (&no, &yes), (&no, &yes)),
+        (Reservation::Other, (&no, &None), (&no, &None)),
+        (Reservation::Exhausted, (&no, &no), (&no, &no)),
+        (Reservation::JustMade, (&no, &None), (&no, &yes)),
+        // carol took the deposit back, and dave is registered still
+        (Reservation::Lately, (&yes, &None), (&no, &yes)),
+    ] {
+        let source = port.facts(Allowed::everyone(reservation));
+        let may = source.facts("may register", &records).await;
+        for (gathered, (lately, budget)) in may.iter().zip([carol, dave]) {
+            let facts = facts(gathered);
+            let found = (facts.get(LATELY), facts.get(BUDGET));
+            assert_eq!(found, (lately.as_ref(), budget.as_ref()), "{reservation:?}");
+        }
+    }
+    let kinds: Vec<_> = port.concerns().into_iter().map(|concern| concern.kind).collect();
+    assert_eq!(kinds, ["REGISTRATION_BUDGET"]);
+    let one = World::new(1);
+    let kinds: Vec<_> = one.port().concerns().into_iter().map(|concern| concern.kind).collect();
+    assert_eq!(kinds, ["ONE_PROVIDER"]);
 }

@@ -120,8 +120,9 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     assert_eq!(cases["cases"], json!([]), "{cases}");
 }
 
-/// Turns red where the day's budget is not counted, or is counted by the process: a start between the two
-/// would give it anew.
+/// Turns red where the day's budget is not counted, or is counted by the process (a start between the two
+/// would give it anew); where a registration is reserved before its receiver is known to exist, or once for each
+/// transfer of one receiver; and where what the budget does not allow waits.
 #[test]
 fn a_day_has_one_budget_of_registrations() {
     let chain = LocalChain::start();
@@ -138,17 +139,29 @@ fn a_day_has_one_budget_of_registrations() {
         ("PORTAGE_RELAY__REGISTRATION_BUDGET", "12500000000000000000000"),
     ]);
     let status = |served: &Served, key: &str| reads(served, "payouts", key).1["status"].clone();
-    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
-    eventually("the first is paid", || status(&served, "k-1") == "COMPLETED");
-    served.again(|_| ());
-    assert_eq!(pays_to(&served, "carol.devnet", "k-2").0, 201);
-    // long enough for a registration and its payment, had they been signed
+    // names that were made up use nothing of it
+    for (key, receiver) in [("k-1", "ghost-1.devnet"), ("k-2", "ghost-2.devnet")] {
+        assert_eq!(pays_to(&served, receiver, key).0, 201);
+        eventually("it failed", || status(&served, key) == "FAILED");
+        let error = reads(&served, "payouts", key).1["error_message"].to_string();
+        assert!(error.contains("RECEIVER_NOT_FOUND"), "{error}");
+    }
     for key in ["k-3", "k-4", "k-5"] {
         assert_eq!(pays_to(&served, "alice.devnet", key).0, 201);
-        eventually("one who is registered is paid", || status(&served, key) == "COMPLETED");
     }
-    assert_eq!(status(&served, "k-2"), "QUEUED_REGISTRATION");
+    for key in ["k-3", "k-4", "k-5"] {
+        eventually("one registration is for all three", || status(&served, key) == "COMPLETED");
+    }
+    served.again(|_| ());
+    assert_eq!(pays_to(&served, "carol.devnet", "k-6").0, 201);
+    eventually("beyond the budget it fails", || status(&served, "k-6") == "FAILED");
+    let error = reads(&served, "payouts", "k-6").1["error_message"].to_string();
+    assert!(error.contains("REGISTRATION_REFUSED"), "{error}");
+    assert_eq!(pays_to(&served, "alice.devnet", "k-7").0, 201);
+    eventually("one who is registered is paid", || status(&served, "k-7") == "COMPLETED");
     assert_eq!(chain.payments().len(), 4);
+    let kinds = || served.json(&["ops", "cases"])["cases"].to_string();
+    eventually("a person is told", || kinds().contains("REGISTRATION_BUDGET"));
 }
 
 /// Turns red where a receiver that does not exist is paid, or waits for ever.

@@ -3,7 +3,7 @@
 
 use super::state::SimChain;
 use crate::world::breath;
-use flows::relay::rules::{ATTEMPTS, BUDGET, RECEIVER_EXISTS, REGISTERED};
+use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use kernel::answer::{Answer, Cause};
 use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
@@ -34,6 +34,7 @@ impl RelayFacts {
             _ => Facts::from([
                 (RECEIVER_EXISTS, Fact::Flag(account_exists(&account))),
                 (ATTEMPTS, Fact::Number(0)),
+                (LATELY, Fact::Flag(false)),
                 (BUDGET, Fact::Flag(true)),
             ]),
         };

@@ -1,0 +1,157 @@
+//! What a person should know of the chain as a whole, as this process saw it lately: what is not seen again is
+//! over after a while. It is kept in RAM: it moves no money and decides nothing.
+
+use super::rpc::PROVIDERS_DISAGREE;
+use kernel::answer::Cause;
+use kernel::ids::{Day, Millis};
+use kernel::operators::Severity;
+use kernel::ports::chain::Concern;
+use kernel::ports::clock::{Clock, TICKS};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The account has less NEAR than the floor: nothing is signed.
+pub(super) const NEAR_LOW: &str = "NEAR_LOW";
+/// One provider is named, or one is believed.
+pub(super) const ONE_PROVIDER: &str = "ONE_PROVIDER";
+/// What registrations of receivers may cost on a day is used up.
+pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// A final transaction moved more than its members were paid.
+pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
+
+/// What is not seen again for so long, in milliseconds, is over.
+const LASTS: Millis = 120_000;
+/// Providers that disagree for so long, in milliseconds, are not only behind each other.
+const PERSISTS: Millis = 20_000;
+
+/// When something was seen first and last, in ticks, and what was seen last.
+#[derive(Debug, Clone)]
+struct Sighting {
+    first: u64,
+    last: u64,
+    day: Day,
+    facts: Arc<str>,
+}
+
+/// What was seen, by the kind of its case.
+#[derive(Debug, Default)]
+pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
+
+/// How much a kind matters.
+fn severity(kind: &str) -> Severity {
+    match kind {
+        NEAR_LOW | PROVIDERS_DISAGREE => Severity::Critical,
+        _ => Severity::Warning,
+    }
+}
+
+impl Concerns {
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<&'static str, Sighting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is seen now.
+    pub(super) fn note(&self, kind: &'static str, facts: &str, clock: &dyn Clock) {
+        let (now, day) = (clock.ticks(), Day::of(clock.now()));
+        let mut seen = self.seen();
+        let before = seen.get(kind).filter(|before| lasts(kind, before, (now, day)));
+        let first = before.map_or(now, |before| before.first);
+        seen.insert(kind, Sighting { first, last: now, day, facts: facts.into() });
+    }
+
+    /// Notes what a cause says of the chain as a whole.
+    pub(super) fn note_cause(&self, cause: &Cause, clock: &dyn Clock) {
+        let kind = [NEAR_LOW, PROVIDERS_DISAGREE].into_iter().find(|kind| *kind == cause.class);
+        if let Some(kind) = kind {
+            self.note(kind, &cause.to_string(), clock);
+        }
+    }
+
+    /// It is over.
+    pub(super) fn clear(&self, kind: &str) {
+        self.seen().remove(kind);
+    }
+
+    /// What stands now.
+    pub(super) fn stand(&self, clock: &dyn Clock) -> Vec<Concern> {
+        let now = (clock.ticks(), Day::of(clock.now()));
+        let seen = self.seen();
+        let stands = seen.iter().filter(|(kind, sighting)| {
+            let for_long =
+                sighting.last.saturating_sub(sighting.first) >= PERSISTS.saturating_mul(TICKS);
+            lasts(kind, sighting, now) && (**kind != PROVIDERS_DISAGREE || for_long)
+        });
+        stands
+            .map(|(&kind, sighting)| Concern {
+                kind,
+                severity: severity(kind),
+                facts: sighting.facts.clone(),
+            })
+            .collect()
+    }
+}
+
+/// Whether what was seen then still stands.
+fn lasts(kind: &str, sighting: &Sighting, (now, day): (u64, Day)) -> bool {
+    match kind {
+        REGISTRATION_BUDGET => sighting.day == day,
+        _ => now.saturating_sub(sighting.last) < LASTS.saturating_mul(TICKS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::ports::Fut;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Time that passes where a test says so, in milliseconds.
+    #[derive(Debug, Default)]
+    struct At(AtomicU64);
+
+    impl Clock for At {
+        fn now(&self) -> Millis {
+            self.0.load(Ordering::Relaxed)
+        }
+        fn ticks(&self) -> u64 {
+            self.now() * TICKS
+        }
+        fn sleep(&self, _: Millis) -> Fut<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn kinds(concerns: &Concerns, clock: &At) -> Vec<&'static str> {
+        concerns.stand(clock).into_iter().map(|concern| concern.kind).collect()
+    }
+
+    /// Turns red where one provider that lags is a CRITICAL case, and where one that lies is none.
+    #[test]
+    fn providers_disagree_where_they_do_so_for_long() {
+        let (concerns, clock) = (Concerns::default(), At::default());
+        let cause = Cause::of(PROVIDERS_DISAGREE);
+        concerns.note_cause(&cause, &clock);
+        assert_eq!(kinds(&concerns, &clock), [""; 0]);
+        clock.0.fetch_add(PERSISTS, Ordering::Relaxed);
+        assert_eq!(kinds(&concerns, &clock), [""; 0], "it was not seen again");
+        concerns.note_cause(&cause, &clock);
+        assert_eq!(kinds(&concerns, &clock), [PROVIDERS_DISAGREE]);
+        clock.0.fetch_add(LASTS, Ordering::Relaxed);
+        assert_eq!(kinds(&concerns, &clock), [""; 0]);
+        concerns.note_cause(&cause, &clock);
+        assert_eq!(kinds(&concerns, &clock), [""; 0], "it begins anew");
+    }
+
+    #[test]
+    fn a_budget_is_used_up_until_its_day_is_over() {
+        let (concerns, clock) = (Concerns::default(), At::default());
+        concerns.note(REGISTRATION_BUDGET, "80 of 80", &clock);
+        concerns.note(NEAR_LOW, "1 yoctoNEAR", &clock);
+        assert_eq!(kinds(&concerns, &clock), [NEAR_LOW, REGISTRATION_BUDGET]);
+        concerns.clear(NEAR_LOW);
+        clock.0.store(86_400_000 - 1, Ordering::Relaxed);
+        assert_eq!(kinds(&concerns, &clock), [REGISTRATION_BUDGET]);
+        clock.0.store(86_400_000, Ordering::Relaxed);
+        assert_eq!(kinds(&concerns, &clock), [""; 0]);
+    }
+}

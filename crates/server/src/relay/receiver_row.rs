@@ -1,0 +1,106 @@
+//! The row of a receiver that was, or is to be, registered at the relay's cost: which transfer has it, since when,
+//! and what that means for another one. Pure.
+
+use kernel::ids::{Id, Millis};
+use links::near::Reservation;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A receiver is registered once in so many milliseconds: one that took its deposit back gets no other.
+const ONCE_IN: Millis = 30 * 86_400_000;
+/// A transfer that has a registration for so long, in milliseconds, and did not make it (it is paused, or the
+/// chain stands), gives it to another one.
+const PATIENCE: Millis = 3_600_000;
+/// For so long behind a registration, in milliseconds, a receiver that is not registered is asked after again:
+/// providers may be behind.
+const LAG: Millis = 60_000;
+
+/// A receiver's row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReceiverRow {
+    /// The transfer that registers it.
+    pub by: Id,
+    /// When it was reserved, by the journal's time.
+    pub at: Millis,
+}
+
+/// What became of the registration that a transfer had reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HolderHistory {
+    /// It was made, and proven at that time.
+    Registered(Millis),
+    /// The transfer goes on, and it was not made yet.
+    UnderWay,
+    /// The transfer ended, and it was not made.
+    Ended,
+    /// The journal has no such transfer any more: it was archived.
+    Gone,
+}
+
+impl ReceiverRow {
+    /// The row as it is stored.
+    pub(super) fn value(&self) -> Arc<str> {
+        json!({ "by": self.by.to_string(), "at": self.at }).to_string().into()
+    }
+
+    /// The row that was stored; `None` where it is none of ours.
+    pub(super) fn read(value: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(value).ok()?;
+        let by = value.get("by")?.as_str()?.parse().ok()?;
+        Some(Self { by, at: value.get("at")?.as_u64()? })
+    }
+
+    /// How the registration stands for a transfer; `None`: it may take the row.
+    pub(super) fn reservation(
+        &self,
+        id: Id,
+        holder: HolderHistory,
+        now: Millis,
+    ) -> Option<Reservation> {
+        let since = |at: Millis| now.saturating_sub(at);
+        match holder {
+            HolderHistory::Registered(at) if since(at) < LAG => Some(Reservation::JustMade),
+            HolderHistory::Registered(at) if since(at) < ONCE_IN => Some(Reservation::Lately),
+            HolderHistory::Gone if since(self.at) < ONCE_IN => Some(Reservation::Lately),
+            HolderHistory::UnderWay if self.by == id => Some(Reservation::Own),
+            HolderHistory::UnderWay if since(self.at) < PATIENCE => Some(Reservation::Other),
+            HolderHistory::Registered(_)
+            | HolderHistory::Gone
+            | HolderHistory::UnderWay
+            | HolderHistory::Ended => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_reads_what_it_writes() {
+        let row = ReceiverRow { by: Id(1 << 90), at: 7 };
+        assert_eq!(ReceiverRow::read(&row.value()), Some(row));
+        for value in ["", "{}", r#"{"by":7,"at":1}"#, r#"{"by":"x","at":1}"#] {
+            assert_eq!(ReceiverRow::read(value), None, "{value}");
+        }
+    }
+
+    /// Turns red where a receiver that took its deposit gets another one, and where a transfer that never
+    /// registers holds all others back.
+    #[test]
+    fn a_receiver_is_registered_by_one_and_once_in_a_month() {
+        let row = ReceiverRow { by: Id(1), at: 1_000 };
+        let of = |id, holder, after| row.reservation(Id(id), holder, 1_000 + after);
+        assert_eq!(of(1, HolderHistory::UnderWay, ONCE_IN), Some(Reservation::Own));
+        assert_eq!(of(2, HolderHistory::UnderWay, 1), Some(Reservation::Other));
+        assert_eq!(of(2, HolderHistory::UnderWay, PATIENCE), None);
+        assert_eq!(of(2, HolderHistory::Ended, 1), None);
+        assert_eq!(of(2, HolderHistory::Gone, 1), Some(Reservation::Lately));
+        for id in [1, 2] {
+            let done = HolderHistory::Registered(1_000);
+            assert_eq!(of(id, done, LAG - 1), Some(Reservation::JustMade));
+            assert_eq!(of(id, done, LAG), Some(Reservation::Lately));
+            assert_eq!(of(id, done, ONCE_IN), None);
+        }
+    }
+}
