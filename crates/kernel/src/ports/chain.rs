@@ -99,7 +99,7 @@ pub struct Concern {
     pub kind: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// What was seen.
+    /// What was seen, in words for that person.
     pub facts: Arc<str>,
 }
 

@@ -67,12 +67,12 @@ impl Concerns {
         }
     }
 
-    /// It is over.
+    /// It is over: the next look saw nothing of it.
     pub(super) fn clear(&self, kind: &str) {
         self.seen().remove(kind);
     }
 
-    /// What stands now.
+    /// What stands now: it was seen lately and, where that matters, for long.
     pub(super) fn stand(&self, clock: &dyn Clock) -> Vec<Concern> {
         let now = (clock.ticks(), Day::of(clock.now()));
         let seen = self.seen();

@@ -10,12 +10,12 @@ use std::sync::Arc;
 const ONCE_IN: Millis = 30 * 86_400_000;
 /// A transfer that has a registration for so long, in milliseconds, and did not make it (it is paused, or the
 /// chain stands), gives it to another one.
-const PATIENCE: Millis = 3_600_000;
+const HELD_FOR: Millis = 3_600_000;
 /// For so long behind a registration, in milliseconds, a receiver that is not registered is asked after again:
 /// providers may be behind.
 const LAG: Millis = 60_000;
 
-/// A receiver's row.
+/// A receiver's row: the last reservation of its registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReceiverRow {
     /// The transfer that registers it.
@@ -63,7 +63,7 @@ impl ReceiverRow {
             HolderHistory::Registered(at) if since(at) < ONCE_IN => Some(Reservation::Lately),
             HolderHistory::Gone if since(self.at) < ONCE_IN => Some(Reservation::Lately),
             HolderHistory::UnderWay if self.by == id => Some(Reservation::Own),
-            HolderHistory::UnderWay if since(self.at) < PATIENCE => Some(Reservation::Other),
+            HolderHistory::UnderWay if since(self.at) < HELD_FOR => Some(Reservation::Other),
             HolderHistory::Registered(_)
             | HolderHistory::Gone
             | HolderHistory::UnderWay
@@ -93,7 +93,7 @@ mod tests {
         let of = |id, holder, after| row.reservation(Id(id), holder, 1_000 + after);
         assert_eq!(of(1, HolderHistory::UnderWay, ONCE_IN), Some(Reservation::Own));
         assert_eq!(of(2, HolderHistory::UnderWay, 1), Some(Reservation::Other));
-        assert_eq!(of(2, HolderHistory::UnderWay, PATIENCE), None);
+        assert_eq!(of(2, HolderHistory::UnderWay, HELD_FOR), None);
         assert_eq!(of(2, HolderHistory::Ended, 1), None);
         assert_eq!(of(2, HolderHistory::Gone, 1), Some(Reservation::Lately));
         for id in [1, 2] {

@@ -36,8 +36,8 @@ pub(super) struct Registrations {
 }
 
 /// What is known of a reservation before anything is written.
-enum Step {
-    /// Nothing is written.
+enum ReservationPlan {
+    /// Nothing is written: the journal has said it before.
     Stands(Reservation),
     /// The receiver's row, of this version, is taken for the transfer.
     Take(Arc<str>, u32),
@@ -57,20 +57,23 @@ impl Registrations {
         for record in records {
             steps.push(Box::pin(self.step(record)));
         }
-        let steps: Vec<Result<Step, Cause>> = stream::iter(steps).buffered(AT_ONCE).collect().await;
+        let steps: Vec<Result<ReservationPlan, Cause>> =
+            stream::iter(steps).buffered(AT_ONCE).collect().await;
         let units: Vec<Unit> = records
             .iter()
             .zip(&steps)
             .filter_map(|(record, step)| match step {
-                Ok(Step::Take(name, version)) => Some(self.unit(record.id, name, *version)),
-                Ok(Step::Stands(_)) | Err(_) => None,
+                Ok(ReservationPlan::Take(name, version)) => {
+                    Some(self.unit(record.id, name, *version))
+                }
+                Ok(ReservationPlan::Stands(_)) | Err(_) => None,
             })
             .collect();
         let wrote = if units.is_empty() { Vec::new() } else { self.store.write(units).await };
         let mut wrote = wrote.into_iter();
         let all = steps.into_iter().map(|step| match step? {
-            Step::Stands(reservation) => Ok(reservation),
-            Step::Take(..) => reserved(wrote.next()),
+            ReservationPlan::Stands(reservation) => Ok(reservation),
+            ReservationPlan::Take(..) => reserved(wrote.next()),
         });
         all.collect()
     }
@@ -90,19 +93,19 @@ impl Registrations {
     }
 
     /// How the registration of a transfer's receiver stands in the journal.
-    async fn step(&self, record: &Record) -> Result<Step, Cause> {
+    async fn step(&self, record: &Record) -> Result<ReservationPlan, Cause> {
         let Account::Named(receiver) = &record.target().account else {
             return Err(Cause::of("NO_ACCOUNT"));
         };
         let name: Arc<str> = format!("{RECEIVER}{}/{receiver}", self.contract).into();
         let Some(stored) = self.store.resource(name.clone()).await? else {
-            return Ok(Step::Take(name, 0));
+            return Ok(ReservationPlan::Take(name, 0));
         };
         let row = ReceiverRow::read(&stored.value);
         let row = row.ok_or_else(|| Cause::because("ROW_UNREADABLE", stored.value))?;
         let holder = self.holder(row.by).await?;
         let reservation = row.reservation(record.id, holder, self.store.now());
-        Ok(reservation.map_or(Step::Take(name, stored.version), Step::Stands))
+        Ok(reservation.map_or(ReservationPlan::Take(name, stored.version), ReservationPlan::Stands))
     }
 
     /// What became of the registration that a transfer had reserved.
