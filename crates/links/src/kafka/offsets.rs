@@ -16,12 +16,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest that one answer of a broker is waited for.
+/// The longest that one answer of a broker is waited for, and all the oldest messages of a group.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest that a probe waits.
 const PROBE: Duration = Duration::from_secs(2);
-/// The longest that the oldest messages of a group are waited for, all together.
-const OLDEST: Duration = Duration::from_secs(1);
 /// Looks at no group.
 const PROBES: &str = "portage-probe";
 
@@ -73,7 +71,7 @@ impl Inspectors {
         // what it heard while no caller listened
         while client.poll(Duration::ZERO).is_some() {}
         let mut lag = positions(&client, topics).map_err(failed)?;
-        let until = now() + OLDEST;
+        let until = now() + TIMEOUT;
         for one in lag.iter_mut().filter(|one| one.messages() > 0) {
             one.oldest = oldest(&client, &one.partition, one.next, until).map_err(failed)?;
         }

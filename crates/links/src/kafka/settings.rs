@@ -134,7 +134,11 @@ impl KafkaSettings {
     /// What looks at a group without being its member: it fetches single messages.
     pub(super) fn inspector(&self, group: &str) -> ClientConfig {
         let mut config = self.reader(group);
-        config.set("queued.min.messages", "1").set("fetch.message.max.bytes", "65536");
+        config
+            .set("queued.min.messages", "1")
+            .set("fetch.message.max.bytes", "65536")
+            // a partition read a moment ago is read again without the library's wait of one second
+            .set("fetch.queue.backoff.ms", FETCH_WAIT_MS);
         config
     }
 
