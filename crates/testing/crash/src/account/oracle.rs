@@ -35,15 +35,21 @@ struct Row {
     history: Vec<Value>,
 }
 
-const ROWS: &str = "SELECT t.cid, t.req_id, t.state, ltrim(t.source_account, '@'), \
-    ltrim(t.target_account, '@'), t.amount, \
-    (SELECT count(*) FROM operations o WHERE o.req_id = t.req_id AND o.ledger = 10 AND o.result = 'DONE'), \
-    (SELECT count(*) FROM operations o WHERE o.req_id = t.req_id AND o.ledger = 10 AND o.result = 'DONE' \
-      AND o.leg = 'MOVE' AND o.amount = t.amount AND o.asset_id = t.asset_id \
-      AND o.account = t.source_account AND o.other_account = t.target_account), \
-    (SELECT count(*) FROM outbox b WHERE b.req_id = t.req_id AND b.topic = 'transfer-completed'), \
-    (SELECT count(*) FROM outbox b WHERE b.req_id = t.req_id AND b.topic = 'transfer-failed'), \
-    t.history FROM transfers t WHERE t.flow = 'account'";
+/// Moves and messages are counted once for all transfers: one by one they are looked for in every row.
+const ROWS: &str = "WITH moves AS ( \
+      SELECT o.req_id, count(*) AS booked, count(*) FILTER (WHERE o.leg = 'MOVE' \
+        AND o.amount = t.amount AND o.asset_id = t.asset_id \
+        AND o.account = t.source_account AND o.other_account = t.target_account) AS agreed \
+      FROM operations o JOIN transfers t USING (req_id) \
+      WHERE o.ledger = 10 AND o.result = 'DONE' GROUP BY o.req_id), \
+    told AS ( \
+      SELECT req_id, count(*) FILTER (WHERE topic = 'transfer-completed') AS completed, \
+        count(*) FILTER (WHERE topic = 'transfer-failed') AS failed FROM outbox GROUP BY req_id) \
+    SELECT t.cid, t.req_id, t.state, ltrim(t.source_account, '@'), ltrim(t.target_account, '@'), t.amount, \
+      coalesce(moves.booked, 0), coalesce(moves.agreed, 0), \
+      coalesce(told.completed, 0), coalesce(told.failed, 0), t.history \
+    FROM transfers t LEFT JOIN moves USING (req_id) LEFT JOIN told USING (req_id) \
+    WHERE t.flow = 'account'";
 
 fn rows(services: &Services) -> Outcome<BTreeMap<String, Row>> {
     let text = services.database.sql(ROWS)?;
