@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::{Outcome, run, tools, tree};
+use crate::{Outcome, kafka, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
 const IN_CI: [[&str; 2]; 7] = [
@@ -15,12 +15,19 @@ const IN_CI: [[&str; 2]; 7] = [
     ["--pair", "1"],
 ];
 
+/// The part that runs on Apache Kafka, for which the server is built with its feature.
+const OVER_KAFKA: &str = "--account";
+
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {
     tools()?;
     let package = ["--locked", "--package", "server", "--bin", "portage"];
     let mut build = run::cargo(&["build", "--release"]);
     build.args(package);
+    if args.iter().any(|arg| arg.starts_with(OVER_KAFKA)) {
+        kafka::needed()?;
+        build.args(kafka::FEATURES);
+    }
     run::must(build)?;
     let server = tree::target().join("release/portage");
     let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "crash", "--"]);

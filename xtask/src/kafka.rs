@@ -25,11 +25,17 @@ fn builds() -> Outcome {
     Ok(())
 }
 
+/// Makes sure that the feature can be built and a broker be started.
+pub(crate) fn needed() -> Outcome {
+    buildable()?;
+    let why = "the bus and the flow of account transfers are tested on a real broker";
+    // what kills a broker starts its own
+    tools::need(Kafka::possible, "default-jdk-headless maven", why)
+}
+
 /// Starts a broker where none was given; every program started later finds its address.
 pub(crate) fn start() -> Outcome<Kafka> {
-    let why = "the bus and the flow of account transfers are tested on a real broker";
-    // tests that kill a broker start their own
-    tools::need(Kafka::possible, "default-jdk-headless maven", why)?;
+    needed()?;
     if let Ok(given) = Kafka::given() {
         println!("{GIVEN_KAFKA} names a broker: it is used as it is");
         return Ok(given);

@@ -4,6 +4,7 @@
 //! Nothing in the product knows of this. The driver is another process, the faults are put into
 //! system calls from outside by `strace`.
 
+pub mod account;
 pub mod book;
 mod clock;
 pub mod create;

@@ -6,11 +6,12 @@
 )]
 
 use clap::Parser;
+use crash::account::WrongStore;
 use crash::env::Env;
 use crash::fleet::{Fleet, Network, Pair};
 use crash::record::Record;
 use crash::rng::Rng;
-use crash::{Outcome, faults, fleet, gateway, history, kill, power, strace, workload};
+use crash::{Outcome, account, faults, fleet, gateway, history, kill, power, strace, workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +60,10 @@ struct Cli {
     /// and confuse messages.
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     gateway: u64,
+    /// So many kills in the pipeline of account transfers: servers, PostgreSQL and Apache Kafka, by chance
+    /// and at the two moments between journal and broker.
+    #[arg(long, default_value_t = 0)]
+    account: u64,
     /// Show that the campaign can fail: on servers that are made wrong from outside it must.
     #[arg(long)]
     prove: bool,
@@ -105,7 +110,7 @@ fn run(cli: &Cli) -> Outcome {
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     let (silent, replicated) = (rng.fork(), rng.fork());
-    let gateways = rng.fork();
+    let (gateways, accounts) = (rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -129,6 +134,9 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.gateway > 0 {
         behind_gateways(cli, &below, gateways)?;
+    }
+    if cli.account > 0 {
+        accounts_killed(cli, &below, accounts)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -250,6 +258,21 @@ fn behind_gateways(cli: &Cli, below: &Path, rng: Rng) -> Outcome {
     let met = gateway::run(&cli.server, below, length, rng)?;
     println!("gateway: {met:?}");
     Ok(())
+}
+
+/// The pipeline of account transfers, and with `--prove` two databases that are made wrong.
+fn accounts_killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
+    let wrongs = [
+        (WrongStore::Lost, "an account transfer that vanishes", "acknowledged and gone"),
+        (WrongStore::MovedTwice, "a move that is booked twice", "the accounts hold"),
+    ];
+    for (wrong, what, words) in wrongs.into_iter().filter(|_| cli.prove) {
+        let found = account::run(&cli.server, below, 2, Some(wrong), rng.fork()).map(drop);
+        red(what, found, &[words])?;
+    }
+    let killed = account::run(&cli.server, below, cli.account, None, rng)?;
+    println!("account: {killed:?}");
+    record(cli).map_or(Ok(()), |record| record.account(&killed))
 }
 
 /// A database that forgets what was acknowledged, and what must be said of it.

@@ -3,7 +3,7 @@
 use crate::faults::Faulted;
 use crate::kill::Killed;
 use crate::power::Lost;
-use crate::{Outcome, fleet};
+use crate::{Outcome, account, fleet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -149,6 +149,30 @@ impl Record {
             "{of}: {clients} clients, {each} s each, `engine.lease_seconds` = 3.\n\n{table}"
         );
         self.put("still", &text)
+    }
+
+    /// The kills in the pipeline of account transfers.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn account(&self, killed: &account::Killed) -> Outcome {
+        let (completed, failed) = (killed.ends.completed, killed.ends.failed);
+        let mut text = format!(
+            "{}: {} kills in {}; {} of them with a transfer open. {} transfers acknowledged: {completed} \
+             COMPLETED with one move each, {failed} FAILED with none; none missing, none doubled. {} \
+             messages came again to the servers that lived to the end, and had no effect.\n\n\
+             | killed | times |\n|---|---|\n",
+            self.of,
+            killed.kills,
+            minutes(killed.took),
+            killed.open,
+            completed.saturating_add(failed),
+            killed.seen_again,
+        );
+        for (name, times) in &killed.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("account", &text)
     }
 
     /// The losses of power.

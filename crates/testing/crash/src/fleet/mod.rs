@@ -16,7 +16,8 @@ pub use pause_worker::{Durations, PausedRun, shown, stand};
 use crate::Outcome;
 use crate::server::{Role, Site};
 use kill::settled;
-use member::Member;
+pub(crate) use member::Member;
+pub(crate) use probe::page;
 use std::path::Path;
 use testbed::{Database, Options, Proxy};
 
@@ -130,7 +131,7 @@ fn several(url: &str, first: &Proxy, rest: &[Proxy]) -> String {
 }
 
 /// What every process of a fleet is started with.
-fn settings(database: &str, spot: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn settings(database: &str, spot: &str) -> Vec<(&'static str, String)> {
     let settings = [
         ("DATABASE_URL", database),
         ("PORTAGE_LEDGERS__SPOT__KIND", "remote"),

@@ -12,14 +12,27 @@ const ASKED: Duration = Duration::from_secs(2);
 
 /// Whether a process says that it is ready; one that says nothing is not.
 pub(super) fn ready(site: &Site) -> bool {
-    asked(site).is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 "))
+    asked(site, "/readyz").is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 "))
 }
 
-fn asked(site: &Site) -> std::io::Result<Vec<u8>> {
+/// A page of a process that anyone may read, with its head.
+///
+/// # Errors
+/// The connection's, or another status than 200.
+pub(crate) fn page(site: &Site, path: &str) -> Outcome<String> {
+    let page = asked(site, path).map_err(|error| format!("{path}: {error}"))?;
+    let page = String::from_utf8_lossy(&page).into_owned();
+    if page.starts_with("HTTP/1.1 200 ") {
+        return Ok(page);
+    }
+    Err(format!("{path}: {}", page.lines().next().unwrap_or_default()))
+}
+
+fn asked(site: &Site, path: &str) -> std::io::Result<Vec<u8>> {
     let address: SocketAddr = site.address.parse().map_err(std::io::Error::other)?;
     let mut stream = TcpStream::connect_timeout(&address, ASKED)?;
     stream.set_read_timeout(Some(ASKED))?;
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;

@@ -1,0 +1,186 @@
+//! Kills in the pipeline of account transfers: two servers on one PostgreSQL and one Apache Kafka, any of
+//! which is killed, by chance and at two named moments, while clients move money between accounts.
+
+mod clients;
+mod moments;
+mod oracle;
+mod services;
+
+use crate::rng::Rng;
+use crate::{Outcome, clock};
+use clients::Load;
+use moments::Moment;
+pub use oracle::Ends;
+use services::Services;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// After so many kills every acknowledged transfer is looked at again.
+const ALL_AFTER: u64 = 10;
+/// A token lives an hour.
+const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
+
+/// A fault that the campaign makes itself, which its oracles must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrongStore {
+    /// An acknowledged transfer is gone.
+    Lost,
+    /// A move is booked a second time.
+    MovedTwice,
+}
+
+/// What came of it.
+#[derive(Debug, Default, Clone)]
+pub struct Killed {
+    /// Kills.
+    pub kills: u64,
+    /// Of them with a transfer that had not ended.
+    pub open: u64,
+    /// By what was killed, or at which moment.
+    pub by: BTreeMap<&'static str, u64>,
+    /// Messages that came again and had no effect, as the servers that lived to the end counted them.
+    pub seen_again: u64,
+    /// Transfers that were acknowledged, by their ends.
+    pub ends: Ends,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What is killed by chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    /// One of the two servers.
+    Server(usize),
+    /// The database, with all of its processes.
+    Database,
+    /// The broker.
+    Broker,
+    /// Everything, as when the machine goes.
+    All,
+}
+
+impl Victim {
+    fn drawn(rng: &mut Rng) -> Self {
+        match rng.below(100) {
+            0..55 => Self::Server(usize::from(rng.percent(50))),
+            55..70 => Self::Database,
+            70..88 => Self::Broker,
+            _ => Self::All,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Server(0) => "serve-1",
+            Self::Server(_) => "serve-2",
+            Self::Database => "postgres",
+            Self::Broker => "kafka",
+            Self::All => "all",
+        }
+    }
+}
+
+/// Kills so often while clients work, then lets everything come to its end and holds it against the oracles.
+/// With a wrong store its fault is made in the middle.
+///
+/// # Errors
+/// What was lost, made or is left, or what stopped the run.
+pub fn run(
+    program: &Path,
+    below: &Path,
+    kills: u64,
+    mut wrong: Option<WrongStore>,
+    mut rng: Rng,
+) -> Outcome<Killed> {
+    let mut services = Services::start(program, below)?;
+    let load = clients::start(&services, &mut rng)?;
+    let (begun, mut token) = (clock::now(), clock::now());
+    let mut killed = Killed::default();
+    while killed.kills < kills {
+        if token.elapsed() > TOKEN_AFTER {
+            services.renew()?;
+            token = clock::now();
+        }
+        worked(&mut services, &load, &mut rng)?;
+        let name = match killed.kills % 4 {
+            1 => moments::kill_at(Moment::PublishedNotMarked, &mut services)?,
+            3 => moments::kill_at(Moment::WrittenNotCommitted, &mut services)?,
+            _ => by_chance(&mut services, &mut rng)?,
+        };
+        killed.kills += 1;
+        *killed.by.entry(name).or_default() += 1;
+        killed.open += u64::from(services.open_transfers()? > 0);
+        services.all_run()?;
+        let spoilt = wrong.take_if(|_| killed.kills > kills / 2);
+        if let Some(wrong) = spoilt {
+            services.spoil(wrong)?;
+        }
+        let everything = spoilt.is_some() || killed.kills.is_multiple_of(ALL_AFTER);
+        oracle::kept(&services, &load, everything)?;
+        if killed.kills.is_multiple_of(10) {
+            say(&format!("{} kills, {:?}", killed.kills, killed.by));
+        }
+    }
+    load.end(&services)?;
+    killed.ends = oracle::settle(&mut services, &load)?;
+    killed.seen_again = services.seen_again()?;
+    services.stop()?;
+    killed.took = begun.elapsed();
+    all_met(&killed).map(|()| killed)
+}
+
+/// A word to the terminal.
+#[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
+fn say(what: &str) {
+    println!("account: {what}");
+}
+
+/// Clients work for a while, and no process ends by itself.
+fn worked(services: &mut Services, load: &Load, rng: &mut Rng) -> Outcome {
+    let before = load.acknowledged();
+    let some = || (load.acknowledged() > before + 16 || load.broken().is_some()).then_some(());
+    clock::until(Duration::from_secs(10), some);
+    std::thread::sleep(Duration::from_micros(rng.below(600_000)));
+    services.all_live()?;
+    load.broken().map_or(Ok(()), Err)
+}
+
+fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
+    let victim = Victim::drawn(rng);
+    match victim {
+        Victim::Server(n) => services.kill_server(n)?,
+        Victim::Database => services.postgres.kill9()?,
+        Victim::Broker => services.kafka.kill9()?,
+        Victim::All => {
+            services.kafka.kill9()?;
+            services.postgres.kill9()?;
+            services.kill_all()?;
+        }
+    }
+    // the others go on without it
+    std::thread::sleep(Duration::from_micros(rng.below(400_000)));
+    if matches!(victim, Victim::Database | Victim::All) {
+        services.postgres.restart()?;
+    }
+    if matches!(victim, Victim::Broker | Victim::All) {
+        services.kafka.restart()?;
+    }
+    Ok(victim.name())
+}
+
+/// A run in which something never happened proves nothing about it.
+fn all_met(killed: &Killed) -> Outcome {
+    if killed.open.saturating_mul(2) < killed.kills {
+        return Err(format!("only {} of {} kills hit a transfer", killed.open, killed.kills));
+    }
+    let moments = [Moment::PublishedNotMarked, Moment::WrittenNotCommitted];
+    let missed = moments.iter().find(|moment| !killed.by.contains_key(moment.name()));
+    if let Some(missed) = missed.filter(|_| killed.kills >= 4) {
+        return Err(format!("no kill was `{}`: {:?}", missed.name(), killed.by));
+    }
+    if killed.ends.completed == 0 || killed.ends.failed == 0 {
+        return Err(format!("an end was never met: {:?}", killed.ends));
+    }
+    Ok(())
+}
