@@ -20,6 +20,8 @@ const PUBLISH_MS: &str = "1000";
 const LEASE_SECONDS: &str = "4";
 /// A killed server's partitions are the other's after this, in milliseconds.
 const SESSION_MS: &str = "2000";
+/// What the servers count of messages that came again: consumed before, or of a transfer that has moved on.
+const AGAIN: [&str; 2] = ["\"seen\"", "\"passed\""];
 /// How often an operator's request that was not answered is repeated.
 const TRIES: u32 = 600;
 
@@ -171,7 +173,8 @@ impl Services {
         for server in &self.servers {
             let page = crate::fleet::page(&server.site, "/metrics")?;
             let lines = page.lines().filter(|line| {
-                line.starts_with("portage_consumer_records_total") && line.contains("\"seen\"")
+                line.starts_with("portage_consumer_records_total")
+                    && AGAIN.iter().any(|outcome| line.contains(outcome))
             });
             all +=
                 lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>();

@@ -18,10 +18,14 @@ pub(super) fn ready(site: &Site) -> bool {
 /// A page of a process that anyone may read, with its head.
 ///
 /// # Errors
-/// The connection's.
+/// The connection's, or another status than 200.
 pub(crate) fn page(site: &Site, path: &str) -> Outcome<String> {
     let page = asked(site, path).map_err(|error| format!("{path}: {error}"))?;
-    Ok(String::from_utf8_lossy(&page).into_owned())
+    let page = String::from_utf8_lossy(&page).into_owned();
+    if page.starts_with("HTTP/1.1 200 ") {
+        return Ok(page);
+    }
+    Err(format!("{path}: {}", page.lines().next().unwrap_or_default()))
 }
 
 fn asked(site: &Site, path: &str) -> std::io::Result<Vec<u8>> {
