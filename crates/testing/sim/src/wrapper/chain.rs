@@ -5,7 +5,7 @@ use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{Chain, Concern, Proof, SignRequest, Signed, Unsigned};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -13,6 +13,10 @@ use std::sync::Arc;
 pub trait ChainWrapper: Send + Sync {
     /// The port that is wrapped.
     fn inner(&self) -> &dyn Chain;
+    /// In the place of [`Chain::concerns`].
+    fn concerns(&self) -> Vec<Concern> {
+        self.inner().concerns()
+    }
     /// In the place of [`Chain::next_lock`].
     fn next_lock<'a>(
         &'a self,
@@ -45,6 +49,9 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn lanes(&self, act: &str) -> Vec<Arc<str>> {
         self.0.inner().lanes(act)
+    }
+    fn concerns(&self) -> Vec<Concern> {
+        self.0.concerns()
     }
     fn next_lock<'a>(
         &'a self,

@@ -2,14 +2,50 @@
 
 use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
+use kernel::answer::Cause;
+use kernel::attempt::Attempt;
 use kernel::ids::Id;
-use kernel::operators::{Scope, Subject};
-use sim::chain::{ChainProcess, ChainRules, ChainService, Locking, Moment, SimChain, relay_terms};
+use kernel::operators::{Scope, Severity, Subject};
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, Concern, Proof};
+use sim::chain::{
+    ChainProcess, ChainRules, ChainService, ChainWrap, Locking, Moment, SimChain, relay_terms,
+};
 use sim::journal::Place;
 use sim::service::simulated;
 use sim::world::Sim;
+use sim::wrapper::{ChainWrapper, Wrapper};
 use sim::wrong;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A port whose looks find this as long as it is said, and which tells that of the chain.
+struct Finds {
+    inner: Arc<dyn Chain>,
+    found: Arc<Mutex<Option<Cause>>>,
+    concerns: Vec<Concern>,
+}
+
+impl ChainWrapper for Finds {
+    fn inner(&self) -> &dyn Chain {
+        &*self.inner
+    }
+
+    fn concerns(&self) -> Vec<Concern> {
+        self.concerns.clone()
+    }
+
+    fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match found {
+            Some(cause) => {
+                Box::pin(
+                    async move { attempts.iter().map(|_| Proof::NotYet(cause.clone())).collect() },
+                )
+            }
+            None => self.inner.prove(attempts),
+        }
+    }
+}
 
 /// A service with one process on a calm chain.
 struct ChainEnv {
@@ -19,6 +55,11 @@ struct ChainEnv {
 
 impl ChainEnv {
     fn open(wrong: Option<&str>) -> Self {
+        Self::around(wrong.and_then(wrong::chain))
+    }
+
+    /// The same with something around the port of the chain.
+    fn around(around: Option<ChainWrap>) -> Self {
         let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(ChainRules::calm(Locking::Nonce), Arc::new(sim.clone()), 11);
@@ -27,7 +68,7 @@ impl ChainEnv {
         }
         let site = simulated(&sim, &place);
         let mut service = ChainService::new(sim, flows, site, chain);
-        if let Some(around) = wrong.and_then(wrong::chain) {
+        if let Some(around) = around {
             service.around_chain = around;
         }
         let process = service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
@@ -230,4 +271,47 @@ fn a_form_that_pays_something_else_is_never_stored() {
     }
     env.service.sim.run_for(10_000);
     assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
+}
+
+/// Turns red where a transaction that did less than its members say, or bytes that are not of the attempt,
+/// leave the chain at work, or where the attempt is closed for it.
+#[test]
+fn what_conservation_excludes_stops_the_chain_and_closes_nothing() {
+    for (found, kind) in
+        [("EVENTS_MISMATCH", "EVENTS_MISMATCH"), ("FOREIGN_FORM", "CHAIN_CONTRADICTION")]
+    {
+        let said = Arc::new(Mutex::new(Some(Cause::of(found))));
+        let shared = said.clone();
+        let env = ChainEnv::around(Some(Arc::new(move |inner| {
+            Arc::new(Wrapper(Finds { inner, found: shared.clone(), concerns: Vec::new() }))
+        })));
+        let first = env.pays(&["alice", "bob"]);
+        env.service.sim.run_for(20_000);
+        let case = (kind.to_owned(), Subject::Chain(env.service.chain_id()));
+        assert!(env.open_cases().contains(&case), "{:?}", env.open_cases());
+        let numbers = env.pauses();
+        assert_eq!(numbers.len(), 1, "the chain is paused");
+        let second = env.pays(&["carol"]);
+        assert!(!env.acts(20_000).0);
+        assert!(!env.states(&first).contains(&"COMPLETED"), "{:?}", env.states(&first));
+        *said.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for number in numbers {
+            let lifted = env.executes("lift", AdminAction::Unpause(number));
+            assert_eq!(lifted.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+        }
+        env.service.sim.run_for(120_000);
+        assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
+        assert_eq!(env.service.chain.faults(), [""; 0]);
+    }
+}
+
+/// Turns red where what a port tells of its chain reaches no person.
+#[test]
+fn a_concern_of_a_chain_is_a_case() {
+    let low = Concern { kind: "NEAR_LOW", severity: Severity::Critical, facts: "1 yocto".into() };
+    let env = ChainEnv::around(Some(Arc::new(move |inner| {
+        Arc::new(Wrapper(Finds { inner, found: Arc::default(), concerns: vec![low.clone()] }))
+    })));
+    env.service.sim.run_for(60_000);
+    assert_eq!(env.open_cases(), [("NEAR_LOW".to_owned(), Subject::Chain(env.service.chain_id()))]);
 }
