@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 /// So many at once.
 const CLIENTS: u64 = 8;
-/// So many accounts.
+/// So many accounts move money among them.
 pub(super) const ACCOUNTS: u64 = 10;
 const FIRST_OWNER: u64 = 4001;
 /// What each account is given, in whole units of the asset.
@@ -40,7 +40,7 @@ pub(super) fn number(n: u64) -> String {
 pub(super) struct Wanted {
     pub from: String,
     pub to: String,
-    /// In base units.
+    /// The amount in base units of the asset.
     pub units: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Sent {
 /// What clients and driver share.
 #[derive(Debug, Default)]
 struct Book {
-    /// By key.
+    /// What was acknowledged, by its key.
     sent: BTreeMap<String, Sent>,
     /// Keys that were acknowledged since they were last looked at.
     fresh: Vec<String>,
@@ -216,7 +216,7 @@ impl Actor {
         }
     }
 
-    /// A key has one id, whoever asks and when.
+    /// A key has one id, whichever client asks and when.
     fn note(&self, key: &str, sent: Sent) -> Outcome {
         let mut book = open(&self.book);
         if let Some(before) = book.sent.get(key) {

@@ -33,7 +33,7 @@ pub enum WrongStore {
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Killed {
-    /// Kills.
+    /// How many kills there were.
     pub kills: u64,
     /// Of them with a transfer that had not ended.
     pub open: u64,
@@ -54,7 +54,7 @@ enum Victim {
     Server(usize),
     /// The database, with all of its processes.
     Database,
-    /// The broker.
+    /// The broker, as when its process is killed.
     Broker,
     /// Everything, as when the machine goes.
     All,

@@ -224,7 +224,7 @@ fn unrest(services: &Services) -> Outcome<Option<String>> {
         ("messages in the outbox", services.number("SELECT count(*) FROM outbox_queue")?),
         ("parked keys", services.number("SELECT count(*) FROM parked_keys")?),
         ("parked messages", services.number("SELECT count(*) FROM parked")?),
-        ("halts", services.number("SELECT count(*) FROM halts WHERE lifted_at IS NULL")?),
+        ("halts", services.number("SELECT count(*) FROM halts")?),
     ];
     if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > 0) {
         return Ok(Some(format!("{count} {what}")));

@@ -296,8 +296,8 @@ fn what_conservation_excludes_stops_the_chain_and_closes_nothing() {
         assert!(!env.states(&first).contains(&"COMPLETED"), "{:?}", env.states(&first));
         *said.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for number in numbers {
-            let lifted = env.executes("lift", AdminAction::Unpause(number));
-            assert_eq!(lifted.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+            let unpaused = env.executes("lift", AdminAction::Unpause(number));
+            assert_eq!(unpaused.map(|done| done.outcome), Ok(ActionResult::Unpaused));
         }
         env.service.sim.run_for(120_000);
         assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
