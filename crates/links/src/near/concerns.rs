@@ -54,7 +54,7 @@ impl Concerns {
     pub(super) fn note(&self, kind: &'static str, facts: &str, clock: &dyn Clock) {
         let (now, day) = (clock.ticks(), Day::of(clock.now()));
         let mut seen = self.seen();
-        let before = seen.get(kind).filter(|before| lasts(kind, before, (now, day)));
+        let before = seen.get(kind).filter(|before| lasts(kind, before, now, day));
         let first = before.map_or(now, |before| before.first);
         seen.insert(kind, Sighting { first, last: now, day, facts: facts.into() });
     }
@@ -74,12 +74,12 @@ impl Concerns {
 
     /// What stands now: it was seen lately and, where that matters, for long.
     pub(super) fn stand(&self, clock: &dyn Clock) -> Vec<Concern> {
-        let now = (clock.ticks(), Day::of(clock.now()));
+        let (now, day) = (clock.ticks(), Day::of(clock.now()));
         let seen = self.seen();
         let stands = seen.iter().filter(|(kind, sighting)| {
             let for_long =
                 sighting.last.saturating_sub(sighting.first) >= PERSISTS.saturating_mul(TICKS);
-            lasts(kind, sighting, now) && (**kind != PROVIDERS_DISAGREE || for_long)
+            lasts(kind, sighting, now, day) && (**kind != PROVIDERS_DISAGREE || for_long)
         });
         stands
             .map(|(&kind, sighting)| Concern {
@@ -92,7 +92,7 @@ impl Concerns {
 }
 
 /// Whether what was seen then still stands.
-fn lasts(kind: &str, sighting: &Sighting, (now, day): (u64, Day)) -> bool {
+fn lasts(kind: &str, sighting: &Sighting, now: u64, day: Day) -> bool {
     match kind {
         REGISTRATION_BUDGET => sighting.day == day,
         _ => now.saturating_sub(sighting.last) < LASTS.saturating_mul(TICKS),

@@ -39,6 +39,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokens::TokenStates;
 
+/// What one provider's word decides, and what waits for a second one.
+const ONE_IS_BELIEVED: &str = "one provider is taken at its word: what was sent is not called dead, and \
+                               what expired is not signed again";
+
 /// Why the adapter cannot be made with these settings, as a sentence without a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadNearSettings(pub String);
@@ -101,10 +105,7 @@ impl NearChain {
         }
         let rpc = RpcPool::new(&settings, clock.clone()).map_err(BadNearSettings)?;
         if settings.providers_needed == 1 {
-            tracing::warn!(
-                "one provider's word is taken for final: nothing is called dead or refused, and what \
-                 expired is not signed again"
-            );
+            tracing::warn!("{ONE_IS_BELIEVED}");
         }
         let tokens = TokenStates::new(&settings);
         let receivers = ReceiverCache::new(settings.registered_for_ms);
@@ -143,10 +144,8 @@ impl NearLink {
     fn concerns(&self) -> Vec<Concern> {
         let mut stand = self.concerns.stand(&*self.clock);
         if self.rpc.needed() < 2 {
-            let facts = "one provider is taken at its word: nothing is called dead or refused, and what \
-                         expired is not signed again";
             let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
-            stand.push(Concern { kind, severity, facts: facts.into() });
+            stand.push(Concern { kind, severity, facts: ONE_IS_BELIEVED.into() });
         }
         stand
     }

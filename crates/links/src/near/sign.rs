@@ -11,7 +11,7 @@ use flows::relay::{Act, is_account_id};
 use kernel::answer::Cause;
 use kernel::attempt::{Form, Purpose};
 use kernel::flow::life::Word;
-use kernel::ports::chain::{SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{FOREIGN_FORM, SignRequest, Signed, Unsigned};
 use kernel::record::{Account, Record, System};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl NearLink {
             }
             let both_pay = before.purpose == Purpose::Pay && request.purpose == Purpose::Pay;
             if both_pay && self.payments(&earlier)? != pays {
-                return Err(Cause::of("FOREIGN_FORM").into());
+                return Err(Cause::of(FOREIGN_FORM).into());
             }
         }
         let form = Form {

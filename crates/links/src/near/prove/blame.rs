@@ -9,7 +9,7 @@ use crate::near::tokens::TokenState;
 use crate::near::tx::BatchAction;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Verdict};
-use kernel::ports::chain::Proof;
+use kernel::ports::chain::{FOREIGN_FORM, Proof};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl NearLink {
         error: &str,
     ) -> Result<Proof, Cause> {
         let token = self.tokens.of_contract(&landed.form.receiver);
-        let token = token.ok_or(Cause::of("FOREIGN_FORM"))?;
+        let token = token.ok_or(Cause::of(FOREIGN_FORM))?;
         let doc = self.document(landed);
         if is_out_of_gas(error) && token.more_gas() {
             return Ok(all(attempt, &dead("OUT_OF_GAS", doc)));

@@ -22,7 +22,7 @@ use events::{EventBalance, balance};
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
-use kernel::ports::chain::{EVENTS_MISMATCH, LOCK_SPENT, Proof};
+use kernel::ports::chain::{EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, Proof};
 use landing::{Landing, landing};
 use serde_json::json;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl NearLink {
     /// All members are paid, or registered.
     fn paid(&self, attempt: &Attempt, landed: &Landed<'_>) -> Result<Proof, Cause> {
         let Landed { form, found, height } = landed;
-        let token = self.tokens.of_contract(&form.receiver).ok_or(Cause::of("FOREIGN_FORM"))?;
+        let token = self.tokens.of_contract(&form.receiver).ok_or(Cause::of(FOREIGN_FORM))?;
         let name = found.name();
         let events = token.token.events;
         let balance = if events { balance(form, &found.logs) } else { EventBalance::Even };

@@ -5,6 +5,7 @@ use super::write::{DEPOSIT, ONE_YOCTO, TRANSFER};
 use super::{BatchAction, digest};
 use ed25519_dalek::{Signature, VerifyingKey};
 use kernel::answer::Cause;
+use kernel::ports::chain::FOREIGN_FORM;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ struct DepositArgs {
 /// # Errors
 /// `FOREIGN_FORM`: they are no transaction that this product writes.
 pub(in crate::near) fn read(bytes: &[u8]) -> Result<ReadTransaction, Cause> {
-    let foreign = |what: &str| Cause::because("FOREIGN_FORM", what);
+    let foreign = |what: &str| Cause::because(FOREIGN_FORM, what);
     let signed: SignedEncoding =
         borsh::from_slice(bytes).map_err(|_| foreign("the bytes are no transaction"))?;
     let SignedEncoding { transaction, signature } = signed;
