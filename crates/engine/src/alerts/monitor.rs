@@ -30,6 +30,9 @@ const PAGE: usize = 1_000;
 /// A round is followed by so many times its own length of rest, so that the watch never takes more
 /// than a twentieth of a core.
 const REST: u64 = 19;
+/// The longest rest. A round also waits for the disk, which is no work: without this bound a disk that takes
+/// a second for each write keeps a case open for a minute after its end.
+const LONGEST_REST: Millis = 10_000;
 
 /// When transfers came to where they stand, as their histories say; kept while they stand there.
 pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
@@ -63,7 +66,8 @@ impl Engine {
                 tracing::warn!(%cause, "the watch could not look");
             }
             let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
-            let (rest, every) = (took.saturating_mul(REST), self.parts.settings.scan_interval_ms);
+            let rest = took.saturating_mul(REST).min(LONGEST_REST);
+            let every = self.parts.settings.scan_interval_ms;
             self.parts.clock.sleep(if rest > every { rest } else { every }).await;
         }
     }

@@ -64,9 +64,7 @@ impl Fixture {
 
     /// The file as an operator's own tool opens it.
     pub(crate) fn tool(&self) -> Connection {
-        let db = Connection::open(self.dir.path().join(FILE)).expect("the file");
-        db.busy_timeout(std::time::Duration::from_secs(20)).expect("a timeout");
-        db
+        testbed::beside(&self.dir.path().join(FILE))
     }
 
     pub(crate) fn state(&self, name: &str) -> S {

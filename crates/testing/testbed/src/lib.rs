@@ -1,11 +1,13 @@
 //! Real servers for tests. PostgreSQL: a cluster of its own in a temporary folder, databases by the dozen,
 //! and a proxy that cuts the wire where it hurts, or lets it fall silent. Apache Kafka: one broker in a
-//! temporary folder.
+//! temporary folder. SQLite: a file opened beside the process that writes it.
 //!
 //! Development only. It is written with threads and the server's own programs, so that it fits under
 //! any runtime and into tools that have none.
 
 mod base;
+#[cfg(feature = "sqlite")]
+mod beside;
 mod clock;
 mod database;
 mod hop;
@@ -19,6 +21,8 @@ mod server;
 mod url;
 
 pub use base::{Base, Recovery};
+#[cfg(feature = "sqlite")]
+pub use beside::beside;
 pub use database::{Copied, Database};
 pub use hop::{Fault, Hop, HopSeen};
 pub use kafka::{GIVEN_KAFKA, Kafka};

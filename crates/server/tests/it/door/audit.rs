@@ -17,9 +17,7 @@ async fn worked(door: &Door, user: u64, n: u64) {
 
 /// Executes SQL on the journal's file.
 fn spoil(door: &Door, sql: &str) {
-    let db = rusqlite::Connection::open(door.dir.path().join(store::sqlite::FILE));
-    let db = db.expect("the file");
-    db.busy_timeout(std::time::Duration::from_secs(20)).expect("a timeout");
+    let db = testbed::beside(&door.dir.path().join(store::sqlite::FILE));
     assert_eq!(db.execute(sql, []).expect("it is done"), 1, "{sql}");
 }
 

@@ -48,8 +48,7 @@ fn group(served: &Served, name: &str) -> Value {
 /// A message that no consumer can take, as another program would write it.
 fn poison(served: &Served) {
     let file = served.dir.path().join("data/bus.db");
-    let bus = rusqlite::Connection::open(file).expect("the bus");
-    bus.busy_timeout(std::time::Duration::from_secs(10)).expect("a timeout");
+    let bus = testbed::beside(&file);
     let sql = "INSERT INTO ends VALUES ('transfer-validation', 0, 1) \
                ON CONFLICT DO UPDATE SET next = next + 1 RETURNING next - 1";
     let offset: i64 = bus.query_row(sql, [], |row| row.get(0)).expect("an offset");
