@@ -466,7 +466,10 @@ impl Engine {
             };
             if let Some(over) = over {
                 let cause = Cause::of("OVERFLOW");
-                let planned = self.plan.later(&over, &cause, self.due(0), Hold::Free);
+                // the longer the queue, the later there is room
+                let batches = station.ring.len() / self.parts.settings.batch_max.max(1);
+                let due = self.due(u32::try_from(batches).unwrap_or(u32::MAX));
+                let planned = self.plan.later(&over, &cause, due, Hold::Free);
                 jobs.push(Job::new(over, planned, CommitReason::Freed));
             }
         }

@@ -327,7 +327,8 @@ impl Engine {
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.parts.meter.see(Seen::Queue { station: "intake", items: left });
             let open = |(record, order): (Record, CreateRequest)| {
-                if !self.parts.settings.workers || self.follows_events(record.flow) {
+                let here = self.parts.settings.workers && !self.congested(record.flow);
+                if !here || self.follows_events(record.flow) {
                     return self.opened_for_workers(record, order);
                 }
                 let fuse_mode = self.fuse_mode(&record);

@@ -107,6 +107,11 @@ impl Queue {
         inner.taken() + inner.not_yet.len()
     }
 
+    /// How many take a place here.
+    pub(crate) fn taken(&self) -> usize {
+        self.inner().taken()
+    }
+
     /// How many wait here after an unknown answer.
     pub(crate) fn retried(&self) -> usize {
         let inner = self.inner();

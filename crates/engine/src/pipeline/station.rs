@@ -28,6 +28,9 @@ const WORKERS: usize = 2;
 /// spoils its batches.
 pub(crate) const LONELY_AFTER: u32 = 3;
 
+/// Half of a station's room is left for what workers have in their hands.
+pub(crate) const SPARE: usize = 2;
+
 /// Where a record is worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -86,6 +89,20 @@ impl Engine {
 
     pub(crate) fn stations(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Station>>> {
         self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many more transfers of a flow find room here, should all of them come to wait at one station.
+    pub(crate) fn room_for(&self, flow: FlowId) -> usize {
+        let stations = self.stations();
+        let of_flow = stations.values().filter(|station| station.place.flow == flow);
+        let waiting = of_flow.map(|station| station.ring.taken()).sum();
+        self.parts.settings.ring.saturating_sub(waiting)
+    }
+
+    /// True while there is little room for this flow. What begins then is left in the journal, which
+    /// is asked for it once there is room again: the rest is for those that are on their way.
+    pub(crate) fn congested(&self, flow: FlowId) -> bool {
+        self.room_for(flow) <= self.parts.settings.ring / SPARE
     }
 
     /// How many records wait at stations, for metrics.

@@ -1,8 +1,9 @@
 //! The scanner: brings what is due and what no worker holds. Crash recovery, retries and overflow.
 
 use crate::Engine;
+use crate::pipeline::station::SPARE;
 use kernel::answer::Cause;
-use kernel::ids::Millis;
+use kernel::ids::{FlowId, Millis};
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{Due, DueQuery};
@@ -17,6 +18,10 @@ const DEATHS: u8 = 3;
 /// After work of others was found the journal is asked again so soon, and then at longer and longer
 /// intervals, in milliseconds.
 const SOON: Millis = 5;
+/// A flow whose stations have no room is asked for so few, and so often, in nanoseconds: what a dead worker held
+/// comes first, and may stand where there is room.
+const FEW: usize = 64;
+const ASK_FEW: u64 = 10_000_000_000;
 /// How often the open transfers are counted where others share the journal, in nanoseconds.
 const COUNT: u64 = 10_000_000_000;
 
@@ -38,8 +43,9 @@ impl Engine {
     pub(crate) async fn run_scanner(self: Arc<Self>) {
         let every = self.parts.settings.scan_interval_ms;
         let (mut wait, mut looked, mut counted) = (every, None, self.parts.clock.ticks());
+        let mut asked_few = counted;
         loop {
-            match self.scan().await {
+            match self.scan(&mut asked_few).await {
                 Found::More => continue,
                 // where others put work there is more to come
                 Found::Some if self.lease.ends() => wait = SOON,
@@ -56,20 +62,41 @@ impl Engine {
         }
     }
 
-    /// Asks the journal once for what is due.
-    async fn scan(self: &Arc<Self>) -> Found {
-        let (workers, ring) = (self.parts.settings.workers, self.parts.settings.ring);
-        if !workers || self.controls.retired() {
+    /// Asks the journal once for what is due and finds room here.
+    async fn scan(self: &Arc<Self>, asked_few: &mut u64) -> Found {
+        if !self.parts.settings.workers || self.controls.retired() {
             return Found::Nothing;
         }
-        let query = DueQuery { flows: self.parts.offered.as_slice().into(), limit: ring };
+        let ring = self.parts.settings.ring;
+        // pages of a quarter of the room, at least
+        let is_full = |flow: &&FlowId| self.room_for(**flow) < ring - ring / 4;
+        let (full, flows): (Vec<FlowId>, Vec<FlowId>) =
+            self.parts.offered.iter().partition(is_full);
+        let now = self.parts.clock.ticks();
+        if full.is_empty() {
+            *asked_few = now;
+        } else if now.saturating_sub(*asked_few) >= ASK_FEW {
+            *asked_few = now;
+            self.ask_due(DueQuery { flows: full.into(), limit: FEW }).await;
+        }
+        match flows.iter().map(|flow| self.room_for(*flow)).min() {
+            Some(room) => {
+                let limit = room.saturating_sub(ring / SPARE).max(1);
+                self.ask_due(DueQuery { flows: flows.into(), limit }).await
+            }
+            None => Found::Nothing,
+        }
+    }
+
+    async fn ask_due(self: &Arc<Self>, query: DueQuery) -> Found {
+        let limit = query.limit;
         match self.parts.journal.due(self.parts.worker, query).await {
             Ok(found) => {
                 let items = found.len();
                 self.bring(found).await;
                 match items {
                     0 => Found::Nothing,
-                    some if some < ring => Found::Some,
+                    some if some < limit => Found::Some,
                     _ => Found::More,
                 }
             }

@@ -1,6 +1,7 @@
 //! The engine on the real store and the real Spot core: who a ledger is, and what must add up.
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
+mod burst;
 mod events;
 mod fixture;
 mod halt;
