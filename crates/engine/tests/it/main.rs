@@ -5,6 +5,7 @@ mod burst;
 mod events;
 mod fixture;
 mod halt;
+mod invoice;
 mod locks;
 mod observed_deposits;
 mod offered;

@@ -23,26 +23,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) const TOPICS: [&str; 4] =
+pub(crate) const TOPICS: [&str; 4] =
     ["transfer-validation", "transfer-execution", "transfer-completed", "transfer-failed"];
 
 /// Where transfers should stand.
-pub(super) struct Expected {
+pub(crate) struct Expected {
     pub ids: Vec<Id>,
     pub state: &'static str,
 }
 
-pub(super) struct AccountService {
+pub(crate) struct AccountService {
     pub service: TestService,
 }
 
 impl AccountService {
-    pub(super) async fn open(fuse: bool) -> Self {
+    pub(crate) async fn open(fuse: bool) -> Self {
         Self::tuned(fuse, |_| {}).await
     }
 
     /// Whatever is lost is sent again soon.
-    pub(super) async fn impatient(fuse: bool) -> Self {
+    pub(crate) async fn impatient(fuse: bool) -> Self {
         Self::tuned(fuse, |settings| settings.resend = Backoff { base: 50, cap: 200 }).await
     }
 
@@ -59,17 +59,17 @@ impl AccountService {
     }
 
     /// A bus that has nothing, in the next life: its offsets are gone too.
-    pub(super) async fn lose_bus(&mut self) {
+    pub(crate) async fn lose_bus(&mut self) {
         self.service.bus = Some(Self::new_bus(&self.service));
         self.service.restart().await;
     }
 
-    pub(super) fn bus(&self) -> &InProcess {
+    pub(crate) fn bus(&self) -> &InProcess {
         self.service.bus.as_ref().expect("a bus")
     }
 
     /// An account of a user, with so much money.
-    pub(super) async fn account(&self, number: &str, owner: u64, amount: u128) {
+    pub(crate) async fn account(&self, number: &str, owner: u64, amount: u128) {
         let (number, owner): (Arc<str>, _) = (number.into(), UserId(owner));
         let status = NumberedStatus::Active;
         let put = Put::Account { number: number.clone(), owner, asset: COIN, status };
@@ -80,7 +80,7 @@ impl AccountService {
         }
     }
 
-    pub(super) async fn out(&self, number: &str, amount: u128) {
+    pub(crate) async fn out(&self, number: &str, amount: u128) {
         let found = self.stored(number).await;
         self.external(Direction::Out, number, found.owner, amount).await;
     }
@@ -100,7 +100,7 @@ impl AccountService {
         assert!(matches!(moved, Ok(Moved::Done { .. })), "{moved:?}");
     }
 
-    pub(super) async fn status(&self, number: &str, status: NumberedStatus) {
+    pub(crate) async fn status(&self, number: &str, status: NumberedStatus) {
         let found = self.stored(number).await;
         let guard = Guard::Account { number: number.into(), version: found.version };
         let (owner, asset) = (found.owner, found.asset);
@@ -119,12 +119,12 @@ impl AccountService {
         found.expect("the journal").pop().expect("an account")
     }
 
-    pub(super) async fn holds(&self, number: &str, amount: u128) {
+    pub(crate) async fn holds(&self, number: &str, amount: u128) {
         assert_eq!(self.stored(number).await.balance, Amount(amount), "{number}");
     }
 
     /// Opens a transfer for user 1; the record that the caller is answered with.
-    pub(super) async fn opened(&self, from: &str, to: &str, amount: u128) -> Record {
+    pub(crate) async fn opened(&self, from: &str, to: &str, amount: u128) -> Record {
         let at = |number: &str| Party {
             system: System::Ledger(LedgerId::ACCOUNT),
             account: Account::Named(number.into()),
@@ -138,7 +138,7 @@ impl AccountService {
     }
 
     /// Opens a transfer, and waits until the process dies at the write of this event.
-    pub(super) async fn cut_at(&self, side: Side, event: &'static str) {
+    pub(crate) async fn cut_at(&self, side: Side, event: &'static str) {
         self.service.crash_point.set_event(side, event);
         let mut fell = std::pin::pin!(self.service.crash_point.fell());
         tokio::select! {
@@ -148,12 +148,12 @@ impl AccountService {
     }
 
     /// The transfers that are open.
-    pub(super) async fn open_now(&self) -> Vec<Id> {
+    pub(crate) async fn open_now(&self) -> Vec<Id> {
         self.service.store().open_below(Id(u128::MAX)).await.expect("the journal")
     }
 
     /// Waits until the bus has so many messages and the outbox waits for none; their numbers.
-    pub(super) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
+    pub(crate) async fn settled(&self, messages: usize) -> BTreeSet<u128> {
         let mut found = Vec::new();
         for _ in 0..20_000 {
             found = self.messages(&TOPICS).await;
@@ -167,27 +167,27 @@ impl AccountService {
         found.into_iter().map(|message| message.number).collect()
     }
 
-    pub(super) fn state_of(&self, record: &Record) -> &'static str {
+    pub(crate) fn state_of(&self, record: &Record) -> &'static str {
         self.service.engine().flows().table(record.flow).state(record.head.state).name
     }
 
-    pub(super) async fn ended(&self, ids: &[Id]) {
+    pub(crate) async fn ended(&self, ids: &[Id]) {
         self.service.ended(ids).await;
     }
 
-    pub(super) async fn expect(&self, expected: &Expected) {
+    pub(crate) async fn expect(&self, expected: &Expected) {
         let states = self.service.states(&expected.ids).await;
         assert!(states.values().all(|state| *state == expected.state), "{states:?}");
     }
 
     /// The words of a history.
-    pub(super) async fn history(&self, id: Id) -> Vec<String> {
+    pub(crate) async fn history(&self, id: Id) -> Vec<String> {
         let history = self.service.store().history(id).await.expect("the journal");
         history.into_iter().map(|linked| linked.entry.event).collect()
     }
 
     /// Every message that the bus has, by topic.
-    pub(super) async fn messages(&self, topics: &[&str]) -> Vec<BusMessage> {
+    pub(crate) async fn messages(&self, topics: &[&str]) -> Vec<BusMessage> {
         let mut all = Vec::new();
         for topic in topics {
             let group = format!("test-{}", TestRng.next());
@@ -205,7 +205,7 @@ impl AccountService {
     }
 
     /// Waits until the bus has these messages of a transfer, each once.
-    pub(super) async fn published(&self, id: Id, topics: &[&str]) {
+    pub(crate) async fn published(&self, id: Id, topics: &[&str]) {
         let mut found: Vec<String> = Vec::new();
         for _ in 0..20_000 {
             let mine = |message: &BusMessage| message.payload.contains(&id.to_string());
@@ -222,7 +222,7 @@ impl AccountService {
     }
 
     /// Conservation holds, with every row counted.
-    pub(super) async fn in_order(&self) {
+    pub(crate) async fn in_order(&self) {
         let report = self.service.engine().count_now().await.expect("a count");
         assert!(report.ok, "{report:?}");
         assert_eq!(self.service.engine().halted(), None);

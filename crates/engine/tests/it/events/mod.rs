@@ -2,7 +2,7 @@
 
 mod crashes;
 mod dead_letters;
-mod fixture;
+pub(crate) mod fixture;
 mod messages;
 mod parking;
 
