@@ -35,7 +35,7 @@ const TABLE: [Row; 17] = [
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "devnet",  normal: Only(&["axum", "base64", "borsh", "clap", "hyper", "hyper-util", "imbl", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "tokio", "wasmi"]), dev: Only(&[]) },
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
-    Row { name: "testbed", normal: Only(&["tempfile"]),                                                          dev: Only(&[]) },
+    Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
     Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
     Row { name: "xtask",   normal: AllBut(&[]),                                                                  dev: AllBut(&[]) },

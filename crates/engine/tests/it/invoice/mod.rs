@@ -1,11 +1,12 @@
 //! A flow of a test in three files: its table, its outside and its proof. It decides, asks, moves money inside
 //! an enlisted ledger and publishes its ends, and no line of the product knows of it.
 
-mod office;
+mod approvals;
 mod table;
 
 use crate::events::fixture::AccountService;
 use crate::fixture::test_service::COIN;
+use approvals::Approvals;
 use kernel::flow::check;
 use kernel::flow::life::Life as _;
 use kernel::flow::table::Table;
@@ -13,22 +14,21 @@ use kernel::ids::{Id, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::record::{Account, Party, System, Terms};
-use office::Office;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use table::{State, TOPICS};
 
-async fn offered(fuse: bool) -> (AccountService, Arc<Office>) {
+async fn offered(fuse: bool) -> (AccountService, Arc<Approvals>) {
     let mut test = AccountService::open(fuse).await;
-    let office = Arc::new(Office::default());
+    let approvals = Arc::new(Approvals::default());
     test.service.flows.0.push(Table::of::<State>());
-    test.service.facts.insert(State::FLOW, office.clone());
+    test.service.facts.insert(State::FLOW, approvals.clone());
     test.service.restart().await;
     for number in ["A-1", "B-1", "X-1"] {
         let user = if number == "A-1" { 1 } else { 2 };
         test.account(number, user, if user == 1 { 5_000 } else { 0 }).await;
     }
-    (test, office)
+    (test, approvals)
 }
 
 async fn received(test: &AccountService, payee: &str, amount: u128) -> Id {
@@ -50,12 +50,12 @@ fn the_table_holds() {
     assert_eq!(check::check::<State>(), [""; 0]);
 }
 
-/// One invoice is paid, one is declined by the rule, one refused at the question, and one at the ledger; the
+/// One invoice is paid, one is refused by the rule, one refused at the question, and one at the ledger; the
 /// process restarts while they wait for a person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invoices_are_decided_asked_moved_and_published() {
     for fuse in [true, false] {
-        let (mut test, office) = offered(fuse).await;
+        let (mut test, approvals) = offered(fuse).await;
         let paid = received(&test, "B-1", 300).await;
         let large = received(&test, "B-1", 1_000).await;
         let unknown = received(&test, "X-1", 20).await;
@@ -63,12 +63,12 @@ async fn invoices_are_decided_asked_moved_and_published() {
         test.out("A-1", 4_600).await;
         assert_eq!(test.history(paid).await, ["CREATED"], "fuse {fuse}: it waits for a person");
         test.service.restart().await;
-        office.open.store(true, Ordering::SeqCst);
+        approvals.open.store(true, Ordering::SeqCst);
         test.ended(&[paid, large, unknown, short]).await;
         let refused = ["CREATED", "APPROVED", "DONE", "CLAIMED", "REJECTED"];
         for (id, words) in [
             (paid, &["CREATED", "APPROVED", "DONE", "CLAIMED", "DONE"][..]),
-            (large, &["CREATED", "DECLINED"]),
+            (large, &["CREATED", "REFUSED"]),
             (unknown, &["CREATED", "APPROVED", "REJECTED"]),
             (short, &refused),
         ] {

@@ -88,7 +88,7 @@ impl Life for State {
         match via {
             Via::Claim => "CLAIMED",
             Via::Yes => "APPROVED",
-            Via::No => "DECLINED",
+            Via::No => "REFUSED",
             Via::Done => "DONE",
             Via::Rejected => "REJECTED",
             Via::Dead | Via::Unknown => "RETRY",

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Approves everything below 1 000 units, once it is open; knows no payee whose number begins with `X`.
 #[derive(Debug, Default)]
-pub(crate) struct Office {
+pub(crate) struct Approvals {
     pub(crate) open: AtomicBool,
 }
 
-impl FactSource for Office {
+impl FactSource for Approvals {
     fn facts<'a>(&'a self, _: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Gathered>> {
         let open = self.open.load(Ordering::SeqCst);
         let gathered = records.iter().map(|record| {
