@@ -1,10 +1,17 @@
 //! Passing a call on to one of the benchmarks under bench/, built as a release.
 
-use crate::{Outcome, run, tree};
+use crate::{Outcome, kafka, postgres, run, tree};
+
+/// It builds the client of Apache Kafka, and starts servers of its own.
+const NEEDS_SERVERS: &str = "account";
 
 /// Runs `bench/<name>`, whose package is called `bench-<name>`.
 pub(crate) fn run(name: &str, args: &[String]) -> Outcome {
     known(name, &tree::packages("bench"))?;
+    if name == NEEDS_SERVERS {
+        kafka::needed()?;
+        postgres::needed()?;
+    }
     let package = format!("bench-{name}");
     let mut cargo = run::cargo(&["run", "--release", "--locked", "--package", &package, "--"]);
     cargo.args(args);

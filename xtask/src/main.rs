@@ -53,7 +53,8 @@ enum Task {
         args: Vec<String>,
     },
     /// Play simulated runs in release mode: `cargo xtask sim --minutes 5`, `cargo xtask sim --seed 7
-    /// --trace`, and find every wrong build: `cargo xtask sim --wrongs`.
+    /// --trace`, and find every wrong build: `cargo xtask sim --wrongs`. Account transfers: `cargo xtask sim
+    /// --account --minutes 5`.
     Sim {
         /// Handed to the campaign as they are.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

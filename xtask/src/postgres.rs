@@ -6,13 +6,18 @@ use testbed::{GIVEN, Options, Server};
 /// Enough for two test programs at once, whose tests have a pool each.
 const CONNECTIONS: u32 = 400;
 
+/// Makes sure that a server can be started.
+pub(crate) fn needed() -> Outcome {
+    tools::need(Server::possible, "postgresql", "the tests run on a real server")
+}
+
 /// Starts a server where none was given; every program started later finds its URL.
 pub(crate) fn start() -> Outcome<Server> {
     if let Ok(given) = Server::given() {
         println!("{GIVEN} names a server: it is used as it is");
         return Ok(given);
     }
-    tools::need(Server::possible, "postgresql", "the tests run on a real server")?;
+    needed()?;
     let options = Options { max_connections: CONNECTIONS, ..Options::default() };
     let server = Server::with(&options)?;
     run::hand_down(GIVEN, server.url())?;

@@ -10,6 +10,8 @@ const FIXED: (&str, &str) = ("5000", "40");
 
 /// How long new seeds are played, in seconds.
 const SECONDS: &str = "60";
+/// The first seed of account transfers that is always played, and how long new ones are played, in seconds.
+const ACCOUNT: (&str, &str) = ("5000", "10");
 /// So many seeds for each second of the clock.
 const EACH: u64 = 1_000;
 
@@ -28,7 +30,10 @@ pub(crate) fn after_tests() -> Outcome {
     play(&["--kept", KEPT, "--from", first, "--runs", many])?;
     let first = fresh(clock()).to_string();
     println!("new seeds, by the clock: from {first} on");
-    play(&["--from", &first, "--seconds", SECONDS])
+    play(&["--from", &first, "--seconds", SECONDS])?;
+    println!("account transfers: {many} runs from {}, then new seeds", ACCOUNT.0);
+    play(&["--account", "--from", ACCOUNT.0, "--runs", many])?;
+    play(&["--account", "--from", &first, "--seconds", ACCOUNT.1])
 }
 
 fn play(args: &[&str]) -> Outcome {

@@ -131,7 +131,9 @@ pub trait Member: Send {
     fn pause(&mut self, partition: &Partition);
     /// Gives messages of a paused partition again, from where it was paused.
     fn resume(&mut self, partition: &Partition);
-    /// From these offsets on the group goes on when a member begins: what lies before them is done.
+    /// From these offsets on the group goes on when a member begins: what lies before them is done. An offset
+    /// that the group is past takes it nowhere: a member that stood still owes less than the one did that had its
+    /// partition meanwhile.
     ///
     /// # Errors
     /// Nothing of it counts. `REBALANCED`: a partition went to another member, to which its messages

@@ -81,7 +81,15 @@ impl InProcessMember {
         if next.iter().any(|(partition, _)| !assigned.contains(partition)) {
             return Err(Cause::of("REBALANCED"));
         }
-        shared.log.commit(&self.group, next).map_err(|error| failed(&error))
+        // what it still owes may be less than another member did meanwhile
+        let mut ahead = Vec::with_capacity(next.len());
+        for (partition, next) in next {
+            let committed = shared.log.committed(&self.group, partition);
+            if *next > committed.map_err(|error| failed(&error))? {
+                ahead.push((partition.clone(), *next));
+            }
+        }
+        shared.log.commit(&self.group, &ahead).map_err(|error| failed(&error))
     }
 }
 

@@ -83,6 +83,10 @@ impl Membership {
         Self { connection, changed: AtomicBool::new(false) }
     }
 
+    pub(super) fn is_changed(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
+    }
+
     pub(super) fn take_changed(&self) -> bool {
         self.changed.swap(false, Ordering::AcqRel)
     }

@@ -20,6 +20,9 @@ use tokio::time::timeout;
 
 type KafkaConsumer = StreamConsumer<Membership>;
 
+/// The longest that a broker is asked how far the group is.
+const ASKS: Duration = Duration::from_secs(5);
+
 pub(super) struct KafkaMember {
     shared: Arc<Shared>,
     group: Arc<str>,
@@ -32,6 +35,8 @@ pub(super) struct KafkaMember {
     buffer: VecDeque<BusDelivery>,
     /// Offsets that were to be committed while the group changed or no broker answered.
     owed: BTreeMap<Partition, u64>,
+    /// How far the group is in partitions that the member has had since the last rebalance.
+    reached: BTreeMap<Partition, u64>,
 }
 
 impl KafkaMember {
@@ -43,8 +48,8 @@ impl KafkaMember {
         let topics: BTreeSet<Arc<str>> = topics.into_iter().collect();
         let client = Some(client(&shared, &group, &topics)?);
         let (assigned, paused) = (BTreeSet::new(), BTreeSet::new());
-        let (buffer, owed) = (VecDeque::new(), BTreeMap::new());
-        Ok(Self { shared, group, topics, client, assigned, paused, buffer, owed })
+        let (buffer, owed, reached) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Self { shared, group, topics, client, assigned, paused, buffer, owed, reached })
     }
 
     fn client(&self) -> KafkaResult<Arc<KafkaConsumer>> {
@@ -91,6 +96,7 @@ impl KafkaMember {
         if matches!(error, KafkaError::MessageConsumptionFatal(_)) {
             tracing::warn!(group = &*self.group, %error, "the member joins its group anew");
             self.client = Some(client(&self.shared, &self.group, &self.topics)?);
+            self.reached.clear();
             return Ok(());
         }
         match error.rdkafka_error_code() {
@@ -119,6 +125,7 @@ impl KafkaMember {
         let list = client.assignment()?;
         self.assigned =
             list.elements().iter().map(|one| place(one.topic(), one.partition())).collect();
+        self.reached.clear();
         let assigned = &self.assigned;
         self.paused.retain(|partition| assigned.contains(partition));
         self.owed.retain(|partition, _| assigned.contains(partition));
@@ -140,11 +147,49 @@ impl KafkaMember {
         Ok(())
     }
 
-    async fn write(&self, next: BTreeMap<Partition, u64>) -> KafkaResult<()> {
-        let list = self.list(next.iter().map(|(partition, next)| (partition, Some(*next))));
+    async fn write(&mut self, next: BTreeMap<Partition, u64>) -> KafkaResult<()> {
+        let ahead = self.ahead(next).await?;
+        if ahead.is_empty() {
+            return Ok(());
+        }
+        let list = self.list(ahead.iter().map(|(partition, next)| (partition, Some(*next))));
         let client = self.client()?;
         let done = tokio::task::spawn_blocking(move || client.commit(&list, CommitMode::Sync));
-        done.await.unwrap_or(Err(KafkaError::Canceled))
+        done.await.unwrap_or(Err(KafkaError::Canceled))?;
+        self.reached.extend(ahead);
+        Ok(())
+    }
+
+    /// Of these offsets those that the group is not past: a broker would take it back to any.
+    async fn ahead(
+        &mut self,
+        mut next: BTreeMap<Partition, u64>,
+    ) -> KafkaResult<BTreeMap<Partition, u64>> {
+        let client = self.client()?;
+        if client.context().is_changed() {
+            self.reached.clear();
+        }
+        let unknown = next.keys().filter(|partition| !self.reached.contains_key(*partition));
+        let list = self.list(unknown.map(|partition| (partition, None)));
+        if list.count() > 0 {
+            let asks = tokio::task::spawn_blocking(move || client.committed_offsets(list, ASKS));
+            for one in asks.await.unwrap_or(Err(KafkaError::Canceled))?.elements() {
+                one.error()?;
+                let reached = match one.offset() {
+                    Offset::Offset(next) => u64::try_from(next).unwrap_or(0),
+                    Offset::Beginning
+                    | Offset::End
+                    | Offset::Stored
+                    | Offset::Invalid
+                    | Offset::OffsetTail(_) => 0,
+                };
+                self.reached.insert(place(one.topic(), one.partition()), reached);
+            }
+        }
+        next.retain(|partition, next| {
+            self.reached.get(partition).is_none_or(|reached| *next > *reached)
+        });
+        Ok(next)
     }
 
     async fn done(&mut self, next: Vec<(Partition, u64)>) -> Result<(), Cause> {

@@ -53,6 +53,8 @@ pub enum BusTrouble {
     CrashHalf,
     /// The messages arrive twice, as by a retry below the port.
     Twice,
+    /// Of several messages the last arrives first, as where two publishers had them.
+    Reversed,
     /// The broker takes the member for dead just before it.
     PutOut,
 }
@@ -73,7 +75,7 @@ impl BusCall {
                 let mut all = vec![LoseRequest, LoseReply, PanicBefore, PanicAfter, Twice];
                 all.extend([CrashBefore, CrashAfter]);
                 if *messages > 1 {
-                    all.extend([Half, CrashHalf]);
+                    all.extend([Half, CrashHalf, Reversed]);
                 }
                 all
             }
@@ -183,6 +185,9 @@ impl FaultyBus {
             Some(BusTrouble::Twice) => {
                 self.inner.append(messages.clone());
                 self.inner.append(messages);
+            }
+            Some(BusTrouble::Reversed) => {
+                self.inner.append(messages.into_iter().rev().collect());
             }
         }
         answers

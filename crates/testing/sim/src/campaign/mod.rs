@@ -9,6 +9,7 @@
 //! end. The [`Oracles`] looks at every durable write, every effect and every answer. The same
 //! [`Options`] are the same run, to the last call.
 
+mod account;
 mod clients;
 mod connection;
 mod env;

@@ -1,5 +1,6 @@
 //! The command: one run by its seed, or runs on all cores for so many minutes.
 
+use super::account;
 use super::mutations::MutatedBuild;
 use super::search::{names, search};
 use super::{Build, Counts, Options, run, shrunk, within};
@@ -29,15 +30,16 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// What was asked for on the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Program {
-    seed: Option<u64>,
+    account: bool,
+    pub(super) seed: Option<u64>,
     with: Vec<String>,
-    trace: bool,
-    minutes: u64,
-    seconds: u64,
-    runs: u64,
+    pub(super) trace: bool,
+    pub(super) minutes: u64,
+    pub(super) seconds: u64,
+    pub(super) runs: u64,
     from: u64,
-    threads: Option<usize>,
-    wrong: Option<String>,
+    pub(super) threads: Option<usize>,
+    pub(super) wrong: Option<String>,
     wrongs: bool,
     kept: Vec<Options>,
 }
@@ -52,12 +54,40 @@ impl Program {
         let mut words = args.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
+                "--account" => program.account = true,
                 "--trace" => program.trace = true,
                 "--wrongs" => program.wrongs = true,
                 _ => program.valued(word, words.next())?,
             }
         }
         Ok(program)
+    }
+
+    /// Whether the campaign of account transfers can do what was asked for.
+    ///
+    /// # Errors
+    /// Which word means nothing there.
+    pub(super) fn fits_account(&self) -> Result<(), String> {
+        let turned = self.kept.iter().any(|kept| !kept.turned().is_empty());
+        if turned || !self.with.is_empty() {
+            return Err("--account has no knobs".to_owned());
+        }
+        if self.wrongs {
+            return Err("--account takes one wrong build: --wrong NAME".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The seed of the n-th run: the kept ones, then those from the first on; `None` where that is enough.
+    pub(super) fn nth_seed(&self, n: u64, end: Option<Instant>) -> Option<u64> {
+        if let Some(kept) = usize::try_from(n).ok().and_then(|n| self.kept.get(n)) {
+            return Some(kept.seed);
+        }
+        let n = n - u64::try_from(self.kept.len()).unwrap_or(0);
+        let over = end.is_some_and(|end| now() >= end);
+        let enough = n >= self.runs && self.runs > 0;
+        let idle = end.is_none() && self.runs == 0;
+        (!over && !enough && !idle).then(|| self.from + n)
     }
 
     /// Reads a word that has a value.
@@ -100,6 +130,9 @@ fn kept(text: &str) -> Result<Vec<Options>, String> {
 
 /// Does what was asked for; false where something is wrong.
 pub fn main(program: &Program, plain: &Make, say: &Say) -> bool {
+    if program.account {
+        return account::main(program, say);
+    }
     let make = match &program.wrong {
         Some(name) => mutated(plain.clone(), name.as_str().into()),
         None => plain.clone(),
@@ -202,14 +235,9 @@ impl Shared {
 
     fn next_run(&self, program: &Program) -> Option<Options> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
-        if let Some(kept) = usize::try_from(n).ok().and_then(|n| program.kept.get(n)) {
-            return (!self.stop.load(Ordering::Relaxed)).then(|| kept.clone());
-        }
-        let n = n - u64::try_from(program.kept.len()).unwrap_or(0);
-        let enough = n >= program.runs && program.runs > 0;
-        let idle = self.end.is_none() && program.runs == 0;
-        let over = self.late() || enough || idle || self.stop.load(Ordering::Relaxed);
-        (!over).then(|| Options::drawn(program.from + n))
+        let seed = program.nth_seed(n, self.end).filter(|_| !self.stop.load(Ordering::Relaxed))?;
+        let kept = usize::try_from(n).ok().and_then(|n| program.kept.get(n));
+        Some(kept.cloned().unwrap_or_else(|| Options::drawn(seed)))
     }
 
     fn play(&self, options: &Options, make: &Make) {
@@ -321,6 +349,10 @@ mod tests {
         assert_eq!(program.with, ["a=1", "b=2"]);
         assert_eq!(read("--minutes 3").unwrap().minutes, 3);
         assert!(read("--wrongs").unwrap().wrongs);
+        let account = read("--account --seed 7").unwrap();
+        assert_eq!((account.account, account.fits_account()), (true, Ok(())));
+        assert!(read("--account --seed 7 --with a=1").unwrap().fits_account().is_err());
+        assert!(read("--account --wrongs").unwrap().fits_account().is_err());
         for wrong in ["--seed", "--seed x", "--what 1", "what"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod generic;
+mod seeds;
 mod suite;
 mod workers;
 mod wrong;

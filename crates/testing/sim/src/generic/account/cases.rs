@@ -1,6 +1,7 @@
 //! What is played: accounts, transfers between them, and how each must end.
 
 use kernel::accounts::NumberedStatus;
+use std::borrow::Cow;
 
 /// How a transfer must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,16 +39,16 @@ pub struct CaseTransfer {
 }
 
 /// Transfers that are opened together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct AccountCase {
     /// What it shows, in a few words.
     pub name: &'static str,
     /// The accounts that exist.
-    pub accounts: &'static [CaseAccount],
+    pub accounts: Cow<'static, [CaseAccount]>,
     /// The transfers, in the order in which they are opened.
-    pub transfers: &'static [CaseTransfer],
-    /// So many of them are COMPLETED, whatever the order.
-    pub completed: usize,
+    pub transfers: Cow<'static, [CaseTransfer]>,
+    /// So many of them are COMPLETED, whatever the order; `None` where that depends on it.
+    pub completed: Option<usize>,
     /// The check of the first transfer gets no answer until all others wait behind it; they are opened
     /// when its key is parked.
     pub parks: bool,
@@ -73,56 +74,60 @@ const fn races(from: &'static str, to: &'static str, amount: u128) -> CaseTransf
 
 const BOTH_WAYS: AccountCase = AccountCase {
     name: "both ways at once",
-    accounts: &[active("A-1", 100), active("B-1", 100)],
-    transfers: &[
+    accounts: Cow::Borrowed(&[active("A-1", 100), active("B-1", 100)]),
+    transfers: Cow::Borrowed(&[
         pays("A-1", "B-1", 10),
         pays("B-1", "A-1", 20),
         pays("A-1", "B-1", 30),
         pays("B-1", "A-1", 5),
-    ],
-    completed: 4,
+    ]),
+    completed: Some(4),
     parks: false,
     repeats: true,
 };
 
 const REFUSALS: AccountCase = AccountCase {
     name: "refusals beside a payment",
-    accounts: &[
+    accounts: Cow::Borrowed(&[
         active("A-1", 100),
         active("B-1", 0),
         CaseAccount { number: "F-1", has: 50, status: NumberedStatus::Frozen },
-    ],
-    transfers: &[
+    ]),
+    transfers: Cow::Borrowed(&[
         refused("A-1", "B-1", 101),
         refused("F-1", "B-1", 1),
         refused("A-1", "X-1", 1),
         refused("X-1", "A-1", 1),
         pays("A-1", "F-1", 7),
-    ],
-    completed: 1,
+    ]),
+    completed: Some(1),
     parks: false,
     repeats: false,
 };
 
 const GONE: AccountCase = AccountCase {
     name: "money that is there once",
-    accounts: &[active("A-1", 100), active("B-1", 0)],
-    transfers: &[races("A-1", "B-1", 60), races("A-1", "B-1", 70), races("A-1", "B-1", 80)],
-    completed: 1,
+    accounts: Cow::Borrowed(&[active("A-1", 100), active("B-1", 0)]),
+    transfers: Cow::Borrowed(&[
+        races("A-1", "B-1", 60),
+        races("A-1", "B-1", 70),
+        races("A-1", "B-1", 80),
+    ]),
+    completed: Some(1),
     parks: false,
     repeats: false,
 };
 
 const PARKED: AccountCase = AccountCase {
     name: "an account whose check says nothing",
-    accounts: &[active("A-1", 100), active("B-1", 100)],
-    transfers: &[
+    accounts: Cow::Borrowed(&[active("A-1", 100), active("B-1", 100)]),
+    transfers: Cow::Borrowed(&[
         pays("A-1", "B-1", 13),
         pays("A-1", "B-1", 10),
         pays("B-1", "A-1", 20),
         pays("A-1", "B-1", 30),
-    ],
-    completed: 4,
+    ]),
+    completed: Some(4),
     parks: true,
     repeats: false,
 };

@@ -34,7 +34,7 @@ const EVERY: u64 = 250;
 
 /// Opens the accounts of a case, each with what it has.
 pub(super) async fn prepare(process: AccountProcess, case: AccountCase) -> Result<(), String> {
-    for account in case.accounts {
+    for account in &*case.accounts {
         put(&*process.opened.journal, account, (0, NumberedStatus::Active)).await?;
         if account.has > 0 {
             let movement = External {

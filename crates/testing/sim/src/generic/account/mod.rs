@@ -9,6 +9,7 @@
 
 mod cases;
 mod client;
+mod drawn;
 mod matrix;
 mod oracle;
 mod play;
@@ -16,9 +17,10 @@ mod service;
 mod workers;
 
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
+pub use drawn::{DrawnPlay, DrawnRun, Played};
 pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};
-pub use workers::{WorkerEnd, two_workers};
+pub use workers::{WorkerEnd, WorkerRun, two_workers};
 
 use super::relay::FreshSite;
 use crate::bus::BusTrouble;
@@ -65,8 +67,10 @@ impl Default for AccountTrial {
 
 /// One place to disturb, counted over all processes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spot {
+pub enum Spot {
+    /// The write of the journal with this number.
     Write(u64, Fault),
+    /// The call of the bus with this number.
     Bus(u64, BusTrouble),
 }
 

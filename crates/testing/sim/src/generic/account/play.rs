@@ -51,7 +51,7 @@ pub(super) fn play(
     service.wraps = trial.wraps.clone();
     let mut run = Run { service, case, flow, line, log: log.clone(), repeated: Arc::default() };
     let process = run.start();
-    let prepared = run.service.sim.block_on(prepare(process.clone(), *case));
+    let prepared = run.service.sim.block_on(prepare(process.clone(), case.clone()));
     run.well("the accounts", prepared.map_err(|stop| format!("{stop:?}")).flatten());
     run.service.sim.bound(run.service.sim.steps() + STEPS);
     log.begin();
@@ -85,7 +85,7 @@ impl Run<'_> {
     }
 
     fn terms(&self) -> Vec<Terms> {
-        let numbered = (0..).zip(self.case.transfers);
+        let numbered = (0..).zip(&*self.case.transfers);
         numbered.map(|(n, transfer)| terms(transfer, format!("case-{n}"))).collect()
     }
 
@@ -119,7 +119,7 @@ impl Run<'_> {
         &self,
         client: AccountClient,
     ) -> impl Future<Output = Result<Vec<Record>, String>> + Send + use<> {
-        let (terms, case, bus) = (self.terms(), *self.case, self.service.bus.clone());
+        let (terms, case, bus) = (self.terms(), self.case.clone(), self.service.bus.clone());
         let (silent, repeated) = (self.service.silent.clone(), self.repeated.clone());
         async move {
             if case.parks && silent.load(Ordering::SeqCst) {

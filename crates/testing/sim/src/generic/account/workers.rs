@@ -5,9 +5,9 @@ use super::cases::AccountCase;
 use super::client::{AccountClient, prepare, terms};
 use super::oracle::AccountTruth;
 use super::play::join;
-use super::service::{AccountProcess, AccountService};
-use crate::bus::FaultyBus;
-use crate::event_log::EventLog;
+use super::service::{AccountProcess, AccountService, AccountWraps};
+use crate::bus::{BusTrouble, FaultyBus};
+use crate::event_log::LoggedEvent;
 use crate::journal::Place;
 use crate::service::simulated;
 use crate::suite::journal::Opened;
@@ -26,35 +26,68 @@ pub enum WorkerEnd {
     Paused,
 }
 
+/// What happens to two workers.
+#[derive(Debug, Clone)]
+pub struct WorkerRun {
+    /// What becomes of the first one.
+    pub end: WorkerEnd,
+    /// When that happens, in milliseconds after its client began.
+    pub after: Millis,
+    /// The schedule of all tasks.
+    pub seed: u64,
+    /// What goes wrong with calls of the bus, by the number that the call has at its worker: with the same
+    /// call of both.
+    pub troubles: Vec<(u64, BusTrouble)>,
+    /// Around the ports of both: where a wrong build stands.
+    pub wraps: AccountWraps,
+}
+
+impl WorkerRun {
+    /// Nothing goes wrong beside the end of the first one.
+    pub fn of(end: WorkerEnd, after: Millis, seed: u64) -> Self {
+        Self { end, after, seed, troubles: Vec::new(), wraps: AccountWraps::default() }
+    }
+}
+
 /// It stands still for so long.
 const PAUSE: Millis = 25_000;
 
 /// A worker, in a process of its own.
 struct Worker {
     sim: Sim,
+    link: FaultyBus,
     client: AccountClient,
 }
 
 /// Opens the transfers of a case at the first of two workers, ends that one after a while, and holds what the
-/// other makes of them against the oracles.
+/// other makes of them against the oracles. What happened is given back.
 ///
 /// # Panics
 /// Where something is wrong, with the line that repeats it.
-pub fn two_workers(case: &AccountCase, end: WorkerEnd, (after, seed): (Millis, u64)) {
-    let line = format!("account, {}, {end:?} after={after} seed={seed}", case.name);
-    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+pub fn two_workers(case: &AccountCase, run: &WorkerRun) -> Vec<LoggedEvent> {
+    let WorkerRun { end, after, seed, troubles, .. } = run;
+    let line = format!("account, {}, {end:?} after={after} seed={seed} {troubles:?}", case.name);
+    let (sim, flows) = (Sim::new(*seed), Arc::new(flows::registry()));
     let Some(flow) = flows.named("account") else { panic!("{line}: no such flow") };
     let place = Place::new(flows.clone());
     // never opened: each worker joins
     let site = simulated(&sim, &place);
-    let mut service = AccountService::new(sim, flows, site, case, EventLog::default());
+    let log = place.event_log.clone();
+    let mut service = AccountService::new(sim, flows, site, case, log.clone());
+    service.wraps = run.wraps.clone();
     service.fuse(true);
     service.settings.lease_ms = 3_000;
     let (first, second) = (joined(&service, &place, 1, flow), joined(&service, &place, 2, flow));
-    let prepared = first.sim.block_on(prepare(first.client.process.clone(), *case));
+    let prepared = first.sim.block_on(prepare(first.client.process.clone(), case.clone()));
     assert_eq!(prepared, Ok(Ok(())), "{line}");
+    log.begin();
+    for (n, trouble) in troubles {
+        for worker in [&first, &second] {
+            worker.link.plan(*n, *trouble);
+        }
+    }
     let all: Vec<Terms> = (0..)
-        .zip(case.transfers)
+        .zip(&*case.transfers)
         .map(|(n, transfer)| terms(transfer, format!("case-{n}")))
         .collect();
     let (client, wanted) = (first.client.clone(), all.clone());
@@ -63,8 +96,8 @@ pub fn two_workers(case: &AccountCase, end: WorkerEnd, (after, seed): (Millis, u
             drop(client.opens(&terms).await);
         }
     });
-    service.sim.run_for(after);
-    if end == WorkerEnd::Killed {
+    service.sim.run_for(*after);
+    if *end == WorkerEnd::Killed {
         first.sim.kill("killed by the test");
     } else {
         first.sim.pause();
@@ -86,6 +119,7 @@ pub fn two_workers(case: &AccountCase, end: WorkerEnd, (after, seed): (Millis, u
     let Ok(Ok(truth)) = truth else { panic!("{line}: {truth:?}") };
     let faults = truth.faults(case, true);
     assert!(faults.is_empty(), "{line}: {faults:#?}");
+    log.read()
 }
 
 fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) -> Worker {
@@ -94,10 +128,10 @@ fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) ->
     let (funding, accounts) = (journal.funding(), journal.accounts());
     let (outbox, inbox, world) = (journal.clone(), journal.clone(), funding.clone());
     let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-    let link = FaultyBus::new(service.bus.clone(), sim.crash(), EventLog::default());
-    let parts = service.parts(&sim, &opened, Arc::new(link), number);
+    let link = FaultyBus::new(service.bus.clone(), sim.crash(), place.event_log.clone());
+    let parts = service.parts(&sim, &opened, Arc::new(link.clone()), number);
     let started = sim.block_on(Engine::start(parts));
     let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
     let process = AccountProcess { engine, opened };
-    Worker { client: AccountClient { process, clock: sim.clone(), flow }, sim }
+    Worker { client: AccountClient { process, clock: sim.clone(), flow }, link, sim }
 }

@@ -36,6 +36,7 @@ pub async fn run(suite: &BusSuite) {
     two_members_share_and_one_takes_over(&mut BusFixture::open("rebalance", suite).await).await;
     a_paused_partition_waits(&mut BusFixture::open("pause", suite).await).await;
     lag_is_what_a_group_has_not_committed(&mut BusFixture::open("lag", suite).await).await;
+    a_late_commit_takes_no_group_back(&mut BusFixture::open("late", suite).await).await;
     a_group_goes_to_a_time(&mut BusFixture::open("seek", suite).await).await;
 }
 
@@ -171,6 +172,37 @@ async fn lag_is_what_a_group_has_not_committed(b: &mut BusFixture) {
     b.same("a topic that does not exist", &b.total_lag("g", &["none"]).await, &0);
     let answers = b.probe().await;
     b.same("it answers", &answers, &Ok(()));
+}
+
+/// What a member still owes of a partition that another member had meanwhile.
+async fn a_late_commit_takes_no_group_back(b: &mut BusFixture) {
+    for n in 0..40 {
+        b.publish("t", &format!("key {n}"), n).await;
+    }
+    let mut one = b.join("g", &["t"]).await;
+    let found = b.drain(&mut *one).await;
+    b.same("messages of the topic", &found.len(), &40);
+    let mut firsts = found.clone();
+    firsts.sort_by(|a, b| (&a.partition, a.offset).cmp(&(&b.partition, b.offset)));
+    firsts.dedup_by(|later, first| later.partition == first.partition);
+    let all: BTreeSet<Partition> = firsts.iter().map(|d| d.partition.clone()).collect();
+    let mut two = b.subscribe("g", &["t"]).await;
+    let shares = |own: &[BTreeSet<Partition>]| own.iter().all(|own| !own.is_empty());
+    b.assigned(&mut [&mut *one, &mut *two], shares).await;
+    let others = b.drain(&mut *two).await;
+    b.holds(!others.is_empty(), "the other member has some", &others);
+    b.commit(&mut *two, &others).await;
+    drop(two);
+    let has_all = |own: &[BTreeSet<Partition>]| own.iter().all(|own| all.is_subset(own));
+    b.assigned(&mut [&mut *one], has_all).await;
+    b.commit(&mut *one, &firsts).await;
+    let behind = b.total_lag("g", &["t"]).await;
+    let had: BTreeSet<&Partition> = others.iter().map(|d| &d.partition).collect();
+    let own = found.iter().filter(|d| d.offset > 0 && !had.contains(&d.partition)).count();
+    b.same("what the other one did is done", &behind, &u64::try_from(own).unwrap_or(0));
+    b.commit(&mut *one, &found).await;
+    b.commit(&mut *one, &firsts).await;
+    b.same("what it did itself is done", &b.total_lag("g", &["t"]).await, &0);
 }
 
 async fn a_group_goes_to_a_time(b: &mut BusFixture) {

@@ -1,0 +1,101 @@
+//! Clocks and processors, and what one run came to.
+
+use std::fs;
+use std::ops::Sub;
+use std::time::{Duration, Instant};
+
+/// The time now. A benchmark is what clocks are for.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures with the real clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The user and system time of a process; none where it is gone.
+pub(crate) fn cpu_of(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // the name of the program may hold anything, also brackets
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    // the kernel counts in hundredths of a second
+    Duration::from_millis(ticks * 10)
+}
+
+/// What was used so far, or in between.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cost {
+    /// By the server under load.
+    pub own: Duration,
+    /// By all processes of PostgreSQL.
+    pub postgres: Duration,
+    /// By the process of Apache Kafka.
+    pub broker: Duration,
+}
+
+impl Sub for Cost {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            own: self.own.saturating_sub(before.own),
+            postgres: self.postgres.saturating_sub(before.postgres),
+            broker: self.broker.saturating_sub(before.broker),
+        }
+    }
+}
+
+/// What one run came to.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    /// Transfers that were acknowledged, all of which were COMPLETED.
+    pub transfers: u64,
+    /// From the first POST until the last of them was COMPLETED.
+    pub took: Duration,
+    /// From the moment of a POST until its client saw COMPLETED, in microseconds, sorted; of some.
+    pub micros: Vec<u64>,
+    pub cost: Cost,
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::float_arithmetic,
+    reason = "figures for readers; no money here"
+)]
+impl Run {
+    /// Transfers that were COMPLETED in a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.transfers as f64 / self.took.as_secs_f64()
+    }
+
+    /// A quantile in milliseconds.
+    pub(crate) fn quantile(&self, q: f64) -> f64 {
+        let at = ((self.micros.len() as f64 * q) as usize).saturating_sub(1);
+        self.micros.get(at).map_or(f64::NAN, |micros| *micros as f64 / 1_000.0)
+    }
+
+    /// Microseconds of a processor for a transfer.
+    pub(crate) fn each(&self, cpu: Duration) -> f64 {
+        cpu.as_secs_f64() * 1e6 / self.transfers as f64
+    }
+
+    /// How many cores it kept busy.
+    pub(crate) fn cores(&self, cpu: Duration) -> f64 {
+        cpu.as_secs_f64() / self.took.as_secs_f64()
+    }
+}
+
+/// The median of bare appends of 8 KiB with `fdatasync` in a folder.
+pub(crate) fn fdatasync(folder: &std::path::Path) -> std::io::Result<Duration> {
+    use std::io::Write;
+    let path = folder.join("probe");
+    let mut file = fs::File::create(&path)?;
+    let mut took = Vec::new();
+    for _ in 0..300 {
+        file.write_all(&[7; 8192])?;
+        let begun = now();
+        file.sync_data()?;
+        took.push(now().duration_since(begun));
+    }
+    fs::remove_file(path)?;
+    took.sort_unstable();
+    Ok(took.get(150).copied().unwrap_or_default())
+}
