@@ -66,7 +66,8 @@ impl Engine {
                 tracing::warn!(%cause, "the watch could not look");
             }
             let took = self.parts.clock.ticks().saturating_sub(begun) / TICKS;
-            let rest = took.saturating_mul(REST).min(LONGEST_REST);
+            let rest = took.saturating_mul(REST);
+            let rest = if rest < LONGEST_REST { rest } else { LONGEST_REST };
             let every = self.parts.settings.scan_interval_ms;
             self.parts.clock.sleep(if rest > every { rest } else { every }).await;
         }

@@ -467,8 +467,9 @@ impl Engine {
             if let Some(over) = over {
                 let cause = Cause::of("OVERFLOW");
                 // the longer the queue, the later there is room
-                let batches = station.ring.len() / self.parts.settings.batch_max.max(1);
-                let due = self.due(u32::try_from(batches).unwrap_or(u32::MAX));
+                let batches = station.ring.len().checked_div(self.parts.settings.batch_max);
+                let batches = u32::try_from(batches.unwrap_or_default()).unwrap_or(u32::MAX);
+                let due = self.due(batches);
                 let planned = self.plan.later(&over, &cause, due, Hold::Free);
                 jobs.push(Job::new(over, planned, CommitReason::Freed));
             }

@@ -81,7 +81,7 @@ impl Engine {
         }
         match flows.iter().map(|flow| self.room_for(*flow)).min() {
             Some(room) => {
-                let limit = room.saturating_sub(ring / SPARE).max(1);
+                let limit = room.saturating_sub(ring / SPARE);
                 self.ask_due(DueQuery { flows: flows.into(), limit }).await
             }
             None => Found::Nothing,

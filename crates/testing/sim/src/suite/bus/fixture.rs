@@ -118,6 +118,13 @@ impl BusFixture {
     }
 
     pub(super) async fn lag(&self, group: &str, topics: &[&str]) -> Vec<PartitionLag> {
+        // a broker whose partitions have just got their leaders says so, and is asked again
+        for _ in 0..POLLS {
+            if let Ok(lag) = self.on().lag(self.named(group), self.topics(topics)).await {
+                return lag;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(self.wait));
+        }
         self.ok("the lag", self.on().lag(self.named(group), self.topics(topics)).await)
     }
 
