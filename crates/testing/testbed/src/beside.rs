@@ -18,6 +18,7 @@ const LOOKS: c_int = 600_000;
 /// # Panics
 /// There is no such file.
 #[must_use]
+#[expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 pub fn beside(file: &Path) -> Connection {
     let mut db = Connection::open(file).expect("the file opens");
     db.busy_handler(Some(waits)).expect("a handler");
