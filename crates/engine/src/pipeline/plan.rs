@@ -4,6 +4,7 @@
 
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
+use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Evidence};
 use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
 use kernel::flow::table::{A, Flows, R, S, Table};
@@ -101,6 +102,13 @@ impl UnitBuilder {
     pub(crate) fn from(head: Head) -> Self {
         let (then, depends_on) = (Then::default(), Vec::new());
         Self { head, then, moves: false, received: false, error: None, depends_on }
+    }
+
+    /// The event that was added last accepts the transfer: this is agreed with it.
+    fn agree(&mut self, agreed: Arc<Agreed>) {
+        if let Some(event) = self.then.events.last_mut() {
+            event.agreed = Some(agreed);
+        }
     }
 }
 
@@ -231,6 +239,7 @@ impl Plan {
             what: "CREATED",
             caller: Some(record.terms.principal.clone()),
             detail: None,
+            agreed: None,
         });
         self.emit(record, &mut builder);
         let (done, rejected) = self.follow(record, None, &mut builder, fuse_mode);
@@ -447,12 +456,19 @@ impl Plan {
                         break;
                     }
                     let now = Record { head: builder.head, ..record.clone() };
-                    let (via, to) = match ruling(table, rule, &now, known) {
-                        Ruling::Yes => (Via::Yes, yes),
-                        Ruling::No => (Via::No, no),
-                        Ruling::NotYet => break,
+                    let (via, to, agreed) = match decided(table, rule, &now, known) {
+                        Decision::Yes(agreed) => (Via::Yes, yes, agreed),
+                        Decision::No => (Via::No, no, None),
+                        Decision::NotYet => break,
                     };
                     let detail = known.filter(|_| reads).map(|facts| stored(table, rule, facts));
+                    if let Some(agreed) = agreed {
+                        // what follows reads the target side that was agreed
+                        let record = Record { agreed: Some(agreed.clone()), ..record.clone() };
+                        self.go(&record, builder, (via, to), detail);
+                        builder.agree(agreed);
+                        return self.follow(&record, None, builder, fuse_mode);
+                    }
                     self.go(record, builder, (via, to), detail);
                     if via == Via::No
                         && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
@@ -530,10 +546,11 @@ impl Plan {
         detail: Option<Arc<str>>,
     ) {
         let table = self.table(record.flow);
-        let from = builder.head.state;
-        let what = (table.event)(from, via);
+        let before = builder.head.state;
+        let what = (table.event)(before, via);
         let id = record.id;
-        builder.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
+        let (from, caller, agreed) = (Some(before), None, None);
+        builder.then.events.push(Event { id, from, to, what, caller, detail, agreed });
         builder.head.state = to;
         self.emit(record, builder);
         if matches!(table.step(to), Step::Push { .. }) {
@@ -542,7 +559,7 @@ impl Plan {
         }
         builder.then.puts.extend(self.given_back(record, to));
         let arrives =
-            table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
+            table.state(before).money == Place::InFlight && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
         if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
             let Some((asset, amount)) = record.share(Share::Gross) else { return };
@@ -553,10 +570,25 @@ impl Plan {
     }
 }
 
-fn ruling(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Ruling {
-    match facts {
-        Some(facts) => (table.rule)(rule, record, facts),
-        None => (table.rule)(rule, record, &Facts::new()),
+/// What a rule decides.
+enum Decision {
+    /// Yes, and what is agreed with it where the rule accepts.
+    Yes(Option<Arc<Agreed>>),
+    No,
+    NotYet,
+}
+
+/// The decision of a record that stands where the rule is asked. A yes that accepts, and does not know
+/// what is agreed, is *not yet*.
+fn decided(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Decision {
+    let none = Facts::new();
+    let facts = facts.unwrap_or(&none);
+    match (table.rule)(rule, record, facts) {
+        Ruling::Yes if !table.accepts(record.head.state) => Decision::Yes(None),
+        Ruling::Yes => (table.agreement)(rule, record, facts)
+            .map_or(Decision::NotYet, |agreed| Decision::Yes(Some(Arc::new(agreed)))),
+        Ruling::No => Decision::No,
+        Ruling::NotYet => Decision::NotYet,
     }
 }
 

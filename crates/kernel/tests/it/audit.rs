@@ -47,7 +47,7 @@ impl Row {
         }
         let events = u32::try_from(self.entries.len()).unwrap();
         let state = self.entries.last().map_or(0, |stored| stored.entry.to);
-        self.end = self.record.as_ref().map(|_| End { state, events, hash: prev });
+        self.end = self.record.as_ref().map(|_| End { state, events, hash: prev, agreed: None });
     }
 }
 
@@ -61,7 +61,7 @@ struct Model {
 fn entry(seq: u32, to: i16, event: &str) -> Entry {
     let from = (seq > 0).then_some(to - 10);
     let (caller, detail) = (None, None);
-    Entry { seq, at: 7, from, to, event: event.to_owned(), caller, detail }
+    Entry { seq, at: 7, from, to, event: event.to_owned(), caller, detail, agreed: None }
 }
 
 impl Model {
