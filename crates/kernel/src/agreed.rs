@@ -168,7 +168,10 @@ mod tests {
     fn version_1_stays_as_it_is() {
         let text = r#"{"account":"@8Ft…","amount":"340282366920938463463374607431768211455","asset":4,"deadline":9,"fee":"3","reference":"7","system":31,"terms_version":2,"version":1}"#;
         assert_eq!(agreed().document(), text);
-        assert_eq!(hex(&agreed().hash()), "46a08cb08aee8fb57f83b014de933b10cc5bc0ad484d9eab6fea4879d588744c");
+        assert_eq!(
+            hex(&agreed().hash()),
+            "46a08cb08aee8fb57f83b014de933b10cc5bc0ad484d9eab6fea4879d588744c"
+        );
     }
 
     #[test]

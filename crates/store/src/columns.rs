@@ -139,11 +139,7 @@ pub(crate) fn read_agreed(text: Option<&str>) -> Result<Option<Agreed>, WrongVal
 }
 
 /// The target side of a line, by what its row says was agreed.
-pub(crate) fn agreed_side(
-    agreed: Option<&Agreed>,
-    target: &Party,
-    fee: Amount,
-) -> (Party, Amount) {
+pub(crate) fn agreed_side(agreed: Option<&Agreed>, target: &Party, fee: Amount) -> (Party, Amount) {
     let (target, fee) = target_side(agreed, target, fee);
     (target.clone(), fee)
 }

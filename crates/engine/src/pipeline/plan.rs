@@ -558,8 +558,8 @@ impl Plan {
             builder.head.retries = 0;
         }
         builder.then.puts.extend(self.given_back(record, to));
-        let arrives =
-            table.state(before).money == Place::InFlight && table.state(to).money == Place::AtTarget;
+        let arrives = table.state(before).money == Place::InFlight
+            && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
         if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
             let Some((asset, amount)) = record.share(Share::Gross) else { return };

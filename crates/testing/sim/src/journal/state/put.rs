@@ -110,7 +110,8 @@ impl State {
         let mut own: BTreeMap<Id, &Arc<Agreed>> = BTreeMap::new();
         for event in parts.iter().flat_map(|part| &part.events) {
             let Some(agreed) = &event.agreed else { continue };
-            let stored = self.transfers.get(&event.id).is_some_and(|record| record.agreed.is_some());
+            let stored =
+                self.transfers.get(&event.id).is_some_and(|record| record.agreed.is_some());
             if stored || *own.entry(event.id).or_insert(agreed) != agreed {
                 return Some("CONTRADICTION");
             }
@@ -257,8 +258,7 @@ impl State {
         self.leases.moved(worker, id, None, Hold::Mine);
         // what is agreed comes with an event
         let (serial_of, agreed) = (Some(serial), None);
-        let record =
-            Record { serial: serial_of, created_at: at, updated_at: at, agreed, ..record };
+        let record = Record { serial: serial_of, created_at: at, updated_at: at, agreed, ..record };
         self.transfers.insert(id, record);
         serial
     }
