@@ -63,11 +63,7 @@ impl Flags {
         self.halted.is_none() && self.paused.is_empty() && self.pausing.is_empty()
     }
 
-    /// Whether a transfer of these terms stands for its asset or one of its accounts.
-    fn bars_terms(&self, terms: &Terms) -> bool {
-        finer(terms.parties()).any(|scope| self.stands(scope))
-    }
-
+    /// Whether it stands for itself, an asset or one of its accounts.
     fn bars(&self, record: &Record) -> bool {
         let parties = [record.source(), record.target()];
         self.stands(Scope::Transfer(record.id)) || finer(parties).any(|scope| self.stands(scope))
