@@ -208,7 +208,7 @@ fn an_agreement_is_that_of_one_entry_and_of_the_row() {
     for agreed in [None, Some([8; 32])] {
         let mut changed = model.clone();
         changed.rows[3].end.as_mut().unwrap().agreed = agreed;
-        assert_eq!(changed.faults(), [differs.clone()]);
+        assert_eq!(changed.faults(), std::slice::from_ref(&differs));
     }
     let mut removed = model.clone();
     removed.rows[3].entries[2].entry.agreed = None;

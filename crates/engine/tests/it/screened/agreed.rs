@@ -76,7 +76,7 @@ async fn proven(service: &TestService) -> Findings {
 fn what_accepts_is_agreed_once() {
     let table = Table::of::<State>();
     assert_eq!(kernel::flow::check::faults(&table), [""; 0]);
-    let mut twice = table.clone();
+    let mut twice = table;
     twice.agrees = twice.agrees.iter().map(|_| true).collect();
     let faults = kernel::flow::check::faults(&twice);
     assert!(faults.iter().any(|fault| fault == "OPENED: accepts, and may be accepted again"));

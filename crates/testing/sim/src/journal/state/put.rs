@@ -91,17 +91,21 @@ impl State {
                 | Put::Asset(_) => {}
             }
         }
-        if let Some(class) = self.agreed_wrongly(parts) {
+        let wrong = self.agreed_wrongly(parts).or_else(|| self.about_nothing(parts, &opened));
+        if let Some(class) = wrong {
             return unknown(class);
-        }
-        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
-        if parts.iter().flat_map(|part| &part.outbox).any(|message| !known(&message.id)) {
-            return unknown("NO_SUCH_TRANSFER");
         }
         // a symbol that is taken shows only in the writing, after everything else was looked at
         let puts = parts.iter().flat_map(|part| &part.puts);
         let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
         assets.find_map(|put| self.operators.objection(put, &mut said, now))
+    }
+
+    /// A message is about a transfer that is neither there nor opened.
+    fn about_nothing(&self, parts: &[Then], opened: &BTreeSet<Id>) -> Option<&'static str> {
+        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
+        let mut outbox = parts.iter().flat_map(|part| &part.outbox);
+        outbox.any(|message| !known(&message.id)).then_some("NO_SUCH_TRANSFER")
     }
 
     /// Why what the unit agrees cannot be written: something was agreed before, it says two things, or it
