@@ -4,15 +4,16 @@
 
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
+use crate::pipeline::decision::{Decision, decided, stored};
 use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Evidence};
-use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
-use kernel::flow::table::{A, Flows, R, S, Table};
+use kernel::flow::life::{Leg, Place, Share, Side, Step, Via};
+use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
-use kernel::record::{Account, Facts, Head, Record, System, decision};
+use kernel::record::{Account, Facts, Head, Record, System};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -568,34 +569,6 @@ impl Plan {
             builder.then.ops.push((source, Op { key, account, other: None, asset, amount }));
         }
     }
-}
-
-/// What a rule decides.
-enum Decision {
-    /// Yes, and what is agreed with it where the rule accepts.
-    Yes(Option<Arc<Agreed>>),
-    No,
-    NotYet,
-}
-
-/// The decision of a record that stands where the rule is asked. A yes that accepts, and does not know
-/// what is agreed, is *not yet*.
-fn decided(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Decision {
-    let none = Facts::new();
-    let facts = facts.unwrap_or(&none);
-    match (table.rule)(rule, record, facts) {
-        Ruling::Yes if !table.accepts(record.head.state) => Decision::Yes(None),
-        Ruling::Yes => (table.agreement)(rule, record, facts)
-            .map_or(Decision::NotYet, |agreed| Decision::Yes(Some(Arc::new(agreed)))),
-        Ruling::No => Decision::No,
-        Ruling::NotYet => Decision::NotYet,
-    }
-}
-
-/// What a decision's event keeps: the rule and the facts that it was given.
-fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
-    let name = table.rules.get(usize::from(rule)).copied().unwrap_or_default();
-    decision(name, facts).into()
 }
 
 /// The head after an answer: nothing is owed to the scanner, no owner died of it.

@@ -62,9 +62,9 @@ pub enum Fault {
     },
     /// An entry says that something was agreed, and an earlier one of its history did.
     AgreedAgain {
-        /// The chain.
+        /// The chain that both entries are in.
         id: Id,
-        /// Its place there.
+        /// The place of the second one.
         seq: u32,
     },
     /// A transfer's row cannot be read.

@@ -108,7 +108,7 @@ impl TransferChanges {
     }
 
     /// True where something is agreed for a transfer that the unit does not move.
-    pub(super) fn agreed_aside(&self) -> bool {
+    pub(super) fn agreed_unmoved(&self) -> bool {
         let moves = |change: &TransferChange| change.opened.is_some() || change.head.is_some();
         self.0.iter().any(|change| change.agreed.is_some() && !moves(change))
     }

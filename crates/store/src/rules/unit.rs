@@ -85,8 +85,11 @@ pub(crate) fn unit<'u, S: StateReader>(
     if let Some(chosen) = decision.plan.chosen {
         decision.gather(chosen, refusal.as_ref())?;
     }
-    if decision.plan.changes.agreed_aside() {
-        return Err(unknown("AGREED_ASIDE", "what is agreed is written by the unit that accepts"));
+    if decision.plan.changes.agreed_unmoved() {
+        return Err(unknown(
+            "AGREED_UNMOVED",
+            "what is agreed is written by the unit that accepts",
+        ));
     }
     Ok(decision.plan)
 }

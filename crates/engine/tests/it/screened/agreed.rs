@@ -91,7 +91,7 @@ async fn the_agreed_party_gets_the_agreed_amount() {
         let id = open_unnamed(service.engine()).await;
         source.looked(&[id], 3).await;
         service.reaches(id, "CLEARED").await;
-        assert_eq!(record(&**service.store(), id).await.agreed, None, "nobody is named yet");
+        assert_eq!(record(&**service.store(), id).await.agreed, None, "no account is named yet");
         // and what was accepted is paid by a process that did not accept it
         service.faulty_spot.mood(Mood::LoseRequests);
         named(&source);
@@ -107,7 +107,7 @@ async fn the_agreed_party_gets_the_agreed_amount() {
     }
 }
 
-/// Whoever changes what was agreed, takes it away or takes its hash out of the history is found.
+/// What was agreed is changed, taken away, or its hash taken out of the history: the proof names it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_agreed_cannot_be_changed_behind_its_history() {
     let (service, source) = service(true).await;
@@ -152,7 +152,7 @@ async fn what_was_agreed_cannot_be_changed_behind_its_history() {
     assert!(!report.ok, "{report:?}");
 }
 
-/// Somebody put it back to where it is decided: what was agreed stays, nothing moves, an operator is asked.
+/// The row is put back by hand to where it is decided: what was agreed stays, nothing moves, an operator is asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_acceptance_is_refused() {
     let (mut service, source) = service(false).await;

@@ -125,7 +125,7 @@ impl State {
                 || matches!(put, Put::Head { id: head, .. } if head == id)
         };
         let moved = |id: &Id| parts.iter().flat_map(|part| &part.puts).any(|put| moves(put, id));
-        own.keys().any(|id| !moved(id)).then_some("AGREED_ASIDE")
+        own.keys().any(|id| !moved(id)).then_some("AGREED_UNMOVED")
     }
 
     /// What the guards of a unit leave in the counters that they name.

@@ -167,11 +167,11 @@ async fn a_unit_that_moves_nothing_agrees_nothing(b: &mut JournalFixture) {
     let record = unnamed(b, 1).await;
     let mut unit = accepting(b, &record, &agreed(9));
     unit.then.puts.clear();
-    b.unknown("an agreement aside", unit, "AGREED_ASIDE").await;
+    b.unknown("an agreement without a move", unit, "AGREED_UNMOVED").await;
     let other = unnamed(b, 2).await;
     let mut unit = b.moving(&other, "SOURCE_PENDING", "SOURCE_CALL");
     unit.then.events.extend(accepting(b, &record, &agreed(9)).then.events);
-    b.unknown("beside another's move", unit, "AGREED_ASIDE").await;
+    b.unknown("beside another's move", unit, "AGREED_UNMOVED").await;
     stands(b, &record, None).await;
 }
 
