@@ -213,6 +213,7 @@ impl Workload {
                 what: "SOURCE_CALL",
                 caller: None,
                 detail: None,
+                agreed: None,
             });
         }
         Ok(unit)
@@ -227,6 +228,7 @@ fn opening(record: &Record) -> Unit {
         what: "CREATED",
         caller: None,
         detail: None,
+        agreed: None,
     };
     let mut unit = Unit::guarded(vec![Guard::Fresh(record.id)], vec![Put::Open(record.clone())]);
     unit.then.events.push(created);

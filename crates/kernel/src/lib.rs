@@ -4,6 +4,7 @@
 //! [`flow::life`], [`flow::table`], [`record`], [`mod@unit`], [`ports`].
 
 pub mod accounts;
+pub mod agreed;
 pub mod answer;
 pub mod attempt;
 pub mod audit;

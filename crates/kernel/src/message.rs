@@ -70,8 +70,8 @@ impl Outgoing {
     /// computes it again finds the same.
     pub fn number(&self) -> u128 {
         let (event, at) = (self.message.kind.to_owned(), 0);
-        let (from, to, caller, detail) = (None, 0, None, None);
-        let entry = Entry { seq: self.n, at, from, to, event, caller, detail };
+        let (from, to, caller, detail, agreed) = (None, 0, None, None, None);
+        let entry = Entry { seq: self.n, at, from, to, event, caller, detail, agreed };
         let hash = audit::hex(&link(genesis(self.id), &entry));
         let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
         let digits = format!("{}8{}8{}", part(0, 12), part(12, 15), part(15, 30));

@@ -1,5 +1,6 @@
 //! A transfer: what was agreed (frozen, shared) and where it stands (small, copied).
 
+use crate::agreed::{Agreed, target_side};
 use crate::answer::Evidence;
 use crate::flow::life::Share;
 use crate::flow::table::S;
@@ -331,12 +332,15 @@ pub struct Record {
     pub error: Option<Evidence>,
     /// What was agreed when it was opened.
     pub terms: Arc<Terms>,
+    /// What was agreed later, by the unit that accepted it.
+    pub agreed: Option<Arc<Agreed>>,
 }
 
 impl Record {
     /// A transfer that is about to be opened: no journal has numbered or timed it yet.
     pub const fn new(id: Id, flow: FlowId, head: Head, terms: Arc<Terms>) -> Self {
-        Self { id, flow, serial: None, created_at: 0, updated_at: 0, head, error: None, terms }
+        let (serial, error, agreed) = (None, None, None);
+        Self { id, flow, serial, created_at: 0, updated_at: 0, head, error, terms, agreed }
     }
 
     /// The party that gives the money, as it was agreed.
@@ -344,14 +348,21 @@ impl Record {
         &self.terms.source
     }
 
-    /// The party that gets the money, as far as it is agreed.
+    /// The party that gets the money: as it was agreed, or before that as far as the terms name it.
     pub fn target(&self) -> &Party {
-        &self.terms.target
+        target_side(self.agreed.as_deref(), &self.terms.target, self.terms.fee).0
     }
 
-    /// What is kept as a fee, in base units of the source's asset.
+    /// What is kept as a fee, in base units of the source's asset: as it was agreed, or before that by
+    /// the terms.
     pub fn fee(&self) -> Amount {
-        self.terms.fee
+        target_side(self.agreed.as_deref(), &self.terms.target, self.terms.fee).1
+    }
+
+    /// The deadline by the source chain's time, where there is one: as it was agreed, or before that by
+    /// the terms.
+    pub fn deadline(&self) -> Option<Millis> {
+        self.agreed.as_ref().map_or(self.terms.deadline, |agreed| agreed.deadline)
     }
 
     /// What an act moves: an asset, and how much of it. `None`: nothing of the transfer's money, or a

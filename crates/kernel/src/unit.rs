@@ -1,6 +1,7 @@
 //! The journal's unit of writing: guards, what is written, and at most one fork at its end.
 
 use crate::accounts::NumberedStatus;
+use crate::agreed::Agreed;
 use crate::answer::{Answer, Cause, Evidence};
 use crate::attempt::{Attempt, AttemptId, Form, Lock};
 use crate::flow::table::S;
@@ -373,6 +374,10 @@ pub struct Event {
     pub caller: Option<Arc<str>>,
     /// Evidence, cause or reason.
     pub detail: Option<Arc<str>>,
+    /// What was agreed with this event: it is stored with the transfer, and the event's hash covers it.
+    /// The unit must move the transfer; it is unknown with `CONTRADICTION`, and nothing of it is written,
+    /// where something was agreed before, or where it says two different things.
+    pub agreed: Option<Arc<Agreed>>,
 }
 
 /// An atomic write batch: all of it is written, or nothing.
@@ -398,6 +403,12 @@ impl Unit {
     /// True where it may put a message into the outbox.
     pub fn emits(&self) -> bool {
         self.thens().any(|then| !then.outbox.is_empty())
+    }
+
+    /// What it agrees for a transfer before its fork.
+    pub fn agrees(&self, id: Id) -> Option<&Arc<Agreed>> {
+        let own = |event: &&Event| event.id == id;
+        self.then.events.iter().filter(own).find_map(|event| event.agreed.as_ref())
     }
 
     /// Everything that it may write: its own part, then both ways of its fork.

@@ -1,5 +1,6 @@
 //! How values of ours stand in the columns of either database.
 
+use kernel::agreed::{Agreed, target_side};
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, ChainId, FlowId, Id, LedgerId, Millis, UserId};
@@ -9,7 +10,7 @@ use kernel::operators::{ApprovalStatus, Scope, Severity, Subject};
 use kernel::owner::TransferOwner;
 use kernel::ports::ledger::{AccountStatus, Direction};
 use kernel::ports::webhooks::TriedMessage;
-use kernel::record::{Account, Origin, Terms, TermsVersion};
+use kernel::record::{Account, Origin, Party, Terms, TermsVersion};
 use std::collections::BTreeSet;
 
 /// A moment that nothing reasonable is due after: a clock was wrong when it was written.
@@ -125,6 +126,22 @@ pub(crate) fn read_holdings(
 pub(crate) fn origin(chain: Option<u8>, key: Option<String>) -> Option<Origin> {
     let (chain, key) = chain.zip(key)?;
     Some(Origin { chain: ChainId(chain), key: key.into() })
+}
+
+/// The column `agreed`: nothing where nothing was agreed after the opening.
+pub(crate) fn agreed(agreed: Option<&Agreed>) -> Option<String> {
+    agreed.map(Agreed::document)
+}
+
+pub(crate) fn read_agreed(text: Option<&str>) -> Result<Option<Agreed>, WrongValue> {
+    let read = |text| Agreed::parse(text).ok_or(WrongValue("not what was agreed"));
+    text.map(read).transpose()
+}
+
+/// The target side of a line, by what its row says was agreed.
+pub(crate) fn agreed_side(agreed: Option<&Agreed>, target: &Party, fee: Amount) -> (Party, Amount) {
+    let (target, fee) = target_side(agreed, target, fee);
+    (target.clone(), fee)
 }
 
 /// The column `terms_version`: nothing for the first.

@@ -265,7 +265,8 @@ pub(crate) fn noted_at(
     detail: Arc<str>,
 ) -> Event {
     let state = record.head.state;
-    Event { id: record.id, from: Some(state), to: state, what, caller, detail: Some(detail) }
+    let (detail, agreed) = (Some(detail), None);
+    Event { id: record.id, from: Some(state), to: state, what, caller, detail, agreed }
 }
 
 /// The record stands where this worker believes it does.

@@ -63,13 +63,10 @@ impl Flags {
         self.halted.is_none() && self.paused.is_empty() && self.pausing.is_empty()
     }
 
-    /// Whether a transfer of these terms stands for its asset or one of its accounts.
-    fn bars_terms(&self, terms: &Terms) -> bool {
-        finer(terms).any(|scope| self.stands(scope))
-    }
-
+    /// Whether it stands for itself, an asset or one of its accounts.
     fn bars(&self, record: &Record) -> bool {
-        self.stands(Scope::Transfer(record.id)) || self.bars_terms(&record.terms)
+        let parties = [record.source(), record.target()];
+        self.stands(Scope::Transfer(record.id)) || finer(parties).any(|scope| self.stands(scope))
     }
 }
 
@@ -88,15 +85,15 @@ fn account(party: &Party) -> Option<Scope> {
 }
 
 /// The assets and the accounts of a transfer: others of its station may go on where one stands.
-fn finer(terms: &Terms) -> impl Iterator<Item = Scope> {
-    let accounts = [account(&terms.source), account(&terms.target)];
-    let assets = terms.parties().map(|party| Scope::Asset(party.asset));
+fn finer(parties: [&Party; 2]) -> impl Iterator<Item = Scope> + use<> {
+    let accounts = parties.map(account);
+    let assets = parties.map(|party| Scope::Asset(party.asset));
     assets.into_iter().chain(accounts.into_iter().flatten())
 }
 
 /// Everything of a transfer that may be paused, but for its flow and itself.
 fn scopes(terms: &Terms) -> impl Iterator<Item = Scope> {
-    [system(&terms.source), system(&terms.target)].into_iter().chain(finer(terms))
+    terms.parties().map(system).into_iter().chain(finer(terms.parties()))
 }
 
 /// What following the journal changed.

@@ -8,6 +8,7 @@ use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
 use crate::recovery::late_answers::Late;
 use crate::tasks::Background;
+use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Cause, Evidence};
 use kernel::code::Code;
 use kernel::ids::{Id, LedgerId};
@@ -46,6 +47,8 @@ pub(crate) struct Job {
     pub answered_as: Option<(LedgerId, Known)>,
     /// The refusal or cause that the unit puts.
     pub error: Option<Evidence>,
+    /// What the unit agrees.
+    pub agreed: Option<Arc<Agreed>>,
     pub reason: CommitReason,
     /// How often this was planned again after an unknown outcome.
     pub again: u8,
@@ -69,7 +72,9 @@ impl Job {
             let at = unit.guards.iter().position(binds).map_or(0, |n| n.saturating_add(1));
             drop(unit.guards.splice(at..at, order.unbound(&record)));
         }
-        Self { record, unit, next, depends_on, answered_as: None, error, reason, again: 0 }
+        let agreed = unit.agrees(record.id).cloned();
+        let (answered_as, again) = (None, 0);
+        Self { record, unit, next, depends_on, answered_as, error, agreed, reason, again }
     }
 }
 
@@ -79,6 +84,7 @@ struct PendingWrite {
     next: NextStep,
     answered_as: Option<(LedgerId, Known)>,
     error: Option<Evidence>,
+    agreed: Option<Arc<Agreed>>,
     reason: CommitReason,
     again: u8,
 }
@@ -102,12 +108,20 @@ impl Engine {
             let mut units = Vec::with_capacity(jobs.len());
             let mut pending = Vec::with_capacity(jobs.len());
             let known = self.controls.all_known();
-            for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
-                jobs
-            {
-                self.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+            for job in jobs {
+                let Job { record, mut unit, next, answered_as, error, agreed, .. } = job;
+                self.ledger_guard(&mut unit, &job.depends_on, (answered_as, &known));
                 units.push(unit);
-                pending.push(PendingWrite { record, next, answered_as, error, reason, again });
+                let (reason, again) = (job.reason, job.again);
+                pending.push(PendingWrite {
+                    record,
+                    next,
+                    answered_as,
+                    error,
+                    agreed,
+                    reason,
+                    again,
+                });
             }
             let ticket = self.calls.begin(CallStart::Write);
             let emits = self.messaging.is_some() && units.iter().any(Unit::emits);
@@ -288,8 +302,9 @@ impl Engine {
 
     /// The record as the written unit left it; `None` where it is no longer in our workers.
     fn written(&self, pending: PendingWrite, written: Written) -> Option<Record> {
-        let PendingWrite { mut record, next, error, reason, .. } = pending;
+        let PendingWrite { mut record, next, error, agreed, reason, .. } = pending;
         record.error = error.or(record.error);
+        record.agreed = agreed.or(record.agreed);
         let before = record.head;
         record.head = next.by(written.fork.as_ref());
         if let Some(Answer::Rejected(evidence, _)) = &written.fork {

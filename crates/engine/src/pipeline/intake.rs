@@ -205,20 +205,22 @@ impl Engine {
 
     /// What keeps the two accounts from being the ends of a transfer of this flow.
     fn party_objection(&self, flow: FlowId, terms: &Terms) -> Option<Code> {
-        let table = self.plan.table(flow);
+        let (table, [source, target]) = (self.plan.table(flow), terms.parties());
         let inside = table.moves_inside();
-        let one_system = terms.source.system == terms.target.system;
-        if terms.source.account == terms.target.account && one_system || one_system != inside {
+        let one_system = source.system == target.system;
+        if source.account == target.account && one_system || one_system != inside {
             return Some(Code::SameAccount);
         }
         let user = terms.owner.user().filter(|user| user.0 > 0 && i64::try_from(user.0).is_ok());
         let sends = table.all().any(|state| table.sends(state));
-        for party in [&terms.source, &terms.target] {
+        let accepts = table.all().any(|state| table.accepts(state));
+        for (party, named_later) in [(source, false), (target, accepts)] {
             let ledger = match party.system {
                 System::Ledger(ledger) => ledger,
                 System::Chain(chain) if sends && self.attempts.pool(chain).is_some() => {
                     match &party.account {
                         Account::Named(name) if !name.is_empty() => continue,
+                        Account::Unnamed if named_later => continue,
                         Account::Named(_) | Account::User(_) | Account::Unnamed => {
                             return Some(Code::Forbidden);
                         }
@@ -233,7 +235,7 @@ impl Engine {
             let allowed = match &party.account {
                 Account::User(account) => !inside && user == Some(*account),
                 Account::Named(_) => inside && user.is_some(),
-                Account::Unnamed => false,
+                Account::Unnamed => named_later,
             };
             if !allowed {
                 return Some(Code::Forbidden);

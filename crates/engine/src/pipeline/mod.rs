@@ -2,6 +2,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod create_request;
+pub(crate) mod decision;
 pub(crate) mod gather;
 pub(crate) mod in_flight;
 pub(crate) mod intake;

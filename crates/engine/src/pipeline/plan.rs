@@ -4,14 +4,16 @@
 
 use crate::alerts::cases::{ENGINE, at_state};
 use crate::controls::limits::{self, Quota};
+use crate::pipeline::decision::{Decision, decided, stored};
+use kernel::agreed::Agreed;
 use kernel::answer::{Answer, Evidence};
-use kernel::flow::life::{Leg, Place, Ruling, Share, Side, Step, Via};
-use kernel::flow::table::{A, Flows, R, S, Table};
+use kernel::flow::life::{Leg, Place, Share, Side, Step, Via};
+use kernel::flow::table::{A, Flows, S, Table};
 use kernel::ids::{FlowId, LedgerId};
 use kernel::message::{Emission, Outgoing};
 use kernel::operation::{Key, Known, Op, Operation, StoredOutcome};
 use kernel::operators::{Case, Scope, Severity, Subject};
-use kernel::record::{Account, Facts, Head, Record, System, decision};
+use kernel::record::{Account, Facts, Head, Record, System};
 use kernel::unit::{Event, Fork, Guard, Hold, Put, Then, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,6 +103,13 @@ impl UnitBuilder {
     pub(crate) fn from(head: Head) -> Self {
         let (then, depends_on) = (Then::default(), Vec::new());
         Self { head, then, moves: false, received: false, error: None, depends_on }
+    }
+
+    /// The event that was added last accepts the transfer: this is agreed with it.
+    fn agree(&mut self, agreed: Arc<Agreed>) {
+        if let Some(event) = self.then.events.last_mut() {
+            event.agreed = Some(agreed);
+        }
     }
 }
 
@@ -231,6 +240,7 @@ impl Plan {
             what: "CREATED",
             caller: Some(record.terms.principal.clone()),
             detail: None,
+            agreed: None,
         });
         self.emit(record, &mut builder);
         let (done, rejected) = self.follow(record, None, &mut builder, fuse_mode);
@@ -447,12 +457,19 @@ impl Plan {
                         break;
                     }
                     let now = Record { head: builder.head, ..record.clone() };
-                    let (via, to) = match ruling(table, rule, &now, known) {
-                        Ruling::Yes => (Via::Yes, yes),
-                        Ruling::No => (Via::No, no),
-                        Ruling::NotYet => break,
+                    let (via, to, agreed) = match decided(table, rule, &now, known) {
+                        Decision::Yes(agreed) => (Via::Yes, yes, agreed),
+                        Decision::No => (Via::No, no, None),
+                        Decision::NotYet => break,
                     };
                     let detail = known.filter(|_| reads).map(|facts| stored(table, rule, facts));
+                    if let Some(agreed) = agreed {
+                        // what follows reads the target side that was agreed
+                        let record = Record { agreed: Some(agreed.clone()), ..record.clone() };
+                        self.go(&record, builder, (via, to), detail);
+                        builder.agree(agreed);
+                        return self.follow(&record, None, builder, fuse_mode);
+                    }
                     self.go(record, builder, (via, to), detail);
                     if via == Via::No
                         && let Some(code) = known.and_then(|facts| (table.refusal)(rule, facts))
@@ -530,10 +547,11 @@ impl Plan {
         detail: Option<Arc<str>>,
     ) {
         let table = self.table(record.flow);
-        let from = builder.head.state;
-        let what = (table.event)(from, via);
+        let before = builder.head.state;
+        let what = (table.event)(before, via);
         let id = record.id;
-        builder.then.events.push(Event { id, from: Some(from), to, what, caller: None, detail });
+        let (from, caller, agreed) = (Some(before), None, None);
+        builder.then.events.push(Event { id, from, to, what, caller, detail, agreed });
         builder.head.state = to;
         self.emit(record, builder);
         if matches!(table.step(to), Step::Push { .. }) {
@@ -541,8 +559,8 @@ impl Plan {
             builder.head.retries = 0;
         }
         builder.then.puts.extend(self.given_back(record, to));
-        let arrives =
-            table.state(from).money == Place::InFlight && table.state(to).money == Place::AtTarget;
+        let arrives = table.state(before).money == Place::InFlight
+            && table.state(to).money == Place::AtTarget;
         let System::Ledger(source) = record.terms.source.system else { return };
         if arrives && self.capabilities(source).is_some_and(|capabilities| capabilities.holds) {
             let Some((asset, amount)) = record.share(Share::Gross) else { return };
@@ -551,19 +569,6 @@ impl Plan {
             builder.then.ops.push((source, Op { key, account, other: None, asset, amount }));
         }
     }
-}
-
-fn ruling(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Ruling {
-    match facts {
-        Some(facts) => (table.rule)(rule, record, facts),
-        None => (table.rule)(rule, record, &Facts::new()),
-    }
-}
-
-/// What a decision's event keeps: the rule and the facts that it was given.
-fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
-    let name = table.rules.get(usize::from(rule)).copied().unwrap_or_default();
-    decision(name, facts).into()
 }
 
 /// The head after an answer: nothing is owed to the scanner, no owner died of it.

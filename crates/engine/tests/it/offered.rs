@@ -45,7 +45,8 @@ async fn left_by_another(service: &TestService, flow: FlowId, id: Id) {
     let head = Head { due_at: Some(1), ..Head::start(start) };
     let record = Record::new(id, flow, head, Arc::new(terms(FUNDING, 1, 10, COIN)));
     let what = "CREATED";
-    let created = Event { id, from: None, to: start, what, caller: None, detail: None };
+    let created =
+        Event { id, from: None, to: start, what, caller: None, detail: None, agreed: None };
     let free = Put::Head { id, head, error: None, hold: Hold::Free };
     let then =
         Then { puts: vec![Put::Open(record), free], events: vec![created], ..Then::default() };

@@ -104,14 +104,13 @@ impl Fixture {
         let head = Head::start(flows.table(flow).start);
         let id = Id::new(self.clock.now(), self.opened.into());
         let terms = Arc::new(terms(FUNDING, 1, 1, COIN));
-        let (serial, error) = (None, None);
-        let record = Record { id, flow, serial, created_at: 0, updated_at: 0, head, error, terms };
+        let record = Record::new(id, flow, head, terms);
         let message = Message::new(TOPIC, "transfer-created", key);
         let outgoing = Outgoing { message, id, n: 0, event: Some(0) };
         let number = outgoing.number();
         let mut unit = Unit::puts(vec![Put::Open(record)]);
-        let (from, caller, detail) = (None, None, None);
-        let event = Event { id, from, to: head.state, what: "CREATED", caller, detail };
+        let (from, caller, detail, agreed) = (None, None, None, None);
+        let event = Event { id, from, to: head.state, what: "CREATED", caller, detail, agreed };
         unit.then.events.push(event);
         unit.then.outbox.push(outgoing);
         let wrote = self.store.write(vec![unit]).await;

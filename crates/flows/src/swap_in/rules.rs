@@ -6,6 +6,7 @@
 
 use crate::facts::{flag, yes_no};
 use crate::swaps::rules as swap;
+use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
 use kernel::record::{Facts, Record};
 
@@ -41,6 +42,11 @@ pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
         (Some(true), Some(false)) if swap::covered(record, facts).is_some() => Ruling::Yes,
         (Some(true) | None, Some(false) | None) => Ruling::NotYet,
     }
+}
+
+/// What is agreed with the acceptance: the account that the memo names is paid.
+pub(super) fn agreed(record: &Record) -> Option<Agreed> {
+    swap::agreed(record, record.terms.memo.as_deref().and_then(destination))
 }
 
 /// Whether a debit that is proven dead is made again: attempts are left and the deadline has not passed.

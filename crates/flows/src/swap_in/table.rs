@@ -4,6 +4,7 @@
 use super::{rules, text};
 use crate::swaps::events::{RETRY, Words, answered, ruled};
 use crate::swaps::{rules as swap, text as swap_text};
+use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
@@ -125,6 +126,14 @@ impl Life for State {
     fn gathers(rule: Rule) -> bool {
         // these read what was agreed
         !matches!(rule, MemoValid | WorthIt)
+    }
+
+    fn agrees(rule: Rule) -> bool {
+        matches!(rule, Accept)
+    }
+
+    fn agreement(_: Rule, record: &Record, _: &Facts) -> Option<Agreed> {
+        rules::agreed(record)
     }
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {

@@ -3,6 +3,7 @@
 
 use crate::facts::{flag, text, yes_no};
 use crate::swaps::rules as swap;
+use kernel::agreed::Agreed;
 use kernel::flow::life::Ruling;
 use kernel::record::{Facts, Record};
 
@@ -43,6 +44,11 @@ pub(super) fn accept(record: &Record, facts: &Facts) -> Ruling {
         Some(true) if swap::covered(record, facts).is_some() => Ruling::Yes,
         Some(true) | None => Ruling::NotYet,
     }
+}
+
+/// What is agreed with the acceptance: the account that the mapping names is paid.
+pub(super) fn agreed(record: &Record, facts: &Facts) -> Option<Agreed> {
+    swap::agreed(record, text(facts, MAPPING))
 }
 
 /// Whether a payout that is proven dead is made again.

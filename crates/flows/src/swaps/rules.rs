@@ -2,9 +2,10 @@
 //! moved out. Pure over the record and the facts that they name.
 
 use crate::facts::{flag, number, yes_no};
+use kernel::agreed::Agreed;
 use kernel::flow::life::{Ruling, Share};
 use kernel::money::Amount;
-use kernel::record::{Facts, Record};
+use kernel::record::{Account, Facts, Party, Record};
 
 /// Number: the time of the source chain's newest final block, in milliseconds since 1970.
 pub const CHAIN_TIME: &str = "chain_time";
@@ -23,6 +24,9 @@ pub const QUARANTINE_ACCOUNT: &str = "quarantine_account";
 /// Number: a person allowed one more refund, when so many attempts of it had been made.
 pub const REFUND_RELEASED: &str = "refund_released";
 
+/// The version of the service's terms for swaps: the fee, the deadline, who is paid.
+const TERMS_VERSION: u32 = 1;
+
 /// The most attempts of one act (`MAX_ACTION_ATTEMPTS` of the source).
 pub(crate) const MOST_ATTEMPTS: u128 = 3;
 
@@ -38,7 +42,7 @@ fn net(record: &Record) -> Option<Amount> {
 /// Whether the deadline has passed by the source chain's time. `None`: there is a deadline, and the time
 /// is not known.
 pub(crate) fn late(record: &Record, facts: &Facts) -> Option<bool> {
-    match record.terms.deadline {
+    match record.deadline() {
         None => Some(false),
         Some(deadline) => number(facts, CHAIN_TIME).map(|now| now > u128::from(deadline)),
     }
@@ -48,6 +52,20 @@ pub(crate) fn late(record: &Record, facts: &Facts) -> Option<bool> {
 pub(crate) fn covered(record: &Record, facts: &Facts) -> Option<()> {
     let (net, free) = (net(record)?, number(facts, INVENTORY)?);
     (free >= net.0).then_some(())
+}
+
+/// What is agreed when a swap is accepted: the net amount to the account of its terms, or to the one that
+/// was named since. `None`: no account is named.
+pub(crate) fn agreed(record: &Record, named: Option<&str>) -> Option<Agreed> {
+    let target = &record.terms.target;
+    let account = match (&target.account, named) {
+        (Account::Unnamed, Some(name)) => Account::Named(name.into()),
+        (Account::Unnamed, None) => return None,
+        (account @ (Account::User(_) | Account::Named(_)), _) => account.clone(),
+    };
+    let (fee, deadline, reference) = (record.terms.fee, record.terms.deadline, None);
+    let target = Party { account, ..target.clone() };
+    Some(Agreed { target, fee, reference, terms_version: TERMS_VERSION, deadline })
 }
 
 /// Whether a payout that is proven dead is made again.

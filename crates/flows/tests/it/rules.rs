@@ -8,6 +8,7 @@
 
 use flows::swaps::rules as swap;
 use flows::{registry, relay, swap_out};
+use kernel::agreed::Agreed;
 use kernel::flow::life::{Ruling, Step};
 use kernel::flow::table::{S, Table};
 use kernel::ids::{AssetId, ChainId, FlowId, Id};
@@ -232,6 +233,33 @@ fn a_payout_on_solana_waits_for_inventory() {
     assert_eq!(said(yes(), 990), Ruling::Yes);
     assert_eq!(said(yes(), 989), Ruling::NotYet);
     assert_eq!(said(no(), 990), Ruling::No);
+}
+
+/// What the rule of a state agrees with its yes.
+fn agrees(flow: &str, state: &str, facts: &[Named], change: impl Fn(&mut Terms)) -> Option<Agreed> {
+    let t = table(flow);
+    let Some(s) = t.named(state).filter(|s| t.accepts(*s)) else {
+        panic!("{state} accepts nothing")
+    };
+    let Step::Decide { rule, .. } = t.step(s) else { panic!("{state} decides nothing") };
+    (t.agreement)(rule, &record(s, change), &facts.iter().cloned().collect())
+}
+
+#[test]
+fn an_accepted_swap_pays_the_account_that_was_named_for_it() {
+    let unnamed = |terms: &mut Terms| terms.target.account = Account::Unnamed;
+    let account = |agreed: Option<Agreed>| agreed.map(|agreed| agreed.target.account);
+    let named = |name: &str| Some(Account::Named(name.into()));
+    let mapped = [(swap_out::rules::MAPPING, Fact::Text("6Vk…".into()))];
+    let out = ("swap_out", "ready for processing");
+    assert_eq!(account(agrees(out.0, out.1, &mapped, unnamed)), named("6Vk…"));
+    assert_eq!(agrees(out.0, out.1, &[], unnamed), None, "no account is named");
+    assert_eq!(account(agrees(out.0, out.1, &mapped, |_| {})), named("payee"), "by its terms");
+    let memo = "8CvLySLAWEKDB9SJSUDdRgzAG6ALVcXLzPQREN9Nbf7AzuJkg5P";
+    assert_eq!(account(agrees("swap_in", "accepting", &[], unnamed)), named(memo));
+    let agreed = agrees("swap_in", "accepting", &[], unnamed).expect("an agreement");
+    let amounts = (agreed.target.amount, agreed.fee, agreed.deadline);
+    assert_eq!(amounts, (Amount(990), Amount(10), Some(DEADLINE)));
 }
 
 #[test]

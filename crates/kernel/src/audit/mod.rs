@@ -57,6 +57,8 @@ pub struct Entry {
     pub caller: Option<String>,
     /// Evidence, cause or reason.
     pub detail: Option<String>,
+    /// The hash of what was agreed with it ([`crate::agreed::Agreed::hash`]).
+    pub agreed: Option<Hash>,
 }
 
 /// The hash before the first entry of a chain that belongs to no transfer.
@@ -162,11 +164,13 @@ pub fn action_entry(seq: u32, at: Millis, event: &str, caller: &str, fields: &[&
         event: event.to_owned(),
         caller: Some(caller.to_owned()),
         detail: Some(serde_json::Value::from(fields).to_string()),
+        agreed: None,
     }
 }
 
 /// The hash of an entry that follows `prev`. Every field is preceded by its length or presence, so
-/// that no two entries share their bytes.
+/// that no two entries share their bytes. What was agreed comes at the end behind a byte of its own, and
+/// only where it is there: entries that agree nothing keep the hash that former releases gave them.
 pub fn link(prev: Hash, entry: &Entry) -> Hash {
     let mut hash = Sha256::new();
     hash.update(prev);
@@ -180,6 +184,10 @@ pub fn link(prev: Hash, entry: &Entry) -> Hash {
     text(&mut hash, Some(&entry.event));
     text(&mut hash, entry.caller.as_deref());
     text(&mut hash, entry.detail.as_deref());
+    if let Some(agreed) = entry.agreed {
+        hash.update([1]);
+        hash.update(agreed);
+    }
     hash.finalize().into()
 }
 
@@ -254,6 +262,7 @@ mod tests {
             event: "SOURCE_CALL".to_owned(),
             caller: None,
             detail: None,
+            agreed: None,
         };
         let base = link(genesis(Id(1)), &entry);
         let changed = [
@@ -265,6 +274,8 @@ mod tests {
             link(genesis(Id(1)), &Entry { event: "SOURCE_OK".to_owned(), ..entry.clone() }),
             link(genesis(Id(1)), &Entry { caller: Some(String::new()), ..entry.clone() }),
             link(genesis(Id(1)), &Entry { detail: Some(String::new()), ..entry.clone() }),
+            link(genesis(Id(1)), &Entry { agreed: Some([0; 32]), ..entry.clone() }),
+            link(genesis(Id(1)), &Entry { agreed: Some([1; 32]), ..entry.clone() }),
         ];
         for (n, hash) in changed.iter().enumerate() {
             assert_ne!(*hash, base, "{n}");

@@ -46,6 +46,8 @@ pub struct End {
     pub events: u32,
     /// The hash of the last one.
     pub hash: Hash,
+    /// The hash of what the row says was agreed, where something was.
+    pub agreed: Option<Hash>,
 }
 
 /// Something that is wrong.
@@ -56,6 +58,13 @@ pub enum Fault {
         /// The chain.
         id: Id,
         /// Its place there.
+        seq: u32,
+    },
+    /// An entry says that something was agreed, and an earlier one of its history did.
+    AgreedAgain {
+        /// The chain that both entries are in.
+        id: Id,
+        /// The place of the second one.
         seq: u32,
     },
     /// A transfer's row cannot be read.
@@ -138,6 +147,9 @@ impl fmt::Display for Fault {
                 "transfer {id}: what was agreed (amount, accounts, …) or entry 0 was changed"
             ),
             Self::Entry { id, seq } => write!(f, "{}: entry {seq} was changed", Whose(*id)),
+            Self::AgreedAgain { id, seq } => {
+                write!(f, "{}: entry {seq} agrees what was agreed before", Whose(*id))
+            }
             Self::RowDiffers { id, what } => {
                 write!(f, "{}: its {what} is not that of its history's end", Whose(*id))
             }
@@ -265,6 +277,8 @@ pub struct Proof {
     chain: Option<(Chain, u32, Hash)>,
     /// Where the history that was read last stands.
     stands: i16,
+    /// The hash of what was agreed in it.
+    agreed: Option<Hash>,
     serial: u64,
     open: BTreeMap<(u64, u64), Open>,
     complete: Complete,
@@ -282,6 +296,7 @@ impl Proof {
             gapless,
             chain: None,
             stands: 0,
+            agreed: None,
             serial: 0,
             open: BTreeMap::new(),
             complete: Complete::default(),
@@ -314,6 +329,7 @@ impl Proof {
     pub fn begin(&mut self, chain: Chain) {
         self.numbered(chain.serial.0);
         self.chain = Some((chain, 0, chain.start));
+        self.agreed = None;
     }
 
     /// A transfer whose row cannot be read.
@@ -346,6 +362,10 @@ impl Proof {
         // one change is one fault: what follows is held to the hash that is stored
         self.chain = Some((chain, seq.saturating_add(1), *hash));
         self.stands = entry.to;
+        if entry.agreed.is_some() && self.agreed.is_some() {
+            self.wrong(Fault::AgreedAgain { id: chain.id, seq });
+        }
+        self.agreed = self.agreed.or(entry.agreed);
         self.member(chain.id, (*lane, *unit), *hash);
     }
 
@@ -381,6 +401,7 @@ impl Proof {
             ("number of entries", end.events != entries),
             ("last hash", end.hash != last),
             ("state", end.state != self.stands),
+            ("agreement", end.agreed != self.agreed),
         ];
         for (what, _) in differs.into_iter().filter(|(_, differs)| *differs) {
             self.wrong(Fault::RowDiffers { id, what });

@@ -1,5 +1,6 @@
 //! A flow is an enum of states and one exhaustive `match`.
 
+use crate::agreed::Agreed;
 use crate::answer::Evidence;
 use crate::message::{Emission, Message};
 use crate::record::{Facts, Record};
@@ -449,6 +450,14 @@ pub trait Life: Word {
     }
     /// What a rule says of a record, given the facts.
     fn rule(rule: Self::Rule, record: &Record, facts: &Facts) -> Ruling;
+    /// Whether a rule's yes accepts the transfer: its unit then writes what [`Life::agreement`] says.
+    fn agrees(_: Self::Rule) -> bool {
+        false
+    }
+    /// What is agreed where a rule that accepts says yes. `None`: not known yet, and the yes is *not yet*.
+    fn agreement(_: Self::Rule, _: &Record, _: &Facts) -> Option<Agreed> {
+        None
+    }
     /// Why a rule that said no ends a transfer, as a stored code: what its caller is told. `None`: the
     /// state that is reached says it.
     fn refusal(_: Self::Rule, _: &Facts) -> Option<&'static str> {

@@ -1,5 +1,6 @@
 //! A flow's table with its types rubbed out: what engine, checks and diagrams run on.
 
+use crate::agreed::Agreed;
 use crate::answer::Evidence;
 use crate::flow::life::{
     Audience, AuditGroup, ConsumerGroup, Driver, Leg, Life, Manner, Meta, Normal, Outcome, Place,
@@ -75,6 +76,10 @@ pub struct Table {
     pub rules: Vec<&'static str>,
     /// Whether a rule reads facts from outside the record, by index.
     pub gathers: Vec<bool>,
+    /// Whether a rule's yes accepts the transfer, by index.
+    pub agrees: Vec<bool>,
+    /// What is agreed with the yes of a rule that accepts.
+    pub agreement: fn(R, &Record, &Facts) -> Option<Agreed>,
     /// What a rule says.
     pub rule: fn(R, &Record, &Facts) -> Ruling,
     /// Why a rule's no ends a transfer, as a stored code.
@@ -159,6 +164,11 @@ impl Table {
             acts: L::Act::ALL.iter().map(|a| act_row::<L>(*a)).collect(),
             rules: L::Rule::ALL.iter().map(|r| r.name()).collect(),
             gathers: L::Rule::ALL.iter().map(|r| L::gathers(*r)).collect(),
+            agrees: L::Rule::ALL.iter().map(|r| L::agrees(*r)).collect(),
+            agreement: |r, record, facts| {
+                let rule = L::Rule::ALL.get(usize::from(r))?;
+                L::agreement(*rule, record, facts)
+            },
             rule: |r, record, facts| match L::Rule::ALL.get(usize::from(r)) {
                 Some(rule) => L::rule(*rule, record, facts),
                 None => Ruling::NotYet,
@@ -230,6 +240,12 @@ impl Table {
     pub fn gathers(&self, s: S) -> Option<R> {
         let Step::Decide { rule, .. } = self.step(s) else { return None };
         self.gathers.get(usize::from(rule)).copied().unwrap_or(true).then_some(rule)
+    }
+
+    /// True where the yes of a state's rule accepts the transfer.
+    pub fn accepts(&self, s: S) -> bool {
+        let Step::Decide { rule, .. } = self.step(s) else { return false };
+        self.agrees.get(usize::from(rule)).copied().unwrap_or(false)
     }
 
     /// The question that a state asks.

@@ -440,6 +440,7 @@ mod tests {
             event: "HALT".to_owned(),
             caller: Some("ops|1".to_owned()),
             detail: Some(detail.to_owned()),
+            agreed: None,
         };
         assert_eq!(action.entry(3, 5), should);
     }

@@ -47,7 +47,8 @@ impl Row {
         }
         let events = u32::try_from(self.entries.len()).unwrap();
         let state = self.entries.last().map_or(0, |stored| stored.entry.to);
-        self.end = self.record.as_ref().map(|_| End { state, events, hash: prev });
+        let agreed = self.entries.iter().find_map(|stored| stored.entry.agreed);
+        self.end = self.record.as_ref().map(|_| End { state, events, hash: prev, agreed });
     }
 }
 
@@ -61,7 +62,7 @@ struct Model {
 fn entry(seq: u32, to: i16, event: &str) -> Entry {
     let from = (seq > 0).then_some(to - 10);
     let (caller, detail) = (None, None);
-    Entry { seq, at: 7, from, to, event: event.to_owned(), caller, detail }
+    Entry { seq, at: 7, from, to, event: event.to_owned(), caller, detail, agreed: None }
 }
 
 impl Model {
@@ -188,6 +189,32 @@ fn a_change_names_its_entry() {
     let mut model = Model::new();
     model.rows[0].entries[1].entry.caller = Some("ops|2".to_owned());
     assert_eq!(model.faults(), [Fault::Entry { id: OPERATORS, seq: 1 }]);
+}
+
+#[test]
+fn an_agreement_is_that_of_one_entry_and_of_the_row() {
+    let mut model = Model::new();
+    let agreeing = |model: &mut Model, places: &[usize]| {
+        for (n, place) in (7..).zip(places) {
+            model.rows[3].entries[*place].entry.agreed = Some([n; 32]);
+        }
+        model.rows[3].relink();
+        model.digest();
+        model.seal(KEY);
+    };
+    agreeing(&mut model, &[2]);
+    assert_eq!(model.faults(), []);
+    let differs = Fault::RowDiffers { id: transfer(3), what: "agreement" };
+    for agreed in [None, Some([8; 32])] {
+        let mut changed = model.clone();
+        changed.rows[3].end.as_mut().unwrap().agreed = agreed;
+        assert_eq!(changed.faults(), std::slice::from_ref(&differs));
+    }
+    let mut removed = model.clone();
+    removed.rows[3].entries[2].entry.agreed = None;
+    assert_eq!(removed.faults(), [Fault::Entry { id: transfer(3), seq: 2 }, differs]);
+    agreeing(&mut model, &[2, 3]);
+    assert_eq!(model.faults(), [Fault::AgreedAgain { id: transfer(3), seq: 3 }]);
 }
 
 #[test]

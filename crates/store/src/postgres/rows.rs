@@ -18,7 +18,7 @@ pub(crate) const COLUMNS: &str = "t.transfer_id, t.req_id, t.flow, t.principal, 
     t.target_type, t.target_account, t.deadline, t.memo, t.reference, t.metadata, t.state, \
     t.version, t.error_message, t.error_class, t.retry_count, t.rejections, t.alone, t.deaths, \
     t.due_at, t.created_at, t.updated_at, t.limit_day, t.owner, t.target_asset, \
-    t.target_amount::text, t.origin_chain, t.origin_key, t.terms_version";
+    t.target_amount::text, t.origin_chain, t.origin_key, t.terms_version, t.agreed";
 
 pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, StoreError> {
     let flow = flows.named(row.try_get(2)?).ok_or(StoreError::Damaged("not a flow of ours"))?;
@@ -43,6 +43,7 @@ pub(crate) fn record(flows: &Flows, row: &Row) -> Result<Record, StoreError> {
         head,
         error: class.map(|code| Evidence { code: code.into(), doc: message.map(Into::into) }),
         terms: Arc::new(terms(row)?),
+        agreed: columns::read_agreed(row.try_get(37)?)?.map(Arc::new),
     })
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct StoredTransfer {
     pub(crate) chain: Hash,
     /// It has a row for the scanner.
     pub(crate) due: bool,
+    /// Something was agreed after its opening.
+    pub(crate) agreed: bool,
 }
 
 /// One asset of one account.

@@ -1,6 +1,7 @@
 //! What one unit does to transfers, gathered so that each row is written once.
 
 use super::StoredTransfer;
+use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::audit::{self, Entry, Hash};
 use kernel::flow::table::{Flows, S, Table};
@@ -8,6 +9,7 @@ use kernel::ids::{Id, Millis};
 use kernel::message::{Emitted, EventPlace, Outgoing};
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Hold};
+use std::sync::Arc;
 
 /// One transfer that a unit touches, or looked at.
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub(crate) struct TransferChange {
     opened: Option<Record>,
     head: Option<(Head, Hold)>,
     error: Option<Evidence>,
+    agreed: Option<Arc<Agreed>>,
     events: Vec<(Option<S>, S, Entry)>,
     messages: Vec<PlacedMessage>,
 }
@@ -49,9 +52,9 @@ impl TransferChanges {
 
     /// One that was not looked at before.
     pub(super) fn add(&mut self, id: Id, stored: Option<StoredTransfer>) {
-        let (opened, head, error) = (None, None, None);
+        let (opened, head, error, agreed) = (None, None, None, None);
         let (events, messages) = (Vec::new(), Vec::new());
-        self.0.push(TransferChange { id, stored, opened, head, error, events, messages });
+        self.0.push(TransferChange { id, stored, opened, head, error, agreed, events, messages });
     }
 
     fn at(&mut self, id: Id) -> Option<&mut TransferChange> {
@@ -75,8 +78,21 @@ impl TransferChanges {
         true
     }
 
-    pub(super) fn event(&mut self, event: &Event, detail: Option<&str>) {
-        let Some(change) = self.at(event.id) else { return };
+    /// False: it agrees what was agreed before, or something else than an event of this unit does.
+    pub(super) fn event(&mut self, event: &Event, detail: Option<&str>) -> bool {
+        let Some(change) = self.at(event.id) else { return true };
+        let mut hash = None;
+        if let Some(agreed) = &event.agreed {
+            let stored = change.stored.is_some_and(|stored| stored.agreed);
+            if stored || change.agreed.as_ref().is_some_and(|before| before != agreed) {
+                return false;
+            }
+            // said twice in one unit, it is written once
+            if change.agreed.is_none() {
+                hash = Some(agreed.hash());
+                change.agreed = Some(agreed.clone());
+            }
+        }
         let entry = Entry {
             seq: 0,
             at: 0,
@@ -85,8 +101,16 @@ impl TransferChanges {
             event: event.what.to_owned(),
             caller: event.caller.as_deref().map(str::to_owned),
             detail: detail.map(str::to_owned),
+            agreed: hash,
         };
         change.events.push((event.from, event.to, entry));
+        true
+    }
+
+    /// True where something is agreed for a transfer that the unit does not move.
+    pub(super) fn agreed_unmoved(&self) -> bool {
+        let moves = |change: &TransferChange| change.opened.is_some() || change.head.is_some();
+        self.0.iter().any(|change| change.agreed.is_some() && !moves(change))
     }
 
     /// So many events were added to a transfer.
@@ -120,6 +144,8 @@ pub(crate) struct Changed {
     pub(crate) was: StoredTransfer,
     pub(crate) head: Option<(Head, Hold)>,
     pub(crate) error: Option<Evidence>,
+    /// What the write agrees; nothing was agreed before.
+    pub(crate) agreed: Option<Arc<Agreed>>,
     pub(crate) added: AddedHistory,
     /// It ends with this write.
     pub(crate) ends: bool,
@@ -169,7 +195,7 @@ impl TransferChange {
         next: i64,
         to: Added<'_>,
     ) -> serde_json::Result<Option<Row>> {
-        let Self { id, stored, opened, head, error, events, messages } = self;
+        let Self { id, stored, opened, head, error, agreed, events, messages } = self;
         let details: Vec<_> = if messages.is_empty() {
             Vec::new()
         } else {
@@ -183,6 +209,7 @@ impl TransferChange {
                 hold
             });
             record.error = error.or(record.error);
+            record.agreed = agreed;
             let table = flows.table(record.flow);
             let birth = audit::birth(record.id, table.flow, &record.terms);
             let added = stamp.added((next, table), events, (0, birth), entries)?;
@@ -202,7 +229,7 @@ impl TransferChange {
         completed.extend(new.complete(messages, before, stamp.at));
         let over = table.coded(was.code).is_some_and(|state| table.ends(state));
         let ends = !over && head.is_some_and(|(head, _)| table.ends(head.state));
-        Ok(Some(Row::Changed(Changed { id, was, head, error, added, ends })))
+        Ok(Some(Row::Changed(Changed { id, was, head, error, agreed, added, ends })))
     }
 }
 
@@ -257,17 +284,29 @@ impl Stamp {
             if !added.text.is_empty() {
                 added.text.push(',');
             }
-            let Entry { seq, at, from, to, event, caller, detail } = &entry;
-            let (hash, unit) = (audit::hex(&added.chain), self.unit);
-            added.text += &match self.lane {
-                None => {
-                    serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit))?
-                }
-                Some(lane) => serde_json::to_string(&(
-                    seq, at, from, to, event, caller, detail, hash, unit, lane,
-                ))?,
-            };
+            added.text += &self.text(&entry, &added.chain)?;
         }
         Ok(added)
+    }
+
+    /// An entry as it stands in a history; behind it the hash of what was agreed, where something was.
+    fn text(self, entry: &Entry, chain: &Hash) -> serde_json::Result<String> {
+        let Entry { seq, at, from, to, event, caller, detail, agreed } = entry;
+        let (hash, unit) = (audit::hex(chain), self.unit);
+        let agreed = agreed.as_ref().map(audit::hex);
+        match (self.lane, agreed) {
+            (None, None) => {
+                serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit))
+            }
+            (Some(lane), None) => {
+                serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit, lane))
+            }
+            (None, Some(agreed)) => serde_json::to_string(&(
+                seq, at, from, to, event, caller, detail, hash, unit, agreed,
+            )),
+            (Some(lane), Some(agreed)) => serde_json::to_string(&(
+                seq, at, from, to, event, caller, detail, hash, unit, lane, agreed,
+            )),
+        }
     }
 }

@@ -85,6 +85,12 @@ pub(crate) fn unit<'u, S: StateReader>(
     if let Some(chosen) = decision.plan.chosen {
         decision.gather(chosen, refusal.as_ref())?;
     }
+    if decision.plan.changes.agreed_unmoved() {
+        return Err(unknown(
+            "AGREED_UNMOVED",
+            "what is agreed is written by the unit that accepts",
+        ));
+    }
     Ok(decision.plan)
 }
 
@@ -191,7 +197,9 @@ impl<'u, S: StateReader> UnitDecision<'_, 'u, S> {
         for event in &then.events {
             self.transfer(event.id)?;
             let detail = event.detail.as_deref().or_else(|| code.take());
-            self.plan.changes.event(event, detail);
+            if !self.plan.changes.event(event, detail) {
+                return Err(unknown("CONTRADICTION", "something was agreed before"));
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::columns;
 use crate::columns as shared;
+use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, Serial};
@@ -15,7 +16,7 @@ pub(crate) const COLUMNS: &str = "transfer_id, req_id, flow, principal, user_id,
     fingerprint, asset_id, amount, fee, source_type, source_account, target_type, target_account, \
     deadline, memo, reference, metadata, state, version, error_message, error_class, retry_count, \
     rejections, alone, deaths, due_at, created_at, updated_at, limit_day, owner, target_asset, \
-    target_amount, origin_chain, origin_key, terms_version";
+    target_amount, origin_chain, origin_key, terms_version, agreed";
 
 /// The columns of a record, of the table under this name.
 pub(crate) fn columns_of(table: &str) -> String {
@@ -47,7 +48,15 @@ pub(crate) fn record(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Record> {
         head,
         error: class.map(|code| Evidence { code: code.into(), doc: message.map(Into::into) }),
         terms: Arc::new(terms(row)?),
+        agreed: agreed(row, 37)?.map(Arc::new),
     })
+}
+
+/// What a row says was agreed after the opening: NULL in most.
+pub(crate) fn agreed(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Agreed>> {
+    let text = row.get_ref(column)?.as_str_or_null();
+    let text = text.map_err(|_| columns::damaged(column, "not text"))?;
+    columns::at(column, shared::read_agreed(text))
 }
 
 fn terms(row: &Row<'_>) -> rusqlite::Result<Terms> {

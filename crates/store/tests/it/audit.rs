@@ -44,6 +44,7 @@ fn told(db: &Connection) -> Vec<ProvenRow> {
                 event: row.get(7)?,
                 caller: row.get(8)?,
                 detail: row.get(9)?,
+                agreed: None,
             },
             prev: row.get(10)?,
             hash: row.get(11)?,

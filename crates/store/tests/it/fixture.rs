@@ -102,6 +102,7 @@ impl Fixture {
             what,
             caller: None,
             detail: None,
+            agreed: None,
         };
         let to = steps.last().map_or("", |(_, to, _)| *to);
         let head = Head { version, ..Head::start(self.state(to)) };
@@ -119,6 +120,7 @@ impl Fixture {
             what: "CREATED",
             caller: Some(record.terms.principal.clone()),
             detail: None,
+            agreed: None,
         };
         let mut then = self.way(n, 0, &[("INIT", "SOURCE_PENDING", "SOURCE_CALL")]);
         then.events.insert(0, created);

@@ -208,7 +208,15 @@ async fn moved(service: &TestService, id: Id, to: &str) {
         head.state = to;
         head.version += 1;
         head.due_at = None;
-        let event = Event { id, from: Some(from), to, what: "TEST", caller: None, detail: None };
+        let event = Event {
+            id,
+            from: Some(from),
+            to,
+            what: "TEST",
+            caller: None,
+            detail: None,
+            agreed: None,
+        };
         let guard = Guard::Transfer { id, state: from, version: record.head.version };
         let put = Put::Head { id, head, error: None, hold: Hold::Mine };
         let then = Then { puts: vec![put], events: vec![event], ..Then::default() };

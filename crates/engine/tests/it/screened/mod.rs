@@ -4,6 +4,7 @@
 //! *not yet* that is counted as an unknown answer; an orphan that waits and keeps the mark of its trial; a
 //! batch of facts that panicked and is not split.
 
+mod agreed;
 mod source;
 mod table;
 

@@ -1,6 +1,6 @@
 //! The outside of the screened flow, as a test says it is.
 
-use super::table::{RELEASED, ROOM};
+use super::table::{FEE, PAYEE, RELEASED, ROOM};
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::ids::Id;
 use kernel::ports::Fut;
@@ -32,6 +32,9 @@ pub(crate) struct SourceState {
     /// `None`: not known yet.
     pub(crate) released: Option<bool>,
     pub(crate) room: Option<u128>,
+    /// Who gets the money, and for which fee; `None`: nothing is said of it.
+    pub(crate) payee: Option<u128>,
+    pub(crate) fee: Option<u128>,
     pub(crate) screening: Screening,
     /// A batch with this transfer panics.
     pub(crate) poison: Option<Id>,
@@ -50,6 +53,8 @@ impl Source {
             mood: Mood::Fair,
             released: Some(true),
             room: Some(u128::MAX),
+            payee: None,
+            fee: None,
             screening: Screening::Clear,
             poison: None,
             looks: BTreeMap::new(),
@@ -105,7 +110,11 @@ impl FactSource for Source {
                 "released" => {
                     state.released.map(|it| (RELEASED, Fact::Flag(it))).into_iter().collect()
                 }
-                "room" => state.room.map(|it| (ROOM, Fact::Number(it))).into_iter().collect(),
+                "room" => {
+                    let known = [(ROOM, state.room), (PAYEE, state.payee), (FEE, state.fee)];
+                    let fact = |(name, it): (_, Option<u128>)| Some((name, Fact::Number(it?)));
+                    known.into_iter().filter_map(fact).collect()
+                }
                 other => panic!("no facts are gathered for {other}"),
             };
             let short = usize::from(state.mood == Mood::Short);

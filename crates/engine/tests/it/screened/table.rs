@@ -1,12 +1,15 @@
 //! A flow that decides and asks: money leaves its source when a person released it, is screened on the
-//! way, and goes on while there is room at the target.
+//! way, and goes on while there is room at the target. With the room it is agreed who gets what.
 
+use kernel::agreed::Agreed;
 use kernel::answer::Evidence;
 use kernel::flow::life::{
     Audience, Driver, Leg, Life, Meta, Normal, Outcome, Place, Ruling, Share, Side, Step, Via,
     Word as _,
 };
-use kernel::record::{Fact, Facts, Record};
+use kernel::ids::UserId;
+use kernel::money::Amount;
+use kernel::record::{Account, Fact, Facts, Party, Record};
 use kernel::words;
 use {Act::*, Rule::*, State::*, Step::*};
 
@@ -42,9 +45,12 @@ words! {
     }
 }
 
-/// What a rule reads: whether a person released the transfer, and how much the target takes.
+/// What a rule reads: whether a person released the transfer, how much the target takes, who gets it
+/// and for which fee, where that is not what the terms say.
 pub(crate) const RELEASED: &str = "released";
 pub(crate) const ROOM: &str = "room";
+pub(crate) const PAYEE: &str = "payee";
+pub(crate) const FEE: &str = "fee";
 /// A transfer above it is not small.
 const SMALL: u128 = 1_000;
 
@@ -96,6 +102,26 @@ impl Life for State {
             IsReleased | HasRoom => true,
             IsSmall => false,
         }
+    }
+
+    fn agrees(rule: Rule) -> bool {
+        matches!(rule, HasRoom)
+    }
+
+    fn agreement(_: Rule, record: &Record, facts: &Facts) -> Option<Agreed> {
+        let number = |name| match facts.get(name) {
+            Some(Fact::Number(number)) => Some(*number),
+            Some(Fact::Flag(_) | Fact::Text(_)) | None => None,
+        };
+        let payee = number(PAYEE).and_then(|payee| u64::try_from(payee).ok());
+        let named = record.terms.target.account.clone();
+        let account = payee.map_or(named, |payee| Account::User(UserId(payee)));
+        let fee = Amount(number(FEE).unwrap_or_default());
+        let amount = record.source().amount.minus(fee)?;
+        let target = Party { account, amount, ..record.terms.target.clone() };
+        let (reference, deadline) = (Some("17".into()), None);
+        let agreed = Agreed { target, fee, reference, terms_version: 2, deadline };
+        (agreed.target.account != Account::Unnamed).then_some(agreed)
     }
 
     fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {

@@ -18,6 +18,7 @@ pub(super) fn faults(t: &Table) -> Vec<String> {
     for s in t.all() {
         let mut fault = |what: &str| bad.push(format!("{}: {what}", t.state(s).name));
         driven(t, s, &mut fault);
+        agreed(t, s, &mut fault);
         normal(t, s, &mut fault);
         outcome(t, s, possible.at(s), certain.at(s), &mut fault);
     }
@@ -59,6 +60,25 @@ fn driven(t: &Table, s: S, fault: &mut impl FnMut(&str)) {
         if via != Via::Claim && t.makes(to).is_some() {
             fault("is driven by events, and begins a call without a claim");
         }
+    }
+}
+
+/// A rule that accepts decides by facts, in a unit of its own, and no way leads from its yes to another
+/// acceptance: what is agreed is agreed once.
+fn agreed(t: &Table, s: S, fault: &mut impl FnMut(&str)) {
+    let Step::Decide { yes, .. } = t.step(s) else { return };
+    if !t.accepts(s) {
+        return;
+    }
+    if t.gathers(s).is_none() {
+        fault("accepts, and gathers no facts");
+    }
+    let (mut reached, mut next) = (BTreeSet::from([yes]), vec![yes]);
+    while let Some(from) = next.pop() {
+        if t.accepts(from) {
+            return fault("accepts, and may be accepted again");
+        }
+        next.extend(t.edges(from).into_iter().map(|(_, to)| to).filter(|to| reached.insert(*to)));
     }
 }
 

@@ -4,6 +4,7 @@
 //! in the audit with who, why and when.
 
 pub mod admin_response;
+pub mod agreed;
 pub mod approvals;
 pub mod assets;
 pub mod audit_proof;

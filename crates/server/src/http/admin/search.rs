@@ -1,5 +1,6 @@
 //! Every transfer, for operators: found by what they have in common, and looked at one by one.
 
+use super::agreed::AgreedView;
 use super::{PAGE, cursor, limit};
 use crate::http::middleware::caller::{RequireOpsRead, user};
 use crate::http::middleware::error::{Problem, Refusal};
@@ -104,6 +105,9 @@ pub struct Dossier {
     pub intents: Vec<Intent>,
     /// What operators wrote about it, oldest first.
     pub notes: Vec<TransferNote>,
+    /// What was agreed after its opening, where something was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<AgreedView>,
 }
 
 /// Words of an operator about a transfer.
@@ -141,6 +145,9 @@ pub struct Evidence {
     pub prev_hash: String,
     /// The hash of this one.
     pub hash: String,
+    /// The hash of what was agreed with it, where something was: this entry's hash covers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<String>,
 }
 
 /// What a ledger answered.
@@ -280,15 +287,19 @@ pub(in crate::http) async fn get(
         detail: linked.entry.detail,
         prev_hash: hex(&linked.prev),
         hash: hex(&linked.hash),
+        agreed: linked.entry.agreed.as_ref().map(hex),
     };
     let (_, precision) = format::asset(&app.engine.assets(), record.terms.source.asset);
     let intent = intent(table, &record);
+    let view = |agreed| AgreedView::of(&app.engine.assets(), agreed, precision);
+    let agreed = record.agreed.as_deref().map(view);
     Ok(Json(Dossier {
         found: found(&app, &record),
         history: history.into_iter().map(entry).collect(),
         legs: legs.iter().map(|(ledger, operation)| leg(*ledger, operation, precision)).collect(),
         intents: intent.into_iter().collect(),
         notes: notes(&app, id).await?,
+        agreed,
     }))
 }
 
@@ -334,8 +345,8 @@ async fn named(app: &App, text: &str) -> Result<Option<Id>, Refusal> {
 fn intent(table: &Table, record: &Record) -> Option<Intent> {
     let act = table.act(table.makes(record.head.state)?);
     let party = match act.side {
-        Side::Source => &record.terms.source,
-        Side::Target => &record.terms.target,
+        Side::Source => record.source(),
+        Side::Target => record.target(),
     };
     Some(Intent { ledger: format::account(party), leg: act.leg?.name() })
 }

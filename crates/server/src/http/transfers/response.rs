@@ -180,7 +180,7 @@ fn transfer_response(app: &App, record: &Record, state: &'static str) -> Transfe
         transfer_id: record.serial.map_or(0, |serial| serial.0),
         req_id: record.id.to_string(),
         from: format::account(&terms.source),
-        to: format::account(&terms.target),
+        to: format::account(record.target()),
         asset,
         amount: terms.source.amount.decimal(precision),
         state,

@@ -5,7 +5,7 @@ use super::{audit_chain, transfers};
 use crate::audit_chain::AuditChain;
 use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
-use crate::postgres::rows::COLUMNS;
+use crate::postgres::rows::{COLUMNS, record};
 use kernel::answer::Cause;
 use kernel::audit::proof::{Chain, End, Stored};
 use kernel::audit::seal::Seal;
@@ -125,7 +125,9 @@ fn history(flows: &Flows, serial: Serial, row: &Row) -> Result<History, StoreErr
     let id = columns::id(row.try_get(1)?);
     let chain = Chain { id, serial, start: transfers::birth(flows, row)? };
     let state = row.try_get("state")?;
-    let end = End { state, events: count(row.try_get("events")?), hash: hash(row, "chain")? };
+    let agreed = record(flows, row)?.agreed.map(|agreed| agreed.hash());
+    let (events, hash) = (count(row.try_get("events")?), hash(row, "chain")?);
+    let end = End { state, events, hash, agreed };
     let entries = transfers::entries(row.try_get("history")?)?;
     Ok(History::Read { chain, entries, end })
 }

@@ -137,12 +137,15 @@ impl Snapshot for SnapshotTransaction {
 
 const COLUMNS: &str = "flow, state, transfer_id, req_id, source_type, source_account, \
     target_type, target_account, asset_id, amount::text, fee::text, target_asset, \
-    target_amount::text";
+    target_amount::text, agreed";
 
 fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
     let (flow, state) = super::transfers::flow_and_state(flows, row)?;
     let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
     let [source, target] = parties(row, at)?;
+    let fee = columns::read_amount(row.try_get(10)?)?;
+    let agreed = columns::read_agreed(row.try_get(13)?)?;
+    let (target, fee) = columns::agreed_side(agreed.as_ref(), &target, fee);
     Ok(Line {
         serial: Serial(uint(row.try_get(2)?)),
         id: columns::id(row.try_get(3)?),
@@ -150,7 +153,7 @@ fn line(flows: &Flows, row: &Row) -> Result<Line, StoreError> {
         state,
         source,
         target,
-        fee: columns::read_amount(row.try_get(10)?)?,
+        fee,
         operations: Vec::new(),
     })
 }

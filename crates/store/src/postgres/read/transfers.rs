@@ -17,6 +17,7 @@ use kernel::limits::DailyUsage;
 use kernel::operators::{Approval, OpenCase, PastAction};
 use kernel::ports::journal::{Count, Linked};
 use kernel::record::Record;
+use serde::Deserialize;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -105,17 +106,33 @@ pub(crate) fn birth(flows: &Flows, row: &Row) -> Result<Hash, StoreError> {
     Ok(kernel::audit::birth(record.id, flows.table(record.flow).flow, &record.terms))
 }
 
-/// An entry as it stands in a history: what it says, its hash, the number of its write and that
-/// write's lane.
-type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String, u64, u64);
+/// An entry as it stands in a history: what it says, its hash, the number of its write, that write's
+/// lane, and the hash of what was agreed, where something was.
+#[derive(Deserialize)]
+struct Line(
+    u32,
+    u64,
+    Option<i16>,
+    i16,
+    String,
+    Option<String>,
+    Option<String>,
+    String,
+    u64,
+    u64,
+    #[serde(default)] Option<String>,
+);
 
 /// The entries of a history's text.
 pub(crate) fn entries(text: &str) -> Result<Vec<Stored>, StoreError> {
     let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| StoreError::Damaged("not a history"))?;
-    let entry = |(seq, at, from, to, event, caller, detail, hash, unit, lane): Line| {
-        let hash = kernel::audit::unhex(&hash).ok_or(StoreError::Damaged("not a hash"))?;
-        let entry = Entry { seq, at, from, to, event, caller, detail };
+    let read = |hash: &str| kernel::audit::unhex(hash).ok_or(StoreError::Damaged("not a hash"));
+    let entry = |line: Line| {
+        let Line(seq, at, from, to, event, caller, detail, hash, unit, lane, agreed) = line;
+        let hash = read(&hash)?;
+        let agreed = agreed.as_deref().map(read).transpose()?;
+        let entry = Entry { seq, at, from, to, event, caller, detail, agreed };
         Ok(Stored { entry, hash, lane, unit })
     };
     lines.into_iter().map(entry).collect()

@@ -85,7 +85,7 @@ const FLAGS: &str = "SELECT portage_now(), \
     current_setting('synchronous_standby_names') <> ''";
 
 const TRANSFERS: &str = "SELECT t.req_id, t.transfer_id, t.flow, t.state, t.version, t.batch, t.events, \
-    t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id) \
+    t.chain, EXISTS (SELECT 1 FROM due d WHERE d.transfer_id = t.transfer_id), t.agreed IS NOT NULL \
     FROM transfers t WHERE t.req_id = ANY($1) ORDER BY t.req_id FOR NO KEY UPDATE OF t";
 
 const BALANCES: &str = "SELECT b.user_id, b.asset_id, b.available::text, b.frozen::text, b.status \
@@ -427,6 +427,7 @@ fn take_transfers(
             events: count(row.try_get(6)?),
             chain: Hash::try_from(chain).map_err(|_| StoreError::Damaged("not a hash"))?,
             due: row.try_get(8)?,
+            agreed: row.try_get(9)?,
         };
         workspace.transfers.insert(columns::id(row.try_get(0)?), TransferRow::Owned(stored));
     }

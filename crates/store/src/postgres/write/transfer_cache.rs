@@ -78,6 +78,7 @@ impl TransferCache {
                 events: row.added.events,
                 chain: row.added.chain,
                 due: record.head.due_at.is_some(),
+                agreed: record.agreed.is_some(),
             };
             let legs = workspace.legs.remove(&record.id).unwrap_or_default();
             all.insert(record.id, CachedTransfer { stored, legs });
@@ -94,7 +95,9 @@ impl TransferCache {
 }
 
 fn moved(flows: &Flows, row: &Changed) -> StoredTransfer {
-    let was = StoredTransfer { events: row.added.events, chain: row.added.chain, ..row.was };
+    let agreed = row.was.agreed || row.agreed.is_some();
+    let (events, chain) = (row.added.events, row.added.chain);
+    let was = StoredTransfer { events, chain, agreed, ..row.was };
     match row.head {
         Some((head, _)) => StoredTransfer {
             code: flows.table(was.flow).state(head.state).code,

@@ -46,7 +46,7 @@ fn plain(record: &Record) -> bool {
     let bare = deadline.is_none() && memo.is_none() && reference.is_none() && day.is_none();
     let quiet = record.error.is_none() && smooth(&record.head);
     let one = columns::target_asset(terms).is_none() && columns::target_amount(terms).is_none();
-    let user = terms.owner.user().is_some() && terms.origin.is_none();
+    let user = terms.owner.user().is_some() && terms.origin.is_none() && record.agreed.is_none();
     let present = terms.version == TermsVersion::V2 && one && user;
     bare && quiet && present && *fee == Amount::ZERO && metadata.is_empty()
 }
@@ -79,6 +79,7 @@ fn besides(rows: &[Opened]) -> Params {
         column(rows, |row| row.record.terms.origin.as_ref().map(|at| i16::from(at.chain.0))),
         column(rows, |row| row.record.terms.origin.as_ref().map(|at| at.key.to_string())),
         column(rows, |row| columns::terms_version(row.record.terms.version).map(i16::from)),
+        column(rows, |row| columns::agreed(row.record.agreed.as_deref())),
     ]
 }
 
@@ -95,6 +96,7 @@ fn troubles(rows: &[(&Changed, Head)]) -> Params {
         column(rows, |(_, head)| head.alone),
         column(rows, |(_, head)| i16::from(head.deaths)),
         column(rows, |(_, head)| head.due_at.map(int)),
+        column(rows, |(row, _)| columns::agreed(row.agreed.as_deref())),
     ]
 }
 
@@ -191,10 +193,11 @@ impl Statements {
                 column(&moved, |(row, _)| row.added.chain.to_vec()),
                 column(&moved, |(row, _)| row.added.text.clone()),
             ];
-            if moved
-                .iter()
-                .all(|(row, head)| row.error.is_none() && smooth(head) && head.due_at.is_none())
-            {
+            let plain = |(row, head): &(&Changed, Head)| {
+                let quiet = row.error.is_none() && row.agreed.is_none();
+                quiet && smooth(head) && head.due_at.is_none()
+            };
+            if moved.iter().all(plain) {
                 self.exactly(moved.len(), MOVE_PLAIN, all);
             } else {
                 all.extend(troubles(&moved));

@@ -156,7 +156,9 @@ fn many<T>(
 fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<History> {
     let id = columns::read_id(1, row.get_ref(1)?.as_str()?)?;
     let chain = Chain { id, serial, start: transfers::birth(flows, row)? };
-    let end = End { state: row.get("state")?, events: row.get("events")?, hash: row.get("chain")? };
+    let agreed = rows::record(flows, row)?.agreed.map(|agreed| agreed.hash());
+    let (state, events, hash) = (row.get("state")?, row.get("events")?, row.get("chain")?);
+    let end = End { state, events, hash, agreed };
     let entries = transfers::entries(row.get_ref("history")?.as_str()?)?;
     Ok(History::Read { chain, entries, end })
 }

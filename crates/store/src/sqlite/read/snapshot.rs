@@ -3,9 +3,10 @@
 use super::account_sums::Reading;
 use super::sums;
 use super::threads::ReaderThreads;
+use crate::columns::agreed_side;
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::funding::operations;
-use crate::sqlite::rows::{PartyColumns, parties};
+use crate::sqlite::rows::{PartyColumns, agreed, parties};
 use kernel::answer::Cause;
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, LedgerId, Serial};
@@ -132,7 +133,7 @@ impl Snapshot for SnapshotTransaction {
 }
 
 const COLUMNS: &str = "transfer_id, req_id, flow, state, source_type, source_account, \
-    target_type, target_account, asset_id, amount, fee, target_asset, target_amount";
+    target_type, target_account, asset_id, amount, fee, target_asset, target_amount, agreed";
 
 fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let flow = flows.named(row.get_ref(2)?.as_str()?);
@@ -140,6 +141,8 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
     let state = flows.table(flow).coded(row.get(3)?);
     let at = PartyColumns { parties: 4, amounts: 8, target: 11 };
     let [source, target] = parties(row, at)?;
+    let fee = columns::read_amount(10, row.get_ref(10)?.as_str()?)?;
+    let (target, fee) = agreed_side(agreed(row, 13)?.as_ref(), &target, fee);
     Ok(Line {
         serial: Serial(uint(row.get(0)?)),
         id: columns::read_id(1, row.get_ref(1)?.as_str()?)?,
@@ -147,7 +150,7 @@ fn line(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Line> {
         state: state.ok_or_else(|| columns::damaged(3, "not a state of the flow"))?,
         source,
         target,
-        fee: columns::read_amount(10, row.get_ref(10)?.as_str()?)?,
+        fee,
         operations: Vec::new(),
     })
 }

@@ -15,6 +15,7 @@ use kernel::operation::{Identity, Incarnation, Known};
 use kernel::ports::journal::{Count, Linked, ServiceStatus};
 use kernel::record::Record;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -51,8 +52,20 @@ pub(crate) fn bound(
     number.map_or(Ok(None), |number| by_number(db, flows, number))
 }
 
-/// An entry as it stands in a history.
-type Line = (u32, u64, Option<i16>, i16, String, Option<String>, Option<String>, String, u64);
+/// An entry as it stands in a history; at its end the hash of what was agreed, where something was.
+#[derive(Deserialize)]
+struct Line(
+    u32,
+    u64,
+    Option<i16>,
+    i16,
+    String,
+    Option<String>,
+    Option<String>,
+    String,
+    u64,
+    #[serde(default)] Option<String>,
+);
 
 /// A history with its hash chain: a transfer's, or an audit chain's.
 pub(crate) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Result<Vec<Linked>> {
@@ -85,8 +98,10 @@ pub(crate) fn birth(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Hash> {
 pub(crate) fn entries(text: &str) -> rusqlite::Result<Vec<Stored>> {
     let lines: Vec<Line> = serde_json::from_str(&format!("[{text}]"))
         .map_err(|_| columns::damaged(0, "not a history"))?;
-    let entry = |(seq, at, from, to, event, caller, detail, hash, unit): Line| {
-        let entry = Entry { seq, at, from, to, event, caller, detail };
+    let entry = |line: Line| {
+        let Line(seq, at, from, to, event, caller, detail, hash, unit, agreed) = line;
+        let agreed = agreed.map(|agreed| hash_of(&agreed)).transpose()?;
+        let entry = Entry { seq, at, from, to, event, caller, detail, agreed };
         Ok(Stored { entry, hash: hash_of(&hash)?, lane: LANE, unit })
     };
     lines.into_iter().map(entry).collect()

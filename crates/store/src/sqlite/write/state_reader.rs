@@ -42,7 +42,8 @@ impl StateReader for WriteBatch<'_> {
         if self.state.opened.is_none_or(|highest| id > highest) {
             return Ok(None);
         }
-        let sql = "SELECT transfer_id, flow, state, version, batch, events, chain, due_at \
+        let sql = "SELECT transfer_id, flow, state, version, batch, events, chain, due_at, \
+                   agreed IS NOT NULL \
                    FROM transfers WHERE req_id = ?";
         let read = |row: &Row<'_>| {
             let flow = self.flows.named(row.get_ref(1)?.as_str()?);
@@ -55,6 +56,7 @@ impl StateReader for WriteBatch<'_> {
                 events: row.get(5)?,
                 chain: row.get(6)?,
                 due: row.get::<_, Option<i64>>(7)?.is_some(),
+                agreed: row.get(8)?,
             })
         };
         self.db.prepare_cached(sql)?.query_row([id.to_string()], read).optional()

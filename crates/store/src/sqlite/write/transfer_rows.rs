@@ -2,6 +2,7 @@
 
 use super::batch::WriteBatch;
 use super::writer_state::higher;
+use crate::columns as shared;
 use crate::rules::{
     Added, AddedHistory, Changed, Opened, Row, Stamp, StoredTransfer, TransferChanges,
 };
@@ -17,7 +18,7 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO transfers ({}, batch, events, chain, history) VALUES \
          (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         crate::sqlite::rows::COLUMNS
     )
 });
@@ -120,6 +121,7 @@ impl WriteBatch<'_> {
             terms.origin.as_ref().map(|origin| origin.chain.0),
             terms.origin.as_ref().map(|origin| &*origin.key),
             columns::terms_version(terms.version),
+            shared::agreed(record.agreed.as_deref()),
             self.state.batch,
             added.events,
             added.chain,
@@ -129,7 +131,7 @@ impl WriteBatch<'_> {
     }
 
     fn update(&mut self, change: &Changed) -> rusqlite::Result<()> {
-        let Changed { was: stored, head, error, added, ends, .. } = change;
+        let Changed { was: stored, head, error, agreed, added, ends, .. } = change;
         let Some((head, hold)) = head else { return self.append(stored, added) };
         let table = self.flows.table(stored.flow);
         let sql = "UPDATE transfers SET state = ?2, version = ?3, \
@@ -155,6 +157,10 @@ impl WriteBatch<'_> {
             added.chain,
             added.text,
         ])?;
+        if let Some(agreed) = shared::agreed(agreed.as_deref()) {
+            let sql = "UPDATE transfers SET agreed = ?2 WHERE transfer_id = ?1";
+            self.db.prepare_cached(sql)?.execute(params![stored.transfer, agreed])?;
+        }
         if *ends {
             *self.ended.entry(stored.batch).or_default() += 1;
             self.count_end(stored.flow, table.state(head.state).code);

@@ -126,6 +126,35 @@ fn each_guard_that_is_forgotten_turns_its_check_red() {
     red(|unit| unit.guards.dedup(), "guards_of_one_unit_count_together");
 }
 
+/// Changes what events agree.
+macro_rules! agreeing {
+    ($change:expr) => {
+        |unit| unit.then.events.iter_mut().for_each($change)
+    };
+}
+
+/// The agreement is not written, written with another amount, or beside a unit that moves nothing.
+#[test]
+fn an_agreement_that_is_lost_or_changed_turns_its_check_red() {
+    red(agreeing!(|event| event.agreed = None), "what_is_agreed_comes_back_as_it_was");
+    let check = "what_is_agreed_comes_back_as_it_was";
+    red(
+        agreeing!(|event| if let Some(agreed) = &mut event.agreed {
+            std::sync::Arc::make_mut(agreed).fee.0 += 1;
+        }),
+        check,
+    );
+    red(
+        |unit| {
+            let agrees = unit.then.events.iter().any(|event| event.agreed.is_some());
+            if agrees && !unit.then.puts.iter().any(|put| matches!(put, Put::Head { .. })) {
+                unit.then.events.iter_mut().for_each(|event| event.agreed = None);
+            }
+        },
+        "a_unit_that_moves_nothing_agrees_nothing",
+    );
+}
+
 #[test]
 fn each_put_that_is_forgotten_turns_its_check_red() {
     red(unput!(Put::Raise { .. }), "at_most_counts_up_to_its_limit");

@@ -5,6 +5,7 @@ use super::operators::UnitWrites;
 use super::unit::added;
 use super::{BindingKey, State};
 use kernel::accounts::NumberedAccount;
+use kernel::agreed::Agreed;
 use kernel::answer::{Cause, Evidence};
 use kernel::audit::{Entry, Hash, UnitDigest, birth, genesis};
 use kernel::ids::{FlowId, Id, LedgerId, Millis, Serial, WorkerId};
@@ -15,7 +16,7 @@ use kernel::ports::journal::Owner;
 use kernel::ports::ledger::External;
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Guard, Hold, Put, Then, Wrote};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl State {
@@ -90,14 +91,41 @@ impl State {
                 | Put::Asset(_) => {}
             }
         }
-        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
-        if parts.iter().flat_map(|part| &part.outbox).any(|message| !known(&message.id)) {
-            return unknown("NO_SUCH_TRANSFER");
+        let wrong = self.agreed_wrongly(parts).or_else(|| self.about_nothing(parts, &opened));
+        if let Some(class) = wrong {
+            return unknown(class);
         }
         // a symbol that is taken shows only in the writing, after everything else was looked at
         let puts = parts.iter().flat_map(|part| &part.puts);
         let mut assets = puts.filter(|put| matches!(put, Put::Asset(_)));
         assets.find_map(|put| self.operators.objection(put, &mut said, now))
+    }
+
+    /// A message is about a transfer that is neither there nor opened.
+    fn about_nothing(&self, parts: &[Then], opened: &BTreeSet<Id>) -> Option<&'static str> {
+        let known = |id: &Id| self.transfers.contains_key(id) || opened.contains(id);
+        let mut outbox = parts.iter().flat_map(|part| &part.outbox);
+        outbox.any(|message| !known(&message.id)).then_some("NO_SUCH_TRANSFER")
+    }
+
+    /// Why what the unit agrees cannot be written: something was agreed before, it says two things, or it
+    /// does not move the transfer.
+    fn agreed_wrongly(&self, parts: &[Then]) -> Option<&'static str> {
+        let mut own: BTreeMap<Id, &Arc<Agreed>> = BTreeMap::new();
+        for event in parts.iter().flat_map(|part| &part.events) {
+            let Some(agreed) = &event.agreed else { continue };
+            let stored =
+                self.transfers.get(&event.id).is_some_and(|record| record.agreed.is_some());
+            if stored || *own.entry(event.id).or_insert(agreed) != agreed {
+                return Some("CONTRADICTION");
+            }
+        }
+        let moves = |put: &Put, id: &Id| {
+            matches!(put, Put::Open(record) if record.id == *id)
+                || matches!(put, Put::Head { id: head, .. } if head == id)
+        };
+        let moved = |id: &Id| parts.iter().flat_map(|part| &part.puts).any(|put| moves(put, id));
+        own.keys().any(|id| !moved(id)).then_some("AGREED_UNMOVED")
     }
 
     /// What the guards of a unit leave in the counters that they name.
@@ -232,7 +260,9 @@ impl State {
         self.by_serial.insert(serial, id);
         self.open.insert(id);
         self.leases.moved(worker, id, None, Hold::Mine);
-        let record = Record { serial: Some(serial), created_at: at, updated_at: at, ..record };
+        // what is agreed comes with an event
+        let (serial_of, agreed) = (Some(serial), None);
+        let record = Record { serial: serial_of, created_at: at, updated_at: at, agreed, ..record };
         self.transfers.insert(id, record);
         serial
     }
@@ -262,8 +292,17 @@ impl State {
         self.leases.moved(worker, id, head.due_at, hold);
     }
 
+    /// Stores what an event agrees; its hash. What was said before in its unit is stored already.
+    fn agree(&mut self, event: &Event) -> Option<Hash> {
+        let record = self.transfers.get_mut(&event.id)?;
+        let agreed = event.agreed.as_ref().filter(|_| record.agreed.is_none())?;
+        record.agreed = Some(agreed.clone());
+        Some(agreed.hash())
+    }
+
     /// Adds an event to its chain; its hash.
     pub(super) fn event(&mut self, event: Event, at: Millis) -> Hash {
+        let agreed = self.agree(&event);
         let record = self.transfers.get(&event.id);
         let table = self.flows.table(record.map_or(FlowId(0), |record| record.flow));
         let start = record.map_or_else(
@@ -279,6 +318,7 @@ impl State {
             event: event.what.to_owned(),
             caller: event.caller.as_deref().map(str::to_owned),
             detail: event.detail.as_deref().map(str::to_owned),
+            agreed,
         })
     }
 }

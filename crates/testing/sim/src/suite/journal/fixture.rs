@@ -234,6 +234,7 @@ impl JournalFixture {
             what: "CREATED",
             caller: Some(record.terms.principal.clone()),
             detail: None,
+            agreed: None,
         };
         Unit {
             guards: vec![Guard::NotHalted, Guard::Fresh(record.id)],
@@ -266,7 +267,7 @@ impl JournalFixture {
 
     pub(super) fn event(&self, record: &Record, to: &str, what: &'static str) -> Event {
         let (from, to) = (Some(record.head.state), self.state(to));
-        Event { id: record.id, from, to, what, caller: None, detail: None }
+        Event { id: record.id, from, to, what, caller: None, detail: None, agreed: None }
     }
 
     /// Where the record must stand for a unit.

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod actions;
+mod agreed;
 mod assets;
 mod attempts;
 mod cases;
@@ -67,6 +68,7 @@ pub async fn run(fresh: impl Fresh) {
     puts::run(&fresh).await;
     forks::run(&fresh).await;
     history::run(&fresh).await;
+    agreed::run(&fresh).await;
     ledgers::run(&fresh).await;
     flags::run(&fresh).await;
     cases::run(&fresh).await;

@@ -1,0 +1,35 @@
+//! What a rule decides of a record, and what the event of its decision keeps.
+
+use kernel::agreed::Agreed;
+use kernel::flow::life::Ruling;
+use kernel::flow::table::{R, Table};
+use kernel::record::{Facts, Record, decision};
+use std::sync::Arc;
+
+/// What a rule decides.
+pub(super) enum Decision {
+    /// Yes, and what is agreed with it where the rule accepts.
+    Yes(Option<Arc<Agreed>>),
+    No,
+    NotYet,
+}
+
+/// The decision of a record that stands where the rule is asked. A yes that accepts, and does not know
+/// what is agreed, is *not yet*.
+pub(super) fn decided(table: &Table, rule: R, record: &Record, facts: Option<&Facts>) -> Decision {
+    let none = Facts::new();
+    let facts = facts.unwrap_or(&none);
+    match (table.rule)(rule, record, facts) {
+        Ruling::Yes if !table.accepts(record.head.state) => Decision::Yes(None),
+        Ruling::Yes => (table.agreement)(rule, record, facts)
+            .map_or(Decision::NotYet, |agreed| Decision::Yes(Some(Arc::new(agreed)))),
+        Ruling::No => Decision::No,
+        Ruling::NotYet => Decision::NotYet,
+    }
+}
+
+/// What a decision's event keeps: the rule and the facts that it was given.
+pub(super) fn stored(table: &Table, rule: R, facts: &Facts) -> Arc<str> {
+    let name = table.rules.get(usize::from(rule)).copied().unwrap_or_default();
+    decision(name, facts).into()
+}
