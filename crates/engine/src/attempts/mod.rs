@@ -9,6 +9,8 @@ pub(crate) mod carried;
 pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod form;
+#[cfg(test)]
+mod form_tests;
 pub(crate) mod gather;
 pub(crate) mod lanes;
 pub(crate) mod prove;
