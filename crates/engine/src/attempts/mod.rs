@@ -9,8 +9,6 @@ pub(crate) mod carried;
 pub(crate) mod claim;
 pub(crate) mod close;
 pub(crate) mod form;
-#[cfg(test)]
-mod form_tests;
 pub(crate) mod gather;
 pub(crate) mod lanes;
 pub(crate) mod prove;
@@ -18,6 +16,8 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod stops;
+#[cfg(test)]
+mod swap_tests;
 
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lanes::LaneTable;

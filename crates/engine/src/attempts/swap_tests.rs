@@ -1,13 +1,15 @@
-//! What a form may pay for each act of a swap, without a chain.
+//! What attempts of swaps may pay, and with whom, without a chain.
 
-use crate::pipeline::plan::Plan;
+use crate::pipeline::plan::{FuseMode, Plan};
+use flows::swaps::rules::PAYOUT_ATTEMPTS;
 use kernel::attempt::{Form, Lock, Purpose};
 use kernel::flow::table::A;
 use kernel::ids::{AssetId, ChainId, Id};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::chain::{Payment, SignRequest, Signed};
-use kernel::record::{Account, Head, Party, Record, System, Terms};
+use kernel::record::{Account, Fact, Facts, Head, Party, Record, System, Terms};
+use kernel::unit::Put;
 use std::sync::Arc;
 
 const USDC: AssetId = AssetId(5);
@@ -119,5 +121,27 @@ fn every_other_act_pays_its_own_party() {
         let aside = Payment { account: Account::Named("quarantine".into()), ..right };
         let why = refused(&plan, &record, name, aside).unwrap();
         assert!(why.contains("to quarantine"), "{why}");
+    }
+}
+
+/// Turns red where a rule between two attempts has one that spoiled the first join the next in company: there
+/// it spoils the others' attempts too, until they are given up.
+#[test]
+fn one_that_spoiled_stays_alone_until_its_next_attempt() {
+    let plan = plan();
+    let facts = Facts::from([(PAYOUT_ATTEMPTS, Fact::Number(1))]);
+    for (alone, deaths, stays) in [(true, 0, true), (false, 0, false), (true, 1, false)] {
+        let mut record = swap(&plan, "swap_in");
+        let table = plan.table(record.flow);
+        let dead = table.named("debit dead").unwrap();
+        record.head = Head { alone, deaths, ..Head::start(dead) };
+        let planned = plan.resume(&record, FuseMode::Plain, Some(&facts)).unwrap();
+        assert_eq!(table.state(planned.next.otherwise.state).name, "accepted");
+        assert_eq!(planned.next.otherwise.alone, stays, "{alone} {deaths}");
+        let heads = planned.unit.then.puts.iter().filter_map(|put| match put {
+            Put::Head { head, .. } => Some(head.alone),
+            _ => None,
+        });
+        assert!(heads.eq([stays]), "what is stored");
     }
 }
