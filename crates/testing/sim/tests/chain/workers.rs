@@ -1,6 +1,7 @@
 //! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
 
 use kernel::ids::{Id, WorkerId};
+use kernel::ports::chain::Chain;
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
 };
@@ -48,9 +49,12 @@ impl Cluster {
         let (accounts, outbox) = (journal.accounts(), journal.clone());
         let (inbox, world) = (journal.clone(), funding.clone());
         let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-        let port = SimPort::new(self.service.chain.clone());
-        let link = Arc::new(FaultyChain::new(Arc::new(port), sim.crash()));
-        let parts = self.service.parts(&sim, &opened, link, number);
+        let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
+        for linked in self.service.linked() {
+            let port = SimPort::new(linked.chain);
+            ports.push(Arc::new(FaultyChain::new(Arc::new(port), sim.crash())));
+        }
+        let parts = self.service.parts(&sim, &opened, ports, number);
         let started = sim.block_on(engine::Engine::start(parts));
         let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
         Worker { sim, process: ChainProcess { engine, opened } }

@@ -2,7 +2,8 @@
 //! passes without it (`relay.rs`).
 
 use sim::chain::{ChainRules, Locking};
-use sim::generic::relay::{CASES, RelayTrial, crash_after_every_write, undisturbed};
+use sim::generic::chain::{crash_after_every_write, undisturbed};
+use sim::generic::relay::{CASES, RelayTrial};
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

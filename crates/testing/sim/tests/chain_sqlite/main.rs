@@ -6,9 +6,9 @@ mod real_stores;
 
 use real_stores::embedded;
 use sim::chain::{ChainRules, Locking};
-use sim::generic::relay::{
-    CASES, FreshSite, RelayTrial, crash_after_every_write, every_step_failed, undisturbed,
-};
+use sim::generic::FreshSite;
+use sim::generic::chain::{crash_after_every_write, every_step_failed, undisturbed};
+use sim::generic::relay::{CASES, RelayTrial};
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
