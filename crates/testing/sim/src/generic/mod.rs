@@ -9,6 +9,7 @@ pub mod account;
 pub mod chain;
 pub(crate) mod play;
 pub mod relay;
+pub mod swaps;
 
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::{Fault, Place};

@@ -11,6 +11,7 @@ mod inbox;
 mod leases;
 mod observe;
 mod outbox;
+mod outside;
 mod standby;
 mod state;
 mod view;
@@ -19,6 +20,7 @@ pub use accounts::SimAccounts;
 pub use faults::{Fault, Faults};
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
+pub use outside::FaultyWrites;
 
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};

@@ -2,9 +2,12 @@
 
 use kernel::ids::{Id, WorkerId};
 use kernel::ports::chain::Chain;
+use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
 };
+use sim::generic::chain::{ChainCase, Harm, Stage};
+use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
 use sim::suite::journal::Opened;
@@ -26,6 +29,16 @@ struct Cluster {
 }
 
 impl Cluster {
+    /// Swaps in the place of the relay.
+    fn of_swaps(case: &SwapCase, rules: ChainRules, seed: u64) -> Self {
+        let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+        let place = Place::new(flows.clone());
+        let site = simulated(&sim, &place);
+        let mut service = case.service(rules, Stage { sim, flows, site, seed });
+        service.settings.lease_ms = 3_000;
+        Self { service, place }
+    }
+
     fn new(rules: ChainRules, seed: u64) -> Self {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
@@ -151,6 +164,46 @@ fn two_workers_on_a_rough_chain() {
                 first.sim.resume();
             }
             cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+        }
+    }
+}
+
+/// Each of two workers has a watcher, and one of them dies or stands still. Turns red where both watchers open
+/// a deposit, or an attempt on either chain is made again by the worker that lives.
+#[test]
+fn two_workers_end_each_swap_once() {
+    for case in SWAP_CASES {
+        for seed in 0..3 {
+            let cluster = Cluster::of_swaps(&case, ChainRules::calm(Locking::Reference), seed);
+            let (first, second) = (cluster.join(1), cluster.join(2));
+            let watches = case.insists(&cluster.service, first.process.clone());
+            first.sim.start(async move { drop(watches.await) });
+            cluster.service.sim.run_for(200 + seed * 2_617);
+            if seed == 1 {
+                first.sim.pause();
+            } else {
+                first.sim.kill("killed by the test");
+            }
+            let line = format!("{}, {}, seed={seed}", case.flow, case.name);
+            let (watches, clock) =
+                (case.insists(&cluster.service, second.process.clone()), second.sim.clone());
+            let ended = second.sim.block_on(async move {
+                let ended = watches.await;
+                clock.sleep(60_000).await;
+                ended
+            });
+            let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
+            if seed == 1 {
+                first.sim.resume();
+                cluster.service.sim.run_for(60_000);
+            }
+            let mut faults = case.faults(&cluster.service, &ended, Harm::Death);
+            for linked in cluster.service.linked() {
+                faults.extend(linked.chain.faults());
+            }
+            let cases = cluster.place.cases().into_iter().filter(|kind| *kind != "ATTEMPT_SLOW");
+            faults.extend(cases.map(|kind| format!("a case: {kind}")));
+            assert!(faults.is_empty(), "{line}: {faults:#?}");
         }
     }
 }
