@@ -113,7 +113,7 @@ impl Plan {
         let paid = (pay.asset, pay.amount);
         let (to_whom, named) = match row.leg {
             // it goes to an account of ours, which no terms name: the chain's settings do
-            Some(Leg::Quarantine) => (aside(record, &pay.account), "an account of ours"),
+            Some(Leg::Quarantine) => (is_quarantine(record, &pay.account), "an account of ours"),
             Some(
                 Leg::Withdraw | Leg::Deposit | Leg::Settle | Leg::Refund | Leg::Move | Leg::Cost,
             )
@@ -132,8 +132,8 @@ impl Plan {
     }
 }
 
-/// True for an account that money may be set aside at: it has a name, and is neither party's own.
-fn aside(record: &Record, account: &Account) -> bool {
+/// True for an account that a quarantine may pay: it has a name, and is neither party's own.
+fn is_quarantine(record: &Record, account: &Account) -> bool {
     let [source, target] = record.terms.parties();
     let own = [&source.account, &target.account, &Account::Unnamed];
     !own.contains(&account)

@@ -71,7 +71,7 @@ fn pays(account: &str, asset: AssetId, amount: u128) -> Payment {
 const QUARANTINES: [(&str, &str); 2] =
     [("swap_in", "quarantine USDC"), ("swap_out", "quarantine USDD")];
 
-/// Turns red where money that is set aside is held against the account that it came from.
+/// Turns red where money to be quarantined is held against the account that it came from.
 #[test]
 fn a_quarantine_pays_all_of_it_to_an_account_of_ours() {
     let plan = plan();
@@ -89,7 +89,7 @@ fn a_quarantine_pays_all_of_it_to_an_account_of_ours() {
     }
 }
 
-/// Turns red where what should be set aside may be paid to one of the two who wait for it.
+/// Turns red where what should be quarantined may be paid to one of the two who wait for it.
 #[test]
 fn a_quarantine_pays_neither_party() {
     let plan = plan();
@@ -118,8 +118,8 @@ fn every_other_act_pays_its_own_party() {
     ] {
         let record = swap(&plan, flow);
         assert_eq!(refused(&plan, &record, name, right.clone()), None, "{name}");
-        let aside = Payment { account: Account::Named("quarantine".into()), ..right };
-        let why = refused(&plan, &record, name, aside).unwrap();
+        let ours = Payment { account: Account::Named("quarantine".into()), ..right };
+        let why = refused(&plan, &record, name, ours).unwrap();
         assert!(why.contains("to quarantine"), "{why}");
     }
 }

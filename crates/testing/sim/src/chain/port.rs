@@ -2,7 +2,7 @@
 
 use super::proof::prove;
 use super::state::{Locking, SimChain};
-use super::transaction::{Deed, Paid, QUARANTINE, Transaction};
+use super::transaction::{Effect, Paid, QUARANTINE, Transaction};
 use crate::world::breath;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Form, Lock, Purpose};
@@ -49,16 +49,16 @@ impl SimPort {
     }
 
     /// The act that a form is signed for, as its flow's table has it, and what sort of thing it does.
-    fn act(&self, request: &SignRequest) -> Result<(&ActRow, Deed), Unsigned> {
+    fn act(&self, request: &SignRequest) -> Result<(&ActRow, Effect), Unsigned> {
         let table = self.flows.named(request.flow).map(|flow| self.flows.table(flow));
         let named = |row: &&ActRow| row.name == request.act;
         let found = table.and_then(|table| Some((table, table.acts.iter().find(named)?)));
         let Some((table, act)) = found else { return Err(Cause::of("NO_ACT").into()) };
         // a registration takes the place of another one, and calls nothing back
         let calls_back = |other: &A| table.act(*other).leg != Some(Leg::Cost);
-        let deed = match act.leg {
-            Some(Leg::Cost) if act.undoes.iter().any(calls_back) => Deed::Voids,
-            Some(Leg::Cost) => Deed::Registers,
+        let effect = match act.leg {
+            Some(Leg::Cost) if act.undoes.iter().any(calls_back) => Effect::Voids,
+            Some(Leg::Cost) => Effect::Registers,
             Some(
                 Leg::Withdraw
                 | Leg::Deposit
@@ -67,13 +67,13 @@ impl SimPort {
                 | Leg::Move
                 | Leg::Quarantine,
             )
-            | None => Deed::Pays,
+            | None => Effect::Pays,
         };
-        Ok((act, deed))
+        Ok((act, effect))
     }
 
     fn signs(&self, request: &SignRequest) -> Result<Signed, Unsigned> {
-        let (act, deed) = self.act(request)?;
+        let (act, effect) = self.act(request)?;
         let fences = request.purpose == Purpose::Void;
         let session = if fences { self.opens_session() } else { 0 };
         let mut state = self.chain.now();
@@ -96,7 +96,7 @@ impl SimPort {
             lane: request.lane.clone(),
             lock: request.lock.clone(),
             purpose: request.purpose,
-            deed,
+            effect,
             actions: actions.clone(),
             expires,
             session,

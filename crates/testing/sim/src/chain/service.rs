@@ -30,13 +30,13 @@ pub type FactsOf = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn FactSource> + Send + 
 /// A flow that sends, and the world that it is played in.
 #[derive(Clone)]
 pub struct ChainFlow {
-    /// Its stored name.
+    /// Its name, as it is stored.
     pub flow: &'static str,
-    /// What it learns.
+    /// What it learns for its decisions and questions.
     pub facts: FactsOf,
     /// The chain of every transfer's source.
     pub chain: SimChain,
-    /// Its other chains.
+    /// The chains beside that one.
     pub others: Vec<SimChain>,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for ChainFlow {
 pub struct LinkedChain {
     /// The chain, which knows nothing of processes.
     pub chain: SimChain,
-    /// The link.
+    /// How a process reaches it, and what goes wrong there.
     pub link: Arc<FaultyChain>,
 }
 
@@ -72,7 +72,7 @@ pub struct ChainService {
     pub settings: Settings,
     /// The flow that is offered.
     pub flow: &'static str,
-    /// What it learns.
+    /// What it learns for its decisions and questions.
     pub facts: FactsOf,
     /// What its processes learnt.
     pub learned: FactLog,

@@ -1,6 +1,6 @@
 //! The chain itself: what was signed, what waits, what the blocks hold.
 
-use super::transaction::{Deed, Inclusion, Outcome, Paid, Transaction};
+use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};
 use kernel::ids::{ChainId, Id};
@@ -88,8 +88,8 @@ pub(super) struct State {
     /// Accounts whose payment fails, and its transaction with it; so many times.
     pub spoils: BTreeMap<Arc<str>, usize>,
     /// So many forms that pay this account, or void what it was paid, never come to a block.
-    pub loses: BTreeMap<(Deed, Arc<str>), usize>,
-    /// Those forms.
+    pub loses: BTreeMap<(Effect, Arc<str>), usize>,
+    /// The forms that were lost so.
     lost: BTreeSet<Arc<[u8]>>,
     /// Accounts that do not take what they are paid; `false`: until it is called back.
     pub sleeps: BTreeMap<Arc<str>, bool>,
@@ -152,7 +152,7 @@ impl State {
         self.registered.contains(account)
             || self.included(upto).any(|(tx, _, outcome)| {
                 let mine = tx.actions.iter().any(|action| action.account == *account);
-                tx.deed == Deed::Registers && outcome == Outcome::Success && mine
+                tx.effect == Effect::Registers && outcome == Outcome::Success && mine
             })
     }
 
@@ -181,7 +181,7 @@ impl State {
         if tx.purpose == Purpose::Void {
             return false;
         }
-        let of = |action: &Paid| (tx.deed, action.account.clone());
+        let of = |action: &Paid| (tx.effect, action.account.clone());
         let left = tx.actions.iter().map(of).find_map(|key| match self.loses.get(&key) {
             Some(0) | None => None,
             Some(left) => Some((key, left - 1)),
@@ -193,13 +193,13 @@ impl State {
     }
 
     fn execute(&self, tx: &Transaction) -> Outcome {
-        let fails = |action: &Paid| match tx.deed {
-            Deed::Registers => self.spoils(&action.account),
-            Deed::Pays => {
+        let fails = |action: &Paid| match tx.effect {
+            Effect::Registers => self.spoils(&action.account),
+            Effect::Pays => {
                 self.spoils(&action.account) || !self.is_registered(&action.account, u64::MAX)
             }
             // whoever wakes up takes it when it is called back
-            Deed::Voids => self.sleeps.get(&action.account) != Some(&true),
+            Effect::Voids => self.sleeps.get(&action.account) != Some(&true),
         };
         tx.actions.iter().position(fails).map_or(Outcome::Success, Outcome::Failed)
     }
@@ -363,12 +363,12 @@ impl SimChain {
 
     /// The first so many forms that pay this account never come to a block.
     pub fn loses_payments(&self, account: &str, forms: usize) {
-        self.now().loses.insert((Deed::Pays, account.into()), forms);
+        self.now().loses.insert((Effect::Pays, account.into()), forms);
     }
 
     /// The first so many forms that call back what this account was paid never come to a block.
     pub fn loses_voids(&self, account: &str, forms: usize) {
-        self.now().loses.insert((Deed::Voids, account.into()), forms);
+        self.now().loses.insert((Effect::Voids, account.into()), forms);
     }
 
     /// This account takes nothing that it is paid: never (`for_good`), or not before it is called back.
@@ -397,7 +397,7 @@ impl SimChain {
         let state = self.now();
         let mut paid: BTreeMap<Id, Vec<Paid>> = BTreeMap::new();
         for (tx, _, outcome) in state.included(state.final_height()) {
-            if outcome == Outcome::Success && tx.deed == Deed::Pays {
+            if outcome == Outcome::Success && tx.effect == Effect::Pays {
                 for action in &tx.actions {
                     paid.entry(action.id).or_default().push(action.clone());
                 }
@@ -411,7 +411,7 @@ impl SimChain {
         let state = self.now();
         let mut voided: BTreeMap<Id, usize> = BTreeMap::new();
         for (tx, _, outcome) in state.included(state.final_height()) {
-            if outcome == Outcome::Success && tx.deed == Deed::Voids {
+            if outcome == Outcome::Success && tx.effect == Effect::Voids {
                 for action in &tx.actions {
                     *voided.entry(action.id).or_default() += 1;
                 }
@@ -430,12 +430,12 @@ impl SimChain {
             let Some(place) = tx.actions.iter().position(|action| action.id == id) else {
                 continue;
             };
-            match (tx.deed, outcome) {
-                (Deed::Pays, Outcome::Success) => {
+            match (tx.effect, outcome) {
+                (Effect::Pays, Outcome::Success) => {
                     payment = tx.actions.get(place).map(|paid| (at, paid.account.clone()));
                 }
-                (Deed::Voids, Outcome::Failed(culprit)) => woken |= culprit == place,
-                (Deed::Pays | Deed::Registers | Deed::Voids, _) => {}
+                (Effect::Voids, Outcome::Failed(culprit)) => woken |= culprit == place,
+                (Effect::Pays | Effect::Registers | Effect::Voids, _) => {}
             }
         }
         let (at, account) = payment?;

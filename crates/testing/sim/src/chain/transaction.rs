@@ -5,13 +5,13 @@ use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
 use std::sync::Arc;
 
-/// The account of ours where the simulated chains keep what is set aside.
+/// The account of ours where the simulated chains keep what is quarantined.
 pub const QUARANTINE: &str = "quarantine";
 
 /// What sort of thing a transaction does for each of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Deed {
-    /// It pays.
+pub(super) enum Effect {
+    /// It pays each of them.
     Pays,
     /// It registers an account, and makes no payment.
     Registers,
@@ -39,7 +39,7 @@ pub(super) struct Transaction {
     pub lane: Arc<str>,
     pub lock: Lock,
     pub purpose: Purpose,
-    pub deed: Deed,
+    pub effect: Effect,
     pub actions: Vec<Paid>,
     /// The height after which no block takes it.
     pub expires: Option<u64>,

@@ -3,7 +3,7 @@
 //! A [`RelayCase`] is some transfers that are opened together, and how each must end. Whatever is done to
 //! it, each member is paid exactly once where it is COMPLETED and never otherwise.
 
-use super::chain::{ChainCase, ChainTrial, Harm, Stage, join};
+use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm, join};
 use crate::chain::{ChainProcess, ChainRules, ChainService, SimChain, relay_terms};
 use crate::world::Sim;
 use engine::{Accepted, Refused};
@@ -64,8 +64,8 @@ impl ChainCase for RelayCase {
         self.name
     }
 
-    fn service(&self, rules: ChainRules, stage: Stage) -> ChainService {
-        let Stage { sim, flows, site, seed } = stage;
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+        let CaseEnv { sim, flows, site, seed } = env;
         let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
         for (receiver, _) in self.transfers {
             if !receiver.starts_with("new") && !receiver.starts_with("ghost") {

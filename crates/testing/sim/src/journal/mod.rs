@@ -6,21 +6,21 @@
 
 mod accounts;
 mod faults;
+mod faulty_writes;
 mod funding;
 mod inbox;
 mod leases;
 mod observe;
 mod outbox;
-mod outside;
 mod standby;
 mod state;
 mod view;
 
 pub use accounts::SimAccounts;
 pub use faults::{Fault, Faults};
+pub use faulty_writes::FaultyWrites;
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
-pub use outside::FaultyWrites;
 
 use crate::event_log::{EventLog, LoggedEvent, subject};
 use crate::world::{Crash, breath, die};

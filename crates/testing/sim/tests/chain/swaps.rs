@@ -38,7 +38,7 @@ fn swaps_every_step_failed() {
 #[test]
 fn swaps_crash_after_every_write() {
     let mut few = SwapTrial { fuse: vec![true], ..trial() };
-    few.cases.retain(|case| case.flow == "swap_out" || case.name == "one is set aside");
+    few.cases.retain(|case| case.flow == "swap_out" || case.name == "one is quarantined");
     crash_after_every_write(&few);
 }
 

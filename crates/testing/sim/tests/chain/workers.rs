@@ -6,7 +6,7 @@ use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
 };
-use sim::generic::chain::{ChainCase, Harm, Stage};
+use sim::generic::chain::{CaseEnv, ChainCase, Harm};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
@@ -34,7 +34,7 @@ impl Cluster {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let site = simulated(&sim, &place);
-        let mut service = case.service(rules, Stage { sim, flows, site, seed });
+        let mut service = case.service(rules, CaseEnv { sim, flows, site, seed });
         service.settings.lease_ms = 3_000;
         Self { service, place }
     }

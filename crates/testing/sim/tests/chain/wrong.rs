@@ -122,6 +122,6 @@ fn cursor_apart_from_its_openings() {
 
 #[test]
 fn quarantine_condemned() {
-    let why = fails("quarantine-condemned", swap("one is set aside"), undisturbed);
+    let why = fails("quarantine-condemned", swap("one is quarantined"), undisturbed);
     assert!(why.contains("CHAIN_CONTRADICTION"), "{why}");
 }

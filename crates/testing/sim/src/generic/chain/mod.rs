@@ -35,7 +35,7 @@ const LIVES: usize = 30;
 
 /// Where one run is played: what a service is made of, and what its chains draw from.
 #[expect(missing_debug_implementations, reason = "a site is a closure")]
-pub struct Stage {
+pub struct CaseEnv {
     /// Time, and the tasks of every process.
     pub sim: Sim,
     /// The tables of every flow that is known.
@@ -51,7 +51,7 @@ pub struct Stage {
 pub enum Harm {
     /// At most one step failed or was done twice.
     Step,
-    /// One process died.
+    /// One process died, once.
     Death,
     /// More than that, or a chain that loses what it is given.
     More,
@@ -59,14 +59,14 @@ pub enum Harm {
 
 /// A case of a flow that sends.
 pub trait ChainCase: Copy + fmt::Debug + Send + Sync + 'static {
-    /// Every case.
+    /// Every case of the flow.
     fn all() -> Vec<Self>;
     /// The stored name of its flow.
     fn flow(&self) -> &'static str;
     /// What it shows, in a few words.
     fn words(&self) -> &'static str;
     /// The service without a process, over chains that are as the case finds them.
-    fn service(&self, rules: ChainRules, stage: Stage) -> ChainService;
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService;
     /// What its clients do at one process, until every transfer ended.
     fn insists(
         &self,
@@ -269,7 +269,7 @@ fn play<C: ChainCase>(
     sim.bound(20_000_000);
     let place = Place::new(flows.clone());
     let site = (trial.site)(&sim, &place);
-    let mut service = case.service(trial.rules, Stage { sim, flows, site, seed });
+    let mut service = case.service(trial.rules, CaseEnv { sim, flows, site, seed });
     service.settings.fuse = fuse;
     service.around_chain = trial.around_chain.clone();
     service.around_journal = trial.around_journal.clone();

@@ -8,7 +8,7 @@ use kernel::flow::life::Outcome;
 pub struct SwapDeposit {
     /// Whose account it came from.
     pub sender: &'static str,
-    /// Whom its memo names; empty: nobody.
+    /// Whom its memo names; empty: no account.
     pub receiver: &'static str,
     /// How much of the source's asset.
     pub amount: u128,
@@ -18,7 +18,7 @@ pub struct SwapDeposit {
 
 /// How the quarantine account fares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside {
+pub enum Quarantining {
     /// What is sent there arrives.
     Arrives,
     /// The first transaction that pays it fails in its block.
@@ -37,7 +37,7 @@ pub struct SwapCase {
     /// The deposits, in the order of the chain.
     pub deposits: &'static [SwapDeposit],
     /// How the quarantine account fares.
-    pub aside: Aside,
+    pub quarantine: Quarantining,
 }
 
 /// What every swap costs.
@@ -52,17 +52,25 @@ const fn deposit(
     SwapDeposit { sender, receiver, amount, ends }
 }
 
-const fn swap_in(name: &'static str, deposits: &'static [SwapDeposit], aside: Aside) -> SwapCase {
-    SwapCase { flow: "swap_in", name, deposits, aside }
+const fn swap_in(
+    name: &'static str,
+    deposits: &'static [SwapDeposit],
+    quarantine: Quarantining,
+) -> SwapCase {
+    SwapCase { flow: "swap_in", name, deposits, quarantine }
 }
 
-const fn swap_out(name: &'static str, deposits: &'static [SwapDeposit], aside: Aside) -> SwapCase {
-    SwapCase { flow: "swap_out", name, deposits, aside }
+const fn swap_out(
+    name: &'static str,
+    deposits: &'static [SwapDeposit],
+    quarantine: Quarantining,
+) -> SwapCase {
+    SwapCase { flow: "swap_out", name, deposits, quarantine }
 }
 
 const PAID: &str = "processed";
 const BACK: &str = "refund_confirmed";
-const ASIDE: &str = "quarantined";
+const QUARANTINED: &str = "quarantined";
 
 /// Accounts whose names say what they do: what is sent to `lost…` never arrives, `bad…` spoils its
 /// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
@@ -72,7 +80,7 @@ pub const SWAP_CASES: [SwapCase; 11] = [
     swap_in(
         "both are paid",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
-        Aside::Arrives,
+        Quarantining::Arrives,
     ),
     swap_in(
         "nothing to swap",
@@ -81,15 +89,15 @@ pub const SWAP_CASES: [SwapCase; 11] = [
             deposit("Sue", "Anna", FEE, "processed, amount after fees <= 0"),
             deposit("Sam", "ghost1", 1_000, BACK),
         ],
-        Aside::Arrives,
+        Quarantining::Arrives,
     ),
-    swap_in("no inventory in time", &[deposit("Sam", "poor1", 1_000, BACK)], Aside::Arrives),
+    swap_in("no inventory in time", &[deposit("Sam", "poor1", 1_000, BACK)], Quarantining::Arrives),
     swap_in(
         "one spoils its debit",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sam", "bad1", 1_000, BACK)],
-        Aside::Arrives,
+        Quarantining::Arrives,
     ),
-    swap_in("no debit arrives", &[deposit("Sam", "Lost1", 1_000, BACK)], Aside::Arrives),
+    swap_in("no debit arrives", &[deposit("Sam", "Lost1", 1_000, BACK)], Quarantining::Arrives),
     swap_in(
         "not taken",
         &[
@@ -97,36 +105,40 @@ pub const SWAP_CASES: [SwapCase; 11] = [
             deposit("Sue", "wakes1", 1_000, PAID),
             deposit("Sid", "Late1", 1_000, BACK),
         ],
-        Aside::Arrives,
+        Quarantining::Arrives,
     ),
     swap_in(
-        "one is set aside",
+        "one is quarantined",
         &[
-            deposit("gone1", "", 1_000, ASIDE),
+            deposit("gone1", "", 1_000, QUARANTINED),
             deposit("Sam", "Anna", 1_000, PAID),
             deposit("Sue", "", 500, BACK),
         ],
-        Aside::FailsOnce,
+        Quarantining::FailsOnce,
     ),
     swap_in(
         "no refund arrives",
-        &[deposit("lost2", "", 1_000, ASIDE), deposit("bad2", "", 1_000, ASIDE)],
-        Aside::LostOnce,
+        &[deposit("lost2", "", 1_000, QUARANTINED), deposit("bad2", "", 1_000, QUARANTINED)],
+        Quarantining::LostOnce,
     ),
-    swap_in("a person allows one more", &[deposit("freed1", "", 1_000, BACK)], Aside::Arrives),
+    swap_in(
+        "a person allows one more",
+        &[deposit("freed1", "", 1_000, BACK)],
+        Quarantining::Arrives,
+    ),
     swap_out(
-        "nobody is named",
+        "no receiver is named",
         &[
             deposit("Nora", "", 1_000, "refunded"),
             deposit("Nick", "", FEE, "processed as fees"),
             deposit("wakes2", "", 700, "refunded"),
         ],
-        Aside::Arrives,
+        Quarantining::Arrives,
     ),
     swap_out(
         "no refund is taken",
-        &[deposit("never2", "", 1_000, ASIDE), deposit("Nora", "", 1_000, "refunded")],
-        Aside::Arrives,
+        &[deposit("never2", "", 1_000, QUARANTINED), deposit("Nora", "", 1_000, "refunded")],
+        Quarantining::Arrives,
     ),
 ];
 
@@ -186,16 +198,16 @@ pub(super) fn settle(chain: &SimChain, account: &str) {
 }
 
 /// The quarantine account fares so.
-pub(super) fn set_aside(chain: &SimChain, aside: Aside) {
+pub(super) fn prepare_quarantine(chain: &SimChain, quarantine: Quarantining) {
     chain.register(QUARANTINE);
-    match aside {
-        Aside::Arrives => {}
-        Aside::FailsOnce => chain.spoils_first(QUARANTINE, 1),
-        Aside::LostOnce => chain.loses_payments(QUARANTINE, 1),
+    match quarantine {
+        Quarantining::Arrives => {}
+        Quarantining::FailsOnce => chain.spoils_first(QUARANTINE, 1),
+        Quarantining::LostOnce => chain.loses_payments(QUARANTINE, 1),
     }
 }
 
-/// How often a swap that ended so has paid its receiver, given back, and set aside, all told.
+/// How often a swap that ended so has paid its receiver, given back, and quarantined, all told.
 pub(super) const fn wanted(outcome: Option<Outcome>) -> [usize; 3] {
     match outcome {
         Some(Outcome::Paid) => [1, 0, 0],

@@ -1,23 +1,23 @@
 //! The swaps under the generic tests of flows that send: a watcher finds deposits on the source's chain, and
-//! each is paid on the target's, given back or set aside.
+//! each is paid on the target's, given back or set quarantined.
 //!
 //! Whatever is done to a case, each swap ends with its receiver paid, its sender given back, or the money set
-//! aside: one of them, once. What cannot be played before a flow agrees on something later: the receiver of
-//! `swap_in` is named when its swap is opened, and `swap_out` pays nobody.
+//! quarantined: one of them, once. What cannot be played before a flow agrees on something later: the receiver of
+//! `swap_in` is named when its swap is opened, and `swap_out` makes no payout.
 
 mod cases;
 mod facts;
 mod watcher;
 
-pub use cases::{Aside, SWAP_CASES, SwapCase, SwapDeposit};
+pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
-use super::chain::{ChainCase, ChainTrial, Harm, Stage};
+use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm};
 use crate::chain::{
     ChainFlow, ChainProcess, ChainRules, ChainService, LinkedChain, Locking, Paid, QUARANTINE,
     SimChain,
 };
 use crate::world::DAWN;
-use cases::{FEE, covered, set_aside, settle, spoils, wanted};
+use cases::{FEE, covered, prepare_quarantine, settle, spoils, wanted};
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use kernel::ids::{AssetId, ChainId};
@@ -35,7 +35,7 @@ const USDC: AssetId = AssetId(4);
 const USDD: AssetId = AssetId(5);
 
 /// What a swap waits for, it waits so many milliseconds for.
-const PATIENCE: u64 = 15_000;
+const DEADLINE_MS: u64 = 15_000;
 
 /// The swaps over chains that behave alike.
 pub type SwapTrial = ChainTrial<SwapCase>;
@@ -84,7 +84,7 @@ impl SwapCase {
             Terms {
                 fee: Amount(FEE),
                 origin: Some(Origin { chain: from.chain, key: format!("deposit-{n}").into() }),
-                deadline: self.waits(deposit).then_some(DAWN + PATIENCE),
+                deadline: self.waits(deposit).then_some(DAWN + DEADLINE_MS),
                 memo: Some(memo),
                 ..Terms::between("sim|watcher".into(), owner, source, target)
             }
@@ -106,8 +106,8 @@ impl ChainCase for SwapCase {
         self.name
     }
 
-    fn service(&self, rules: ChainRules, stage: Stage) -> ChainService {
-        let Stage { sim, flows, site, seed } = stage;
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+        let CaseEnv { sim, flows, site, seed } = env;
         let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
         let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
             let clock = Arc::new(sim.clone());
@@ -117,7 +117,7 @@ impl ChainCase for SwapCase {
             settle(&source, deposit.sender);
             settle(&target, deposit.receiver);
         }
-        set_aside(&source, self.aside);
+        prepare_quarantine(&source, self.quarantine);
         let table = flows.table(id).clone();
         let (released, others) = (Arc::default(), vec![target.clone()]);
         let script = SwapScript { table, source: source.clone(), target, released };
@@ -159,7 +159,7 @@ impl ChainCase for SwapCase {
             if elsewhere || moved != Ok(wanted(row.outcome)) {
                 let (from, to) = (deposit.sender, deposit.receiver);
                 faults.push(format!(
-                    "{from} to {to:?} is {}; paid, given back, set aside: {moved:?}",
+                    "{from} to {to:?} is {}; paid, given back, set quarantined: {moved:?}",
                     row.name
                 ));
             }
@@ -173,10 +173,10 @@ impl ChainCase for SwapCase {
     }
 }
 
-/// How often a swap has paid its receiver, given back and set aside, without what was called back; or what
+/// How often a swap has paid its receiver, given back and set quarantined, without what was called back; or what
 /// was paid to whom it should not be.
 fn moved(service: &ChainService, record: &Record) -> Result<[usize; 3], String> {
-    let (mut given, mut back, mut aside) = (0_usize, 0_usize, 0_usize);
+    let (mut given, mut back, mut quarantined) = (0_usize, 0_usize, 0_usize);
     for LinkedChain { chain, .. } in service.linked() {
         let (id, system) = (record.id, System::Chain(chain.rules().id));
         let voided = chain.voided().get(&id).copied().unwrap_or(0);
@@ -198,12 +198,12 @@ fn moved(service: &ChainService, record: &Record) -> Result<[usize; 3], String> 
             {
                 taken += 1;
             } else if &*account == QUARANTINE && all && record.source().system == system {
-                aside += 1;
+                quarantined += 1;
             } else {
                 return Err(format!("{} of asset {} to {account}", amount.0, asset.0));
             }
         }
         *called_back += taken.checked_sub(voided).ok_or("more was voided than paid")?;
     }
-    Ok([given, back, aside])
+    Ok([given, back, quarantined])
 }
