@@ -13,17 +13,18 @@ pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
 use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm};
 use crate::chain::{
-    ChainFlow, ChainProcess, ChainRules, ChainService, LinkedChain, Locking, Paid, QUARANTINE,
-    SimChain,
+    ChainFlow, ChainProcess, ChainRules, ChainService, Locking, Paid, QUARANTINE, SimChain,
 };
 use crate::world::DAWN;
 use cases::{FEE, covered, prepare_quarantine, settle, spoils, wanted};
+use engine::Engine;
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use kernel::ids::{AssetId, ChainId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Origin, Party, Record, System, Terms};
 use std::sync::Arc;
@@ -91,6 +92,82 @@ impl SwapCase {
         };
         self.deposits.iter().enumerate().map(terms).collect()
     }
+
+    /// The flow over chains that are as the case finds them, by this clock.
+    ///
+    /// # Panics
+    /// Where there is no such flow.
+    pub fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
+        let flows = flows::registry();
+        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
+        let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
+            let rules = ChainRules { id, locking, ..rules };
+            SimChain::new(rules, clock.clone(), seed ^ u64::from(id.0))
+        });
+        for deposit in self.deposits {
+            settle(&source, deposit.sender);
+            settle(&target, deposit.receiver);
+        }
+        prepare_quarantine(&source, self.quarantine);
+        let table = flows.table(id).clone();
+        let (released, others) = (Arc::default(), vec![target.clone()]);
+        let script = SwapScript { table, source: source.clone(), target, released };
+        let facts = Arc::new(move |journal: Arc<dyn Journal>| {
+            let script = script.clone();
+            let port: Arc<dyn kernel::ports::facts::FactSource> =
+                Arc::new(SwapFacts { script, journal });
+            port
+        });
+        ChainFlow { flow: self.flow, facts, chain: source, others }
+    }
+
+    /// What a watcher at one process does, until every swap ended.
+    ///
+    /// # Errors
+    /// Which deposit was not opened, or does not end.
+    pub fn watched(
+        &self,
+        engine: Arc<Engine>,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Fut<'static, Result<Vec<Record>, String>> {
+        let Some(flow) = engine.flows().named(self.flow) else {
+            return Box::pin(std::future::ready(Err("no such flow".to_owned())));
+        };
+        let [source, _] = self.ends();
+        let (chain, deposits) = (source.chain, self.terms());
+        Box::pin(Watcher { engine, journal, clock, chain, flow, deposits }.watches())
+    }
+
+    /// What is wrong with how swaps ended on these chains.
+    pub fn wrong_ends(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
+        let flows = flows::registry();
+        let mut faults = Vec::new();
+        // attempts that are lost are counted, and after three the money goes the next way
+        let exact = match harm {
+            Harm::Step => true,
+            Harm::Death => !self.deposits.iter().any(|deposit| spoils(deposit.receiver)),
+            Harm::More => false,
+        };
+        for (record, deposit) in ended.iter().zip(self.deposits) {
+            let row = flows.table(record.flow).state(record.head.state);
+            let moved = moved(chains, record);
+            let elsewhere = exact && row.name != deposit.ends;
+            if elsewhere || moved != Ok(wanted(row.outcome)) {
+                let (from, to) = (deposit.sender, deposit.receiver);
+                faults.push(format!(
+                    "{from} to {to:?} is {}; paid, given back, quarantined: {moved:?}",
+                    row.name
+                ));
+            }
+        }
+        for chain in chains {
+            let paid = chain.paid();
+            let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
+            faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
+        }
+        faults
+    }
 }
 
 impl ChainCase for SwapCase {
@@ -108,26 +185,7 @@ impl ChainCase for SwapCase {
 
     fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
         let CaseEnv { sim, flows, site, seed } = env;
-        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
-        let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
-            let clock = Arc::new(sim.clone());
-            SimChain::new(ChainRules { id, locking, ..rules }, clock, seed ^ u64::from(id.0))
-        });
-        for deposit in self.deposits {
-            settle(&source, deposit.sender);
-            settle(&target, deposit.receiver);
-        }
-        prepare_quarantine(&source, self.quarantine);
-        let table = flows.table(id).clone();
-        let (released, others) = (Arc::default(), vec![target.clone()]);
-        let script = SwapScript { table, source: source.clone(), target, released };
-        let facts = Arc::new(move |journal: Arc<dyn Journal>| {
-            let script = script.clone();
-            let port: Arc<dyn kernel::ports::facts::FactSource> =
-                Arc::new(SwapFacts { script, journal });
-            port
-        });
-        let played = ChainFlow { flow: self.flow, facts, chain: source, others };
+        let played = self.over(rules, Arc::new(sim.clone()), seed);
         ChainService::of(sim, flows, site, played)
     }
 
@@ -136,48 +194,21 @@ impl ChainCase for SwapCase {
         service: &ChainService,
         process: ChainProcess,
     ) -> Fut<'static, Result<Vec<Record>, String>> {
-        let Some(flow) = service.flows.named(self.flow) else {
-            return Box::pin(std::future::ready(Err("no such flow".to_owned())));
-        };
-        let (clock, chain) = (service.sim.clone(), service.chain_id());
-        let watcher = Watcher { process, clock, chain, flow, deposits: self.terms() };
-        Box::pin(watcher.watches())
+        let clock = Arc::new(service.sim.clone());
+        self.watched(process.engine, process.opened.journal, clock)
     }
 
     fn faults(&self, service: &ChainService, ended: &[Record], harm: Harm) -> Vec<String> {
-        let mut faults = Vec::new();
-        // attempts that are lost are counted, and after three the money goes the next way
-        let exact = match harm {
-            Harm::Step => true,
-            Harm::Death => !self.deposits.iter().any(|deposit| spoils(deposit.receiver)),
-            Harm::More => false,
-        };
-        for (record, deposit) in ended.iter().zip(self.deposits) {
-            let row = service.flows.table(record.flow).state(record.head.state);
-            let moved = moved(service, record);
-            let elsewhere = exact && row.name != deposit.ends;
-            if elsewhere || moved != Ok(wanted(row.outcome)) {
-                let (from, to) = (deposit.sender, deposit.receiver);
-                faults.push(format!(
-                    "{from} to {to:?} is {}; paid, given back, set quarantined: {moved:?}",
-                    row.name
-                ));
-            }
-        }
-        for LinkedChain { chain, .. } in service.linked() {
-            let paid = chain.paid();
-            let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
-            faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
-        }
-        faults
+        let chains: Vec<_> = service.linked().into_iter().map(|linked| linked.chain).collect();
+        self.wrong_ends(&chains, ended, harm)
     }
 }
 
 /// How often a swap has paid its receiver, given back and set quarantined, without what was called back; or what
 /// was paid to whom it should not be.
-fn moved(service: &ChainService, record: &Record) -> Result<[usize; 3], String> {
+fn moved(chains: &[SimChain], record: &Record) -> Result<[usize; 3], String> {
     let (mut given, mut back, mut quarantined) = (0_usize, 0_usize, 0_usize);
-    for LinkedChain { chain, .. } in service.linked() {
+    for chain in chains {
         let (id, system) = (record.id, System::Chain(chain.rules().id));
         let voided = chain.voided().get(&id).copied().unwrap_or(0);
         let paid = chain.paid().remove(&id).unwrap_or_default();

@@ -1,11 +1,10 @@
 //! The watcher of a simulated chain: it reads on from its cursor, and waits until every swap ended.
 
-use crate::chain::ChainProcess;
-use crate::world::Sim;
-use engine::{Cursor, Observation};
+use engine::{Cursor, Engine, Observation};
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId};
 use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
 
@@ -16,8 +15,9 @@ const TOGETHER: usize = 2;
 
 /// A watcher at one process.
 pub(super) struct Watcher {
-    pub process: ChainProcess,
-    pub clock: Sim,
+    pub engine: Arc<Engine>,
+    pub journal: Arc<dyn Journal>,
+    pub clock: Arc<dyn Clock>,
     pub chain: ChainId,
     pub flow: FlowId,
     /// Every deposit of its chain, in order.
@@ -42,7 +42,7 @@ impl Watcher {
     /// Stores what comes next; true where there is no more.
     async fn reads(&self) -> Result<bool, Cause> {
         let name: Arc<str> = format!("cursor:{}:swaps", self.chain.name()).into();
-        let stored = self.process.opened.journal.resource(name.clone()).await?;
+        let stored = self.journal.resource(name.clone()).await?;
         let (version, at) = match &stored {
             Some(row) => (row.version, row.value.parse().map_err(|_| Cause::of("BAD_CURSOR"))?),
             None => (0, 0),
@@ -55,7 +55,7 @@ impl Watcher {
         let cursor = Cursor { name, version, value };
         let (chain, flow) = (self.chain, self.flow);
         let observation = Observation { chain, flow, cursor, deposits: next };
-        self.process.engine.store_observation(observation).await.map(|_| false)
+        self.engine.store_observation(observation).await.map(|_| false)
     }
 
     /// The swap of each deposit, once it ended.
@@ -69,10 +69,10 @@ impl Watcher {
 
     async fn waits_for(&self, deposit: &Terms) -> Result<Record, String> {
         let Some(origin) = &deposit.origin else { return Err("a deposit of no chain".into()) };
-        let table = self.process.engine.flows().table(self.flow);
+        let table = self.engine.flows().table(self.flow);
         let mut last = String::new();
         for _ in 0..TRIES {
-            let journal = &self.process.opened.journal;
+            let journal = &self.journal;
             let scope: Arc<str> = self.chain.name().into();
             match journal.find_by_idempotency_key(self.flow, scope, origin.key.clone()).await {
                 Ok(None) => {
