@@ -24,14 +24,22 @@ fn swaps_rough() {
     undisturbed(&SwapTrial { seeds: 0..6, fuse: vec![true], ..SwapTrial::new(rules) });
 }
 
+/// The cases that go through every act and every answer to it.
+fn few(fuse: bool) -> SwapTrial {
+    let names = ["one spoils its debit", "not taken", "one is quarantined", "no refund is taken"];
+    let mut few = SwapTrial { fuse: vec![fuse], ..trial() };
+    few.cases.retain(|case| names.contains(&case.name));
+    few
+}
+
 #[test]
 fn swaps_every_step_twice() {
-    every_step_twice(&SwapTrial { fuse: vec![true], ..trial() });
+    every_step_twice(&few(true));
 }
 
 #[test]
 fn swaps_every_step_failed() {
-    every_step_failed(&SwapTrial { fuse: vec![false], ..trial() });
+    every_step_failed(&few(false));
 }
 
 /// In pairs, too; each death of `swap_in` alone is in its matrix below.
