@@ -53,12 +53,7 @@ impl Plan {
                 FuseMode::NoClaim => FuseMode::NoClaim,
             };
             let mut planned = self.answered_from(record, builder, &verdict.answer, fuse_mode)?;
-            planned.next.otherwise.alone = verdict.alone;
-            for put in &mut planned.unit.then.puts {
-                if let Put::Head { head, .. } = put {
-                    head.alone = verdict.alone;
-                }
-            }
+            planned.goes_alone(verdict.alone);
             let error = refusal(&verdict.answer).or_else(|| record.error.clone());
             members.push(Record { head: planned.next.otherwise, error, ..record.clone() });
             shared.add(planned);

@@ -8,11 +8,11 @@ use crate::pipeline::plan::Plan;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::Purpose;
-use kernel::flow::life::Side;
+use kernel::flow::life::{Leg, Side};
 use kernel::flow::table::A;
 use kernel::ids::{ChainId, FlowId};
 use kernel::ports::chain::{Payment, SignRequest, Signed, Unsigned};
-use kernel::record::Record;
+use kernel::record::{Account, Record};
 
 /// Why there is no form.
 #[derive(Debug)]
@@ -111,14 +111,30 @@ impl Plan {
         };
         let moved = row.share.and_then(|share| record.share(share));
         let paid = (pay.asset, pay.amount);
+        let (to_whom, named) = match row.leg {
+            // it goes to an account of ours, which no terms name: the chain's settings do
+            Some(Leg::Quarantine) => (is_quarantine(record, &pay.account), "an account of ours"),
+            Some(
+                Leg::Withdraw | Leg::Deposit | Leg::Settle | Leg::Refund | Leg::Move | Leg::Cost,
+            )
+            | None => (pay.account == party.account, ""),
+        };
         // a cost of ours moves none of the transfer's money
-        let right = moved.is_none_or(|moved| moved == paid) && pay.account == party.account;
+        let right = moved.is_none_or(|moved| moved == paid) && to_whom;
         (!right).then(|| {
             let (asset, amount) = moved.unwrap_or(paid);
+            let whom = if named.is_empty() { party.account.to_string() } else { named.to_owned() };
             format!(
-                "{} should pay {} of asset {} to {}, and the form pays {} of asset {} to {}",
-                record.id, amount.0, asset.0, party.account, pay.amount.0, pay.asset.0, pay.account
+                "{} should pay {} of asset {} to {whom}, and the form pays {} of asset {} to {}",
+                record.id, amount.0, asset.0, pay.amount.0, pay.asset.0, pay.account
             )
         })
     }
+}
+
+/// True for an account that a quarantine may pay: it has a name, and is neither party's own.
+fn is_quarantine(record: &Record, account: &Account) -> bool {
+    let [source, target] = record.terms.parties();
+    let own = [&source.account, &target.account, &Account::Unnamed];
+    !own.contains(&account)
 }

@@ -16,6 +16,8 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod stops;
+#[cfg(test)]
+mod swap_tests;
 
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lanes::LaneTable;

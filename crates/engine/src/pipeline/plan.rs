@@ -322,7 +322,10 @@ impl Plan {
         fuse_mode: FuseMode,
         facts: Option<&Facts>,
     ) -> Option<Planned> {
-        let planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
+        let mut planned = self.sealed(record, UnitBuilder::from(record.head), fuse_mode, facts);
+        if self.spoiled(record) && planned.unit.then.fork.is_none() {
+            planned.goes_alone(true);
+        }
         let moved = planned.next.otherwise.state != record.head.state;
         (moved || planned.unit.then.fork.is_some()).then_some(planned)
     }

@@ -16,6 +16,14 @@ impl Plan {
         put_off(record, due, error, hold)
     }
 
+    /// True for a record that spoiled its last attempt: no owner's death marks it, and the mark is for its next
+    /// attempt, however many rules stand before that.
+    pub(super) fn spoiled(&self, record: &Record) -> bool {
+        let table = self.table(record.flow);
+        let marked = record.head.alone && record.head.deaths == 0;
+        marked && table.all().any(|state| table.sends(state))
+    }
+
     /// Leaves a record to the scanner of any worker at that time; its error stays.
     pub(crate) fn freed(&self, record: &Record, due: Millis) -> Planned {
         put_off(record, due, None, Hold::Free)
@@ -47,6 +55,18 @@ impl Plan {
         head.version = head.version.saturating_add(1);
         head.due_at = None;
         put_alone(record, head, put(record, head, None))
+    }
+}
+
+impl Planned {
+    /// Where it leads, the record is taken alone, or in company.
+    pub(crate) fn goes_alone(&mut self, alone: bool) {
+        self.next.otherwise.alone = alone;
+        for put in &mut self.unit.then.puts {
+            if let Put::Head { head, .. } = put {
+                head.alone = alone;
+            }
+        }
     }
 }
 

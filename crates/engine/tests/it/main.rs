@@ -17,3 +17,4 @@ mod relayed;
 mod remote_ledger;
 mod roles;
 mod screened;
+mod swapped;

@@ -40,7 +40,7 @@ async fn killed_after(fuse: bool, ms: u64) {
         chain.register(&receiver(n));
     }
     chain.spoil("bad-1");
-    fixture.chain = Some(chain.clone());
+    fixture.chains = vec![chain.clone()];
     fixture.facts.insert("relay", Arc::new(RelayFacts(chain.clone())));
     let (dying, heir) = (fixture.worker().await, fixture.worker().await);
     let flow = dying.engine.flows().named("relay").expect("the relay");

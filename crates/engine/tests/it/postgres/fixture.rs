@@ -16,7 +16,7 @@ use kernel::ports::ledger::{AccountStatus, Direction, External, Moved, StatusCha
 use kernel::ports::meter::NoMeter;
 use kernel::record::Binding;
 use kernel::retry::Backoff;
-use sim::chain::{SimChain, SimPort};
+use sim::chain::{FactsOf, SimChain, SimPort};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -67,8 +67,10 @@ pub(crate) struct Fixture {
     pub(crate) flows: Flows,
     /// The flows that are offered beside `internal`, with what they learn from.
     pub(crate) facts: BTreeMap<&'static str, Arc<dyn FactSource>>,
-    /// The chain that each worker has an adapter of its own to.
-    pub(crate) chain: Option<SimChain>,
+    /// What flows learn of which the journal counts something.
+    pub(crate) learns: BTreeMap<&'static str, FactsOf>,
+    /// The chains that each worker has an adapter of its own to.
+    pub(crate) chains: Vec<SimChain>,
     dir: TempDir,
 }
 
@@ -139,7 +141,8 @@ impl Fixture {
             lock,
             flows,
             facts,
-            chain: None,
+            learns: BTreeMap::new(),
+            chains: Vec::new(),
             dir,
         };
         let store = fixture
@@ -219,15 +222,16 @@ impl Fixture {
             dying.end();
         });
         let store = self.store(worker, clock.clone(), fatal.clone()).await;
-        let offered: Vec<&str> =
-            std::iter::once("internal").chain(self.facts.keys().copied()).collect();
+        let mut facts = self.facts.clone();
+        facts.extend(self.learns.iter().map(|(flow, of)| (*flow, of(store.clone()))));
+        let offered: Vec<&str> = std::iter::once("internal").chain(facts.keys().copied()).collect();
         let port = |chain: &SimChain| -> Arc<dyn Chain> { Arc::new(SimPort::new(chain.clone())) };
-        let chains = self.chain.iter().map(port).collect();
+        let chains = self.chains.iter().map(port).collect();
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
             flows: Arc::new(self.flows.clone()),
             offered: self.flows.ids(&offered),
-            facts: self.facts.clone(),
+            facts,
             bus: None,
             journal: store.clone(),
             ledgers: vec![store.funding(), store.accounts(), way],

@@ -4,6 +4,7 @@
 use crate::world::{Crash, breath, die};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
+use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
@@ -24,6 +25,15 @@ pub enum Moment {
     Broadcast,
     /// Some attempts are looked at on the chain.
     Prove,
+}
+
+/// One call of a chain port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainCall {
+    /// Which call it was.
+    pub moment: Moment,
+    /// Where the transfers stood that it was about.
+    pub states: Vec<S>,
 }
 
 /// What goes wrong with one call.
@@ -63,7 +73,7 @@ struct Plan {
     calls: u64,
     planned: BTreeMap<u64, ChainTrouble>,
     /// Every call in order, with what it was.
-    log: Vec<Moment>,
+    log: Vec<ChainCall>,
 }
 
 /// A chain port at the end of a bad link. It outlives the processes that use it.
@@ -110,6 +120,11 @@ impl FaultyChain {
 
     /// What each call was, in order.
     pub fn log(&self) -> Vec<Moment> {
+        self.plan_now().log.iter().map(|call| call.moment).collect()
+    }
+
+    /// Each call, in order, with what it was about.
+    pub fn log_of_calls(&self) -> Vec<ChainCall> {
         self.plan_now().log.clone()
     }
 
@@ -118,18 +133,22 @@ impl FaultyChain {
         self.plan_now().planned.insert(n, trouble);
     }
 
-    fn begin(&self, moment: Moment) -> Option<ChainTrouble> {
+    fn begin(&self, call: ChainCall) -> Option<ChainTrouble> {
         let mut plan = self.plan_now();
         let n = plan.calls;
         plan.calls += 1;
-        plan.log.push(moment);
+        plan.log.push(call);
         plan.planned.remove(&n)
     }
 
     /// One call begins: `None` where the port hears nothing of it.
-    async fn begun(&self, moment: Moment) -> Option<(Arc<dyn Chain>, Option<ChainTrouble>)> {
+    async fn begun(
+        &self,
+        moment: Moment,
+        states: Vec<S>,
+    ) -> Option<(Arc<dyn Chain>, Option<ChainTrouble>)> {
         breath().await;
-        let trouble = self.begin(moment);
+        let trouble = self.begin(ChainCall { moment, states });
         match trouble {
             Some(ChainTrouble::PanicBefore) => panic("the chain port panics before it runs"),
             Some(ChainTrouble::CrashBefore) => {
@@ -150,6 +169,16 @@ impl FaultyChain {
         }
         (trouble != Some(ChainTrouble::LoseReply)).then_some(reply)
     }
+}
+
+/// Where transfers stand that are signed for.
+fn stand(members: &[Record]) -> Vec<S> {
+    members.iter().map(|member| member.head.state).collect()
+}
+
+/// Where the members of attempts stand.
+fn state(attempts: &[Attempt]) -> Vec<S> {
+    attempts.iter().map(|attempt| attempt.state).collect()
 }
 
 impl Chain for FaultyChain {
@@ -173,7 +202,9 @@ impl Chain for FaultyChain {
     ) -> Fut<'a, Result<Lock, Cause>> {
         Box::pin(async move {
             let lost = || Err(Cause::of("TIMEOUT"));
-            let Some((port, trouble)) = self.begun(Moment::Lock).await else { return lost() };
+            let Some((port, trouble)) = self.begun(Moment::Lock, stand(members)).await else {
+                return lost();
+            };
             let reply = port.next_lock(lane, stored, members).await;
             self.over(trouble, reply).await.unwrap_or_else(lost)
         })
@@ -182,7 +213,10 @@ impl Chain for FaultyChain {
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
         Box::pin(async move {
             let lost = || Err(Cause::of("TIMEOUT").into());
-            let Some((port, trouble)) = self.begun(Moment::Sign).await else { return lost() };
+            let Some((port, trouble)) = self.begun(Moment::Sign, stand(&request.members)).await
+            else {
+                return lost();
+            };
             if trouble == Some(ChainTrouble::Twice) {
                 drop(port.sign(request).await);
             }
@@ -194,7 +228,9 @@ impl Chain for FaultyChain {
     fn broadcast<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Result<(), Cause>>> {
         Box::pin(async move {
             let lost = || vec![Err(Cause::of("TIMEOUT")); attempts.len()];
-            let Some((port, trouble)) = self.begun(Moment::Broadcast).await else { return lost() };
+            let Some((port, trouble)) = self.begun(Moment::Broadcast, state(attempts)).await else {
+                return lost();
+            };
             if trouble == Some(ChainTrouble::Twice) {
                 drop(port.broadcast(attempts).await);
             }
@@ -206,7 +242,9 @@ impl Chain for FaultyChain {
     fn prove<'a>(&'a self, attempts: &'a [Attempt]) -> Fut<'a, Vec<Proof>> {
         Box::pin(async move {
             let lost = || vec![Proof::NotYet(Cause::of("TIMEOUT")); attempts.len()];
-            let Some((port, trouble)) = self.begun(Moment::Prove).await else { return lost() };
+            let Some((port, trouble)) = self.begun(Moment::Prove, state(attempts)).await else {
+                return lost();
+            };
             let reply = port.prove(attempts).await;
             self.over(trouble, reply).await.unwrap_or_else(lost)
         })

@@ -7,6 +7,7 @@
 
 mod facts;
 mod faulty;
+mod learned;
 mod node;
 mod port;
 mod proof;
@@ -15,8 +16,12 @@ mod state;
 mod transaction;
 
 pub use facts::{RelayFacts, account_exists};
-pub use faulty::{ChainTrouble, FaultyChain, Moment};
+pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
+pub use learned::FactLog;
 pub use port::SimPort;
-pub use service::{ChainProcess, ChainService, ChainWrap, JournalWrap, relay_terms};
+pub use service::{
+    ChainFlow, ChainProcess, ChainService, ChainWrap, FactsOf, JournalWrap, LinkedChain,
+    relay_terms,
+};
 pub use state::{ChainRules, Locking, SimChain};
-pub use transaction::{Outcome, Paid};
+pub use transaction::{Outcome, Paid, QUARANTINE};

@@ -2,11 +2,14 @@
 
 use super::proof::prove;
 use super::state::{Locking, SimChain};
-use super::transaction::{Paid, Transaction};
+use super::transaction::{Effect, Paid, QUARANTINE, Transaction};
 use crate::world::breath;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Form, Lock, Purpose};
+use kernel::flow::life::{Leg, Side};
+use kernel::flow::table::{A, ActRow, Flows};
 use kernel::ids::ChainId;
+use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, LANE_AHEAD, Payment, Proof, SignRequest, Signed, Unsigned};
 use kernel::record::{Account, Record};
@@ -14,12 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The act that registers accounts.
-const REGISTER: &str = "storage_deposit";
-
 /// An adapter that believes two nodes where they agree.
 pub struct SimPort {
     chain: SimChain,
+    /// What the acts of each flow are.
+    flows: Flows,
     /// The session of the node that signs for this process.
     session: AtomicU64,
 }
@@ -33,7 +35,7 @@ impl fmt::Debug for SimPort {
 impl SimPort {
     /// The adapter of a process that begins.
     pub fn new(chain: SimChain) -> Self {
-        let port = Self { chain, session: AtomicU64::new(0) };
+        let port = Self { chain, flows: flows::registry(), session: AtomicU64::new(0) };
         port.opens_session();
         port
     }
@@ -46,13 +48,41 @@ impl SimPort {
         state.session
     }
 
+    /// The act that a form is signed for, as its flow's table has it, and what sort of thing it does.
+    fn act(&self, request: &SignRequest) -> Result<(&ActRow, Effect), Unsigned> {
+        let table = self.flows.named(request.flow).map(|flow| self.flows.table(flow));
+        let named = |row: &&ActRow| row.name == request.act;
+        let found = table.and_then(|table| Some((table, table.acts.iter().find(named)?)));
+        let Some((table, act)) = found else { return Err(Cause::of("NO_ACT").into()) };
+        // a registration takes the place of another one, and calls nothing back
+        let calls_back = |other: &A| table.act(*other).leg != Some(Leg::Cost);
+        let effect = match act.leg {
+            Some(Leg::Cost) if act.undoes.iter().any(calls_back) => Effect::Voids,
+            Some(Leg::Cost) => Effect::Registers,
+            Some(
+                Leg::Withdraw
+                | Leg::Deposit
+                | Leg::Settle
+                | Leg::Refund
+                | Leg::Move
+                | Leg::Quarantine,
+            )
+            | None => Effect::Pays,
+        };
+        Ok((act, effect))
+    }
+
     fn signs(&self, request: &SignRequest) -> Result<Signed, Unsigned> {
+        let (act, effect) = self.act(request)?;
         let fences = request.purpose == Purpose::Void;
         let session = if fences { self.opens_session() } else { 0 };
         let mut state = self.chain.now();
         let rules = state.rules;
         let actions = match request.purpose {
-            Purpose::Pay => request.members.iter().map(paid).collect::<Result<Vec<_>, _>>()?,
+            Purpose::Pay => {
+                let all = request.members.iter().map(|member| paid(act, member));
+                all.collect::<Result<Vec<_>, _>>()?
+            }
             Purpose::Void => Vec::new(),
         };
         let height = state.height;
@@ -66,7 +96,7 @@ impl SimPort {
             lane: request.lane.clone(),
             lock: request.lock.clone(),
             purpose: request.purpose,
-            registers: request.act == REGISTER,
+            effect,
             actions: actions.clone(),
             expires,
             session,
@@ -132,13 +162,20 @@ impl SimPort {
     }
 }
 
-/// What a transaction does for this member.
-fn paid(record: &Record) -> Result<Paid, Unsigned> {
-    let target = record.target();
-    let Account::Named(account) = &target.account else {
-        return Err(Cause::of("NO_ACCOUNT").into());
+/// What a transaction of this act does for this member.
+fn paid(act: &ActRow, record: &Record) -> Result<Paid, Unsigned> {
+    let party = match act.side {
+        Side::Source => record.source(),
+        Side::Target => record.target(),
     };
-    Ok(Paid { id: record.id, account: account.clone(), asset: target.asset, amount: target.amount })
+    let account = match (act.leg, &party.account) {
+        (Some(Leg::Quarantine), _) => QUARANTINE.into(),
+        (_, Account::Named(account)) => account.clone(),
+        (_, Account::User(_) | Account::Unnamed) => return Err(Cause::of("NO_ACCOUNT").into()),
+    };
+    let moved = act.share.and_then(|share| record.share(share));
+    let (asset, amount) = moved.unwrap_or((party.asset, Amount::ZERO));
+    Ok(Paid { id: record.id, account, asset, amount })
 }
 
 impl Chain for SimPort {

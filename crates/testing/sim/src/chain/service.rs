@@ -1,7 +1,8 @@
 //! A service whose transfers are sent on the simulated chain: what outlives its processes, and one process
 //! after another over it.
 
-use super::{FaultyChain, RelayFacts, SimChain, SimPort};
+use super::learned::LinkedFacts;
+use super::{FactLog, FaultyChain, RelayFacts, SimChain, SimPort};
 use crate::service::{self, quiet_settings, refused};
 use crate::suite::journal::{Opened, Site};
 use crate::world::{Sim, Stop};
@@ -23,6 +24,44 @@ pub type ChainWrap = Arc<dyn Fn(Arc<dyn Chain>) -> Arc<dyn Chain> + Send + Sync>
 /// What stands around a process's journal.
 pub type JournalWrap = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn Journal> + Send + Sync>;
 
+/// What a flow learns from outside, through the journal of its process where that counts something.
+pub type FactsOf = Arc<dyn Fn(Arc<dyn Journal>) -> Arc<dyn FactSource> + Send + Sync>;
+
+/// A flow that sends, and the world that it is played in.
+#[derive(Clone)]
+pub struct ChainFlow {
+    /// Its name, as it is stored.
+    pub flow: &'static str,
+    /// What it learns for its decisions and questions.
+    pub facts: FactsOf,
+    /// The chain of every transfer's source.
+    pub chain: SimChain,
+    /// The chains beside that one.
+    pub others: Vec<SimChain>,
+}
+
+impl fmt::Debug for ChainFlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainFlow").field("flow", &self.flow).finish_non_exhaustive()
+    }
+}
+
+/// A chain, and the link that each process reaches it through.
+#[derive(Debug, Clone)]
+pub struct LinkedChain {
+    /// The chain, which knows nothing of processes.
+    pub chain: SimChain,
+    /// How a process reaches it, and what goes wrong there.
+    pub link: Arc<FaultyChain>,
+}
+
+impl LinkedChain {
+    fn new(sim: &Sim, chain: SimChain) -> Self {
+        let link = Arc::new(FaultyChain::new(Arc::new(SimPort::new(chain.clone())), sim.crash()));
+        Self { chain, link }
+    }
+}
+
 /// What outlives each process of a service that sends.
 pub struct ChainService {
     /// Time, and the tasks of every process.
@@ -31,10 +70,18 @@ pub struct ChainService {
     pub flows: Arc<Flows>,
     /// The settings of the next process.
     pub settings: Settings,
-    /// The chain, which knows nothing of processes.
+    /// The flow that is offered.
+    pub flow: &'static str,
+    /// What it learns for its decisions and questions.
+    pub facts: FactsOf,
+    /// What its processes learnt.
+    pub learned: FactLog,
+    /// The chain of every transfer's source, which knows nothing of processes.
     pub chain: SimChain,
     /// The link that each process reaches it through.
     pub link: Arc<FaultyChain>,
+    /// The other chains of the flow.
+    pub others: Vec<LinkedChain>,
     /// Around the port of each process.
     pub around_chain: ChainWrap,
     /// Around the journal of each process.
@@ -52,7 +99,7 @@ impl fmt::Debug for ChainService {
 /// One process over the service, until it dies.
 #[derive(Clone)]
 pub struct ChainProcess {
-    /// The engine, which offers the relay alone.
+    /// The engine, which offers the flow alone.
     pub engine: Arc<Engine>,
     /// Its journal, with the ledgers in it.
     pub opened: Opened,
@@ -81,16 +128,45 @@ pub fn relay_terms(chain: ChainId, receiver: &str, amount: u128, key: &str) -> T
 }
 
 impl ChainService {
-    /// A service without a process.
+    /// A service of the relay without a process.
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, chain: SimChain) -> Self {
-        let settings = quiet_settings(5_000);
-        let link = Arc::new(FaultyChain::new(Arc::new(SimPort::new(chain.clone())), sim.crash()));
-        let (around_chain, around_journal): (ChainWrap, JournalWrap) =
-            (Arc::new(|port| port), Arc::new(|journal| journal));
-        Self { sim, flows, settings, chain, link, around_chain, around_journal, site, lives: 0 }
+        let facts = RelayFacts(chain.clone());
+        let facts: FactsOf = Arc::new(move |_| Arc::new(facts.clone()));
+        Self::of(sim, flows, site, ChainFlow { flow: "relay", facts, chain, others: Vec::new() })
     }
 
-    /// The number of the chain.
+    /// A service of a flow without a process.
+    pub fn of(sim: Sim, flows: Arc<Flows>, site: Site, played: ChainFlow) -> Self {
+        let ChainFlow { flow, facts, chain, others } = played;
+        let settings = quiet_settings(5_000);
+        let LinkedChain { chain, link } = LinkedChain::new(&sim, chain);
+        let others = others.into_iter().map(|other| LinkedChain::new(&sim, other)).collect();
+        let (around_chain, around_journal): (ChainWrap, JournalWrap) =
+            (Arc::new(|port| port), Arc::new(|journal| journal));
+        Self {
+            sim,
+            flows,
+            settings,
+            flow,
+            facts,
+            learned: FactLog::default(),
+            chain,
+            link,
+            others,
+            around_chain,
+            around_journal,
+            site,
+            lives: 0,
+        }
+    }
+
+    /// Every chain with its link, the source's first.
+    pub fn linked(&self) -> Vec<LinkedChain> {
+        let first = LinkedChain { chain: self.chain.clone(), link: self.link.clone() };
+        std::iter::once(first).chain(self.others.iter().cloned()).collect()
+    }
+
+    /// The number of the source's chain.
     pub fn chain_id(&self) -> ChainId {
         self.link.id()
     }
@@ -104,22 +180,34 @@ impl ChainService {
         self.lives += 1;
         let opening = (self.site)();
         let opened = self.sim.block_on(opening)?;
-        // each process has an adapter of its own
-        self.link.swap(Arc::new(SimPort::new(self.chain.clone())));
-        let parts = self.parts(&self.sim, &opened, self.link.clone(), self.lives);
+        let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
+        for LinkedChain { chain, link } in self.linked() {
+            // each process has an adapter of its own
+            link.swap(Arc::new(SimPort::new(chain)));
+            ports.push(link);
+        }
+        let parts = self.parts(&self.sim, &opened, ports, self.lives);
         let engine = self.sim.block_on(Engine::start(parts))?.map_err(refused)?;
         Ok(ChainProcess { engine, opened })
     }
 
     /// What a process is made of.
-    pub fn parts(&self, sim: &Sim, opened: &Opened, port: Arc<dyn Chain>, worker: u64) -> Parts {
-        let facts: Arc<dyn FactSource> = Arc::new(RelayFacts(self.chain.clone()));
+    pub fn parts(
+        &self,
+        sim: &Sim,
+        opened: &Opened,
+        ports: Vec<Arc<dyn Chain>>,
+        worker: u64,
+    ) -> Parts {
+        let journal = (self.around_journal)(opened.journal.clone());
+        let (inner, log) = ((self.facts)(journal.clone()), self.learned.clone());
+        let facts: Arc<dyn FactSource> = Arc::new(LinkedFacts { inner, log, crash: sim.crash() });
         Parts {
-            offered: self.flows.ids(&["relay"]),
-            facts: BTreeMap::from([("relay", facts)]),
-            journal: (self.around_journal)(opened.journal.clone()),
+            offered: self.flows.ids(&[self.flow]),
+            facts: BTreeMap::from([(self.flow, facts)]),
+            journal,
             ledgers: vec![opened.funding.clone()],
-            chains: vec![(self.around_chain)(port)],
+            chains: ports.into_iter().map(|port| (self.around_chain)(port)).collect(),
             ..service::parts(sim, opened, &self.flows, &self.settings, worker)
         }
     }

@@ -1,6 +1,6 @@
 //! The chain itself: what was signed, what waits, what the blocks hold.
 
-use super::transaction::{Inclusion, Outcome, Paid, Transaction};
+use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
 use crate::world::SplitMix;
 use kernel::attempt::{Lock, Purpose};
 use kernel::ids::{ChainId, Id};
@@ -20,6 +20,9 @@ pub enum Locking {
     /// the sessions before it.
     Reference,
 }
+
+/// What was paid is taken within so many blocks, or called back.
+const TAKEN_WITHIN: u64 = 8;
 
 /// How a chain behaves, and what goes wrong on it.
 #[derive(Debug, Clone, Copy)]
@@ -82,8 +85,14 @@ pub(super) struct State {
     /// How often each form was given to a node.
     pub broadcasts: BTreeMap<Arc<[u8]>, u32>,
     pub registered: BTreeSet<Arc<str>>,
-    /// Accounts whose payment fails, and its transaction with it.
-    pub spoils: BTreeSet<Arc<str>>,
+    /// Accounts whose payment fails, and its transaction with it; so many times.
+    pub spoils: BTreeMap<Arc<str>, usize>,
+    /// So many forms that pay this account, or void what it was paid, never come to a block.
+    pub loses: BTreeMap<(Effect, Arc<str>), usize>,
+    /// The forms that were lost so.
+    lost: BTreeSet<Arc<[u8]>>,
+    /// Accounts that do not take what they are paid; `false`: until it is called back.
+    pub sleeps: BTreeMap<Arc<str>, bool>,
     /// The last session of the node.
     pub session: u64,
     /// Nothing that is sent reaches the chain.
@@ -143,7 +152,7 @@ impl State {
         self.registered.contains(account)
             || self.included(upto).any(|(tx, _, outcome)| {
                 let mine = tx.actions.iter().any(|action| action.account == *account);
-                tx.registers && outcome == Outcome::Success && mine
+                tx.effect == Effect::Registers && outcome == Outcome::Success && mine
             })
     }
 
@@ -152,10 +161,45 @@ impl State {
         self.is_registered(account, self.final_height())
     }
 
+    /// A payment to this account fails once more.
+    fn spoils(&self, account: &Arc<str>) -> bool {
+        let Some(times) = self.spoils.get(account) else { return false };
+        let failed = self.included(u64::MAX).filter(|(tx, _, outcome)| match outcome {
+            Outcome::Failed(culprit) => {
+                tx.actions.get(*culprit).is_some_and(|action| action.account == *account)
+            }
+            Outcome::Success => false,
+        });
+        failed.count() < *times
+    }
+
+    /// A form that the script of the case loses, however often it is sent.
+    fn is_lost(&mut self, tx: &Transaction) -> bool {
+        if self.lost.contains(&tx.name) {
+            return true;
+        }
+        if tx.purpose == Purpose::Void {
+            return false;
+        }
+        let of = |action: &Paid| (tx.effect, action.account.clone());
+        let left = tx.actions.iter().map(of).find_map(|key| match self.loses.get(&key) {
+            Some(0) | None => None,
+            Some(left) => Some((key, left - 1)),
+        });
+        let Some((key, left)) = left else { return false };
+        self.loses.insert(key, left);
+        self.lost.insert(tx.name.clone());
+        true
+    }
+
     fn execute(&self, tx: &Transaction) -> Outcome {
-        let fails = |action: &Paid| {
-            self.spoils.contains(&action.account)
-                || (!tx.registers && !self.is_registered(&action.account, u64::MAX))
+        let fails = |action: &Paid| match tx.effect {
+            Effect::Registers => self.spoils(&action.account),
+            Effect::Pays => {
+                self.spoils(&action.account) || !self.is_registered(&action.account, u64::MAX)
+            }
+            // whoever wakes up takes it when it is called back
+            Effect::Voids => self.sleeps.get(&action.account) != Some(&true),
         };
         tx.actions.iter().position(fails).map_or(Outcome::Success, Outcome::Failed)
     }
@@ -216,7 +260,7 @@ impl State {
         if *calls == 1 {
             self.sends_too_early(tx);
         }
-        if self.swallows {
+        if self.swallows || self.is_lost(tx) {
             return;
         }
         let lost = self.draws.once_in(1, self.rules.loses);
@@ -283,7 +327,10 @@ impl SimChain {
             sent: Vec::new(),
             broadcasts: BTreeMap::new(),
             registered: BTreeSet::new(),
-            spoils: BTreeSet::new(),
+            spoils: BTreeMap::new(),
+            loses: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            sleeps: BTreeMap::new(),
             session: 0,
             swallows: false,
             elsewhere: BTreeMap::new(),
@@ -306,7 +353,27 @@ impl SimChain {
 
     /// Every transaction that pays this account fails.
     pub fn spoil(&self, account: &str) {
-        self.now().spoils.insert(account.into());
+        self.spoils_first(account, usize::MAX);
+    }
+
+    /// The first so many transactions that pay this account fail.
+    pub fn spoils_first(&self, account: &str, times: usize) {
+        self.now().spoils.insert(account.into(), times);
+    }
+
+    /// The first so many forms that pay this account never come to a block.
+    pub fn loses_payments(&self, account: &str, forms: usize) {
+        self.now().loses.insert((Effect::Pays, account.into()), forms);
+    }
+
+    /// The first so many forms that call back what this account was paid never come to a block.
+    pub fn loses_voids(&self, account: &str, forms: usize) {
+        self.now().loses.insert((Effect::Voids, account.into()), forms);
+    }
+
+    /// This account takes nothing that it is paid: never (`for_good`), or not before it is called back.
+    pub fn sleeps(&self, account: &str, for_good: bool) {
+        self.now().sleeps.insert(account.into(), for_good);
     }
 
     /// Nothing that is sent from now on reaches the chain, or everything does.
@@ -330,13 +397,61 @@ impl SimChain {
         let state = self.now();
         let mut paid: BTreeMap<Id, Vec<Paid>> = BTreeMap::new();
         for (tx, _, outcome) in state.included(state.final_height()) {
-            if outcome == Outcome::Success && !tx.registers {
+            if outcome == Outcome::Success && tx.effect == Effect::Pays {
                 for action in &tx.actions {
                     paid.entry(action.id).or_default().push(action.clone());
                 }
             }
         }
         paid
+    }
+
+    /// How often a payment to each transfer was called back in final blocks.
+    pub fn voided(&self) -> BTreeMap<Id, usize> {
+        let state = self.now();
+        let mut voided: BTreeMap<Id, usize> = BTreeMap::new();
+        for (tx, _, outcome) in state.included(state.final_height()) {
+            if outcome == Outcome::Success && tx.effect == Effect::Voids {
+                for action in &tx.actions {
+                    *voided.entry(action.id).or_default() += 1;
+                }
+            }
+        }
+        voided
+    }
+
+    /// Whether the last payment to a transfer was taken, by the final blocks: `Some(false)` where the time
+    /// for it is over, `None` where it still may be.
+    pub fn taken(&self, id: Id) -> Option<bool> {
+        let state = self.now();
+        let last = state.final_height();
+        let (mut payment, mut woken) = (None, false);
+        for (tx, at, outcome) in state.included(last) {
+            let Some(place) = tx.actions.iter().position(|action| action.id == id) else {
+                continue;
+            };
+            match (tx.effect, outcome) {
+                (Effect::Pays, Outcome::Success) => {
+                    payment = tx.actions.get(place).map(|paid| (at, paid.account.clone()));
+                }
+                (Effect::Voids, Outcome::Failed(culprit)) => woken |= culprit == place,
+                (Effect::Pays | Effect::Registers | Effect::Voids, _) => {}
+            }
+        }
+        let (at, account) = payment?;
+        let awake = woken || !state.sleeps.contains_key(&account);
+        if awake { Some(true) } else { (last > at + TAKEN_WITHIN).then_some(false) }
+    }
+
+    /// The time of the newest final block, in milliseconds since 1970.
+    pub fn final_time(&self) -> u64 {
+        let state = self.now();
+        state.began + state.final_height() * state.rules.block_ms
+    }
+
+    /// How it behaves now.
+    pub fn rules(&self) -> ChainRules {
+        self.now().rules
     }
 
     /// How often a form was given to a node.

@@ -5,12 +5,26 @@ use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
 use std::sync::Arc;
 
+/// The account of ours where the simulated chains keep what is quarantined.
+pub const QUARANTINE: &str = "quarantine";
+
+/// What sort of thing a transaction does for each of its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Effect {
+    /// It pays each of them.
+    Pays,
+    /// It registers an account, and makes no payment.
+    Registers,
+    /// It calls back what was paid and not taken.
+    Voids,
+}
+
 /// What a transaction does for one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paid {
     /// The transfer, as the memo names it.
     pub id: Id,
-    /// The account that is paid, or registered.
+    /// The account that is paid, is registered, or did not take what it was paid.
     pub account: Arc<str>,
     /// The asset that is paid.
     pub asset: AssetId,
@@ -25,8 +39,7 @@ pub(super) struct Transaction {
     pub lane: Arc<str>,
     pub lock: Lock,
     pub purpose: Purpose,
-    /// It registers accounts, and makes no payment.
-    pub registers: bool,
+    pub effect: Effect,
     pub actions: Vec<Paid>,
     /// The height after which no block takes it.
     pub expires: Option<u64>,

@@ -6,19 +6,25 @@
 //! disturbed. Whatever is done to it, the case must end as it did, with each effect exactly once.
 
 pub mod account;
+pub mod chain;
 pub(crate) mod play;
 pub mod relay;
+pub mod swaps;
 
 use crate::disk::{DiskFault, SimDisk};
-use crate::journal::Fault;
+use crate::journal::{Fault, Place};
 use crate::ledger::Trouble;
 use crate::service::Restart;
+use crate::suite::journal::Site;
 use crate::world::Sim;
 use kernel::ids::LedgerId;
 use kernel::ports::ledger::AccountStatus;
 use play::{Disturbed, play};
 use std::fmt;
 use std::sync::Arc;
+
+/// Makes the place of a journal for one run.
+pub type FreshSite = Arc<dyn Fn(&Sim, &Place) -> Site + Send + Sync>;
 
 /// The remote ledger of one service.
 #[derive(Clone)]

@@ -1,30 +1,18 @@
-//! The same three tests for a flow that sends: every step twice, every step failed, a crash at every write
-//! and at every call of the chain.
+//! The relay under the generic tests of flows that send.
 //!
 //! A [`RelayCase`] is some transfers that are opened together, and how each must end. Whatever is done to
-//! it, each member is paid exactly once where it is COMPLETED and never otherwise, at most one form of each
-//! lock is final, no attempt is left open, and no operator is asked.
+//! it, each member is paid exactly once where it is COMPLETED and never otherwise.
 
-use crate::chain::{
-    ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap, JournalWrap, Locking, Moment,
-    SimChain, relay_terms,
-};
-use crate::journal::{Fault, Place};
-use crate::service::simulated;
-use crate::suite::journal::Site;
-use crate::world::{Sim, Stop};
+use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm, join};
+use crate::chain::{ChainProcess, ChainRules, ChainService, SimChain, relay_terms};
+use crate::world::Sim;
 use engine::{Accepted, Refused};
 use kernel::code::Code;
+use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::record::{Record, Terms};
-use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
-/// More processes than any disturbance needs.
-const LIVES: usize = 30;
 /// How often a client asks before it gives up: more than half an hour.
 const TRIES: u32 = 3_000;
 
@@ -60,230 +48,54 @@ pub const CASES: [RelayCase; 4] = [
     RelayCase { name: "one does not exist", transfers: &[("ghost", "FAILED")] },
 ];
 
-/// Makes the place of a journal for one run.
-pub type FreshSite = Arc<dyn Fn(&Sim, &Place) -> Site + Send + Sync>;
+/// The relay on one sort of chain.
+pub type RelayTrial = ChainTrial<RelayCase>;
 
-/// The relay on one sort of chain, and what it is played with.
-#[derive(Clone)]
-pub struct RelayTrial {
-    /// How the chain behaves, and its locks.
-    pub rules: ChainRules,
-    /// The cases that are played.
-    pub cases: Vec<RelayCase>,
-    /// The schedules that each disturbance is tried with.
-    pub seeds: std::ops::Range<u64>,
-    /// Whether it is played fused, plain, or both.
-    pub fuse: Vec<bool>,
-    /// What makes the journal of each run.
-    pub site: FreshSite,
-    /// Around the port, on the engine's side: where a wrong build stands.
-    pub around_chain: ChainWrap,
-    /// Around the journal of each process, likewise.
-    pub around_journal: JournalWrap,
-}
-
-impl fmt::Debug for RelayTrial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RelayTrial").field("rules", &self.rules).finish_non_exhaustive()
+impl ChainCase for RelayCase {
+    fn all() -> Vec<Self> {
+        CASES.to_vec()
     }
-}
 
-impl RelayTrial {
-    /// All cases on the simulated journal.
-    pub fn new(rules: ChainRules) -> Self {
-        Self {
-            rules,
-            cases: CASES.to_vec(),
-            seeds: 0..1,
-            fuse: vec![true, false],
-            site: Arc::new(simulated),
-            around_chain: Arc::new(|port| port),
-            around_journal: Arc::new(|journal| journal),
-        }
+    fn flow(&self) -> &'static str {
+        "relay"
     }
-}
 
-/// One place to disturb, counted from where the case begins.
-#[derive(Debug, Clone, Copy)]
-enum Spot {
-    Write(u64, Fault),
-    Call(u64, ChainTrouble),
-}
+    fn words(&self) -> &'static str {
+        self.name
+    }
 
-/// What the undisturbed case took.
-struct Calm {
-    writes: u64,
-    calls: Vec<Moment>,
-}
-
-/// Plays every case without a disturbance but for what the chain's rules say.
-pub fn undisturbed(trial: &RelayTrial) {
-    each(trial, |_| Vec::new());
-}
-
-/// Each step is done twice: the answer of each write and of each call is lost after its effect, and what is
-/// sent arrives twice.
-pub fn every_step_twice(trial: &RelayTrial) {
-    each(trial, |calm| {
-        let mut all = spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]);
-        all.extend(spots(calm, &[], &[ChainTrouble::PanicAfter]));
-        for (n, moment) in (0..).zip(&calm.calls) {
-            // where the node signs each call is an effect of its own
-            let sends = *moment == Moment::Broadcast && trial.rules.locking != Locking::Reference;
-            if sends || *moment == Moment::Sign {
-                all.push(Spot::Call(n, ChainTrouble::Twice));
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+        let CaseEnv { sim, flows, site, seed } = env;
+        let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
+        for (receiver, _) in self.transfers {
+            if !receiver.starts_with("new") && !receiver.starts_with("ghost") {
+                chain.register(receiver);
+            }
+            if receiver.starts_with("bad") {
+                chain.spoil(receiver);
             }
         }
-        let mut each: Vec<Vec<Spot>> = all.iter().map(|spot| vec![*spot]).collect();
-        each.push(spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]));
-        each
-    });
-}
-
-/// Each step fails once, in every way that leaves the process alive.
-pub fn every_step_failed(trial: &RelayTrial) {
-    each(trial, |calm| {
-        let failed = spots(calm, &[Fault::LostBefore, Fault::Full], &ChainTrouble::HINDRANCES);
-        let all = spots(calm, &[Fault::LostBefore], &[ChainTrouble::LoseRequest]);
-        failed.iter().map(|spot| vec![*spot]).chain([all]).collect()
-    });
-}
-
-/// The process dies before and after each write and each call of the chain, and again while it recovers.
-pub fn crash_after_every_write(trial: &RelayTrial) {
-    each(trial, |calm| {
-        let faults = [Fault::CrashBefore, Fault::CrashAfter];
-        let troubles = [ChainTrouble::CrashBefore, ChainTrouble::CrashAfter];
-        let once = spots(calm, &faults, &troubles);
-        let mut all: Vec<Vec<Spot>> = once.iter().map(|spot| vec![*spot]).collect();
-        for n in 0..calm.writes {
-            let second = Spot::Write(n + 2, Fault::CrashAfter);
-            all.push(vec![Spot::Write(n, Fault::CrashAfter), second]);
-        }
-        all
-    });
-}
-
-fn spots(calm: &Calm, faults: &[Fault], troubles: &[ChainTrouble]) -> Vec<Spot> {
-    let writes = (0..calm.writes).flat_map(|n| faults.iter().map(move |f| Spot::Write(n, *f)));
-    let calls = u64::try_from(calm.calls.len()).unwrap_or(0);
-    let calls = (0..calls).flat_map(|n| troubles.iter().map(move |t| Spot::Call(n, *t)));
-    writes.chain(calls).collect()
-}
-
-fn each(trial: &RelayTrial, disturb: impl Fn(&Calm) -> Vec<Vec<Spot>>) {
-    for case in &trial.cases {
-        for fuse in &trial.fuse {
-            for seed in trial.seeds.clone() {
-                let calm = play(trial, case, (*fuse, seed), &[]);
-                for spots in disturb(&calm) {
-                    play(trial, case, (*fuse, seed), &spots);
-                }
-            }
-        }
-    }
-}
-
-/// A case being played; its words begin every complaint, and repeat the run.
-struct Run<'a> {
-    service: ChainService,
-    place: Place,
-    case: &'a RelayCase,
-    line: String,
-    /// The chain loses what it is given.
-    lossy: bool,
-}
-
-/// Plays a case with these disturbances and holds its end against the oracles.
-fn play(trial: &RelayTrial, case: &RelayCase, (fuse, seed): (bool, u64), spots: &[Spot]) -> Calm {
-    let locking = trial.rules.locking;
-    let line = format!("relay, {}, {locking:?} fuse={fuse} seed={seed} {spots:?}", case.name);
-    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
-    sim.bound(20_000_000);
-    let place = Place::new(flows.clone());
-    let chain = SimChain::new(trial.rules, Arc::new(sim.clone()), seed);
-    for (receiver, _) in case.transfers {
-        if !receiver.starts_with("new") && !receiver.starts_with("ghost") {
-            chain.register(receiver);
-        }
-        if receiver.starts_with("bad") {
-            chain.spoil(receiver);
-        }
-    }
-    let site = (trial.site)(&sim, &place);
-    let mut service = ChainService::new(sim, flows, site, chain);
-    service.settings.fuse = fuse;
-    service.around_chain = trial.around_chain.clone();
-    service.around_journal = trial.around_journal.clone();
-    let mut run = Run { service, place, case, line, lossy: trial.rules.loses > 0 };
-    let process = run.start();
-    let (writes, calls) = (run.place.faults.writes(), run.service.link.calls());
-    for spot in spots {
-        match *spot {
-            Spot::Write(n, fault) => run.place.faults.plan(writes + n, fault),
-            Spot::Call(n, trouble) => run.service.link.plan(calls + n, trouble),
-        }
-    }
-    let (process, ended) = run.perform(process);
-    let calm = Calm {
-        writes: run.place.faults.writes() - writes,
-        calls: run.service.link.log().split_off(usize::try_from(calls).unwrap_or(0)),
-    };
-    run.judge(&process, &ended);
-    calm
-}
-
-impl Run<'_> {
-    fn start(&mut self) -> ChainProcess {
-        for _ in 0..LIVES {
-            match self.service.start() {
-                Ok(process) => return process,
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
-            }
-        }
-        panic!("{}: it dies at every start", self.line)
+        ChainService::new(sim, flows, site, chain)
     }
 
-    /// Clients insist until every transfer ended, over as many processes as it takes.
-    fn perform(&mut self, mut process: ChainProcess) -> (ChainProcess, Vec<Record>) {
-        for _ in 0..LIVES {
-            let id = self.service.chain_id();
-            let asks = (0_u128..).zip(self.case.transfers).map(|(n, (receiver, _))| {
-                let terms = relay_terms(id, receiver, 100 + n, &format!("case-{n}"));
-                ask(process.clone(), self.service.sim.clone(), terms)
-            });
-            let all = join(asks.map(Box::pin).collect::<Vec<_>>());
-            let sim = self.service.sim.clone();
-            let rests = async move {
-                let ended = all.await;
-                // what goes on beside the clients comes to rest, and to the final blocks
-                sim.sleep(60_000).await;
-                ended
-            };
-            match self.service.sim.block_on(rests) {
-                Ok(ended) => {
-                    let all: Result<Vec<Record>, String> = ended.into_iter().collect();
-                    match all {
-                        Ok(ended) => return (process, ended),
-                        Err(why) => panic!("{}: {why}; {:?}", self.line, self.place.cases()),
-                    }
-                }
-                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
-                Err(stop) => panic!("{}: {stop:?}", self.line),
-            }
-            drop(process);
-            process = self.start();
-        }
-        panic!("{}: it dies for ever", self.line)
+    fn insists(
+        &self,
+        service: &ChainService,
+        process: ChainProcess,
+    ) -> Fut<'static, Result<Vec<Record>, String>> {
+        let (chain, clock) = (service.chain_id(), service.sim.clone());
+        let asks = (0_u128..).zip(self.transfers).map(|(n, (receiver, _))| {
+            let terms = relay_terms(chain, receiver, 100 + n, &format!("case-{n}"));
+            ask(process.clone(), clock.clone(), terms)
+        });
+        let all = join(asks.map(Box::pin).collect::<Vec<_>>());
+        Box::pin(async move { all.await.into_iter().collect() })
     }
 
-    fn judge(&self, process: &ChainProcess, ended: &[Record]) {
-        let mut faults = self.service.chain.faults();
-        let paid = self.service.chain.paid();
-        let table = self.service.flows.named("relay").map(|flow| self.service.flows.table(flow));
-        for (record, (receiver, end)) in ended.iter().zip(self.case.transfers) {
-            let state = table.map_or("", |table| table.state(record.head.state).name);
+    fn faults(&self, service: &ChainService, ended: &[Record], _: Harm) -> Vec<String> {
+        let (mut faults, paid) = (Vec::new(), service.chain.paid());
+        for (record, (receiver, end)) in ended.iter().zip(self.transfers) {
+            let state = service.flows.table(record.flow).state(record.head.state).name;
             let times = paid.get(&record.id).map_or(0, Vec::len);
             let wanted = usize::from(*end == "COMPLETED");
             if state != *end || times != wanted {
@@ -292,31 +104,7 @@ impl Run<'_> {
         }
         let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
         faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
-        faults.extend(self.left_open(process));
-        // what is lost takes long, and an operator is told so
-        let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
-        let cases = self.place.cases().into_iter().filter(|case| !slow(case));
-        faults.extend(cases.map(|case| format!("a case: {case}")));
-        assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
-    }
-
-    /// Attempts and lanes that are not over.
-    fn left_open(&self, process: &ChainProcess) -> Vec<String> {
-        let journal = process.opened.journal.clone();
-        let chain = self.service.chain_id();
-        let read = self.service.sim.block_on(async move {
-            let attempts = journal.open_attempts(chain).await?;
-            let lanes = journal.resources("lane:".into()).await?;
-            Ok::<_, kernel::answer::Cause>((attempts, lanes))
-        });
-        match read {
-            Ok(Ok((attempts, lanes))) => {
-                let attempts = attempts.iter().map(|attempt| format!("open: {attempt:?}"));
-                let busy = lanes.iter().filter(|lane| !lane.value.contains(r#""open":null"#));
-                attempts.chain(busy.map(|lane| format!("busy: {lane:?}"))).collect()
-            }
-            other => vec![format!("the journal does not answer: {other:?}")],
-        }
+        faults
     }
 }
 
@@ -341,21 +129,4 @@ async fn ask(process: ChainProcess, clock: Sim, terms: Terms) -> Result<Record, 
         clock.sleep(250).await;
     }
     Err(format!("it does not end: {last}"))
-}
-
-/// Every output, in the order of the futures.
-async fn join<F: Future<Output: Unpin> + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none()
-                && let Poll::Ready(ready) = Pin::new(future).poll(cx)
-            {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
 }

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod faults;
+mod faulty_writes;
 mod funding;
 mod inbox;
 mod leases;
@@ -17,6 +18,7 @@ mod view;
 
 pub use accounts::SimAccounts;
 pub use faults::{Fault, Faults};
+pub use faulty_writes::FaultyWrites;
 pub use funding::SimFunding;
 pub use observe::{Durable, Observer};
 

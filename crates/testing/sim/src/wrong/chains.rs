@@ -9,7 +9,7 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
-use kernel::unit::{Put, Unit, Wrote};
+use kernel::unit::{Guard, Put, Unit, Wrote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +40,8 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
         "sent-by-two-owners" => around(SentByTwoOwners),
         "broadcast-is-done" => around(|inner| BroadcastIsDone(inner, Mutex::default())),
         "pays-more" => around(PaysMore),
+        // money that is set aside is held against the account that it came from
+        "quarantine-condemned" => around(QuarantineCondemned),
         _ => return None,
     })
 }
@@ -48,6 +50,8 @@ pub(super) fn wrap(name: &str) -> Option<ChainWrap> {
 pub(super) fn journal_wrap(name: &str) -> Option<JournalWrap> {
     match name {
         "attempt-stays-open" => Some(Arc::new(|inner| Arc::new(Wrapper(StaysOpen(inner))))),
+        "facts-not-stored" => Some(Arc::new(|inner| Arc::new(Wrapper(FactsNotStored(inner))))),
+        "cursor-apart" => Some(Arc::new(|inner| Arc::new(Wrapper(CursorApart(inner))))),
         _ => None,
     }
 }
@@ -263,5 +267,80 @@ impl JournalWrapper for StaysOpen {
             }
         }
         self.0.write(units)
+    }
+}
+
+/// A form that sets money aside is read as one that pays the sender.
+struct QuarantineCondemned(Arc<dyn Chain>);
+
+impl ChainWrapper for QuarantineCondemned {
+    fn inner(&self) -> &dyn Chain {
+        &*self.0
+    }
+    fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
+        Box::pin(async move {
+            let mut signed = self.0.sign(request).await?;
+            if request.act.starts_with("quarantine") {
+                for (member, pay) in request.members.iter().zip(&mut signed.pays) {
+                    pay.account = member.source().account.clone();
+                }
+            }
+            Ok(signed)
+        })
+    }
+}
+
+/// A decision keeps its rule, and not what the rule was given.
+struct FactsNotStored(Arc<dyn Journal>);
+
+impl JournalWrapper for FactsNotStored {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        for event in units.iter_mut().flat_map(|unit| &mut unit.then.events) {
+            event.detail.take_if(|detail| detail.starts_with(r#"{"facts""#));
+        }
+        self.0.write(units)
+    }
+}
+
+/// A watcher's cursor is written in a unit of its own, before what it found.
+struct CursorApart(Arc<dyn Journal>);
+
+impl CursorApart {
+    async fn apart(&self, mut unit: Unit) -> Option<Wrote> {
+        let is_cursor = |name: &Arc<str>| name.starts_with("cursor:");
+        let cursor = |put: &mut Put| matches!(put, Put::Resource { name, .. } if is_cursor(name));
+        let guard =
+            |guard: &mut Guard| matches!(guard, Guard::Resource { name, .. } if is_cursor(name));
+        let puts: Vec<Put> = unit.then.puts.extract_if(.., cursor).collect();
+        let guards: Vec<Guard> = unit.guards.extract_if(.., guard).collect();
+        if !puts.is_empty() {
+            let first = self.0.write(vec![Unit::guarded(guards, puts)]).await.pop();
+            if !matches!(first, Some(Wrote::Written(_))) {
+                return first;
+            }
+        }
+        self.0.write(vec![unit]).await.pop()
+    }
+}
+
+impl JournalWrapper for CursorApart {
+    fn inner(&self) -> &dyn Journal {
+        &*self.0
+    }
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            let reads = |put: &Put| matches!(put, Put::Resource { name, .. } if name.starts_with("cursor:"));
+            if !units.iter().any(|unit| unit.then.puts.iter().any(reads)) {
+                return self.0.write(units).await;
+            }
+            let mut wrote = Vec::with_capacity(units.len());
+            for unit in units {
+                wrote.extend(self.apart(unit).await);
+            }
+            wrote
+        })
     }
 }

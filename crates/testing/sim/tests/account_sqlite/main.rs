@@ -5,10 +5,10 @@
 mod real_stores;
 
 use real_stores::embedded;
+use sim::generic::FreshSite;
 use sim::generic::account::{
     ACCOUNT_CASES, AccountTrial, crash_at_every_event, every_step_failed, undisturbed,
 };
-use sim::generic::relay::FreshSite;
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 

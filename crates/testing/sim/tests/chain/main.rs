@@ -3,5 +3,6 @@
 mod operators;
 mod relay;
 mod suite;
+mod swaps;
 mod workers;
 mod wrong;

@@ -1,9 +1,10 @@
 //! The relay flow over the simulated chain under the generic tests, with each kind of lock.
 
 use sim::chain::{ChainRules, Locking};
-use sim::generic::relay::{
-    RelayTrial, crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
+use sim::generic::chain::{
+    crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
 };
+use sim::generic::relay::RelayTrial;
 
 const ALL: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 

@@ -1,9 +1,13 @@
 //! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
 
 use kernel::ids::{Id, WorkerId};
+use kernel::ports::chain::Chain;
+use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
 };
+use sim::generic::chain::{CaseEnv, ChainCase, Harm};
+use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
 use sim::suite::journal::Opened;
@@ -25,6 +29,16 @@ struct Cluster {
 }
 
 impl Cluster {
+    /// Swaps in the place of the relay.
+    fn of_swaps(case: &SwapCase, rules: ChainRules, seed: u64) -> Self {
+        let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+        let place = Place::new(flows.clone());
+        let site = simulated(&sim, &place);
+        let mut service = case.service(rules, CaseEnv { sim, flows, site, seed });
+        service.settings.lease_ms = 3_000;
+        Self { service, place }
+    }
+
     fn new(rules: ChainRules, seed: u64) -> Self {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
@@ -48,9 +62,12 @@ impl Cluster {
         let (accounts, outbox) = (journal.accounts(), journal.clone());
         let (inbox, world) = (journal.clone(), funding.clone());
         let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-        let port = SimPort::new(self.service.chain.clone());
-        let link = Arc::new(FaultyChain::new(Arc::new(port), sim.crash()));
-        let parts = self.service.parts(&sim, &opened, link, number);
+        let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
+        for linked in self.service.linked() {
+            let port = SimPort::new(linked.chain);
+            ports.push(Arc::new(FaultyChain::new(Arc::new(port), sim.crash())));
+        }
+        let parts = self.service.parts(&sim, &opened, ports, number);
         let started = sim.block_on(engine::Engine::start(parts));
         let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
         Worker { sim, process: ChainProcess { engine, opened } }
@@ -147,6 +164,46 @@ fn two_workers_on_a_rough_chain() {
                 first.sim.resume();
             }
             cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+        }
+    }
+}
+
+/// Each of two workers has a watcher, and one of them dies or stands still. Turns red where both watchers open
+/// a deposit, or an attempt on either chain is made again by the worker that lives.
+#[test]
+fn two_workers_end_each_swap_once() {
+    for case in SWAP_CASES {
+        for seed in 0..3 {
+            let cluster = Cluster::of_swaps(&case, ChainRules::calm(Locking::Reference), seed);
+            let (first, second) = (cluster.join(1), cluster.join(2));
+            let watches = case.insists(&cluster.service, first.process.clone());
+            first.sim.start(async move { drop(watches.await) });
+            cluster.service.sim.run_for(200 + seed * 2_617);
+            if seed == 1 {
+                first.sim.pause();
+            } else {
+                first.sim.kill("killed by the test");
+            }
+            let line = format!("{}, {}, seed={seed}", case.flow, case.name);
+            let (watches, clock) =
+                (case.insists(&cluster.service, second.process.clone()), second.sim.clone());
+            let ended = second.sim.block_on(async move {
+                let ended = watches.await;
+                clock.sleep(60_000).await;
+                ended
+            });
+            let Ok(Ok(ended)) = ended else { panic!("{line}: {ended:?}") };
+            if seed == 1 {
+                first.sim.resume();
+                cluster.service.sim.run_for(60_000);
+            }
+            let mut faults = case.faults(&cluster.service, &ended, Harm::Death);
+            for linked in cluster.service.linked() {
+                faults.extend(linked.chain.faults());
+            }
+            let cases = cluster.place.cases().into_iter().filter(|kind| *kind != "ATTEMPT_SLOW");
+            faults.extend(cases.map(|kind| format!("a case: {kind}")));
+            assert!(faults.is_empty(), "{line}: {faults:#?}");
         }
     }
 }

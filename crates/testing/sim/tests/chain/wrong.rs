@@ -2,19 +2,17 @@
 //! passes without it (`relay.rs`).
 
 use sim::chain::{ChainRules, Locking};
-use sim::generic::relay::{CASES, RelayTrial, crash_after_every_write, undisturbed};
+use sim::generic::chain::{ChainCase, ChainTrial, crash_after_every_write, undisturbed};
+use sim::generic::relay::{CASES, RelayTrial};
+use sim::generic::swaps::SwapTrial;
 use sim::wrong;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// How a trial is played until it fails.
-type Play = fn(&RelayTrial);
-
 /// Plays the trial with a wrong build; why it failed.
 #[track_caller]
-fn fails(name: &str, rules: ChainRules, play: Play) -> String {
-    let mut trial = RelayTrial { seeds: 0..10, fuse: vec![true], ..RelayTrial::new(rules) };
-    trial.cases.truncate(3);
+fn fails<C: ChainCase>(name: &str, trial: ChainTrial<C>, play: fn(&ChainTrial<C>)) -> String {
+    let mut trial = ChainTrial { fuse: vec![true], ..trial };
     match (wrong::chain(name), wrong::chain_journal(name)) {
         (Some(around), _) => trial.around_chain = around,
         (None, Some(around)) => trial.around_journal = around,
@@ -25,59 +23,73 @@ fn fails(name: &str, rules: ChainRules, play: Play) -> String {
     why.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
+/// The first cases of the relay, on many schedules.
+fn relay(rules: ChainRules) -> RelayTrial {
+    let mut trial = RelayTrial { seeds: 0..10, ..RelayTrial::new(rules) };
+    trial.cases.truncate(3);
+    trial
+}
+
+/// The swaps of this name.
+fn swap(name: &str) -> SwapTrial {
+    let mut trial = SwapTrial::new(ChainRules::calm(Locking::Reference));
+    trial.cases.retain(|case| case.name == name);
+    trial
+}
+
 const NONCE: ChainRules = ChainRules::calm(Locking::Nonce);
 
 #[test]
 fn dead_edge_dropped() {
-    let why = fails("dead-edge-dropped", NONCE, undisturbed);
+    let why = fails("dead-edge-dropped", relay(NONCE), undisturbed);
     assert!(why.contains("does not end"), "{why}");
 }
 
 #[test]
 fn not_found_is_dead() {
-    let why = fails("not-found-is-dead", NONCE, undisturbed);
+    let why = fails("not-found-is-dead", relay(NONCE), undisturbed);
     assert!(why.contains("was paid") || why.contains("is sent"), "{why}");
 }
 
 #[test]
 fn culprit_condemned() {
-    let why = fails("culprit-condemned", NONCE, undisturbed);
+    let why = fails("culprit-condemned", relay(NONCE), undisturbed);
     assert!(why.contains("VERDICT_REFUSED"), "{why}");
 }
 
 #[test]
 fn nonce_of_the_node() {
-    let why = fails("nonce-of-the-node", NONCE, undisturbed);
+    let why = fails("nonce-of-the-node", relay(NONCE), undisturbed);
     assert!(why.contains("CHAIN_CONTRADICTION"), "{why}");
 }
 
 #[test]
 fn sent_before_stored() {
-    let why = fails("sent-before-stored", NONCE, crash_after_every_write);
+    let why = fails("sent-before-stored", relay(NONCE), crash_after_every_write);
     assert!(why.contains("was paid 2 times") || why.contains("is sent"), "{why}");
 }
 
 #[test]
 fn sent_by_two_owners() {
-    let why = fails("sent-by-two-owners", ChainRules::calm(Locking::Reference), undisturbed);
+    let why = fails("sent-by-two-owners", relay(ChainRules::calm(Locking::Reference)), undisturbed);
     assert!(why.contains("was sent"), "{why}");
 }
 
 #[test]
 fn broadcast_is_done() {
-    let why = fails("broadcast-is-done", ChainRules::rough(Locking::Nonce), undisturbed);
+    let why = fails("broadcast-is-done", relay(ChainRules::rough(Locking::Nonce)), undisturbed);
     assert!(why.contains("was paid 0 times") || why.contains("is sent"), "{why}");
 }
 
 #[test]
 fn pays_more() {
-    let why = fails("pays-more", NONCE, undisturbed);
+    let why = fails("pays-more", relay(NONCE), undisturbed);
     assert!(why.contains("CHAIN_CONTRADICTION"), "{why}");
 }
 
 #[test]
 fn attempt_stays_open() {
-    let why = fails("attempt-stays-open", NONCE, crash_after_every_write);
+    let why = fails("attempt-stays-open", relay(NONCE), crash_after_every_write);
     assert!(why.contains("open") || why.contains("VERDICT_REFUSED"), "{why}");
 }
 
@@ -88,4 +100,28 @@ fn the_right_build_passes() {
     trial.cases = CASES.into_iter().take(1).collect();
     trial.around_chain = Arc::new(|port| port);
     undisturbed(&trial);
+}
+
+#[test]
+fn dead_edge_of_a_swap_dropped() {
+    let why = fails("dead-edge-dropped", swap("no debit arrives"), undisturbed);
+    assert!(why.contains("does not end"), "{why}");
+}
+
+#[test]
+fn facts_not_stored() {
+    let why = fails("facts-not-stored", swap("both are paid"), undisturbed);
+    assert!(why.contains("keeps no facts for it"), "{why}");
+}
+
+#[test]
+fn cursor_apart_from_its_openings() {
+    let why = fails("cursor-apart", swap("both are paid"), crash_after_every_write);
+    assert!(why.contains("which was never opened"), "{why}");
+}
+
+#[test]
+fn quarantine_condemned() {
+    let why = fails("quarantine-condemned", swap("one is quarantined"), undisturbed);
+    assert!(why.contains("CHAIN_CONTRADICTION"), "{why}");
 }

@@ -1,4 +1,4 @@
-//! The relay flow over the simulated chain, on the embedded store: apart from the other tests on it, so that
+//! Flows that send over the simulated chain, on the embedded store: apart from the other tests on it, so that
 //! it is quick to build.
 
 #[path = "../it/real_stores.rs"]
@@ -6,26 +6,42 @@ mod real_stores;
 
 use real_stores::embedded;
 use sim::chain::{ChainRules, Locking};
-use sim::generic::relay::{
-    CASES, FreshSite, RelayTrial, crash_after_every_write, every_step_failed, undisturbed,
-};
+use sim::generic::FreshSite;
+use sim::generic::chain::{ChainCase, ChainTrial, crash_matrix, every_step_failed, undisturbed};
+use sim::generic::relay::{CASES, RelayTrial};
+use sim::generic::swaps::{SWAP_CASES, SwapTrial};
+use sim::journal::FaultyWrites;
+use sim::suite::journal::Opened;
+use sim::wrapper::Wrapper;
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// Each run has a folder of its own, which the next one may drop.
+/// Each run has a folder of its own, which the next one may drop; what it writes goes wrong by the plan.
 fn folders() -> FreshSite {
     let last: Mutex<Option<TempDir>> = Mutex::new(None);
-    Arc::new(move |sim, _| {
+    Arc::new(move |sim, place| {
         let Ok(folder) = tempfile::tempdir() else { panic!("no folder") };
-        let site = embedded(sim, folder.path().to_owned());
+        let mut site = embedded(sim, folder.path().to_owned());
         *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
-        site
+        let (sim, place) = (sim.clone(), place.clone());
+        Box::new(move || {
+            let (opening, place, crash) = (site(), place.clone(), sim.crash());
+            Box::pin(async move {
+                let opened = opening.await;
+                let journal = FaultyWrites::new(opened.journal, &place, crash);
+                Opened { journal: Arc::new(Wrapper(journal)), ..opened }
+            })
+        })
     })
 }
 
+fn on_sqlite<C: ChainCase>(rules: ChainRules, cases: &[C]) -> ChainTrial<C> {
+    ChainTrial { site: folders(), cases: cases.to_vec(), ..ChainTrial::new(rules) }
+}
+
 fn trial(rules: ChainRules, cases: usize) -> RelayTrial {
-    let cases = CASES.into_iter().skip(1).take(cases).collect();
-    RelayTrial { site: folders(), cases, ..RelayTrial::new(rules) }
+    let cases: Vec<_> = CASES.into_iter().skip(1).take(cases).collect();
+    on_sqlite(rules, &cases)
 }
 
 #[test]
@@ -36,11 +52,26 @@ fn relay_on_sqlite() {
     }
 }
 
-/// The plan of the simulated journal's faults does not reach the store: calls of the chain are disturbed.
 #[test]
-fn relay_on_sqlite_is_disturbed_at_every_call() {
+fn relay_on_sqlite_is_disturbed_at_every_step() {
     let rules = ChainRules::calm(Locking::Nonce);
     let few = RelayTrial { fuse: vec![true], ..trial(rules, 1) };
     every_step_failed(&few);
-    crash_after_every_write(&RelayTrial { fuse: vec![false], ..few });
+    let deaths = crash_matrix(&RelayTrial { fuse: vec![false], ..few }, "relay").deaths();
+    assert!(deaths > 50, "{deaths} deaths");
+}
+
+#[test]
+fn swaps_on_sqlite() {
+    let rules = ChainRules::calm(Locking::Reference);
+    undisturbed(&on_sqlite(rules, &SWAP_CASES));
+}
+
+/// The process dies at every write and call of the case in which two swaps are paid.
+#[test]
+fn swaps_on_sqlite_die_at_every_step() {
+    let paid: Vec<_> = SWAP_CASES.into_iter().take(1).collect();
+    let all: SwapTrial = on_sqlite(ChainRules::calm(Locking::Reference), &paid);
+    let deaths = crash_matrix(&all, "swap_in").deaths();
+    assert!(deaths > 100, "{deaths} deaths");
 }

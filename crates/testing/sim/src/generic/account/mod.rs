@@ -22,7 +22,7 @@ pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};
 pub use workers::{WorkerEnd, WorkerRun, two_workers};
 
-use super::relay::FreshSite;
+use super::FreshSite;
 use crate::bus::BusTrouble;
 use crate::event_log::LoggedEvent;
 use crate::journal::Fault;

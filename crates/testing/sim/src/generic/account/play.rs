@@ -6,16 +6,14 @@ use super::oracle::AccountTruth;
 use super::service::{AccountProcess, AccountService};
 use super::{AccountTrial, Spot};
 use crate::event_log::{EventLog, LoggedEvent};
+use crate::generic::chain::join;
 use crate::journal::Place;
 use crate::world::{Sim, Stop};
 use kernel::ids::FlowId;
 use kernel::record::{Record, Terms};
 use std::fmt::Debug;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 
 /// More processes than any disturbance needs.
 const LIVES: usize = 30;
@@ -147,21 +145,4 @@ impl Run<'_> {
         let faults = self.well("what is true", truth).faults(self.case, fuse);
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
     }
-}
-
-/// Every output, in the order of the futures.
-pub(super) async fn join<F: Future<Output: Unpin> + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none()
-                && let Poll::Ready(ready) = Pin::new(future).poll(cx)
-            {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
 }

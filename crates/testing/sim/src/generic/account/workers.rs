@@ -4,10 +4,10 @@
 use super::cases::AccountCase;
 use super::client::{AccountClient, prepare, terms};
 use super::oracle::AccountTruth;
-use super::play::join;
 use super::service::{AccountProcess, AccountService, AccountWraps};
 use crate::bus::{BusTrouble, FaultyBus};
 use crate::event_log::LoggedEvent;
+use crate::generic::chain::join;
 use crate::journal::Place;
 use crate::service::simulated;
 use crate::suite::journal::Opened;

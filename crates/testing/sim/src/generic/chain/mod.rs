@@ -1,0 +1,445 @@
+//! The same three tests for a flow that sends: every step twice, every step failed, a crash at every write
+//! and at every call of its chains.
+//!
+//! A [`ChainCase`] is some transfers that are opened together, and how each must end. Whatever is done to
+//! it, they end so, at most one form of each lock is final, no attempt is left open, and no operator is
+//! asked. What else must hold its flow says.
+
+mod matrix;
+
+pub use matrix::ChainMatrix;
+
+use super::FreshSite;
+use crate::chain::{
+    ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap, JournalWrap,
+    LinkedChain, Locking, Moment,
+};
+use crate::event_log::LoggedEvent;
+use crate::journal::{Fault, Place};
+use crate::service::simulated;
+use crate::suite::journal::Site;
+use crate::world::{Sim, Stop};
+use kernel::answer::Cause;
+use kernel::flow::table::{Flows, S};
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::record::Record;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// More processes than any disturbance needs.
+const LIVES: usize = 30;
+
+/// Where one run is played: what a service is made of, and what its chains draw from.
+#[expect(missing_debug_implementations, reason = "a site is a closure")]
+pub struct CaseEnv {
+    /// Time, and the tasks of every process.
+    pub sim: Sim,
+    /// The tables of every flow that is known.
+    pub flows: Arc<Flows>,
+    /// What makes the journal of each process.
+    pub site: Site,
+    /// What the chains draw from.
+    pub seed: u64,
+}
+
+/// How much was done to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// At most one step failed or was done twice.
+    Step,
+    /// One process died, once.
+    Death,
+    /// More than that, or a chain that loses what it is given.
+    More,
+}
+
+/// A case of a flow that sends.
+pub trait ChainCase: Copy + fmt::Debug + Send + Sync + 'static {
+    /// Every case of the flow.
+    fn all() -> Vec<Self>;
+    /// The stored name of its flow.
+    fn flow(&self) -> &'static str;
+    /// What it shows, in a few words.
+    fn words(&self) -> &'static str;
+    /// The service without a process, over chains that are as the case finds them.
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService;
+    /// What its clients do at one process, until every transfer ended.
+    fn insists(
+        &self,
+        service: &ChainService,
+        process: ChainProcess,
+    ) -> Fut<'static, Result<Vec<Record>, String>>;
+    /// What is wrong with how its transfers ended, beside what the chains say of themselves.
+    fn faults(&self, service: &ChainService, ended: &[Record], harm: Harm) -> Vec<String>;
+}
+
+/// A flow on one sort of chain, and what it is played with.
+#[derive(Clone)]
+pub struct ChainTrial<C> {
+    /// How its chains behave, and their locks.
+    pub rules: ChainRules,
+    /// The cases that are played.
+    pub cases: Vec<C>,
+    /// The schedules that each disturbance is tried with.
+    pub seeds: std::ops::Range<u64>,
+    /// Whether it is played fused, plain, or both.
+    pub fuse: Vec<bool>,
+    /// What makes the journal of each run.
+    pub site: FreshSite,
+    /// Around each port, on the engine's side: where a wrong build stands.
+    pub around_chain: ChainWrap,
+    /// Around the journal of each process, likewise.
+    pub around_journal: JournalWrap,
+}
+
+impl<C> fmt::Debug for ChainTrial<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainTrial").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+impl<C: ChainCase> ChainTrial<C> {
+    /// All cases on the simulated journal.
+    pub fn new(rules: ChainRules) -> Self {
+        Self {
+            rules,
+            cases: C::all(),
+            seeds: 0..1,
+            fuse: vec![true, false],
+            site: Arc::new(simulated),
+            around_chain: Arc::new(|port| port),
+            around_journal: Arc::new(|journal| journal),
+        }
+    }
+}
+
+/// One place to disturb, counted from where the case begins.
+#[derive(Debug, Clone, Copy)]
+enum Spot {
+    Write(u64, Fault),
+    /// A call of the chain at that place among the flow's chains.
+    Call(usize, u64, ChainTrouble),
+    /// A time at which something is learnt.
+    Learn(u64, ChainTrouble),
+}
+
+impl Spot {
+    const fn harm(self) -> Harm {
+        match self {
+            Self::Write(_, Fault::CrashBefore | Fault::CrashAfter)
+            | Self::Call(_, _, ChainTrouble::CrashBefore | ChainTrouble::CrashAfter)
+            | Self::Learn(_, ChainTrouble::CrashBefore | ChainTrouble::CrashAfter) => Harm::Death,
+            Self::Write(..) | Self::Call(..) | Self::Learn(..) => Harm::Step,
+        }
+    }
+}
+
+/// What the undisturbed case took.
+struct Calm {
+    writes: u64,
+    /// The calls of each chain, with how it locks.
+    chains: Vec<(Locking, Vec<ChainCall>)>,
+    /// Where those stood of whom something was learnt, each time.
+    learns: Vec<Vec<S>>,
+    /// The writes, where the journal is the simulated one.
+    log: Vec<LoggedEvent>,
+}
+
+/// Plays every case without a disturbance but for what the chain's rules say.
+pub fn undisturbed<C: ChainCase>(trial: &ChainTrial<C>) {
+    each(trial, |_| Vec::new());
+}
+
+/// Each step is done twice: the answer of each write and of each call is lost after its effect, and what is
+/// sent arrives twice.
+pub fn every_step_twice<C: ChainCase>(trial: &ChainTrial<C>) {
+    each(trial, |calm| {
+        let mut all = spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]);
+        all.extend(spots(calm, &[], &[ChainTrouble::PanicAfter]));
+        for (chain, (locking, calls)) in calm.chains.iter().enumerate() {
+            for (n, ChainCall { moment, .. }) in (0..).zip(calls) {
+                // where the node signs each call is an effect of its own
+                let sends = *moment == Moment::Broadcast && *locking != Locking::Reference;
+                if sends || *moment == Moment::Sign {
+                    all.push(Spot::Call(chain, n, ChainTrouble::Twice));
+                }
+            }
+        }
+        let mut each: Vec<Vec<Spot>> = all.iter().map(|spot| vec![*spot]).collect();
+        each.push(spots(calm, &[Fault::LostAfter], &[ChainTrouble::LoseReply]));
+        each
+    });
+}
+
+/// Each step fails once, in every way that leaves the process alive.
+pub fn every_step_failed<C: ChainCase>(trial: &ChainTrial<C>) {
+    each(trial, |calm| {
+        let failed = spots(calm, &[Fault::LostBefore, Fault::Full], &ChainTrouble::HINDRANCES);
+        let all = spots(calm, &[Fault::LostBefore], &[ChainTrouble::LoseRequest]);
+        failed.iter().map(|spot| vec![*spot]).chain([all]).collect()
+    });
+}
+
+/// The process dies before and after each write and each call of a chain, and again while it recovers.
+pub fn crash_after_every_write<C: ChainCase>(trial: &ChainTrial<C>) {
+    each(trial, |calm| {
+        let mut all: Vec<Vec<Spot>> = deaths(calm).into_iter().map(|spot| vec![spot]).collect();
+        for n in 0..calm.writes {
+            let second = Spot::Write(n + 2, Fault::CrashAfter);
+            all.push(vec![Spot::Write(n, Fault::CrashAfter), second]);
+        }
+        all
+    });
+}
+
+/// The process dies once, before and after each write and each call. Gives back where it died, of one flow.
+pub fn crash_matrix<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> ChainMatrix {
+    let mut matrix = ChainMatrix::of(flow);
+    for (case, fuse, seed) in runs(trial).filter(|(case, ..)| case.flow() == flow) {
+        let calm = play(trial, case, (fuse, seed), &[]);
+        for spot in deaths(&calm) {
+            play(trial, case, (fuse, seed), &[spot]);
+            matrix.died(fuse, &calm, spot);
+        }
+    }
+    matrix
+}
+
+fn deaths(calm: &Calm) -> Vec<Spot> {
+    let troubles = [ChainTrouble::CrashBefore, ChainTrouble::CrashAfter];
+    spots(calm, &[Fault::CrashBefore, Fault::CrashAfter], &troubles)
+}
+
+fn spots(calm: &Calm, faults: &[Fault], troubles: &[ChainTrouble]) -> Vec<Spot> {
+    let writes = (0..calm.writes).flat_map(|n| faults.iter().map(move |f| Spot::Write(n, *f)));
+    let mut all: Vec<Spot> = writes.collect();
+    for (chain, (_, calls)) in calm.chains.iter().enumerate() {
+        for (n, _) in (0..).zip(calls) {
+            all.extend(troubles.iter().map(|trouble| Spot::Call(chain, n, *trouble)));
+        }
+    }
+    for (n, _) in (0..).zip(&calm.learns) {
+        all.extend(troubles.iter().map(|trouble| Spot::Learn(n, *trouble)));
+    }
+    all
+}
+
+fn runs<C>(trial: &ChainTrial<C>) -> impl Iterator<Item = (&C, bool, u64)> {
+    trial.cases.iter().flat_map(move |case| {
+        let fuses = trial.fuse.iter();
+        fuses.flat_map(move |fuse| trial.seeds.clone().map(move |seed| (case, *fuse, seed)))
+    })
+}
+
+fn each<C: ChainCase>(trial: &ChainTrial<C>, disturb: impl Fn(&Calm) -> Vec<Vec<Spot>>) {
+    for (case, fuse, seed) in runs(trial) {
+        let calm = play(trial, case, (fuse, seed), &[]);
+        for spots in disturb(&calm) {
+            play(trial, case, (fuse, seed), &spots);
+        }
+    }
+}
+
+/// A case being played; its words begin every complaint, and repeat the run.
+struct Run<'a, C> {
+    service: ChainService,
+    place: Place,
+    case: &'a C,
+    line: String,
+    /// The chain loses what it is given.
+    lossy: bool,
+    harm: Harm,
+}
+
+/// Plays a case with these disturbances and holds its end against the oracles.
+fn play<C: ChainCase>(
+    trial: &ChainTrial<C>,
+    case: &C,
+    (fuse, seed): (bool, u64),
+    spots: &[Spot],
+) -> Calm {
+    let locking = trial.rules.locking;
+    let (flow, words) = (case.flow(), case.words());
+    let line = format!("{flow}, {words}, {locking:?} fuse={fuse} seed={seed} {spots:?}");
+    let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
+    sim.bound(20_000_000);
+    let place = Place::new(flows.clone());
+    let site = (trial.site)(&sim, &place);
+    let mut service = case.service(trial.rules, CaseEnv { sim, flows, site, seed });
+    service.settings.fuse = fuse;
+    service.around_chain = trial.around_chain.clone();
+    service.around_journal = trial.around_journal.clone();
+    let lossy = trial.rules.loses > 0;
+    let harm = match spots {
+        [] if !lossy => Harm::Step,
+        [spot] if !lossy => spot.harm(),
+        _ => Harm::More,
+    };
+    let mut run = Run { service, place, case, line, lossy, harm };
+    let process = run.start();
+    let linked = run.service.linked();
+    let (writes, calls) = (run.place.faults.writes(), begun(&linked));
+    let learns = run.service.learned.calls().len();
+    run.place.event_log.begin();
+    for spot in spots {
+        match *spot {
+            Spot::Write(n, fault) => run.place.faults.plan(writes + n, fault),
+            Spot::Call(chain, n, trouble) => {
+                let at = linked.iter().zip(&calls).nth(chain);
+                at.into_iter().for_each(|(at, before)| at.link.plan(before + n, trouble));
+            }
+            Spot::Learn(n, trouble) => {
+                let before = u64::try_from(learns).unwrap_or(u64::MAX);
+                run.service.learned.plan(before + n, trouble);
+            }
+        }
+    }
+    let (process, ended) = run.perform(process);
+    let since = |(at, before): (&LinkedChain, &u64)| {
+        let calls = at.link.log_of_calls().split_off(usize::try_from(*before).unwrap_or(0));
+        (at.chain.rules().locking, calls)
+    };
+    let calm = Calm {
+        writes: run.place.faults.writes() - writes,
+        chains: linked.iter().zip(&calls).map(since).collect(),
+        learns: run.service.learned.calls().split_off(learns),
+        log: counted(run.place.event_log.read(), writes),
+    };
+    run.judge(&process, &ended);
+    calm
+}
+
+/// The writes of the case, with numbers counted from where it began.
+fn counted(log: Vec<LoggedEvent>, before: u64) -> Vec<LoggedEvent> {
+    let since = |event| match event {
+        LoggedEvent::Write { n, subject, edges } => {
+            LoggedEvent::Write { n: n - before, subject, edges }
+        }
+        event @ (LoggedEvent::Call { .. } | LoggedEvent::Bus { .. }) => event,
+    };
+    log.into_iter().map(since).collect()
+}
+
+/// How many calls of each chain were begun.
+fn begun(linked: &[LinkedChain]) -> Vec<u64> {
+    linked.iter().map(|at| at.link.calls()).collect()
+}
+
+impl<C: ChainCase> Run<'_, C> {
+    fn start(&mut self) -> ChainProcess {
+        for _ in 0..LIVES {
+            match self.service.start() {
+                Ok(process) => return process,
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: a start: {stop:?}", self.line),
+            }
+        }
+        panic!("{}: it dies at every start", self.line)
+    }
+
+    /// Clients insist until every transfer ended, over as many processes as it takes.
+    fn perform(&mut self, mut process: ChainProcess) -> (ChainProcess, Vec<Record>) {
+        for _ in 0..LIVES {
+            let all = self.case.insists(&self.service, process.clone());
+            let sim = self.service.sim.clone();
+            let rests = async move {
+                let ended = all.await;
+                // what goes on beside the clients comes to rest, and to the final blocks
+                sim.sleep(60_000).await;
+                ended
+            };
+            match self.service.sim.block_on(rests) {
+                Ok(Ok(ended)) => return (process, ended),
+                Ok(Err(why)) => panic!("{}: {why}; {:?}", self.line, self.place.cases()),
+                Err(Stop::Dead(why)) if why.starts_with("crashed") => {}
+                Err(stop) => panic!("{}: {stop:?}", self.line),
+            }
+            drop(process);
+            process = self.start();
+        }
+        panic!("{}: it dies for ever", self.line)
+    }
+
+    fn judge(&self, process: &ChainProcess, ended: &[Record]) {
+        let mut faults = self.case.faults(&self.service, ended, self.harm);
+        faults.extend(self.unexplained(process, ended));
+        for LinkedChain { chain, link } in self.service.linked() {
+            faults.extend(chain.faults());
+            faults.extend(self.left_open(process, kernel::ports::chain::Chain::id(&*link)));
+        }
+        // what is lost takes long, and an operator is told so
+        let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
+        let cases = self.place.cases().into_iter().filter(|case| !slow(case));
+        faults.extend(cases.map(|case| format!("a case: {case}")));
+        faults.extend(self.paused(process));
+        assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
+    }
+
+    /// Decisions that do not keep what they were made from.
+    fn unexplained(&self, process: &ChainProcess, ended: &[Record]) -> Vec<String> {
+        let mut faults = Vec::new();
+        for record in ended {
+            let (journal, id) = (process.opened.journal.clone(), record.id);
+            let read = self.service.sim.block_on(async move { journal.history(id).await });
+            let table = self.service.flows.table(record.flow);
+            match read {
+                Ok(Ok(history)) => {
+                    faults.extend(self.service.learned.unexplained(table, record, &history));
+                }
+                other => faults.push(format!("a history is not read: {other:?}")),
+            }
+        }
+        faults
+    }
+
+    /// What was stopped and stands still.
+    fn paused(&self, process: &ChainProcess) -> Vec<String> {
+        let journal = process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move { journal.service_status().await });
+        match read {
+            Ok(Ok(status)) => {
+                status.paused.iter().map(|pause| format!("paused: {pause:?}")).collect()
+            }
+            other => vec![format!("the journal does not answer: {:?}", other.map(|_| ()))],
+        }
+    }
+
+    /// Attempts and lanes that are not over.
+    fn left_open(&self, process: &ChainProcess, chain: kernel::ids::ChainId) -> Vec<String> {
+        let journal = process.opened.journal.clone();
+        let read = self.service.sim.block_on(async move {
+            let attempts = journal.open_attempts(chain).await?;
+            let lanes = journal.resources(format!("lane:{}:", chain.name()).into()).await?;
+            Ok::<_, Cause>((attempts, lanes))
+        });
+        match read {
+            Ok(Ok((attempts, lanes))) => {
+                let attempts = attempts.iter().map(|attempt| format!("open: {attempt:?}"));
+                let busy = lanes.iter().filter(|lane| !lane.value.contains(r#""open":null"#));
+                attempts.chain(busy.map(|lane| format!("busy: {lane:?}"))).collect()
+            }
+            other => vec![format!("the journal does not answer: {other:?}")],
+        }
+    }
+}
+
+/// Every output, in the order of the futures.
+pub(super) async fn join<F: Future<Output: Unpin> + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none()
+                && let Poll::Ready(ready) = Pin::new(future).poll(cx)
+            {
+                *output = Some(ready);
+            }
+        }
+        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}

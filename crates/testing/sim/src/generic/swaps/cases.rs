@@ -1,0 +1,218 @@
+//! The swaps that are played, and what their accounts do on the chains.
+
+use crate::chain::{QUARANTINE, SimChain};
+use kernel::flow::life::Outcome;
+
+/// A deposit that a watcher finds, and the state that its swap ends in.
+#[derive(Debug, Clone, Copy)]
+pub struct SwapDeposit {
+    /// Whose account it came from.
+    pub sender: &'static str,
+    /// Whom its memo names; empty: no account.
+    pub receiver: &'static str,
+    /// How much of the source's asset.
+    pub amount: u128,
+    /// The state that its swap ends in.
+    pub ends: &'static str,
+}
+
+/// How the quarantine account fares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quarantining {
+    /// What is sent there arrives.
+    Arrives,
+    /// The first transaction that pays it fails in its block.
+    FailsOnce,
+    /// The first transaction that pays it never comes to a block.
+    LostOnce,
+}
+
+/// Deposits that one watcher finds, one after the other, and how each must end.
+#[derive(Debug, Clone, Copy)]
+pub struct SwapCase {
+    /// The flow's stored name.
+    pub flow: &'static str,
+    /// What it shows, in a few words.
+    pub name: &'static str,
+    /// The deposits, in the order of the chain.
+    pub deposits: &'static [SwapDeposit],
+    /// How the quarantine account fares.
+    pub quarantine: Quarantining,
+}
+
+/// What every swap costs.
+pub(super) const FEE: u128 = 10;
+
+const fn deposit(
+    sender: &'static str,
+    receiver: &'static str,
+    amount: u128,
+    ends: &'static str,
+) -> SwapDeposit {
+    SwapDeposit { sender, receiver, amount, ends }
+}
+
+const fn swap_in(
+    name: &'static str,
+    deposits: &'static [SwapDeposit],
+    quarantine: Quarantining,
+) -> SwapCase {
+    SwapCase { flow: "swap_in", name, deposits, quarantine }
+}
+
+const fn swap_out(
+    name: &'static str,
+    deposits: &'static [SwapDeposit],
+    quarantine: Quarantining,
+) -> SwapCase {
+    SwapCase { flow: "swap_out", name, deposits, quarantine }
+}
+
+const PAID: &str = "processed";
+const BACK: &str = "refund_confirmed";
+const QUARANTINED: &str = "quarantined";
+
+/// Accounts whose names say what they do: what is sent to `lost…` never arrives, `bad…` spoils its
+/// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
+/// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
+/// there is no inventory, `freed…` fails three times, until a person allows one more refund.
+pub const SWAP_CASES: [SwapCase; 11] = [
+    swap_in(
+        "both are paid",
+        &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
+        Quarantining::Arrives,
+    ),
+    swap_in(
+        "nothing to swap",
+        &[
+            deposit("Sam", "", 1_000, BACK),
+            deposit("Sue", "Anna", FEE, "processed, amount after fees <= 0"),
+            deposit("Sam", "ghost1", 1_000, BACK),
+        ],
+        Quarantining::Arrives,
+    ),
+    swap_in("no inventory in time", &[deposit("Sam", "poor1", 1_000, BACK)], Quarantining::Arrives),
+    swap_in(
+        "one spoils its debit",
+        &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sam", "bad1", 1_000, BACK)],
+        Quarantining::Arrives,
+    ),
+    swap_in("no debit arrives", &[deposit("Sam", "Lost1", 1_000, BACK)], Quarantining::Arrives),
+    swap_in(
+        "not taken",
+        &[
+            deposit("Sam", "never1", 1_000, BACK),
+            deposit("Sue", "wakes1", 1_000, PAID),
+            deposit("Sid", "Late1", 1_000, BACK),
+        ],
+        Quarantining::Arrives,
+    ),
+    swap_in(
+        "one is quarantined",
+        &[
+            deposit("gone1", "", 1_000, QUARANTINED),
+            deposit("Sam", "Anna", 1_000, PAID),
+            deposit("Sue", "", 500, BACK),
+        ],
+        Quarantining::FailsOnce,
+    ),
+    swap_in(
+        "no refund arrives",
+        &[deposit("lost2", "", 1_000, QUARANTINED), deposit("bad2", "", 1_000, QUARANTINED)],
+        Quarantining::LostOnce,
+    ),
+    swap_in(
+        "a person allows one more",
+        &[deposit("freed1", "", 1_000, BACK)],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "no receiver is named",
+        &[
+            deposit("Nora", "", 1_000, "refunded"),
+            deposit("Nick", "", FEE, "processed as fees"),
+            deposit("wakes2", "", 700, "refunded"),
+        ],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "no refund is taken",
+        &[deposit("never2", "", 1_000, QUARANTINED), deposit("Nora", "", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+];
+
+/// A name begins so, in any case.
+fn begins(account: &str, with: &str) -> bool {
+    account.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+}
+
+/// Whether a chain has an account of that name.
+pub(super) fn exists(account: &str) -> bool {
+    !begins(account, "ghost")
+}
+
+/// Whether an account can be given its money back.
+pub(super) fn receives(account: &str) -> bool {
+    exists(account) && !begins(account, "gone")
+}
+
+/// Whether there is inventory for a payment to it.
+pub(super) fn covered(account: &str) -> bool {
+    !begins(account, "poor")
+}
+
+/// Whether a person allows one more refund to it.
+pub(super) fn is_freed(account: &str) -> bool {
+    begins(account, "freed")
+}
+
+/// Whether it spoils a transaction that pays it, and with it the attempts of those in its company.
+pub(super) fn spoils(account: &str) -> bool {
+    begins(account, "bad")
+}
+
+/// An account is as its name says.
+pub(super) fn settle(chain: &SimChain, account: &str) {
+    if exists(account) {
+        chain.register(account);
+    }
+    if spoils(account) {
+        chain.spoil(account);
+    }
+    if begins(account, "freed") {
+        chain.spoils_first(account, 3);
+    }
+    if begins(account, "lost") {
+        chain.loses_payments(account, usize::MAX);
+    }
+    if begins(account, "never") || begins(account, "late") {
+        chain.sleeps(account, true);
+    }
+    if begins(account, "late") {
+        chain.loses_voids(account, 1);
+    }
+    if begins(account, "wakes") {
+        chain.sleeps(account, false);
+    }
+}
+
+/// The quarantine account fares so.
+pub(super) fn prepare_quarantine(chain: &SimChain, quarantine: Quarantining) {
+    chain.register(QUARANTINE);
+    match quarantine {
+        Quarantining::Arrives => {}
+        Quarantining::FailsOnce => chain.spoils_first(QUARANTINE, 1),
+        Quarantining::LostOnce => chain.loses_payments(QUARANTINE, 1),
+    }
+}
+
+/// How often a swap that ended so has paid its receiver, given back, and quarantined, all told.
+pub(super) const fn wanted(outcome: Option<Outcome>) -> [usize; 3] {
+    match outcome {
+        Some(Outcome::Paid) => [1, 0, 0],
+        Some(Outcome::GivenBack) => [0, 1, 0],
+        Some(Outcome::Held) => [0, 0, 1],
+        Some(Outcome::Kept | Outcome::Failed) | None => [0, 0, 0],
+    }
+}

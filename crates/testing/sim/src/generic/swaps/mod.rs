@@ -1,0 +1,240 @@
+//! The swaps under the generic tests of flows that send: a watcher finds deposits on the source's chain, and
+//! each is paid on the target's, given back or set quarantined.
+//!
+//! Whatever is done to a case, each swap ends with its receiver paid, its sender given back, or the money set
+//! quarantined: one of them, once. What cannot be played before a flow agrees on something later: the receiver of
+//! `swap_in` is named when its swap is opened, and `swap_out` makes no payout.
+
+mod cases;
+mod facts;
+mod watcher;
+
+pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
+
+use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm};
+use crate::chain::{
+    ChainFlow, ChainProcess, ChainRules, ChainService, Locking, Paid, QUARANTINE, SimChain,
+};
+use crate::world::DAWN;
+use cases::{FEE, covered, prepare_quarantine, settle, spoils, wanted};
+use engine::Engine;
+use facts::{SwapFacts, SwapScript};
+use flows::swap_in::rules::destination;
+use kernel::ids::{AssetId, ChainId};
+use kernel::money::Amount;
+use kernel::owner::TransferOwner;
+use kernel::ports::Fut;
+use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal;
+use kernel::record::{Account, Origin, Party, Record, System, Terms};
+use std::sync::Arc;
+use watcher::Watcher;
+
+const SOLANA: ChainId = ChainId(30);
+const NEXUS: ChainId = ChainId(31);
+const USDC: AssetId = AssetId(4);
+const USDD: AssetId = AssetId(5);
+
+/// What a swap waits for, it waits so many milliseconds for.
+const DEADLINE_MS: u64 = 15_000;
+
+/// The swaps over chains that behave alike.
+pub type SwapTrial = ChainTrial<SwapCase>;
+
+/// A chain and the asset that swaps move there.
+struct End {
+    chain: ChainId,
+    asset: AssetId,
+    locking: Locking,
+}
+
+impl SwapCase {
+    /// Where its swaps come from, and where they go.
+    fn ends(&self) -> [End; 2] {
+        let solana = End { chain: SOLANA, asset: USDC, locking: Locking::Marker };
+        let nexus = End { chain: NEXUS, asset: USDD, locking: Locking::Reference };
+        if self.flow == "swap_in" { [solana, nexus] } else { [nexus, solana] }
+    }
+
+    /// Whether the case is that a deposit waits until its deadline; of others it must not be over before what
+    /// went wrong is over.
+    fn waits(&self, deposit: &SwapDeposit) -> bool {
+        self.flow == "swap_out" || !covered(deposit.receiver)
+    }
+
+    /// The terms of each deposit, as a watcher reads it.
+    fn terms(&self) -> Vec<Terms> {
+        let [from, to] = self.ends();
+        let party = |end: &End, account, amount| Party {
+            system: System::Chain(end.chain),
+            account,
+            asset: end.asset,
+            amount: Amount(amount),
+        };
+        let terms = |(n, deposit): (usize, &SwapDeposit)| {
+            let sender: Arc<str> = deposit.sender.into();
+            let memo = match deposit.receiver {
+                "" => "for you".to_owned(),
+                receiver => format!("nexus:{receiver}"),
+            };
+            let named = destination(&memo);
+            let to_whom = named.map_or(Account::Unnamed, |name| Account::Named(name.into()));
+            let owner = TransferOwner::ChainAccount { chain: from.chain, account: sender.clone() };
+            let source = party(&from, Account::Named(sender), deposit.amount);
+            let target = party(&to, to_whom, deposit.amount.saturating_sub(FEE));
+            Terms {
+                fee: Amount(FEE),
+                origin: Some(Origin { chain: from.chain, key: format!("deposit-{n}").into() }),
+                deadline: self.waits(deposit).then_some(DAWN + DEADLINE_MS),
+                memo: Some(memo),
+                ..Terms::between("sim|watcher".into(), owner, source, target)
+            }
+        };
+        self.deposits.iter().enumerate().map(terms).collect()
+    }
+
+    /// The flow over chains that are as the case finds them, by this clock.
+    ///
+    /// # Panics
+    /// Where there is no such flow.
+    pub fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
+        let flows = flows::registry();
+        let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
+        let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
+            let rules = ChainRules { id, locking, ..rules };
+            SimChain::new(rules, clock.clone(), seed ^ u64::from(id.0))
+        });
+        for deposit in self.deposits {
+            settle(&source, deposit.sender);
+            settle(&target, deposit.receiver);
+        }
+        prepare_quarantine(&source, self.quarantine);
+        let table = flows.table(id).clone();
+        let (released, others) = (Arc::default(), vec![target.clone()]);
+        let script = SwapScript { table, source: source.clone(), target, released };
+        let facts = Arc::new(move |journal: Arc<dyn Journal>| {
+            let script = script.clone();
+            let port: Arc<dyn kernel::ports::facts::FactSource> =
+                Arc::new(SwapFacts { script, journal });
+            port
+        });
+        ChainFlow { flow: self.flow, facts, chain: source, others }
+    }
+
+    /// What a watcher at one process does, until every swap ended.
+    ///
+    /// # Errors
+    /// Which deposit was not opened, or does not end.
+    pub fn watched(
+        &self,
+        engine: Arc<Engine>,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Fut<'static, Result<Vec<Record>, String>> {
+        let Some(flow) = engine.flows().named(self.flow) else {
+            return Box::pin(std::future::ready(Err("no such flow".to_owned())));
+        };
+        let [source, _] = self.ends();
+        let (chain, deposits) = (source.chain, self.terms());
+        Box::pin(Watcher { engine, journal, clock, chain, flow, deposits }.watches())
+    }
+
+    /// What is wrong with how swaps ended on these chains.
+    pub fn wrong_ends(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
+        let flows = flows::registry();
+        let mut faults = Vec::new();
+        // attempts that are lost are counted, and after three the money goes the next way
+        let exact = match harm {
+            Harm::Step => true,
+            Harm::Death => !self.deposits.iter().any(|deposit| spoils(deposit.receiver)),
+            Harm::More => false,
+        };
+        for (record, deposit) in ended.iter().zip(self.deposits) {
+            let row = flows.table(record.flow).state(record.head.state);
+            let moved = moved(chains, record);
+            let elsewhere = exact && row.name != deposit.ends;
+            if elsewhere || moved != Ok(wanted(row.outcome)) {
+                let (from, to) = (deposit.sender, deposit.receiver);
+                faults.push(format!(
+                    "{from} to {to:?} is {}; paid, given back, quarantined: {moved:?}",
+                    row.name
+                ));
+            }
+        }
+        for chain in chains {
+            let paid = chain.paid();
+            let strangers = paid.keys().filter(|id| !ended.iter().any(|record| record.id == **id));
+            faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
+        }
+        faults
+    }
+}
+
+impl ChainCase for SwapCase {
+    fn all() -> Vec<Self> {
+        SWAP_CASES.to_vec()
+    }
+
+    fn flow(&self) -> &'static str {
+        self.flow
+    }
+
+    fn words(&self) -> &'static str {
+        self.name
+    }
+
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+        let CaseEnv { sim, flows, site, seed } = env;
+        let played = self.over(rules, Arc::new(sim.clone()), seed);
+        ChainService::of(sim, flows, site, played)
+    }
+
+    fn insists(
+        &self,
+        service: &ChainService,
+        process: ChainProcess,
+    ) -> Fut<'static, Result<Vec<Record>, String>> {
+        let clock = Arc::new(service.sim.clone());
+        self.watched(process.engine, process.opened.journal, clock)
+    }
+
+    fn faults(&self, service: &ChainService, ended: &[Record], harm: Harm) -> Vec<String> {
+        let chains: Vec<_> = service.linked().into_iter().map(|linked| linked.chain).collect();
+        self.wrong_ends(&chains, ended, harm)
+    }
+}
+
+/// How often a swap has paid its receiver, given back and set quarantined, without what was called back; or what
+/// was paid to whom it should not be.
+fn moved(chains: &[SimChain], record: &Record) -> Result<[usize; 3], String> {
+    let (mut given, mut back, mut quarantined) = (0_usize, 0_usize, 0_usize);
+    for chain in chains {
+        let (id, system) = (record.id, System::Chain(chain.rules().id));
+        let voided = chain.voided().get(&id).copied().unwrap_or(0);
+        let paid = chain.paid().remove(&id).unwrap_or_default();
+        let most = voided + 1;
+        if paid.iter().filter(|paid| &*paid.account != QUARANTINE).count() > most {
+            return Err(format!("paid {} times, and voided {voided}", paid.len()));
+        }
+        let called_back = if record.target().system == system { &mut given } else { &mut back };
+        let mut taken = 0_usize;
+        for Paid { account, asset, amount, .. } in paid {
+            let to = |party: &Party| {
+                party.system == system && party.account == Account::Named(account.clone())
+            };
+            let all = (asset, amount) == (record.source().asset, record.source().amount);
+            let less = amount.0 + FEE == record.source().amount.0;
+            if to(record.target()) && less && asset == record.target().asset
+                || to(record.source()) && less && asset == record.source().asset
+            {
+                taken += 1;
+            } else if &*account == QUARANTINE && all && record.source().system == system {
+                quarantined += 1;
+            } else {
+                return Err(format!("{} of asset {} to {account}", amount.0, asset.0));
+            }
+        }
+        *called_back += taken.checked_sub(voided).ok_or("more was voided than paid")?;
+    }
+    Ok([given, back, quarantined])
+}
