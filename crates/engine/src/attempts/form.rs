@@ -7,10 +7,10 @@ use crate::ledgers::outstanding_calls::{CallStart, Ticket};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
-use kernel::attempt::Purpose;
+use kernel::attempt::{Attempt, Purpose};
 use kernel::flow::life::{Leg, Side};
 use kernel::flow::table::A;
-use kernel::ids::{ChainId, FlowId};
+use kernel::ids::{ChainId, FlowId, Id};
 use kernel::ports::chain::{Payment, SignRequest, Signed, Unsigned};
 use kernel::record::{Account, Record};
 
@@ -27,17 +27,8 @@ pub(crate) enum NoForm {
 
 impl Engine {
     /// Says that forms of these transfers are being signed or sent, for as long as the ticket lives.
-    pub(crate) fn form_ticket<'a>(
-        &self,
-        chain: ChainId,
-        records: impl Iterator<Item = &'a Record>,
-        act: A,
-    ) -> Ticket {
-        let of = |record: &Record| {
-            let leg = self.plan.table(record.flow).act(act).leg?;
-            Some((record.id, leg))
-        };
-        self.calls.begin(CallStart::Form(chain, records.filter_map(of).collect()))
+    pub(crate) fn form_ticket(&self, chain: ChainId, moves: Vec<(Id, Leg)>) -> Ticket {
+        self.calls.begin(CallStart::Form(chain, moves.into()))
     }
 
     /// Signs for these members, or takes the lock without a payment. The form pays what it should.
@@ -48,7 +39,7 @@ impl Engine {
         request: &SignRequest,
     ) -> Result<Signed, NoForm> {
         // the ticket first: a task that stops money finds every form that began before
-        let ticket = self.form_ticket(pool.id(), request.members.iter(), act);
+        let ticket = self.form_ticket(pool.id(), self.plan.moves(act, &request.members));
         if !self.controls.sends(flow, pool.id()) {
             return Err(NoForm::Stopped);
         }
@@ -100,6 +91,22 @@ impl Plan {
                 pairs.filter_map(|(member, pay)| self.underpaid(act, member, pay)).next()
             }
         }
+    }
+
+    /// What an act moves of each of these, by its own flow's table.
+    pub(crate) fn moves(&self, act: A, records: &[Record]) -> Vec<(Id, Leg)> {
+        let of = |record: &Record| {
+            let leg = self.table(record.flow).act(act).leg?;
+            Some((record.id, leg))
+        };
+        records.iter().filter_map(of).collect()
+    }
+
+    /// What an attempt moves of its members, by the act of the state in which they stand: a chain carries refunds
+    /// beside payments, and attempts of several flows.
+    pub(crate) fn moves_in(&self, attempt: &Attempt) -> Vec<(Id, Leg)> {
+        let act = self.table(attempt.flow).makes(attempt.state);
+        act.map_or_else(Vec::new, |act| self.moves(act, &attempt.members))
     }
 
     /// How a payment differs from what its member says.

@@ -72,13 +72,13 @@ impl Engine {
 
     /// Sends the newest forms of those that this run has not sent, or that may be sent again.
     async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Carried]) {
-        let candidates: Vec<&Carried> = batch.iter().filter(|carried| carried.sends()).collect();
-        let Some(act) = candidates.first().and_then(|carried| self.act_of(&carried.attempt)) else {
+        if !batch.iter().any(Carried::sends) {
             return;
-        };
+        }
+        let candidates = batch.iter().filter(|carried| carried.sends());
+        let moves = candidates.flat_map(|carried| self.plan.moves_in(&carried.attempt));
         // the ticket first: a task that stops money finds every form that began before
-        let members = candidates.iter().flat_map(|carried| carried.attempt.members.iter());
-        let ticket = self.form_ticket(pool.id(), members, act);
+        let ticket = self.form_ticket(pool.id(), moves.collect());
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
             if carried.sends() && self.controls.sends(carried.attempt.flow, pool.id()) {

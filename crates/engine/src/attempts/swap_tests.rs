@@ -2,8 +2,9 @@
 
 use crate::pipeline::plan::{FuseMode, Plan};
 use flows::swaps::rules::PAYOUT_ATTEMPTS;
-use kernel::attempt::{Form, Lock, Purpose};
-use kernel::flow::table::A;
+use kernel::attempt::{Attempt, AttemptId, Form, Lock, Purpose};
+use kernel::flow::life::Leg;
+use kernel::flow::table::{A, S};
 use kernel::ids::{AssetId, ChainId, Id};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
@@ -144,4 +145,36 @@ fn one_that_spoiled_stays_alone_until_its_next_attempt() {
         });
         assert!(heads.eq([stays]), "what is stored");
     }
+}
+
+/// Attempts of two flows and of two acts on one chain: each is what its own members do. Turns red where all
+/// of them are taken for what the first one does, as they were.
+#[test]
+fn each_attempt_moves_what_its_own_state_says() {
+    let plan = plan();
+    let attempt = |flow: &str, name: &str| {
+        let record = swap(&plan, flow);
+        let table = plan.table(record.flow);
+        let makes = |state: &S| table.makes(*state).is_some_and(|act| table.act(act).name == name);
+        Attempt {
+            id: AttemptId(1),
+            chain: ChainId(30),
+            flow: record.flow,
+            state: table.all().find(makes).unwrap(),
+            version: Attempt::FIRST,
+            lane: "vault".into(),
+            lock: Lock::from("1"),
+            members: vec![record].into(),
+            forms: Vec::new(),
+            sent: false,
+            due_at: None,
+            closed: None,
+        }
+    };
+    for (flow, name) in QUARANTINES {
+        let moves = plan.moves_in(&attempt(flow, name));
+        assert_eq!(moves, [(Id(1), Leg::Quarantine)], "{flow}");
+    }
+    let back = plan.moves_in(&attempt("swap_in", "refund USDC"));
+    assert_eq!(back, [(Id(1), Leg::Refund)]);
 }
