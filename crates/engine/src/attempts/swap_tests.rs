@@ -139,16 +139,15 @@ fn one_that_spoiled_stays_alone_until_its_next_attempt() {
         let planned = plan.resume(&record, FuseMode::Plain, Some(&facts)).unwrap();
         assert_eq!(table.state(planned.next.otherwise.state).name, "accepted");
         assert_eq!(planned.next.otherwise.alone, stays, "{alone} {deaths}");
-        let heads = planned.unit.then.puts.iter().filter_map(|put| match put {
-            Put::Head { head, .. } => Some(head.alone),
-            _ => None,
+        let heads = planned.unit.then.puts.iter().filter_map(|put| {
+            let Put::Head { head, .. } = put else { return None };
+            Some(head.alone)
         });
         assert!(heads.eq([stays]), "what is stored");
     }
 }
 
-/// Attempts of two flows and of two acts on one chain: each is what its own members do. Turns red where all
-/// of them are taken for what the first one does, as they were.
+/// Attempts of two flows and of two acts on one chain: each is what its own flow and state say.
 #[test]
 fn each_attempt_moves_what_its_own_state_says() {
     let plan = plan();
