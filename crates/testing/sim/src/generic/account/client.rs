@@ -13,6 +13,7 @@ use kernel::ids::{AssetId, FlowId, LedgerId, UserId};
 use kernel::money::Amount;
 use kernel::owner::TransferOwner;
 use kernel::ports::clock::Clock;
+use kernel::ports::inbox::ParkedKey;
 use kernel::ports::journal::Journal;
 use kernel::ports::ledger::{Direction, External, Moved};
 use kernel::ports::outbox::PublishedRange;
@@ -156,7 +157,8 @@ impl AccountClient {
         self.opens(first).await?;
         let mut opened = false;
         for _ in 0..TRIES {
-            let parked = self.parked().await.unwrap_or(0);
+            let parked =
+                self.parked().await.map_or(0, |keys| keys.iter().map(|key| key.messages).sum());
             if parked > 0 && !opened {
                 // consumers have looked again at what waits, and bar it still
                 self.clock.sleep(AFTER).await;
@@ -182,10 +184,8 @@ impl AccountClient {
         Err("its key is not parked".to_owned())
     }
 
-    /// So many messages are parked.
-    async fn parked(&self) -> Result<u64, Cause> {
-        let keys = self.process.opened.inbox.parked_keys(None, 1_000).await?;
-        Ok(keys.iter().map(|key| key.messages).sum())
+    async fn parked(&self) -> Result<Vec<ParkedKey>, Cause> {
+        self.process.opened.inbox.parked_keys(None, 1_000).await
     }
 
     /// Waits until the outbox is published, every group has committed everything, and no key is parked.
@@ -195,7 +195,8 @@ impl AccountClient {
         for _ in 0..TRIES {
             let backlog = self.process.opened.outbox.backlog().await;
             let waiting = backlog.map_or(1, |backlog| backlog.messages);
-            let parked = self.parked().await.unwrap_or(1);
+            // a key is parked until it is ended, which comes after its last message
+            let parked = self.parked().await.map_or(1, |keys| keys.len());
             let mut behind: u64 =
                 table.consumers.iter().map(|group| bus.behind(group.name, &[group.topic])).sum();
             behind += table.audit.map_or(0, |group| bus.behind(group.name, group.topics));
@@ -203,7 +204,7 @@ impl AccountClient {
                 return Ok(());
             }
             last = format!(
-                "{waiting} messages are not published, {parked} are parked, {behind} not committed"
+                "{waiting} messages are not published, {parked} keys parked, {behind} not committed"
             );
             self.clock.sleep(EVERY).await;
         }
