@@ -6,5 +6,6 @@ pub mod sqlite;
 
 mod audit_chain;
 mod columns;
+mod history;
 mod rules;
 mod sums;

@@ -93,6 +93,11 @@ impl Plan {
         }
     }
 
+    /// The act of an attempt.
+    pub(crate) fn act_of(&self, attempt: &Attempt) -> Option<A> {
+        self.table(attempt.flow).makes(attempt.state)
+    }
+
     /// What an act moves of each of these, by its own flow's table.
     pub(crate) fn moves(&self, act: A, records: &[Record]) -> Vec<(Id, Leg)> {
         let of = |record: &Record| {
@@ -105,7 +110,7 @@ impl Plan {
     /// What an attempt moves of its members, by the act of the state in which they stand: a chain carries refunds
     /// beside payments, and attempts of several flows.
     pub(crate) fn moves_in(&self, attempt: &Attempt) -> Vec<(Id, Leg)> {
-        let act = self.table(attempt.flow).makes(attempt.state);
+        let act = self.act_of(attempt);
         act.map_or_else(Vec::new, |act| self.moves(act, &attempt.members))
     }
 
@@ -118,19 +123,22 @@ impl Plan {
         };
         let moved = row.share.and_then(|share| record.share(share));
         let paid = (pay.asset, pay.amount);
-        let (to_whom, named) = match row.leg {
-            // it goes to an account of ours, which no terms name: the chain's settings do
-            Some(Leg::Quarantine) => (is_quarantine(record, &pay.account), "an account of ours"),
+        // it goes to an account of ours, which no terms name: the chain's settings do
+        let ours = match row.leg {
+            Some(Leg::Quarantine) => true,
             Some(
                 Leg::Withdraw | Leg::Deposit | Leg::Settle | Leg::Refund | Leg::Move | Leg::Cost,
             )
-            | None => (pay.account == party.account, ""),
+            | None => false,
         };
+        let to_whom =
+            if ours { is_quarantine(record, &pay.account) } else { pay.account == party.account };
         // a cost of ours moves none of the transfer's money
         let right = moved.is_none_or(|moved| moved == paid) && to_whom;
         (!right).then(|| {
             let (asset, amount) = moved.unwrap_or(paid);
-            let whom = if named.is_empty() { party.account.to_string() } else { named.to_owned() };
+            let whom =
+                if ours { "an account of ours".to_owned() } else { party.account.to_string() };
             format!(
                 "{} should pay {} of asset {} to {whom}, and the form pays {} of asset {} to {}",
                 record.id, amount.0, asset.0, pay.amount.0, pay.asset.0, pay.account

@@ -12,7 +12,6 @@ use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Purpose, Verdict};
-use kernel::flow::table::A;
 use kernel::ids::Id;
 use kernel::ports::chain::{Proof, SignRequest};
 use kernel::ports::meter::Seen;
@@ -65,11 +64,6 @@ impl Engine {
         self.wait_on(pool, waits).await;
     }
 
-    /// The act of an attempt.
-    fn act_of(&self, attempt: &Attempt) -> Option<A> {
-        self.plan.table(attempt.flow).makes(attempt.state)
-    }
-
     /// Sends the newest forms of those that this run has not sent, or that may be sent again.
     async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Carried]) {
         if !batch.iter().any(Carried::sends) {
@@ -119,7 +113,7 @@ impl Engine {
 
     fn proof_seen(&self, attempt: &Attempt, proof: &Proof, nanos: u64) {
         let table = self.plan.table(attempt.flow);
-        let Some(act) = self.act_of(attempt) else { return };
+        let Some(act) = self.plan.act_of(attempt) else { return };
         let (flow, act) = (table.flow, table.act(act).name);
         let answer = match proof {
             Proof::Closed(verdicts) => verdicts.first().map_or("unknown", |v| v.answer.word()),
@@ -170,7 +164,7 @@ impl Engine {
     async fn one_more(self: &Arc<Self>, pool: &ChainPool, mut carried: Carried, purpose: Purpose) {
         let attempt = &carried.attempt;
         let table = self.plan.table(attempt.flow);
-        let Some(act) = self.act_of(attempt) else {
+        let Some(act) = self.plan.act_of(attempt) else {
             return self.look_again(pool, carried, Cause::of("NO_SUCH_STEP"));
         };
         let request = SignRequest {

@@ -47,8 +47,6 @@ pub(crate) struct Job {
     pub answered_as: Option<(LedgerId, Known)>,
     /// The refusal or cause that the unit puts.
     pub error: Option<Evidence>,
-    /// What the unit agrees.
-    pub agreed: Option<Arc<Agreed>>,
     pub reason: CommitReason,
     /// How often this was planned again after an unknown outcome.
     pub again: u8,
@@ -72,9 +70,7 @@ impl Job {
             let at = unit.guards.iter().position(binds).map_or(0, |n| n.saturating_add(1));
             drop(unit.guards.splice(at..at, order.unbound(&record)));
         }
-        let agreed = unit.agrees(record.id).cloned();
-        let (answered_as, again) = (None, 0);
-        Self { record, unit, next, depends_on, answered_as, error, agreed, reason, again }
+        Self { record, unit, next, depends_on, answered_as: None, error, reason, again: 0 }
     }
 }
 
@@ -84,6 +80,7 @@ struct PendingWrite {
     next: NextStep,
     answered_as: Option<(LedgerId, Known)>,
     error: Option<Evidence>,
+    /// What the unit agrees.
     agreed: Option<Arc<Agreed>>,
     reason: CommitReason,
     again: u8,
@@ -108,11 +105,12 @@ impl Engine {
             let mut units = Vec::with_capacity(jobs.len());
             let mut pending = Vec::with_capacity(jobs.len());
             let known = self.controls.all_known();
-            for job in jobs {
-                let Job { record, mut unit, next, answered_as, error, agreed, .. } = job;
-                self.ledger_guard(&mut unit, &job.depends_on, (answered_as, &known));
+            for Job { record, mut unit, next, depends_on, answered_as, error, reason, again } in
+                jobs
+            {
+                self.ledger_guard(&mut unit, &depends_on, (answered_as, &known));
+                let agreed = unit.agrees(record.id).cloned();
                 units.push(unit);
-                let (reason, again) = (job.reason, job.again);
                 pending.push(PendingWrite {
                     record,
                     next,

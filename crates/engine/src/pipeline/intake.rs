@@ -17,6 +17,7 @@ use kernel::ports::meter::Seen;
 use kernel::principal;
 use kernel::record::{Account, Head, Record, System, Terms};
 use kernel::unit::{Hold, Put};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, error::TrySendError};
 use tokio::sync::{Mutex, oneshot};
@@ -311,6 +312,11 @@ impl Engine {
         planned
     }
 
+    /// True where what is opened now goes on in this process, and is not left to the journal.
+    fn carries_on(&self, flow: FlowId) -> bool {
+        self.parts.settings.workers && !self.follows_events(flow) && !self.congested(flow)
+    }
+
     /// Takes batches out of the ring and opens them, beside the other workers.
     pub(crate) async fn run_intake(
         self: Arc<Self>,
@@ -328,16 +334,17 @@ impl Engine {
             };
             self.parts.meter.see(Seen::Batch { station: "intake", items: batch.len() });
             self.parts.meter.see(Seen::Queue { station: "intake", items: left });
-            let open = |(record, order): (Record, CreateRequest)| {
-                let here = self.parts.settings.workers && !self.congested(record.flow);
-                if !here || self.follows_events(record.flow) {
+            let mut carried = BTreeMap::new();
+            let mut open = |(record, order): (Record, CreateRequest)| {
+                let carried = carried.entry(record.flow);
+                if !*carried.or_insert_with(|| self.carries_on(record.flow)) {
                     return self.opened_for_workers(record, order);
                 }
                 let fuse_mode = self.fuse_mode(&record);
                 let planned = self.plan.open(&record, fuse_mode, order.quota.as_ref());
                 Job::new(record, planned, CommitReason::Opens(order))
             };
-            let jobs = batch.drain(..).map(open).collect();
+            let jobs = batch.drain(..).map(&mut open).collect();
             self.commit(jobs).await;
         }
     }

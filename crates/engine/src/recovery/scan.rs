@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::pipeline::station::SPARE;
 use kernel::answer::Cause;
-use kernel::ids::{FlowId, Millis};
+use kernel::ids::Millis;
 use kernel::operators::{Case, Severity, Subject};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::{Due, DueQuery};
@@ -69,9 +69,16 @@ impl Engine {
         }
         let ring = self.parts.settings.ring;
         // pages of a quarter of the room, at least
-        let is_full = |flow: &&FlowId| self.room_for(**flow) < ring - ring / 4;
-        let (full, flows): (Vec<FlowId>, Vec<FlowId>) =
-            self.parts.offered.iter().partition(is_full);
+        let (mut full, mut flows, mut room) = (Vec::new(), Vec::new(), ring);
+        for flow in &self.parts.offered {
+            let here = self.room_for(*flow);
+            if here < ring - ring / 4 {
+                full.push(*flow);
+            } else {
+                flows.push(*flow);
+                room = if here < room { here } else { room };
+            }
+        }
         let now = self.parts.clock.ticks();
         if full.is_empty() {
             *asked_few = now;
@@ -79,13 +86,11 @@ impl Engine {
             *asked_few = now;
             self.ask_due(DueQuery { flows: full.into(), limit: FEW }).await;
         }
-        match flows.iter().map(|flow| self.room_for(*flow)).min() {
-            Some(room) => {
-                let limit = room.saturating_sub(ring / SPARE);
-                self.ask_due(DueQuery { flows: flows.into(), limit }).await
-            }
-            None => Found::Nothing,
+        if flows.is_empty() {
+            return Found::Nothing;
         }
+        let limit = room.saturating_sub(ring / SPARE);
+        self.ask_due(DueQuery { flows: flows.into(), limit }).await
     }
 
     async fn ask_due(self: &Arc<Self>, query: DueQuery) -> Found {

@@ -94,9 +94,26 @@ impl Log {
         Ok(next.unwrap_or(0))
     }
 
-    pub(super) fn commit(&self, group: &str, next: &[(Partition, u64)]) -> rusqlite::Result<()> {
+    /// A group goes on from there, also backwards.
+    pub(super) fn seek(&self, group: &str, to: &[(Partition, u64)]) -> rusqlite::Result<()> {
+        self.put(group, to, "?4")
+    }
+
+    /// A group has come so far; where it is further, it stays.
+    pub(super) fn advance(&self, group: &str, next: &[(Partition, u64)]) -> rusqlite::Result<()> {
+        self.put(group, next, "max(next, ?4)")
+    }
+
+    fn put(
+        &self,
+        group: &str,
+        next: &[(Partition, u64)],
+        value: &'static str,
+    ) -> rusqlite::Result<()> {
         let all = self.0.unchecked_transaction()?;
-        let sql = "INSERT INTO offsets VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET next = ?4";
+        let sql = &format!(
+            "INSERT INTO offsets VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET next = {value}"
+        );
         for (of, next) in next {
             let row = params![group, &*of.topic, of.number, signed(*next)];
             all.prepare_cached(sql)?.execute(row)?;

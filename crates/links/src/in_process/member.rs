@@ -82,14 +82,7 @@ impl InProcessMember {
             return Err(Cause::of("REBALANCED"));
         }
         // what it still owes may be less than another member did meanwhile
-        let mut ahead = Vec::with_capacity(next.len());
-        for (partition, next) in next {
-            let committed = shared.log.committed(&self.group, partition);
-            if *next > committed.map_err(|error| failed(&error))? {
-                ahead.push((partition.clone(), *next));
-            }
-        }
-        shared.log.commit(&self.group, &ahead).map_err(|error| failed(&error))
+        shared.log.advance(&self.group, next).map_err(|error| failed(&error))
     }
 }
 

@@ -82,7 +82,7 @@ impl InProcess {
         let seeks = seeks.map_err(|error| failed(&error))?;
         if apply {
             let next: Vec<_> = seeks.iter().map(|seek| (seek.partition.clone(), seek.to)).collect();
-            shared.log.commit(group, &next).map_err(|error| failed(&error))?;
+            shared.log.seek(group, &next).map_err(|error| failed(&error))?;
         }
         Ok(seeks)
     }

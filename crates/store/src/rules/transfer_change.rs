@@ -9,6 +9,7 @@ use kernel::ids::{Id, Millis};
 use kernel::message::{Emitted, EventPlace, Outgoing};
 use kernel::record::{Head, Record};
 use kernel::unit::{Event, Hold};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// One transfer that a unit touches, or looked at.
@@ -264,6 +265,23 @@ impl NewEvents<'_> {
     }
 }
 
+/// An entry, its hash, the number of its write, that write's lane where there are lanes, and the hash of what
+/// was agreed, where something was.
+#[derive(Serialize)]
+struct HistoryLine<'a>(
+    u32,
+    Millis,
+    Option<i16>,
+    i16,
+    &'a str,
+    Option<&'a str>,
+    Option<&'a str>,
+    String,
+    u64,
+    #[serde(skip_serializing_if = "Option::is_none")] Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")] Option<String>,
+);
+
 impl Stamp {
     /// Links a transfer's new entries to its chain.
     fn added(
@@ -289,24 +307,14 @@ impl Stamp {
         Ok(added)
     }
 
-    /// An entry as it stands in a history; behind it the hash of what was agreed, where something was.
+    /// An entry as it stands in a history.
     fn text(self, entry: &Entry, chain: &Hash) -> serde_json::Result<String> {
         let Entry { seq, at, from, to, event, caller, detail, agreed } = entry;
-        let (hash, unit) = (audit::hex(chain), self.unit);
-        let agreed = agreed.as_ref().map(audit::hex);
-        match (self.lane, agreed) {
-            (None, None) => {
-                serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit))
-            }
-            (Some(lane), None) => {
-                serde_json::to_string(&(seq, at, from, to, event, caller, detail, hash, unit, lane))
-            }
-            (None, Some(agreed)) => serde_json::to_string(&(
-                seq, at, from, to, event, caller, detail, hash, unit, agreed,
-            )),
-            (Some(lane), Some(agreed)) => serde_json::to_string(&(
-                seq, at, from, to, event, caller, detail, hash, unit, lane, agreed,
-            )),
-        }
+        let (caller, detail) = (caller.as_deref(), detail.as_deref());
+        let (hash, agreed) = (audit::hex(chain), agreed.as_ref().map(audit::hex));
+        let (unit, lane) = (self.unit, self.lane);
+        serde_json::to_string(&HistoryLine(
+            *seq, *at, *from, *to, event, caller, detail, hash, unit, lane, agreed,
+        ))
     }
 }

@@ -3,6 +3,7 @@
 use super::read_pool::{ReadPool, SnapshotTransaction, rows};
 use super::{audit_chain, transfers};
 use crate::audit_chain::AuditChain;
+use crate::history::birth;
 use crate::postgres::columns::{self, count, int, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
@@ -122,10 +123,10 @@ fn place(lane: u64) -> i32 {
 pub(crate) const SEALS: &str = "SELECT seal, at, lanes, root, previous, mac FROM audit_seals";
 
 fn history(flows: &Flows, serial: Serial, row: &Row) -> Result<History, StoreError> {
-    let id = columns::id(row.try_get(1)?);
-    let chain = Chain { id, serial, start: transfers::birth(flows, row)? };
+    let record = record(flows, row)?;
+    let chain = Chain { id: record.id, serial, start: birth(flows, &record) };
     let state = row.try_get("state")?;
-    let agreed = record(flows, row)?.agreed.map(|agreed| agreed.hash());
+    let agreed = record.agreed.map(|agreed| agreed.hash());
     let (events, hash) = (count(row.try_get("events")?), hash(row, "chain")?);
     let end = End { state, events, hash, agreed };
     let entries = transfers::entries(row.try_get("history")?)?;

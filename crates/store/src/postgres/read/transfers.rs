@@ -4,13 +4,14 @@ use super::read_pool::{ReadPool, one, rows};
 use super::{audit_chain, operators};
 use crate::audit_chain::AuditChain;
 use crate::columns::flow_names;
+use crate::history::{birth, linked};
 use crate::postgres::columns::{self, int, small, uint};
 use crate::postgres::error::StoreError;
 use crate::postgres::rows::{COLUMNS, record};
 use crate::postgres::session::connect::Pooled;
 use kernel::answer::Cause;
 use kernel::audit::proof::Stored;
-use kernel::audit::{Entry, Hash, genesis};
+use kernel::audit::{Entry, genesis};
 use kernel::flow::table::Flows;
 use kernel::ids::{AssetId, Day, FlowId, Id, Millis, Serial, UserId};
 use kernel::limits::DailyUsage;
@@ -88,22 +89,7 @@ async fn history(db: &Pooled, flows: &Flows, id: Id) -> Result<Vec<Linked>, Stor
     }
     let sql = format!("SELECT {COLUMNS}, t.history FROM every_transfer t WHERE t.req_id = $1");
     let Some(row) = one(db, &sql, &[&columns::uuid(id)]).await? else { return Ok(Vec::new()) };
-    Ok(linked(birth(flows, &row)?, entries(row.try_get("history")?)?))
-}
-
-fn linked(mut prev: Hash, entries: Vec<Stored>) -> Vec<Linked> {
-    let mut linked = Vec::with_capacity(entries.len());
-    for Stored { entry, hash, .. } in entries {
-        linked.push(Linked { entry, prev, hash });
-        prev = hash;
-    }
-    linked
-}
-
-/// The hash before a history's first entry, from a row that begins with a record's columns.
-pub(crate) fn birth(flows: &Flows, row: &Row) -> Result<Hash, StoreError> {
-    let record = record(flows, row)?;
-    Ok(kernel::audit::birth(record.id, flows.table(record.flow).flow, &record.terms))
+    Ok(linked(birth(flows, &record(flows, &row)?), entries(row.try_get("history")?)?))
 }
 
 /// An entry as it stands in a history: what it says, its hash, the number of its write, that write's

@@ -3,7 +3,8 @@
 use super::threads::ReaderThreads;
 use super::transfers;
 use crate::audit_chain::AuditChain;
-use crate::sqlite::columns::{self, int, most, uint};
+use crate::history::birth;
+use crate::sqlite::columns::{int, most, uint};
 use crate::sqlite::write::audit_chain;
 use crate::sqlite::write::work::{PendingAnswer, Work};
 use crate::sqlite::write::writer_state::LANE;
@@ -154,9 +155,9 @@ fn many<T>(
 }
 
 fn history(flows: &Flows, serial: Serial, row: &Row<'_>) -> rusqlite::Result<History> {
-    let id = columns::read_id(1, row.get_ref(1)?.as_str()?)?;
-    let chain = Chain { id, serial, start: transfers::birth(flows, row)? };
-    let agreed = rows::record(flows, row)?.agreed.map(|agreed| agreed.hash());
+    let record = rows::record(flows, row)?;
+    let chain = Chain { id: record.id, serial, start: birth(flows, &record) };
+    let agreed = record.agreed.map(|agreed| agreed.hash());
     let (state, events, hash) = (row.get("state")?, row.get("events")?, row.get("chain")?);
     let end = End { state, events, hash, agreed };
     let entries = transfers::entries(row.get_ref("history")?.as_str()?)?;

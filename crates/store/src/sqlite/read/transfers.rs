@@ -2,6 +2,7 @@
 
 use super::operators;
 use crate::audit_chain::AuditChain;
+use crate::history::{birth, linked};
 use crate::sqlite::columns::{self, int, uint};
 use crate::sqlite::write::audit_chain;
 use crate::sqlite::write::writer_state::LANE;
@@ -73,25 +74,12 @@ pub(crate) fn history(db: &Connection, flows: &Flows, id: Id) -> rusqlite::Resul
         return Ok(linked(genesis(id), audit_chain::entries(chain, db)?));
     }
     let sql = format!("SELECT {}, history FROM transfers WHERE req_id = ?", rows::COLUMNS);
-    let read =
-        |row: &Row<'_>| Ok((birth(flows, row)?, entries(row.get_ref("history")?.as_str()?)?));
+    let read = |row: &Row<'_>| {
+        let birth = birth(flows, &rows::record(flows, row)?);
+        Ok((birth, entries(row.get_ref("history")?.as_str()?)?))
+    };
     let found = db.prepare_cached(&sql)?.query_row([id.to_string()], read).optional()?;
     Ok(found.map(|(birth, entries)| linked(birth, entries)).unwrap_or_default())
-}
-
-fn linked(mut prev: Hash, entries: Vec<Stored>) -> Vec<Linked> {
-    let mut linked = Vec::with_capacity(entries.len());
-    for Stored { entry, hash, .. } in entries {
-        linked.push(Linked { entry, prev, hash });
-        prev = hash;
-    }
-    linked
-}
-
-/// The hash before a history's first entry, from a row that begins with a record's columns.
-pub(crate) fn birth(flows: &Flows, row: &Row<'_>) -> rusqlite::Result<Hash> {
-    let record = rows::record(flows, row)?;
-    Ok(kernel::audit::birth(record.id, flows.table(record.flow).flow, &record.terms))
 }
 
 /// The entries of a history's text.
