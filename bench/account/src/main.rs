@@ -85,7 +85,7 @@ fn run(work: impl Future<Output = Outcome>) -> Outcome {
 async fn measure(args: &Args) -> Outcome {
     let folder = tempfile::tempdir_in(&args.dir);
     let folder = folder.map_err(|error| format!("{}: {error}", args.dir.display()))?;
-    let sync = probe::fdatasync(folder.path()).map_err(|error| error.to_string())?;
+    let sync = testbed::fdatasync(folder.path(), 8192).map_err(|error| error.to_string())?;
     println!("fdatasync of 8 KiB here: {} µs (median of 300)", sync.as_micros());
     let time = Duration::from_secs(args.seconds);
     let mut lines = Vec::new();

@@ -1,6 +1,5 @@
 //! Clocks and processors, and what one run came to.
 
-use std::fs;
 use std::ops::Sub;
 use std::time::{Duration, Instant};
 
@@ -8,16 +7,6 @@ use std::time::{Duration, Instant};
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures with the real clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
-}
-
-/// The user and system time of a process; none where it is gone.
-pub(crate) fn cpu_of(process: u32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // the name of the program may hold anything, also brackets
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    // the kernel counts in hundredths of a second
-    Duration::from_millis(ticks * 10)
 }
 
 /// What was used so far, or in between.
@@ -81,21 +70,4 @@ impl Run {
     pub(crate) fn cores(&self, cpu: Duration) -> f64 {
         cpu.as_secs_f64() / self.took.as_secs_f64()
     }
-}
-
-/// The median of bare appends of 8 KiB with `fdatasync` in a folder.
-pub(crate) fn fdatasync(folder: &std::path::Path) -> std::io::Result<Duration> {
-    use std::io::Write;
-    let path = folder.join("probe");
-    let mut file = fs::File::create(&path)?;
-    let mut took = Vec::new();
-    for _ in 0..300 {
-        file.write_all(&[7; 8192])?;
-        let begun = now();
-        file.sync_data()?;
-        took.push(now().duration_since(begun));
-    }
-    fs::remove_file(path)?;
-    took.sort_unstable();
-    Ok(took.get(150).copied().unwrap_or_default())
 }

@@ -2,7 +2,7 @@
 
 use crate::child::{self, Child};
 use crate::load::{Plan, Target};
-use crate::probe::{Cost, Run, cpu_of};
+use crate::probe::{Cost, Run};
 use crate::setup::{self, FUNDED_UNITS, UNITS};
 use crate::{Outcome, peer};
 use rusqlite::{Connection, OpenFlags};
@@ -133,7 +133,7 @@ impl Subject {
     }
 
     fn cost(&self) -> Outcome<Cost> {
-        let own = cpu_of(self.child.process());
+        let own = testbed::used(self.child.process());
         let Some(Servers { postgres, broker, .. }) = &self.servers else {
             return Ok(Cost { own, ..Cost::default() });
         };

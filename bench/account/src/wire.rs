@@ -42,7 +42,7 @@ impl Wire {
 
     async fn receive(&mut self, status: &str) -> Outcome<String> {
         loop {
-            if let Some((head, whole)) = measure(&self.buffer)
+            if let Some((head, whole)) = testbed::reply_body(&self.buffer)
                 && self.buffer.len() >= whole
             {
                 let reply: Vec<u8> = self.buffer.drain(..whole).collect();
@@ -59,13 +59,4 @@ impl Wire {
             }
         }
     }
-}
-
-/// Where a reply's body begins and ends, once its head is there.
-fn measure(text: &[u8]) -> Option<(usize, usize)> {
-    let end = text.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-    let head = String::from_utf8_lossy(text.get(..end)?).to_ascii_lowercase();
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    Some((end, end + length.unwrap_or(0_usize)))
 }

@@ -67,7 +67,7 @@ fn main() -> Result<(), String> {
 
 async fn measure(args: &Args) -> Result<(), String> {
     std::fs::create_dir_all(&args.dir).map_err(|e| e.to_string())?;
-    let sync = probe::fdatasync(&args.dir).map_err(|e| e.to_string())?;
+    let sync = testbed::fdatasync(&args.dir, 4096).map_err(|e| e.to_string())?;
     println!("fdatasync of 4 KiB here: {} µs (median of 300)", sync.as_micros());
     let time = Duration::from_secs(args.seconds);
     let mut lines = Vec::new();

@@ -132,20 +132,3 @@ pub(crate) fn now() -> Instant {
 pub(crate) fn micros(since: Instant) -> u32 {
     u32::try_from(now().duration_since(since).as_micros()).unwrap_or(u32::MAX)
 }
-
-/// The median of bare appends of 4 KiB with `fdatasync` in a folder.
-pub(crate) fn fdatasync(folder: &std::path::Path) -> std::io::Result<Duration> {
-    use std::io::Write;
-    let path = folder.join("probe");
-    let mut file = fs::File::create(&path)?;
-    let mut took = Vec::new();
-    for _ in 0..300 {
-        file.write_all(&[7; 4096])?;
-        let begun = now();
-        file.sync_data()?;
-        took.push(now().duration_since(begun));
-    }
-    fs::remove_file(path)?;
-    took.sort_unstable();
-    Ok(took.get(150).copied().unwrap_or_default())
-}

@@ -95,7 +95,7 @@ fn main() -> Outcome {
 async fn measure(args: &Args) -> Outcome {
     let folder = tempfile::tempdir_in(&args.dir);
     let folder = folder.map_err(|why| format!("{}: {why}", args.dir.display()))?;
-    let sync = probe::fdatasync(folder.path()).map_err(|why| why.to_string())?;
+    let sync = testbed::fdatasync(folder.path(), 8192).map_err(|why| why.to_string())?;
     println!("fdatasync of 8 KiB here: {} µs (median of 300)", sync.as_micros());
     let site = Site::start(&args.dir, args.profile)?;
     let (mut lines, mut last) = (Vec::new(), None);

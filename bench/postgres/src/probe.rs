@@ -95,20 +95,3 @@ impl Run {
         self.cost.machine.saturating_sub(ours).as_secs_f64() / self.took.as_secs_f64()
     }
 }
-
-/// The median of bare appends of 8 KiB with `fdatasync` in a folder.
-pub(crate) fn fdatasync(folder: &std::path::Path) -> std::io::Result<Duration> {
-    use std::io::Write;
-    let path = folder.join("probe");
-    let mut file = fs::File::create(&path)?;
-    let mut took = Vec::new();
-    for _ in 0..300 {
-        file.write_all(&[7; 8192])?;
-        let begun = now();
-        file.sync_data()?;
-        took.push(now().duration_since(begun));
-    }
-    fs::remove_file(path)?;
-    took.sort_unstable();
-    Ok(took.get(150).copied().unwrap_or_default())
-}

@@ -29,7 +29,7 @@ impl Wire {
         let request = format!("{}{}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await.map_err(|why| why.to_string())?;
         loop {
-            if let Some((head, whole)) = measure(&self.buffer)
+            if let Some((head, whole)) = testbed::reply_body(&self.buffer)
                 && self.buffer.len() >= whole
             {
                 let reply: Vec<u8> = self.buffer.drain(..whole).collect();
@@ -44,13 +44,4 @@ impl Wire {
             }
         }
     }
-}
-
-/// Where a reply's body begins and ends, once its head is there.
-fn measure(text: &[u8]) -> Option<(usize, usize)> {
-    let end = text.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
-    let head = String::from_utf8_lossy(text.get(..end)?).to_ascii_lowercase();
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    Some((end, end + length.unwrap_or(0_usize)))
 }

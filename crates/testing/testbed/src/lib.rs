@@ -13,6 +13,7 @@ mod database;
 mod hop;
 mod jars;
 mod kafka;
+mod probe;
 mod process;
 mod programs;
 mod proxy;
@@ -26,7 +27,8 @@ pub use beside::beside;
 pub use database::{Copied, Database};
 pub use hop::{Fault, Hop, HopSeen};
 pub use kafka::{GIVEN_KAFKA, Kafka};
-pub use process::signal;
+pub use probe::{fdatasync, reply_body};
+pub use process::{signal, used};
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
 pub use server::{GIVEN, Options, Server};
 

@@ -45,7 +45,8 @@ pub(crate) fn there(process: u32) -> bool {
 }
 
 /// The time that a process and its children used, also those that ended.
-pub(crate) fn used(process: u32) -> Duration {
+#[must_use]
+pub fn used(process: u32) -> Duration {
     let ticks = |process| read(process).map_or(0, |stat| stat.ticks);
     let all = ticks(process) + children(process).into_iter().map(ticks).sum::<u64>();
     Duration::from_millis(all * 10)

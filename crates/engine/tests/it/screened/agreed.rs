@@ -6,10 +6,9 @@
 
 use super::source::Source;
 use super::table::State;
-use super::{flows, history, paid, service};
+use super::{history, on_postgres, paid, service};
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{COIN, FUNDING, TestService, seal_key, terms};
-use crate::postgres::fixture::{Fixture, quick};
 use engine::Engine;
 use engine::audit::prove;
 use kernel::audit::proof::Findings;
@@ -174,10 +173,7 @@ async fn a_second_acceptance_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_worker_pays_what_a_dead_one_agreed() {
     for fuse in [true, false] {
-        let mut fixture = Fixture::open(quick(fuse)).await;
-        let source = Source::new();
-        fixture.flows = flows();
-        fixture.facts.insert("screened", source.clone());
+        let (fixture, source) = on_postgres(fuse).await;
         let dying = fixture.worker().await;
         named(&source);
         source.state().room = None;

@@ -43,6 +43,15 @@ async fn service(fuse: bool) -> (TestService, Arc<Source>) {
     (service, source)
 }
 
+/// The same for workers on PostgreSQL.
+async fn on_postgres(fuse: bool) -> (Fixture, Arc<Source>) {
+    let mut fixture = Fixture::open(quick(fuse)).await;
+    let source = Source::new();
+    fixture.flows = flows();
+    fixture.facts.insert("screened", source.clone());
+    (fixture, source)
+}
+
 async fn open(engine: &Arc<Engine>, user: u64, amount: u128) -> Id {
     let flow = engine.flows().named("screened").expect("the flow");
     engine.create(flow, terms(FUNDING, user, amount, COIN)).await.expect("it is opened").record.id
@@ -319,10 +328,7 @@ async fn a_flow_that_learns_is_not_offered_without_its_port() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_dead_worker_held_back_is_decided_by_another() {
     for fuse in [true, false] {
-        let mut fixture = Fixture::open(quick(fuse)).await;
-        let source = Source::new();
-        fixture.flows = flows();
-        fixture.facts.insert("screened", source.clone());
+        let (fixture, source) = on_postgres(fuse).await;
         let dying = fixture.worker().await;
         let first = open(&dying.engine, 1, 100).await;
         dying.reaches(first, "PAID").await;

@@ -198,7 +198,7 @@ impl State {
             Effect::Pays => {
                 self.spoils(&action.account) || !self.is_registered(&action.account, u64::MAX)
             }
-            // whoever wakes up takes it when it is called back
+            // where the receiver wakes up, it takes the money when it is called back
             Effect::Voids => self.sleeps.get(&action.account) != Some(&true),
         };
         tx.actions.iter().position(fails).map_or(Outcome::Success, Outcome::Failed)
