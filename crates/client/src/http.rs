@@ -4,8 +4,9 @@ use crate::error::{Error, whole};
 use crate::tls;
 use crate::types::{
     AccountTransfer, Accounts, AuditProof, BackupMade, Balance, BatchResult, Booked,
-    BookedNumbered, Created, DryRun, Filter, Health, Movement, NewAccountTransfer, NewTransfer,
-    NumberedMovement, Page, Proof, StatusSet, Story, Transfer,
+    BookedNumbered, Created, DryRun, Filter, Health, Movement, NewAccountTransfer,
+    NewRelayTransfer, NewTransfer, NumberedMovement, Page, Proof, RelayTransfer, StatusSet, Story,
+    Transfer,
 };
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -128,6 +129,29 @@ impl Client {
     /// [`Error`].
     pub async fn account_transfer(&self, id: &str) -> Result<AccountTransfer, Error> {
         self.get_json(&format!("/api/transfers/{id}")).await
+    }
+
+    /// Pays an account on NEAR from the relay's own under a key of yours, or finds out what became of it when
+    /// the key was used before. It is answered when it is durable, and goes on by itself.
+    ///
+    /// # Errors
+    /// As [`Error::concludes`] says: nothing was opened, or send the same again.
+    pub async fn create_relay_transfer(
+        &self,
+        new: &NewRelayTransfer,
+        key: &str,
+    ) -> Result<RelayTransfer, Error> {
+        let request = self.request(Method::POST, "/transfer").json(new);
+        let (status, body) = read(sent(request.header("idempotency-key", key)).await?).await?;
+        well(status, &body)
+    }
+
+    /// A payment of the relay by the key that it was asked for under.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn relay_transfer(&self, key: &str) -> Result<RelayTransfer, Error> {
+        self.get_json(&format!("/transfer/{key}")).await
     }
 
     /// Says what would become of a create, as things stand. Nothing is done.
