@@ -14,8 +14,10 @@ pub mod fleet;
 pub mod folder;
 pub mod gateway;
 pub mod history;
+mod http;
 pub mod journal;
 pub mod kill;
+mod load;
 pub mod points;
 pub mod power;
 mod probe;
@@ -24,6 +26,8 @@ pub mod rng;
 pub mod server;
 pub mod store;
 pub mod strace;
+mod table_lock;
+mod two_servers;
 pub mod workload;
 
 /// What went wrong, in the words that the terminal shows.

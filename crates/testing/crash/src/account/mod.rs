@@ -6,9 +6,10 @@ mod moments;
 mod oracle;
 mod services;
 
+use crate::load::Load;
 use crate::rng::Rng;
 use crate::{Outcome, clock};
-use clients::Load;
+use clients::Wanted;
 use moments::Moment;
 pub use oracle::Ends;
 use services::Services;
@@ -99,7 +100,7 @@ pub fn run(
     let mut killed = Killed::default();
     while killed.kills < kills {
         if token.elapsed() > TOKEN_AFTER {
-            services.renew()?;
+            services.servers.renew()?;
             token = clock::now();
         }
         worked(&mut services, &load, &mut rng)?;
@@ -111,7 +112,7 @@ pub fn run(
         killed.kills += 1;
         *killed.by.entry(name).or_default() += 1;
         killed.open += u64::from(services.open_transfers()? > 0);
-        services.all_run()?;
+        services.servers.all_run()?;
         let spoilt = wrong.take_if(|_| killed.kills > kills / 2);
         if let Some(wrong) = spoilt {
             services.spoil(wrong)?;
@@ -122,10 +123,10 @@ pub fn run(
             say(&format!("{} kills, {:?}", killed.kills, killed.by));
         }
     }
-    load.end(&services)?;
+    load.end(&services.servers)?;
     killed.ends = oracle::settle(&mut services, &load)?;
     killed.seen_again = services.seen_again()?;
-    services.stop()?;
+    services.servers.stop()?;
     killed.took = begun.elapsed();
     all_met(&killed).map(|()| killed)
 }
@@ -137,31 +138,31 @@ fn say(what: &str) {
 }
 
 /// Clients work for a while, and no process ends by itself.
-fn worked(services: &mut Services, load: &Load, rng: &mut Rng) -> Outcome {
+fn worked(services: &mut Services, load: &Load<Wanted>, rng: &mut Rng) -> Outcome {
     let before = load.acknowledged();
     let some = || (load.acknowledged() > before + 16 || load.broken().is_some()).then_some(());
     clock::until(Duration::from_secs(10), some);
     std::thread::sleep(Duration::from_micros(rng.below(600_000)));
-    services.all_live()?;
+    services.servers.all_live()?;
     load.broken().map_or(Ok(()), Err)
 }
 
 fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
     let victim = Victim::drawn(rng);
     match victim {
-        Victim::Server(n) => services.kill_server(n)?,
-        Victim::Database => services.postgres.kill9()?,
+        Victim::Server(n) => services.servers.kill_server(n)?,
+        Victim::Database => services.servers.postgres.kill9()?,
         Victim::Broker => services.kafka.kill9()?,
         Victim::All => {
             services.kafka.kill9()?;
-            services.postgres.kill9()?;
-            services.kill_all()?;
+            services.servers.postgres.kill9()?;
+            services.servers.kill_all()?;
         }
     }
     // the others go on without it
     std::thread::sleep(Duration::from_micros(rng.below(400_000)));
     if matches!(victim, Victim::Database | Victim::All) {
-        services.postgres.restart()?;
+        services.servers.postgres.restart()?;
     }
     if matches!(victim, Victim::Broker | Victim::All) {
         services.kafka.restart()?;

@@ -1,8 +1,9 @@
 //! What must hold: after each kill what was acknowledged is there and no money was made; in the end each
 //! transfer has ended once, has exactly the move that it says, and nothing waits anywhere.
 
-use super::clients::{ACCOUNTS, GIVEN_UNITS, Load, Sent, number};
+use super::clients::{ACCOUNTS, GIVEN_UNITS, Wanted, number};
 use super::services::Services;
+use crate::load::{Load, Sent};
 use crate::{Outcome, clock};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub struct Ends {
 struct Row {
     id: String,
     state: i64,
-    sent: Sent,
+    sent: Sent<Wanted>,
     /// Moves of it, and of these the ones with its accounts and its amount.
     moves: (u64, u64),
     /// Messages on the topics of its ends: completed, failed.
@@ -52,7 +53,7 @@ const ROWS: &str = "WITH moves AS ( \
     WHERE t.flow = 'account'";
 
 fn rows(services: &Services) -> Outcome<BTreeMap<String, Row>> {
-    let text = services.database.sql(ROWS)?;
+    let text = services.servers.database.sql(ROWS)?;
     text.lines().map(|line| row(line).ok_or_else(|| format!("no transfer: {line}"))).collect()
 }
 
@@ -64,11 +65,7 @@ fn row(line: &str) -> Option<(String, Row)> {
         return None;
     };
     let number = |text: &str| text.parse::<u64>().ok();
-    let wanted = super::clients::Wanted {
-        from: (*from).to_owned(),
-        to: (*to).to_owned(),
-        units: number(amount)?,
-    };
+    let wanted = Wanted { from: (*from).to_owned(), to: (*to).to_owned(), units: number(amount)? };
     let id = (*id).to_owned();
     let row = Row {
         id: id.clone(),
@@ -83,7 +80,7 @@ fn row(line: &str) -> Option<(String, Row)> {
 
 /// What was acknowledged since this was asked last, or all of it, is there under its key with its id and its
 /// terms; the accounts hold together what they were given.
-pub(super) fn kept(services: &Services, load: &Load, everything: bool) -> Outcome {
+pub(super) fn kept(services: &Services, load: &Load<Wanted>, everything: bool) -> Outcome {
     // what is acknowledged was there before the rows are read
     let known = if everything { load.all() } else { load.fresh() };
     let rows = rows(services)?;
@@ -92,7 +89,7 @@ pub(super) fn kept(services: &Services, load: &Load, everything: bool) -> Outcom
     shown(faults)
 }
 
-fn missing(known: &BTreeMap<String, Sent>, rows: &BTreeMap<String, Row>) -> Vec<String> {
+fn missing(known: &BTreeMap<String, Sent<Wanted>>, rows: &BTreeMap<String, Row>) -> Vec<String> {
     let mut faults = Vec::new();
     for (key, sent) in known {
         match rows.get(key) {
@@ -108,7 +105,7 @@ fn missing(known: &BTreeMap<String, Sent>, rows: &BTreeMap<String, Row>) -> Vec<
 
 /// One statement sees one instant.
 fn sum(services: &Services) -> Outcome {
-    let sum = services.number("SELECT sum(balance) FROM accounts_tb")?;
+    let sum = services.servers.number("SELECT sum(balance) FROM accounts_tb")?;
     let given = ACCOUNTS * GIVEN_UNITS;
     if sum == given {
         Ok(())
@@ -118,7 +115,7 @@ fn sum(services: &Services) -> Outcome {
 }
 
 /// Waits until nothing is open and nothing waits, and holds all of it against what clients were told.
-pub(super) fn settle(services: &mut Services, load: &Load) -> Outcome<Ends> {
+pub(super) fn settle(services: &mut Services, load: &Load<Wanted>) -> Outcome<Ends> {
     let mut last = String::new();
     let rests = clock::until(SETTLES, || match unrest(services) {
         Ok(None) => Some(()),
@@ -138,13 +135,13 @@ pub(super) fn settle(services: &mut Services, load: &Load) -> Outcome<Ends> {
     faults.extend(balances(services, &rows)?);
     let strange = "SELECT count(*) FROM operations o WHERE o.ledger = 10 AND NOT EXISTS \
         (SELECT 1 FROM transfers t WHERE t.req_id = o.req_id AND t.flow = 'account')";
-    let strange = services.number(strange)?;
+    let strange = services.servers.number(strange)?;
     if strange > 0 {
         faults.push(format!("{strange} moves of no transfer"));
     }
     shown(faults)?;
-    services.command(&["check"])?;
-    services.command(&["audit", "verify"])?;
+    services.servers.command(&["check"])?;
+    services.servers.command(&["audit", "verify"])?;
     let count =
         |state| u64::try_from(rows.values().filter(|row| row.state == state).count()).unwrap_or(0);
     Ok(Ends { completed: count(COMPLETED), failed: count(FAILED) })
@@ -206,7 +203,7 @@ fn balances(services: &Services, rows: &BTreeMap<String, Row>) -> Outcome<Vec<St
         *should.entry(wanted.from.clone()).or_default() -= i128::from(wanted.units);
         *should.entry(wanted.to.clone()).or_default() += i128::from(wanted.units);
     }
-    let text = services.database.sql("SELECT account_number, balance FROM accounts_tb")?;
+    let text = services.servers.database.sql("SELECT account_number, balance FROM accounts_tb")?;
     let has = text.lines().filter_map(|line| {
         let (number, balance) = line.split_once('|')?;
         Some((number.to_owned(), balance.parse::<i128>().ok()?))
@@ -221,15 +218,15 @@ fn balances(services: &Services, rows: &BTreeMap<String, Row>) -> Outcome<Vec<St
 fn unrest(services: &Services) -> Outcome<Option<String>> {
     let counts = [
         ("open transfers", services.open_transfers()?),
-        ("messages in the outbox", services.number("SELECT count(*) FROM outbox_queue")?),
-        ("parked keys", services.number("SELECT count(*) FROM parked_keys")?),
-        ("parked messages", services.number("SELECT count(*) FROM parked")?),
-        ("halts", services.number("SELECT count(*) FROM halts")?),
+        ("messages in the outbox", services.servers.number("SELECT count(*) FROM outbox_queue")?),
+        ("parked keys", services.servers.number("SELECT count(*) FROM parked_keys")?),
+        ("parked messages", services.servers.number("SELECT count(*) FROM parked")?),
+        ("halts", services.servers.number("SELECT count(*) FROM halts")?),
     ];
     if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > 0) {
         return Ok(Some(format!("{count} {what}")));
     }
-    let pipeline = services.look("/ops/pipeline")?;
+    let pipeline = services.servers.look("/ops/pipeline")?;
     let sum = |list: &str, field: &str| -> u64 {
         let rows = pipeline.get(list).and_then(Value::as_array).into_iter().flatten();
         rows.filter_map(|row| row.get(field).and_then(Value::as_u64)).sum()
@@ -240,7 +237,7 @@ fn unrest(services: &Services) -> Outcome<Option<String>> {
     if sum("groups", "lag") + sum("dead_letters", "messages") > 0 {
         return Ok(Some(format!("messages: {pipeline}")));
     }
-    let cases = services.look("/cases?status=open")?;
+    let cases = services.servers.look("/cases?status=open")?;
     let open = cases.get("cases").and_then(Value::as_array).filter(|open| !open.is_empty());
     Ok(open.map(|open| format!("cases: {open:?}")))
 }

@@ -2,17 +2,12 @@
 
 use super::tables::{OPEN, Sql, number};
 use crate::Outcome;
+use crate::http;
 use crate::server::Site;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
-
-/// Who asks a process whether it is ready, as a load balancer does, waits so long.
-const ASKED: Duration = Duration::from_secs(2);
 
 /// Whether a process says that it is ready; one that says nothing is not.
 pub(super) fn ready(site: &Site) -> bool {
-    asked(site, "/readyz").is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 "))
+    http::ask(&site.address, "GET", "/readyz", "").is_ok_and(|answer| http::is_ok(&answer))
 }
 
 /// A page of a process that anyone may read, with its head.
@@ -20,23 +15,12 @@ pub(super) fn ready(site: &Site) -> bool {
 /// # Errors
 /// The connection's, or another status than 200.
 pub(crate) fn page(site: &Site, path: &str) -> Outcome<String> {
-    let page = asked(site, path).map_err(|error| format!("{path}: {error}"))?;
-    let page = String::from_utf8_lossy(&page).into_owned();
-    if page.starts_with("HTTP/1.1 200 ") {
+    let page = http::ask(&site.address, "GET", path, "");
+    let page = page.map_err(|error| format!("{path}: {error}"))?;
+    if http::is_ok(&page) {
         return Ok(page);
     }
     Err(format!("{path}: {}", page.lines().next().unwrap_or_default()))
-}
-
-fn asked(site: &Site, path: &str) -> std::io::Result<Vec<u8>> {
-    let address: SocketAddr = site.address.parse().map_err(std::io::Error::other)?;
-    let mut stream = TcpStream::connect_timeout(&address, ASKED)?;
-    stream.set_read_timeout(Some(ASKED))?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    Ok(answer)
 }
 
 /// A process as the journal knows it.
