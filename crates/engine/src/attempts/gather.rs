@@ -119,7 +119,7 @@ impl Engine {
         self: &Arc<Self>,
         station: &Station,
         gathering: Gathering,
-        mut records: Vec<Record>,
+        records: Vec<Record>,
     ) {
         let Gathering { pool, lane, act, to } = &gathering;
         let lock = match self.next_lock(pool, lane, &records).await {
@@ -129,6 +129,10 @@ impl Engine {
                 return station.ring.give_back(records);
             }
         };
+        let mut records = self.tried_in_company(station, records).await;
+        if records.is_empty() {
+            return;
+        }
         let table = self.plan.table(station.place.flow);
         let request = SignRequest {
             flow: table.flow,
@@ -336,7 +340,11 @@ impl Engine {
     }
 
     /// Gives back to the ring those that stand where they stood, and returns the others as they stand now.
-    async fn still_here(self: &Arc<Self>, station: &Station, records: Vec<Record>) -> Vec<Record> {
+    pub(super) async fn still_here(
+        self: &Arc<Self>,
+        station: &Station,
+        records: Vec<Record>,
+    ) -> Vec<Record> {
         let stored = self.read(records.iter().map(|record| record.id).collect()).await;
         let mut stored: BTreeMap<Id, Record> =
             stored.into_iter().map(|record| (record.id, record)).collect();

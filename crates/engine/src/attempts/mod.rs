@@ -16,6 +16,7 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod routes;
 pub(crate) mod stops;
+mod suspects;
 #[cfg(test)]
 mod swap_tests;
 
@@ -72,6 +73,8 @@ pub(crate) struct Attempts {
     chains: BTreeMap<ChainId, Arc<ChainPool>>,
     /// Transfers that spoiled an attempt: each goes alone the next time.
     isolated: Mutex<BTreeSet<Id>>,
+    /// Transfers whose owner died while they waited for an attempt: they are tried in company once.
+    suspects: Mutex<BTreeSet<Id>>,
     /// Transfers that stand in an attempt which this process may hold without knowing it.
     strays: Mutex<BTreeSet<Id>>,
 }
@@ -114,6 +117,10 @@ impl Attempts {
         } else {
             self.isolated().remove(&id);
         }
+    }
+
+    fn suspects(&self) -> MutexGuard<'_, BTreeSet<Id>> {
+        self.suspects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn strays(&self) -> MutexGuard<'_, BTreeSet<Id>> {

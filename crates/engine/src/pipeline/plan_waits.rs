@@ -38,11 +38,11 @@ impl Plan {
         planned
     }
 
-    /// Marks a record as tried alone by an owner that may die of it.
-    pub(crate) fn trial(&self, record: &Record) -> Planned {
+    /// Marks a record as tried by an owner that may die of it, alone or in company.
+    pub(crate) fn trial(&self, record: &Record, alone: bool) -> Planned {
         let mut head = record.head;
         head.version = head.version.saturating_add(1);
-        head.alone = true;
+        head.alone = alone;
         head.deaths = head.deaths.saturating_add(1);
         head.due_at = None;
         put_alone(record, head, put(record, head, None))

@@ -182,7 +182,7 @@ impl Engine {
             // it spoiled an attempt, and no process died of it
             return Some(record);
         }
-        let planned = self.plan.trial(&record);
+        let planned = self.plan.trial(&record, true);
         let head = planned.next.otherwise;
         loop {
             let wrote = self.parts.journal.write(vec![planned.unit.clone()]).await;

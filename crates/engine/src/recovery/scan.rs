@@ -156,9 +156,11 @@ impl Engine {
         self.reassign(records).await;
     }
 
-    /// Its owner died holding it: it runs alone.
+    /// Its owner died holding it: it runs alone, or, where it waited for an attempt, in company once.
     fn orphan(self: &Arc<Self>, mut record: Record) -> Record {
-        record.head.alone = true;
+        if !self.waits_in_company(&record) {
+            record.head.alone = true;
+        }
         record.head.due_at = None;
         if record.head.deaths >= DEATHS {
             let cap = self.parts.settings.backoff.cap;
@@ -167,7 +169,7 @@ impl Engine {
                 kind: "POISON",
                 severity: Severity::Critical,
                 subject: Subject::Transfer(record.id),
-                facts: format!("{} owners died while it ran alone", record.head.deaths).into(),
+                facts: format!("{} owners died while it was tried", record.head.deaths).into(),
             });
         }
         record

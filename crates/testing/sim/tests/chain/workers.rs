@@ -1,10 +1,12 @@
 //! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
 
+use kernel::attempt::Attempt;
 use kernel::ids::{Id, WorkerId};
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use sim::chain::{
-    ChainProcess, ChainRules, ChainService, FaultyChain, Locking, SimChain, SimPort, relay_terms,
+    ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
+    Locking, Moment, SimChain, SimPort, relay_terms,
 };
 use sim::generic::chain::{CaseEnv, ChainCase, Harm};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
@@ -21,6 +23,8 @@ const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave",
 struct Worker {
     sim: Sim,
     process: ChainProcess,
+    /// Its link to each chain.
+    links: Vec<Arc<FaultyChain>>,
 }
 
 struct Cluster {
@@ -62,26 +66,29 @@ impl Cluster {
         let (accounts, outbox) = (journal.accounts(), journal.clone());
         let (inbox, world) = (journal.clone(), funding.clone());
         let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-        let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
-        for linked in self.service.linked() {
-            let port = SimPort::new(linked.chain);
-            ports.push(Arc::new(FaultyChain::new(Arc::new(port), sim.crash())));
-        }
+        let link = |linked: LinkedChain| {
+            let port = Arc::new(SimPort::new(linked.chain));
+            Arc::new(FaultyChain::new(port, sim.crash()))
+        };
+        let links: Vec<Arc<FaultyChain>> = self.service.linked().into_iter().map(link).collect();
+        let port = |link: &Arc<FaultyChain>| -> Arc<dyn Chain> { link.clone() };
+        let ports = links.iter().map(port).collect();
         let parts = self.service.parts(&sim, &opened, ports, number);
         let started = sim.block_on(engine::Engine::start(parts));
         let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
-        Worker { sim, process: ChainProcess { engine, opened } }
+        Worker { sim, process: ChainProcess { engine, opened }, links }
     }
 
     /// Opens a transfer to each receiver at this worker.
-    fn pays(&self, worker: &Worker) -> Vec<Id> {
+    fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
         let opened = worker.sim.block_on(async move {
             let mut ids = Vec::new();
-            for (n, to) in (0_u128..).zip(RECEIVERS) {
-                let created = engine.create(flow, relay_terms(chain, to, 100 + n, to)).await;
+            for (n, to) in (0_u128..).zip(receivers) {
+                let key = format!("{to}-{n}");
+                let created = engine.create(flow, relay_terms(chain, to, 100 + n, &key)).await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids
@@ -91,7 +98,7 @@ impl Cluster {
     }
 
     #[track_caller]
-    fn ends(&self, line: &str, worker: &Worker, ids: &[Id]) {
+    fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
@@ -99,11 +106,11 @@ impl Cluster {
         let Ok(Ok(records)) = read else { panic!("{line}: {read:?}") };
         let paid = self.service.chain.paid();
         let mut faults = self.service.chain.faults();
-        for (id, receiver) in ids.iter().zip(RECEIVERS) {
+        for (id, receiver) in ids.iter().zip(receivers) {
             let record = records.iter().find(|record| record.id == *id);
             let table = record.map(|r| self.service.flows.table(r.flow).state(r.head.state).name);
             let times = paid.get(id).map_or(0, Vec::len);
-            let wanted = if receiver == "bad-1" { ("FAILED", 0) } else { ("COMPLETED", 1) };
+            let wanted = if *receiver == "bad-1" { ("FAILED", 0) } else { ("COMPLETED", 1) };
             if (table.unwrap_or(""), times) != wanted {
                 faults.push(format!("{receiver} is {table:?} and was paid {times} times"));
             }
@@ -121,12 +128,81 @@ fn an_attempt_of_a_killed_worker_is_taken_up_as_an_attempt() {
         for seed in 0..12 {
             let cluster = Cluster::new(ChainRules::calm(locking), seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let ids = cluster.pays(&first);
+            let ids = cluster.pays(&first, &RECEIVERS);
             cluster.service.sim.run_for(seed * 331);
             first.sim.kill("killed by the test");
             drop(first);
-            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids, &RECEIVERS);
         }
+    }
+}
+
+/// Turns red where what a dead worker had in its rings goes in attempts of one: each takes a lane for seconds.
+#[test]
+fn what_waited_for_an_attempt_goes_on_in_company() {
+    const MANY: [&str; 60] = ["alice"; 60];
+    for locking in LOCKINGS {
+        let cluster = Cluster::new(ChainRules::calm(locking), 7);
+        let (first, second) = (cluster.join(1), cluster.join(2));
+        // the first attempts take every lane, and stay open
+        cluster.service.chain.swallow(true);
+        let ids = cluster.pays(&first, &MANY);
+        cluster.service.sim.run_for(5_000);
+        first.sim.kill("killed by the test");
+        drop(first);
+        cluster.service.chain.swallow(false);
+        cluster.ends(&format!("{locking:?}"), &second, &ids, &MANY);
+        let attempts = attempts(&second, &ids);
+        assert!(attempts.len() < MANY.len() / 2, "{locking:?}: {} attempts", attempts.len());
+    }
+}
+
+/// Turns red where an owner may die of a batch again and again: what it tried is not known to the next one.
+#[test]
+fn one_that_was_tried_by_a_dead_worker_goes_alone() {
+    const MANY: [&str; 30] = ["alice"; 30];
+    let play = |dies: Option<u64>| {
+        let cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 7);
+        let (first, second) = (cluster.join(1), cluster.join(2));
+        for (link, n) in second.links.iter().zip(dies) {
+            link.plan(n, ChainTrouble::CrashBefore);
+        }
+        cluster.service.chain.swallow(true);
+        let ids = cluster.pays(&first, &MANY);
+        cluster.service.sim.run_for(5_000);
+        first.sim.kill("killed by the test");
+        cluster.service.chain.swallow(false);
+        cluster.service.sim.run_for(20_000);
+        (cluster, second, ids)
+    };
+    let (_, second, _) = play(None);
+    let calls: Vec<_> = second.links.iter().flat_map(|link| link.log_of_calls()).collect();
+    let signs = |call: &ChainCall| call.moment == Moment::Sign && call.states.len() > 1;
+    let Some(n) = calls.iter().position(signs) else { panic!("none goes in company") };
+
+    let (cluster, _second, ids) = play(u64::try_from(n).ok());
+    let third = cluster.join(3);
+    let records = third.sim.block_on({
+        let (journal, ids) = (third.process.opened.journal.clone(), ids.clone());
+        async move { journal.get(ids).await }
+    });
+    let Ok(Ok(records)) = records else { panic!("{records:?}") };
+    let tried = records.iter().filter(|record| record.head.deaths > 0);
+    let tried: Vec<Id> = tried.map(|record| record.id).collect();
+    assert!(!tried.is_empty(), "the journal does not know what was tried");
+    cluster.ends("a third worker", &third, &ids, &MANY);
+    for id in tried {
+        let sizes = attempts(&third, &[id]).into_iter().map(|attempt| attempt.members.len());
+        assert_eq!(sizes.last(), Some(1), "{id}");
+    }
+}
+
+/// The attempts in which these transfers were, oldest first.
+fn attempts(worker: &Worker, ids: &[Id]) -> Vec<Attempt> {
+    let (journal, ids) = (worker.process.opened.journal.clone(), ids.to_vec());
+    match worker.sim.block_on(async move { journal.attempts_of(ids).await }) {
+        Ok(Ok(attempts)) => attempts,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -137,12 +213,12 @@ fn a_worker_that_stood_still_pays_no_member_twice() {
         for seed in 0..12 {
             let cluster = Cluster::new(ChainRules::calm(locking), 100 + seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let ids = cluster.pays(&first);
+            let ids = cluster.pays(&first, &RECEIVERS);
             cluster.service.sim.run_for(seed * 257);
             first.sim.pause();
             cluster.service.sim.run_for(20_000);
             first.sim.resume();
-            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids, &RECEIVERS);
         }
     }
 }
@@ -154,7 +230,7 @@ fn two_workers_on_a_rough_chain() {
         for seed in 0..12 {
             let cluster = Cluster::new(ChainRules::rough(locking), 200 + seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let ids = cluster.pays(&first);
+            let ids = cluster.pays(&first, &RECEIVERS);
             cluster.service.sim.run_for(seed * 911);
             if seed % 2 == 0 {
                 first.sim.kill("killed by the test");
@@ -163,7 +239,7 @@ fn two_workers_on_a_rough_chain() {
                 cluster.service.sim.run_for(20_000);
                 first.sim.resume();
             }
-            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids);
+            cluster.ends(&format!("{locking:?} seed={seed}"), &second, &ids, &RECEIVERS);
         }
     }
 }
