@@ -18,6 +18,9 @@ const IN_CI: [[&str; 2]; 7] = [
 /// The part that runs on Apache Kafka, for which the server is built with its feature.
 const OVER_KAFKA: &str = "--account";
 
+/// The part before a local chain, which is built for it.
+const BEFORE_A_CHAIN: &str = "--relay";
+
 /// Builds the server as a release and runs the campaign on it.
 pub(crate) fn run(args: &[String]) -> Outcome {
     tools()?;
@@ -29,9 +32,17 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         build.args(kafka::FEATURES);
     }
     run::must(build)?;
-    let server = tree::target().join("release/portage");
+    let built = tree::target().join("release");
     let mut cargo = run::cargo(&["run", "--quiet", "--locked", "--package", "crash", "--"]);
-    cargo.arg("--server").arg(server).args(["--commit", &commit()?]).args(args);
+    cargo.arg("--server").arg(built.join("portage"));
+    if args.iter().any(|arg| arg.starts_with(BEFORE_A_CHAIN)) {
+        let package = ["--locked", "--package", "devnet", "--bin", "devnet"];
+        let mut build = run::cargo(&["build", "--release"]);
+        build.args(package);
+        run::must(build)?;
+        cargo.arg("--devnet").arg(built.join("devnet"));
+    }
+    cargo.args(["--commit", &commit()?]).args(args);
     run::must(cargo)
 }
 

@@ -22,6 +22,7 @@ pub mod points;
 pub mod power;
 mod probe;
 pub mod record;
+pub mod relay;
 pub mod rng;
 pub mod server;
 pub mod store;

@@ -11,7 +11,9 @@ use crash::env::Env;
 use crash::fleet::{Fleet, Network, Pair};
 use crash::record::Record;
 use crash::rng::Rng;
-use crash::{Outcome, account, faults, fleet, gateway, history, kill, power, strace, workload};
+use crash::{
+    Outcome, account, faults, fleet, gateway, history, kill, power, relay, strace, workload,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,6 +66,13 @@ struct Cli {
     /// and at the two moments between journal and broker.
     #[arg(long, default_value_t = 0)]
     account: u64,
+    /// So many kills beneath the relay: servers and PostgreSQL before a local chain, by chance and at the four
+    /// moments between journal and chain.
+    #[arg(long, default_value_t = 0, requires = "devnet")]
+    relay: u64,
+    /// The local chain; `cargo xtask crash --relay` builds and names it.
+    #[arg(long, value_name = "FILE")]
+    devnet: Option<PathBuf>,
     /// Show that the campaign can fail: on servers that are made wrong from outside it must.
     #[arg(long)]
     prove: bool,
@@ -110,7 +119,7 @@ fn run(cli: &Cli) -> Outcome {
     let (kills, losses, disk, wrong) = (rng.fork(), rng.fork(), rng.fork(), rng.fork());
     let (many, lost_there, still) = (rng.fork(), rng.fork(), rng.fork());
     let (silent, replicated) = (rng.fork(), rng.fork());
-    let (gateways, accounts) = (rng.fork(), rng.fork());
+    let (gateways, accounts, relays) = (rng.fork(), rng.fork(), rng.fork());
     if cli.kills > 0 {
         killed(cli, &below, kills)?;
     }
@@ -137,6 +146,10 @@ fn run(cli: &Cli) -> Outcome {
     }
     if cli.account > 0 {
         accounts_killed(cli, &below, accounts)?;
+    }
+    if let Some(devnet) = cli.devnet.as_deref().filter(|_| cli.relay > 0) {
+        let site = relay::Site { program: &cli.server, devnet, below: &below };
+        relays_killed(cli, &site, relays)?;
     }
     if cli.prove {
         proven(cli, &below, wrong)?;
@@ -273,6 +286,21 @@ fn accounts_killed(cli: &Cli, below: &Path, mut rng: Rng) -> Outcome {
     let killed = account::run(&cli.server, below, cli.account, None, rng)?;
     println!("account: {killed:?}");
     record(cli).map_or(Ok(()), |record| record.account(&killed))
+}
+
+/// The relay before a local chain, and with `--prove` two databases that are made wrong.
+fn relays_killed(cli: &Cli, site: &relay::Site<'_>, mut rng: Rng) -> Outcome {
+    let wrongs = [
+        (relay::WrongStore::Lost, "a payment that vanishes", "acknowledged and gone"),
+        (relay::WrongStore::Forgotten, "a payment whose attempt is forgotten", "was paid twice"),
+    ];
+    for (wrong, what, words) in wrongs.into_iter().filter(|_| cli.prove) {
+        let found = relay::run(site, 4, Some(wrong), rng.fork()).map(drop);
+        red(what, found, &[words])?;
+    }
+    let killed = relay::run(site, cli.relay, None, rng)?;
+    println!("relay: {killed:?}");
+    record(cli).map_or(Ok(()), |record| record.relay(&killed))
 }
 
 /// A database that forgets what was acknowledged, and what must be said of it.

@@ -3,7 +3,7 @@
 use crate::faults::Faulted;
 use crate::kill::Killed;
 use crate::power::Lost;
-use crate::{Outcome, account, fleet};
+use crate::{Outcome, account, fleet, relay};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -173,6 +173,29 @@ impl Record {
             text.push_str(&format!("| {name} | {times} |\n"));
         }
         self.put("account", &text)
+    }
+
+    /// The kills beneath the relay.
+    ///
+    /// # Errors
+    /// The page's.
+    pub fn relay(&self, killed: &relay::Killed) -> Outcome {
+        let (completed, failed) = (killed.ends.completed, killed.ends.failed);
+        let mut text = format!(
+            "{}: {} kills in {}; {} of them with a transfer open. {} transfers acknowledged: {completed} \
+             COMPLETED and paid once each by {} attempts, {failed} FAILED and not paid; none missing, none \
+             doubled.\n\n| killed | times |\n|---|---|\n",
+            self.of,
+            killed.kills,
+            minutes(killed.took),
+            killed.open,
+            completed.saturating_add(failed),
+            killed.attempts,
+        );
+        for (name, times) in &killed.by {
+            text.push_str(&format!("| {name} | {times} |\n"));
+        }
+        self.put("relay", &text)
     }
 
     /// The losses of power.

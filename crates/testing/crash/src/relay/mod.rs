@@ -1,0 +1,227 @@
+//! Kills beneath the relay: two servers on one PostgreSQL before a local chain that executes a real token and
+//! whose endpoints lose, delay, repeat and deny, while clients ask for payments. Any of the servers and the
+//! database is killed, by chance and at four named moments.
+
+mod chain;
+mod clients;
+mod moments;
+mod oracle;
+mod services;
+
+use crate::load::Load;
+use crate::rng::Rng;
+use crate::{Outcome, clock};
+use clients::Payout;
+use moments::Moment;
+pub use oracle::Ends;
+use serde_json::{Value, json};
+use services::Services;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// After so many kills every acknowledged transfer is looked at again.
+const ALL_AFTER: u64 = 10;
+/// A token lives an hour.
+const TOKEN_AFTER: Duration = Duration::from_secs(1_500);
+
+/// A fault that the campaign makes itself, which its oracles must find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrongStore {
+    /// An acknowledged transfer is gone.
+    Lost,
+    /// A payment and its attempt are forgotten.
+    Forgotten,
+}
+
+/// The programs under test, and where their folders go.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The binary.
+    pub program: &'a Path,
+    /// The local chain.
+    pub devnet: &'a Path,
+    /// Below here.
+    pub below: &'a Path,
+}
+
+/// What came of it.
+#[derive(Debug, Default, Clone)]
+pub struct Killed {
+    /// How many kills there were.
+    pub kills: u64,
+    /// Of them with a transfer that had not ended.
+    pub open: u64,
+    /// By what was killed, or at which moment.
+    pub by: BTreeMap<&'static str, u64>,
+    /// Attempts that were made.
+    pub attempts: u64,
+    /// Transfers that were acknowledged, by their ends.
+    pub ends: Ends,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What is killed by chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victim {
+    /// One of the two servers.
+    Server(usize),
+    /// The database, with all of its processes.
+    Database,
+    /// Everything but the chain.
+    All,
+}
+
+impl Victim {
+    fn drawn(rng: &mut Rng) -> Self {
+        match rng.below(100) {
+            0..60 => Self::Server(usize::from(rng.percent(50))),
+            60..82 => Self::Database,
+            _ => Self::All,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Server(0) => "serve-1",
+            Self::Server(_) => "serve-2",
+            Self::Database => "postgres",
+            Self::All => "all",
+        }
+    }
+}
+
+/// Kills so often while clients ask for payments, then lets everything come to its end and holds it against
+/// the oracles. With a wrong store its fault is made in the middle.
+///
+/// # Errors
+/// What was lost, paid twice or is left, or what stopped the run.
+pub fn run(
+    site: &Site<'_>,
+    kills: u64,
+    mut wrong: Option<WrongStore>,
+    mut rng: Rng,
+) -> Outcome<Killed> {
+    let mut services = Services::start(site.program, site.devnet, site.below)?;
+    let load = Load::start(&services.servers, &mut rng);
+    let (begun, mut token) = (clock::now(), clock::now());
+    let mut moments = Moment::ALL.into_iter().cycle();
+    let mut killed = Killed::default();
+    while killed.kills < kills {
+        if token.elapsed() > TOKEN_AFTER {
+            services.servers.renew()?;
+            token = clock::now();
+        }
+        worked(&mut services, &load, &mut rng)?;
+        let moment = (killed.kills % 2 == 1).then(|| moments.next()).flatten();
+        let name = match moment {
+            Some(moment) => moments::kill_at(moment, &mut services)?,
+            None => by_chance(&mut services, &mut rng)?,
+        };
+        killed.kills += 1;
+        *killed.by.entry(name).or_default() += 1;
+        killed.open += u64::from(services.open_transfers()? > 0);
+        services.servers.all_run()?;
+        let spoilt = wrong.take_if(|_| killed.kills > kills / 2);
+        if let Some(wrong) = spoilt {
+            services.spoil(wrong)?;
+        }
+        let everything = spoilt.is_some() || killed.kills.is_multiple_of(ALL_AFTER);
+        oracle::kept(&services, &load, everything)?;
+        if killed.kills.is_multiple_of(10) {
+            say(&format!("{} kills, {:?}", killed.kills, killed.by));
+        }
+    }
+    services.chain.endpoints().try_for_each(|endpoint| services.chain.calm(endpoint))?;
+    load.end(&services.servers)?;
+    killed.ends = oracle::settle(&services, &load)?;
+    killed.attempts = services.attempts()?.all;
+    services.servers.stop()?;
+    killed.took = begun.elapsed();
+    all_met(&killed).map(|()| killed)
+}
+
+/// A word to the terminal.
+#[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
+fn say(what: &str) {
+    println!("relay: {what}");
+}
+
+/// Clients work for a while before endpoints that change, and no process ends by itself.
+fn worked(services: &mut Services, load: &Load<Payout>, rng: &mut Rng) -> Outcome {
+    for endpoint in services.chain.endpoints() {
+        trouble(services, endpoint, rng)?;
+    }
+    let before = load.acknowledged();
+    let some = || (load.acknowledged() > before + 16 || load.broken().is_some()).then_some(());
+    clock::until(Duration::from_secs(10), some);
+    std::thread::sleep(Duration::from_micros(rng.below(1_500_000)));
+    services.servers.all_live()?;
+    load.broken().map_or(Ok(()), Err)
+}
+
+/// What an endpoint does for a while; the other one may be fair, or not.
+fn trouble(services: &Services, endpoint: usize, rng: &mut Rng) -> Outcome {
+    let chain = &services.chain;
+    chain.calm(endpoint)?;
+    if rng.percent(15) {
+        chain.lag(endpoint, 2 + rng.below(8))?;
+    }
+    if rng.percent(25) {
+        return Ok(());
+    }
+    let rules = rules(1 + rng.below(6));
+    rng.one(&rules).map_or(Ok(()), |rule| chain.add(endpoint, rule))
+}
+
+/// What an endpoint may do so many times.
+fn rules(times: u64) -> [Value; 10] {
+    let sends = ["send_tx", "broadcast_tx_async"];
+    [
+        json!({ "kind": "drop_reply", "times": times }),
+        json!({ "kind": "drop_reply", "methods": sends, "times": times }),
+        json!({ "kind": "refuse", "times": times }),
+        json!({ "kind": "status", "code": 429, "times": times }),
+        json!({ "kind": "status", "code": 503, "times": times }),
+        json!({ "kind": "delay", "millis": 400, "times": times }),
+        json!({ "kind": "timeout", "methods": sends, "times": times }),
+        json!({ "kind": "late", "blocks": 12, "times": times }),
+        json!({ "kind": "withhold", "times": times }),
+        json!({ "kind": "unknown", "times": times }),
+    ]
+}
+
+fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {
+    let victim = Victim::drawn(rng);
+    let servers = &mut services.servers;
+    match victim {
+        Victim::Server(n) => servers.kill_server(n)?,
+        Victim::Database => servers.postgres.kill9()?,
+        Victim::All => {
+            servers.postgres.kill9()?;
+            servers.kill_all()?;
+        }
+    }
+    // the others go on without it
+    std::thread::sleep(Duration::from_micros(rng.below(400_000)));
+    if matches!(victim, Victim::Database | Victim::All) {
+        servers.postgres.restart()?;
+    }
+    Ok(victim.name())
+}
+
+/// A run in which something never happened proves nothing about it.
+fn all_met(killed: &Killed) -> Outcome {
+    if killed.open.saturating_mul(2) < killed.kills {
+        return Err(format!("only {} of {} kills hit a transfer", killed.open, killed.kills));
+    }
+    let missed = Moment::ALL.iter().find(|moment| !killed.by.contains_key(moment.name()));
+    if let Some(missed) = missed.filter(|_| killed.kills >= 16) {
+        return Err(format!("no kill was `{}`: {:?}", missed.name(), killed.by));
+    }
+    if killed.ends.completed == 0 || killed.ends.failed == 0 {
+        return Err(format!("an end was never met: {:?}", killed.ends));
+    }
+    Ok(())
+}
