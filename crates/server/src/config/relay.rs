@@ -42,6 +42,8 @@ section! {
         token_events: bool = true,
         /// Providers of the chain's JSON-RPC, with commas between; of two that disagree neither is taken at its word. Also `NEAR_RPC_URL`.
         rpc_urls: Vec<String> = Vec::new(),
+        /// The most requests a second at one provider, as its plan allows; twice as many may come at once.
+        rpc_per_second: u32 = 50,
         /// The encrypted file of the account's keys. Without keys this process takes transfers in and sends none.
         keystore: PathBuf = PathBuf::new(),
         /// What opens the keystore; better given as a variable than in a file.
@@ -169,6 +171,7 @@ impl Relay {
             !self.has_keys() || !self.rpc_urls.is_empty(),
             "set, where keys are",
         );
+        rules.need("relay.rpc_per_second", self.rpc_per_second > 0, "at least 1");
         rules.need(
             "relay.keystore_passphrase",
             self.keystore_passphrase.is_empty() || !self.keystore.as_os_str().is_empty(),

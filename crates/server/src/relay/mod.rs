@@ -17,7 +17,7 @@ use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
 use ledgers::remote::AssetCodes;
-use links::near::{NearChain, NearSettings, NearToken};
+use links::near::{NearChain, NearSettings, NearToken, RpcLimits};
 use std::sync::Arc;
 
 /// Two providers have to agree wherever two are named.
@@ -79,7 +79,9 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
     let localnet = settings.network == NearNetwork::Localnet;
     // blocks of a local chain come faster
     let base_block_ms = if localnet { near.base_block_ms / 4 } else { near.base_block_ms };
-    NearSettings { base_block_ms, providers_needed: agree, ..near }
+    let per_second = u64::from(settings.rpc_per_second);
+    let limits = RpcLimits { per_second, burst: per_second.saturating_mul(2), ..near.limits };
+    NearSettings { base_block_ms, providers_needed: agree, limits, ..near }
 }
 
 /// The asset of the token.
