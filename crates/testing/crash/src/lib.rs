@@ -17,7 +17,6 @@ pub mod history;
 mod http;
 pub mod journal;
 pub mod kill;
-mod load;
 pub mod points;
 pub mod power;
 mod probe;
@@ -27,7 +26,6 @@ pub mod rng;
 pub mod server;
 pub mod store;
 pub mod strace;
-mod table_lock;
 mod two_servers;
 pub mod workload;
 

@@ -2,8 +2,8 @@
 
 use super::services::Services;
 use crate::Outcome;
-use crate::load::{Load, Request};
 use crate::rng::Rng;
+use crate::two_servers::{Load, Request};
 use client::types::{NewAccountTransfer, NumberedMovement};
 use client::{Client, Error};
 use serde_json::json;

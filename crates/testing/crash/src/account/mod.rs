@@ -6,8 +6,8 @@ mod moments;
 mod oracle;
 mod services;
 
-use crate::load::Load;
 use crate::rng::Rng;
+use crate::two_servers::Load;
 use crate::{Outcome, clock};
 use clients::Wanted;
 use moments::Moment;

@@ -2,8 +2,8 @@
 //! process is killed in it.
 
 use super::services::Services;
-use crate::table_lock::TableLock;
 use crate::two_servers::SERVERS;
+use crate::two_servers::TableLock;
 use crate::{Outcome, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use super::clients::{ACCOUNTS, GIVEN_UNITS, Wanted, number};
 use super::services::Services;
-use crate::load::{Load, Sent};
+use crate::two_servers::{Load, Sent};
 use crate::{Outcome, clock};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! What clients ask for: payments to accounts that the token knows, that it does not know, and that are none.
 
 use super::chain::RECEIVERS;
-use crate::load::Request;
 use crate::rng::Rng;
+use crate::two_servers::Request;
 use client::types::NewRelayTransfer;
 use client::{Client, Error};
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Payout {
 
 impl Request for Payout {
     const KEYS: &'static str = "payout";
-    const REST: Duration = Duration::from_millis(40);
+    const REST: Duration = Duration::from_millis(120);
 
     fn drawn(rng: &mut Rng) -> Self {
         let receiver = if rng.percent(4) {

@@ -8,8 +8,8 @@ mod moments;
 mod oracle;
 mod services;
 
-use crate::load::Load;
 use crate::rng::Rng;
+use crate::two_servers::Load;
 use crate::{Outcome, clock};
 use clients::Payout;
 use moments::Moment;
@@ -37,15 +37,15 @@ pub enum WrongStore {
 /// The programs under test, and where their folders go.
 #[derive(Debug)]
 pub struct Site<'a> {
-    /// The binary.
+    /// The binary that is killed.
     pub program: &'a Path,
-    /// The local chain.
+    /// The program of the local chain.
     pub devnet: &'a Path,
-    /// Below here.
+    /// All folders are below this one.
     pub below: &'a Path,
 }
 
-/// What came of it.
+/// What the campaign came to.
 #[derive(Debug, Default, Clone)]
 pub struct Killed {
     /// How many kills there were.

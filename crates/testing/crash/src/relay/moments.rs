@@ -2,13 +2,12 @@
 //! both servers there, the moment is seen from outside, and the servers are killed in it.
 
 use super::services::Services;
-use crate::table_lock::TableLock;
 use crate::two_servers::SERVERS;
+use crate::two_servers::TableLock;
 use crate::{Outcome, clock};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Where processes die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
     /// A transaction is signed, and the journal has no form of it.
@@ -83,24 +82,35 @@ fn before_the_form(services: &mut Services) -> Outcome<bool> {
 }
 
 fn behind_the_form(moment: Moment, rule: &Value, services: &mut Services) -> Outcome<bool> {
-    let chain = &services.chain;
-    for endpoint in chain.endpoints() {
-        chain.calm(endpoint)?;
-        chain.add(endpoint, rule)?;
+    for endpoint in services.chain.endpoints() {
+        services.chain.calm(endpoint)?;
+        services.chain.add(endpoint, rule)?;
     }
-    let count = || match moment {
-        Moment::StoredNotSent | Moment::SignedNotStored => {
-            services.attempts().map(|attempts| attempts.all)
-        }
-        Moment::SentNoAnswer | Moment::FinalNotProven => {
-            Ok(u64::try_from(chain.payments()?.len()).unwrap_or(u64::MAX))
-        }
-    };
-    let before = count()?;
-    let met = clock::until(TIMEOUT, || count().is_ok_and(|now| now > before).then_some(()));
+    let begun = reached(moment, services)?;
+    let met = clock::until(TIMEOUT, || {
+        let now = reached(moment, services).ok()?;
+        let met = if moment == Moment::FinalNotProven { now > 0 } else { now > begun };
+        met.then_some(())
+    });
     services.servers.kill_servers()?;
     for endpoint in services.chain.endpoints() {
         services.chain.calm(endpoint)?;
     }
     Ok(met.is_some())
+}
+
+/// How far it is: attempts that are stored, payments that are final, or those of them that are not COMPLETED.
+fn reached(moment: Moment, services: &Services) -> Outcome<u64> {
+    let payments = || -> Outcome<u64> {
+        Ok(u64::try_from(services.chain.payments()?.len()).unwrap_or(u64::MAX))
+    };
+    match moment {
+        Moment::SignedNotStored | Moment::StoredNotSent => Ok(services.attempts()?.all),
+        Moment::SentNoAnswer => payments(),
+        Moment::FinalNotProven => {
+            let paid = payments()?;
+            let completed = "SELECT count(*) FROM transfers WHERE flow = 'relay' AND state = 60";
+            Ok(paid.saturating_sub(services.servers.number(completed)?))
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use super::chain::Payment;
 use super::clients::Payout;
 use super::services::Services;
-use crate::load::{Load, Sent};
+use crate::two_servers::{Load, Sent};
 use crate::{Outcome, clock};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +22,9 @@ const FAILED: i64 = -10;
 /// How the transfers ended.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Ends {
-    /// They were paid, once.
+    /// They were paid once each.
     pub completed: u64,
-    /// They were not paid.
+    /// The chain never paid them.
     pub failed: u64,
 }
 
@@ -116,7 +116,10 @@ pub(super) fn settle(services: &Services, load: &Load<Payout>) -> Outcome<Ends> 
             None
         }
     });
-    rests.ok_or_else(|| format!("it does not come to rest: {last}"))?;
+    if rests.is_none() {
+        kept(services, load, true)?;
+        return Err(format!("it does not come to rest: {last}"));
+    }
     let (known, rows, payments) = (load.all(), rows(services)?, services.chain.payments()?);
     let mut faults = missing(&known, &rows);
     let (paid, wrong) = paid(&payments, &rows);

@@ -58,6 +58,8 @@ impl Services {
             // it is asked to be paid once more, as if no attempt had ever carried it
             WrongStore::Forgotten => format!(
                 "DELETE FROM attempt_members WHERE transfer_id = {last}; \
+                 INSERT INTO due (transfer_id, due_at) VALUES ({last}, 0) \
+                   ON CONFLICT (transfer_id) DO UPDATE SET due_at = 0, leased_by = NULL; \
                  UPDATE transfers SET state = 20, due_at = 0 WHERE transfer_id = {last}"
             ),
         };

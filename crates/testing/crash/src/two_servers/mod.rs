@@ -1,5 +1,8 @@
 //! Two servers that share one PostgreSQL, and the Spot core that they need by itself.
 
+mod load;
+mod table_lock;
+
 use crate::fleet::{Member, settings};
 use crate::server::{Role, Site};
 use crate::{Outcome, env};
@@ -10,6 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use testbed::{Database, Server};
 use tokio::runtime::{Builder, Runtime};
+
+pub(crate) use load::{Load, Request, Sent};
+pub(crate) use table_lock::TableLock;
 
 /// The servers by the name of their user at the database, which says whose a session is.
 pub(crate) const SERVERS: [&str; 2] = ["serve_1", "serve_2"];

@@ -1,9 +1,9 @@
 //! Clients of two servers, who repeat each request at either until it is acknowledged, and the book of what
 //! was acknowledged.
 
+use super::TwoServers;
 use crate::Outcome;
 use crate::rng::Rng;
-use crate::two_servers::TwoServers;
 use client::{Client, Error};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -63,7 +63,6 @@ fn open<R>(book: &Mutex<Book<R>>) -> MutexGuard<'_, Book<R>> {
 }
 
 impl<R: Request> Load<R> {
-    /// Starts the clients.
     pub(crate) fn start(servers: &TwoServers, rng: &mut Rng) -> Self {
         let book = Book { sent: BTreeMap::new(), fresh: Vec::new(), broken: None };
         let (over, book, keys) =
