@@ -12,8 +12,10 @@ mod forms;
 mod keystore;
 mod lane;
 mod prove;
+mod rest;
 mod rpc;
 mod settings;
+mod shortage;
 mod sign;
 mod tokens;
 mod tx;
@@ -24,10 +26,11 @@ pub use settings::{NearSettings, NearToken, RpcLimits};
 
 use concerns::Concerns;
 use facts::ReceiverCache;
+use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
-use kernel::ids::ChainId;
+use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
@@ -143,6 +146,14 @@ impl NearLink {
     /// What a person should know now.
     fn concerns(&self) -> Vec<Concern> {
         let mut stand = self.concerns.stand(&*self.clock);
+        let now = self.clock.ticks();
+        for (kind, facts) in [
+            (concerns::TREASURY_SHORT, self.tokens.short(now)),
+            (concerns::TOKEN_PAUSED, self.tokens.paused(now)),
+        ] {
+            let severity = concerns::severity(kind);
+            stand.extend(facts.map(|facts| Concern { kind, severity, facts: facts.into() }));
+        }
         if self.rpc.needed() < 2 {
             let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
             stand.push(Concern { kind, severity, facts: ONE_IS_BELIEVED.into() });
@@ -208,6 +219,15 @@ impl Chain for NearChain {
 
     fn cap(&self, _: &str) -> usize {
         self.link.tokens.most()
+    }
+
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        let (act, now) = (sign::act_of(act).ok()?, self.link.clock.ticks());
+        let token = self.link.tokens.of_asset(record.target().asset)?;
+        token.rest(act).left(now).or_else(|| match act {
+            Act::Pay => token.shortage.left(record.target().amount.0, now),
+            Act::Register => None,
+        })
     }
 
     fn lanes(&self, _: &str) -> Vec<Arc<str>> {

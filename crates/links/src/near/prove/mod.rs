@@ -19,6 +19,7 @@ use super::rpc::{
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use events::{EventBalance, balance};
+use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
@@ -159,6 +160,9 @@ impl NearLink {
             }
         }
         token.succeeded(self.settings.batch);
+        if let Some(act) = act_of(form) {
+            token.rest(act).succeeded(*height);
+        }
         let now = self.clock.ticks();
         for action in &form.actions {
             match action {
@@ -193,6 +197,15 @@ impl NearLink {
             "providers": providers,
         });
         document.to_string().into()
+    }
+}
+
+/// The act of a transaction: all its actions are of one.
+fn act_of(form: &ReadTransaction) -> Option<Act> {
+    match form.actions.first()? {
+        BatchAction::Pay { .. } => Some(Act::Pay),
+        BatchAction::Register { .. } => Some(Act::Register),
+        BatchAction::Nothing => None,
     }
 }
 

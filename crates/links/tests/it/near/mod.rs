@@ -7,4 +7,5 @@ mod providers;
 mod receivers;
 mod sends;
 mod suite;
+mod tokens;
 mod world;

@@ -109,12 +109,28 @@ impl World {
         NearChain::new(settings, Arc::new(ring), self.clock.clone()).unwrap()
     }
 
+    /// A second token of the relay, with its receivers, and an adapter that pays both.
+    pub(super) fn with_second_token(&self) -> (AssetId, NearChain) {
+        let (usdt, asset) = ("usdt.devnet", AssetId(4));
+        let contract = self.devnet.deploy_token(usdt, &TokenOptions::default()).unwrap();
+        self.devnet.mint(&contract, &[(self.relay.account.clone(), SUPPLY)]).unwrap();
+        self.devnet.register(&contract, &["r1.devnet".parse().unwrap()]).unwrap();
+        let mut settings = self.settings();
+        let token = NearToken { contract: usdt.into(), asset, ..settings.tokens[0].clone() };
+        settings.tokens.push(token);
+        (asset, self.port_with(settings))
+    }
+
     pub(super) fn record(&self, receiver: &str, amount: u128) -> Record {
+        self.record_of(USDC, receiver, amount)
+    }
+
+    pub(super) fn record_of(&self, asset: AssetId, receiver: &str, amount: u128) -> Record {
         let n = self.next.fetch_add(1, Ordering::SeqCst);
         let party = |account: &str| Party {
             system: System::Chain(CHAIN),
             account: Account::Named(account.into()),
-            asset: USDC,
+            asset,
             amount: Amount(amount),
         };
         let owner = TransferOwner::Principal("it|relay".into());
@@ -185,6 +201,10 @@ impl World {
         let lane = port.lanes(act)[key].clone();
         let lock = port.next_lock(&lane, None, &members).await.unwrap();
         let form = self.form(port, (act, &lane, &lock), &members, Vec::new()).await.unwrap();
+        self.stored(lane, lock, members, form)
+    }
+
+    fn stored(&self, lane: Arc<str>, lock: Lock, members: Vec<Record>, form: Form) -> Attempt {
         Attempt {
             id: AttemptId(self.attempts.fetch_add(1, Ordering::SeqCst).into()),
             chain: CHAIN,
@@ -225,6 +245,14 @@ impl World {
         let purpose = Purpose::Pay;
         let request = SignRequest { flow: "relay", act, lane, lock, members, purpose, forms };
         port.sign(&request).await.map(|signed| signed.form).map_err(|unsigned| unsigned.cause)
+    }
+
+    /// A payment to as many of these, from the first, as the adapter signs for.
+    pub(super) async fn try_pay(&self, port: &NearChain, mut members: Vec<Record>) -> Attempt {
+        let request = self.request(port, members.clone()).await;
+        let signed = port.sign(&request).await.unwrap();
+        members.truncate(signed.pays.len());
+        self.stored(request.lane, request.lock, members, signed.form)
     }
 
     pub(super) async fn pay(&self, port: &NearChain, members: Vec<Record>) -> Attempt {
