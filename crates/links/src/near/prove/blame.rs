@@ -26,7 +26,7 @@ struct Circumstances {
 
 /// The contract says that it is paused. Names of receivers are cut out of its text first: a receiver must not
 /// be able to stop the token by what it is called.
-fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
+pub(super) fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
     let mut text = error.to_lowercase();
     for action in &landed.form.actions {
         match action {

@@ -18,6 +18,7 @@ use super::rpc::{
     BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
+use blame::is_paused;
 use events::{EventBalance, balance};
 use flows::relay::Act;
 use futures_util::future::join_all;
@@ -182,7 +183,10 @@ impl NearLink {
         let Landed { form, found, height } = landed;
         let result = match &found.result {
             ExecutionResult::Success => json!("SUCCESS"),
-            ExecutionResult::Failure { index, error } => json!({ "index": index, "error": error }),
+            ExecutionResult::Failure { index, error } => {
+                let paused = is_paused(landed, error);
+                json!({ "index": index, "error": error, "paused": paused })
+            }
         };
         let providers: Vec<String> =
             self.rpc.providers().iter().map(|(label, _)| label.to_string()).collect();

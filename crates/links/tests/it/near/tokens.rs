@@ -6,6 +6,7 @@
 //! only by a restart.
 
 use super::world::{RELAY, SUPPLY, USDC, World, code, words};
+use kernel::answer::Answer;
 use kernel::ports::chain::Chain;
 use kernel::record::Record;
 use links::near::NearChain;
@@ -57,6 +58,9 @@ async fn a_paused_token_blames_nobody_and_is_tried_by_one() {
     assert_eq!(refused(&world, &port, members.clone()).await, ("TOKEN_RESTS", None));
     let verdicts = world.see_through(&port, &mut attempt).await;
     assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD], "TOKEN_PAUSED".into()));
+    let Answer::Dead(why) = &verdicts[0].answer else { unreachable!("{verdicts:?}") };
+    let proof = why.doc.as_deref().unwrap_or_default();
+    assert!(proof.contains(r#""paused":true"#), "who counts failures reads it: {proof}");
     assert_eq!(rests(&port, "ft_transfer", &members[0]), Some(2 * REST));
     // the contract goes on: one is paid, and then all
     world.devnet.set_paused(&world.token, false).unwrap();
