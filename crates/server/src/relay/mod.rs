@@ -79,7 +79,8 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
     let localnet = settings.network == NearNetwork::Localnet;
     // blocks of a local chain come faster
     let base_block_ms = if localnet { near.base_block_ms / 4 } else { near.base_block_ms };
-    NearSettings { base_block_ms, providers_needed: agree, ..near }
+    let token_rest_ms = if localnet { near.token_rest_ms / 10 } else { near.token_rest_ms };
+    NearSettings { base_block_ms, token_rest_ms, providers_needed: agree, ..near }
 }
 
 /// The asset of the token.

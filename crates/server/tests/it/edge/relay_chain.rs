@@ -15,14 +15,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// A chain with a token, and the relay's account with keys.
-struct LocalChain {
-    devnet: Devnet,
-    token: AccountId,
-    keys: Vec<Wallet>,
+pub(super) struct LocalChain {
+    pub(super) devnet: Devnet,
+    pub(super) token: AccountId,
+    pub(super) keys: Vec<Wallet>,
 }
 
 impl LocalChain {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let blocks = Blocks::Every(Duration::from_millis(150));
         let devnet = Devnet::start(Options { endpoints: 2, blocks, ..Options::default() });
         let devnet = devnet.expect("a chain");
@@ -40,8 +40,22 @@ impl LocalChain {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
+    /// The relay over this chain, with so many of its keys.
+    pub(super) fn served(&self, keys: usize) -> Served {
+        let keys: Vec<String> =
+            self.keys.iter().take(keys).map(|wallet| wallet.key.to_string()).collect();
+        Served::start(&[
+            ("RELAY_ACCOUNT_ID", "relay.devnet"),
+            ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+            ("PORTAGE_RELAY__ASSET", "USDC"),
+            ("NEAR_NETWORK", "localnet"),
+            ("NEAR_RPC_URL", &self.devnet.urls().join(",")),
+            ("RELAY_ACCESS_KEYS", &keys.join(",")),
+        ])
+    }
+
     /// How often each memo was paid, whatever endpoints say.
-    fn payments(&self) -> Vec<(String, u128)> {
+    pub(super) fn payments(&self) -> Vec<(String, u128)> {
         let events = self.devnet.events(&self.token);
         let paid = events.into_iter().filter(|event| event.kind == EventKind::Transfer);
         paid.map(|event| (event.memo.unwrap_or_default(), event.amount)).collect()
@@ -168,20 +182,11 @@ fn a_day_has_one_budget_of_registrations() {
 #[test]
 fn a_receiver_that_does_not_exist_fails_and_costs_nothing() {
     let chain = LocalChain::start();
-    let keys = chain.secret_keys().trim().replace('\n', ",");
-    let urls = chain.devnet.urls().join(",");
-    let served = Served::start(&[
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", &urls),
-        ("RELAY_ACCESS_KEYS", &keys),
-    ]);
+    let served = chain.served(2);
     assert_eq!(pays_to(&served, "bob.devnet", "k-1").0, 201);
     eventually("it failed", || reads(&served, "payouts", "k-1").1["status"] == "FAILED");
     assert_eq!(chain.payments(), []);
     let log = served.log();
     assert!(log.contains("NOT ENCRYPTED"), "no warning of plain keys");
-    assert!(keys.split(',').all(|key| !log.contains(key)), "a key in the log");
+    assert!(chain.secret_keys().lines().all(|key| !log.contains(key)), "a key in the log");
 }
