@@ -111,14 +111,27 @@ impl NearLink {
         if attempt.members.len() > 1 {
             return Ok(judged(attempt, culprit, ("SPOILED", false), (landed.height, doc)));
         }
+        let verdict = self.alone(token, landed, &receiver, now).await;
+        Ok(judged(attempt, culprit, verdict, (landed.height, doc)))
+    }
+
+    /// What is said of a payment that failed alone, and whether it is refused: only where its receiver was
+    /// registered and the money was there, before it and after.
+    async fn alone(
+        &self,
+        token: &TokenState,
+        landed: &Landed<'_>,
+        receiver: &Arc<str>,
+        now: Circumstances,
+    ) -> (&'static str, bool) {
         let before = match self.rpc.block(landed.found.block).await {
-            Ok(block) => self.circumstances(landed, &receiver, block.before).await,
+            Ok(block) => self.circumstances(landed, receiver, block.before).await,
             Err(_) => Circumstances { registered: None, funded: None },
         };
         let both = |of: fn(&Circumstances) -> Option<bool>| {
             of(&before).and_then(|was| Some(was && of(&now)?))
         };
-        let (code, condemned) = match (both(|c| c.registered), both(|c| c.funded)) {
+        match (both(|c| c.registered), both(|c| c.funded)) {
             (Some(true), Some(true)) => ("RECEIVER_REFUSED", true),
             (Some(false), _) => ("NOT_REGISTERED", false),
             (_, Some(false)) => {
@@ -126,8 +139,7 @@ impl NearLink {
                 (TREASURY_SHORT, false)
             }
             (None, _) | (_, None) => ("CIRCUMSTANCES_UNKNOWN", false),
-        };
-        Ok(judged(attempt, culprit, (code, condemned), (landed.height, doc)))
+        }
     }
 
     /// Nothing is signed for what failed, until one member shows that it succeeds again.
