@@ -13,7 +13,7 @@ const LONGEST: Millis = 600_000;
 /// A rest that is over and that nothing tries to end is forgotten after so many milliseconds.
 const FORGOTTEN: Millis = 120_000;
 
-/// Why nothing is signed.
+/// Why nothing is signed for one act of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RestCause {
     /// The token's contract says that it is paused.
@@ -22,15 +22,15 @@ pub(super) enum RestCause {
     Unexplained,
 }
 
-/// Who may be signed for now.
+/// For how many members a transaction may be signed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignTurn {
-    /// As many members as fit.
+    /// As many members as fit into one transaction.
     All,
     /// One member, which shows whether the rest is over.
     One,
-    /// Nobody.
-    Nobody,
+    /// No member, until the rest is over.
+    Wait,
 }
 
 /// What keeps an act of a token from being signed for.
@@ -52,7 +52,7 @@ struct Rest {
     height: u64,
     /// For so long it lasts, in milliseconds.
     length: Millis,
-    /// When it is over, in ticks.
+    /// When it is over, in the clock's ticks; a member that goes alone moves it on.
     until: u64,
     /// One member is on its way to show whether it is over.
     tried: bool,
@@ -87,7 +87,7 @@ impl TokenRest {
         let mut rest = self.rest();
         match rest.as_mut() {
             None => SignTurn::All,
-            Some(rest) if now < rest.until => SignTurn::Nobody,
+            Some(rest) if now < rest.until => SignTurn::Wait,
             Some(rest) => {
                 rest.until = ends(now, first);
                 rest.tried = true;
@@ -131,7 +131,7 @@ fn ends(now: u64, length: Millis) -> u64 {
     now.saturating_add(length.saturating_mul(TICKS))
 }
 
-/// How long the next rest lasts.
+/// How long the rest after one of that length lasts, in milliseconds.
 fn longer(length: Millis) -> Millis {
     let twice = length.saturating_mul(2);
     if twice > LONGEST { LONGEST } else { twice }
@@ -141,7 +141,7 @@ fn later(one: u64, other: u64) -> u64 {
     if one > other { one } else { other }
 }
 
-/// It was over long ago, and nobody waits for it.
+/// It was over long ago, and no member tried to end it.
 fn forgotten(rest: &Rest, now: u64) -> bool {
     now >= ends(rest.until, FORGOTTEN)
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(rest.left(0), Some(FIRST));
         assert_eq!(
             [29, 30, 31, 59].map(|now| turn(&rest, now)),
-            [SignTurn::Nobody, SignTurn::One, SignTurn::Nobody, SignTurn::Nobody]
+            [SignTurn::Wait, SignTurn::One, SignTurn::Wait, SignTurn::Wait]
         );
         fails(&rest, 30, 59);
         assert_eq!(rest.left(59 * SECOND), Some(2 * FIRST));
@@ -193,7 +193,7 @@ mod tests {
         fails(&rest, 7, 0);
         assert_eq!(turn(&rest, 30), SignTurn::One);
         rest.turn_back(31 * SECOND);
-        assert_eq!([turn(&rest, 31), turn(&rest, 60)], [SignTurn::One, SignTurn::Nobody]);
+        assert_eq!([turn(&rest, 31), turn(&rest, 60)], [SignTurn::One, SignTurn::Wait]);
         assert_eq!(turn(&rest, 61), SignTurn::One, "what has it may be lost");
     }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_over() {
+    fn a_rest_that_no_member_tries_to_end_is_over() {
         let rest = TokenRest::default();
         fails(&rest, 7, 0);
         assert!(rest.stands(149 * SECOND).is_some());

@@ -72,7 +72,7 @@ mod tests {
         shortage.affords(5);
         assert_eq!(shortage.left(6, 30 * SECOND), None, "it is tried again");
         assert_eq!(shortage.stands(149 * SECOND).as_deref(), Some("5 of 9"));
-        assert_eq!(shortage.stands(150 * SECOND), None, "nobody waits for it");
+        assert_eq!(shortage.stands(150 * SECOND), None, "no payment waits for it");
         shortage.seen(5, "5 of 9".into(), 180 * SECOND);
         shortage.affords(6);
         assert_eq!((shortage.left(9, 0), shortage.stands(0)), (None, None));

@@ -35,7 +35,7 @@ impl NearLink {
         let rest = self.rest_of(request);
         let (now, first) = (self.clock.ticks(), self.settings.token_rest_ms);
         let turn = rest.map_or(SignTurn::All, |rest| rest.turn(now, first));
-        if turn == SignTurn::Nobody {
+        if turn == SignTurn::Wait {
             return Err(Cause::of("TOKEN_RESTS").into());
         }
         let signed = self.signed_in_turn(request, turn).await;
@@ -146,8 +146,8 @@ impl NearLink {
         let replaces = !request.forms.is_empty();
         let most = match turn {
             SignTurn::One => 1,
-            SignTurn::All | SignTurn::Nobody if replaces => members.len(),
-            SignTurn::All | SignTurn::Nobody => token.most(),
+            SignTurn::All | SignTurn::Wait if replaces => members.len(),
+            SignTurn::All | SignTurn::Wait => token.most(),
         };
         let mut receivers = Vec::with_capacity(members.len());
         for (at, member) in members.iter().take(most).enumerate() {
@@ -254,7 +254,7 @@ impl NearLink {
     }
 }
 
-/// The act of that name.
+/// The act of the relay that has that name in its table, and that a request names.
 pub(super) fn act_of(name: &str) -> Result<Act, Cause> {
     let named = Act::ALL.iter().find(|act| act.name() == name);
     named.copied().ok_or(Cause::of("NO_SUCH_ACT"))

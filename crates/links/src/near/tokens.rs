@@ -22,7 +22,7 @@ pub(super) struct TokenState {
     tgas: AtomicU64,
     /// The most members of one transaction.
     most: AtomicUsize,
-    /// Whether payments rest.
+    /// Whether payments rest, and until when.
     pays: TokenRest,
     /// Whether registrations rest.
     registers: TokenRest,

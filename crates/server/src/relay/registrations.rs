@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Turns red where ten tries within a pause end a transfer whose receiver nobody ever refused.
+    /// Turns red where ten tries within a pause end a transfer whose receiver was never refused.
     #[test]
     fn a_registration_that_a_pause_refused_is_not_counted() {
         use State::{NeedsRegistration, Registered, Registering, Submitted};

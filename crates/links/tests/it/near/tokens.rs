@@ -34,7 +34,7 @@ async fn refused(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_token_blames_nobody_and_is_tried_by_one() {
+async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
     let world = World::new(2);
     let port = world.port();
     let members = world.members(9);

@@ -18,7 +18,6 @@ fn completed(served: &Served, keys: &[&str]) -> bool {
     keys.iter().all(|key| status(served, key) == "\"COMPLETED\"")
 }
 
-/// The kinds of the open cases.
 fn cases(served: &Served) -> Vec<String> {
     let cases = served.json(&["ops", "cases"]);
     let open = cases["cases"].as_array().expect("cases");
@@ -33,7 +32,7 @@ fn told(served: &Served, kind: &str) -> bool {
 /// Turns red where a paused token fails a transfer, stops intake, or burns gas under each key; where a payment that is
 /// too large holds smaller ones back; and where either case is closed by a person only.
 #[test]
-fn a_paused_token_and_a_short_account_fail_nobody() {
+fn a_paused_token_and_a_short_account_fail_no_transfer() {
     let chain = LocalChain::start();
     let served = chain.served(2);
     assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
