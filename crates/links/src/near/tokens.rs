@@ -24,7 +24,7 @@ pub(super) struct TokenState {
     most: AtomicUsize,
     /// Whether payments rest, and until when.
     pays: TokenRest,
-    /// Whether registrations rest.
+    /// Whether registrations rest, and until when.
     registers: TokenRest,
     /// What the relay's account has too little of it for.
     pub(super) shortage: TokenShortage,
