@@ -81,6 +81,7 @@ impl Engine {
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
         let now = self.parts.journal.now();
         for pool in self.attempts.pools() {
+            self.measure_lanes(pool);
             for (attempt, last) in pool.carried.waiting() {
                 let spent = last.filter(|cause| cause.class == LOCK_SPENT);
                 if let Some(cause) = spent {

@@ -35,6 +35,7 @@ use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::Clock;
+use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
 use rpc::{BlockAt, RpcPool, access_key, send};
@@ -66,6 +67,7 @@ struct NearLink {
     receivers: ReceiverCache,
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
+    meter: Arc<dyn Meter>,
     /// A key of ours was seen to be used elsewhere, by this process.
     ahead: Mutex<Option<Arc<str>>>,
     /// What spent the nonces of attempts whose forms are not found, as far as it was read.
@@ -91,7 +93,7 @@ impl fmt::Debug for NearChain {
 
 impl NearChain {
     /// Makes the adapter; nothing is sent yet. `signer` has the keys, each of which is a lane; `clock` paces
-    /// requests and ages what is remembered. It is used inside a Tokio runtime with timers and sockets.
+    /// requests and ages what is remembered; `meter` is told of requests and balances. It is used inside a Tokio runtime with timers and sockets.
     ///
     /// # Errors
     /// The rule that the settings break.
@@ -99,6 +101,7 @@ impl NearChain {
         settings: NearSettings,
         signer: Arc<dyn NearSigner>,
         clock: Arc<dyn Clock>,
+        meter: Arc<dyn Meter>,
     ) -> Result<Self, BadNearSettings> {
         if let Some(why) = settings.unfit() {
             return Err(BadNearSettings(why));
@@ -106,7 +109,7 @@ impl NearChain {
         if signer.public_keys().is_empty() {
             return Err(BadNearSettings("the relay has no key".to_owned()));
         }
-        let rpc = RpcPool::new(&settings, clock.clone()).map_err(BadNearSettings)?;
+        let rpc = RpcPool::new(&settings, &clock, &meter).map_err(BadNearSettings)?;
         if settings.providers_needed == 1 {
             tracing::warn!("{ONE_IS_BELIEVED}");
         }
@@ -119,6 +122,7 @@ impl NearChain {
             receivers,
             signer,
             clock,
+            meter,
             ahead: Mutex::new(None),
             explained: Explanations::default(),
             concerns: Concerns::default(),

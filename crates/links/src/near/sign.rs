@@ -14,9 +14,13 @@ use kernel::attempt::{Form, Purpose};
 use kernel::flow::life::Word;
 use kernel::ports::chain::{FOREIGN_FORM, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::TICKS;
+use kernel::ports::meter::Seen;
 use kernel::record::{Account, Record, System};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
+const DECIMALS: u8 = 24;
 
 /// What is written into one transaction.
 struct Draft<'a> {
@@ -125,7 +129,10 @@ impl NearLink {
             BatchAction::Pay { .. } | BatchAction::Nothing => sum,
         });
         let own = self.rpc.first(&account(&self.settings.account)).await?;
-        match own.ok_or(Cause::of("NO_ACCOUNT"))? {
+        let own = own.ok_or(Cause::of("NO_ACCOUNT"))?;
+        let (chain, precision) = (self.settings.chain.name(), DECIMALS);
+        self.meter.see(Seen::FeeBalance { chain, units: own, precision });
+        match own {
             yocto if yocto < floor => {
                 let facts = format!("the account has {yocto} yoctoNEAR, and {floor} are needed");
                 Err(Cause::because(NEAR_LOW, facts))
@@ -208,6 +215,8 @@ impl NearLink {
         let args = json!({ "account_id": &*self.settings.account });
         let call = view(contract, "ft_balance_of", &args, BlockAt::Final);
         let balance = yocto(&self.rpc.first(&call).await?)?;
+        let (chain, asset) = (self.settings.chain.name(), token.token.asset);
+        self.meter.see(Seen::ChainBalance { chain, asset, units: balance });
         let mut left = balance;
         for (at, action) in actions.iter().enumerate() {
             let BatchAction::Pay { amount, .. } = action else { continue };

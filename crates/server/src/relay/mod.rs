@@ -16,6 +16,7 @@ use kernel::ids::{AssetId, ChainId};
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
+use kernel::ports::meter::Meter;
 use ledgers::remote::AssetCodes;
 use links::near::{NearChain, NearSettings, NearToken};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) struct RelayContext<'a> {
     pub flows: &'a Arc<Flows>,
     /// The clock of this machine.
     pub clock: &'a Arc<dyn Clock>,
+    /// What takes the measurements of requests and balances.
+    pub meter: &'a Arc<dyn Meter>,
     /// The assets that are known, by their symbols.
     pub symbols: &'a AssetCodes,
 }
@@ -59,7 +62,8 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     let near = near_settings(settings, asset);
     let cost = near.most_storage_deposit;
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
-    let chain = NearChain::new(near, signer, Arc::clone(context.clock)).map_err(unfit)?;
+    let chain = NearChain::new(near, signer, Arc::clone(context.clock), Arc::clone(context.meter));
+    let chain = chain.map_err(unfit)?;
     let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
     let registrations = Registrations::new(context, &settings.token_contract, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));

@@ -11,10 +11,11 @@ use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof, SignRequest};
 use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Head, Party, Record, System, Terms};
 use links::near::{KeyRing, NearChain, NearSettings, NearToken};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 pub(super) const CHAIN: ChainId = ChainId(20);
 pub(super) const USDC: AssetId = AssetId(3);
@@ -48,12 +49,37 @@ impl Clock for TestClock {
     }
 }
 
+/// What was measured, in words.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<Vec<String>>);
+
+impl Told {
+    /// How often that was measured.
+    pub(super) fn times(&self, what: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|told| *told == what).count()
+    }
+}
+
+impl Meter for Told {
+    fn see(&self, seen: Seen<'_>) {
+        let text = match seen {
+            Seen::ChainCall { chain, method, outcome, .. } => format!("{chain} {method} {outcome}"),
+            Seen::FeeBalance { chain, precision, .. } => format!("{chain} fee e{precision}"),
+            Seen::ChainBalance { chain, asset, units } => format!("{chain} {asset} {units}"),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(text);
+    }
+}
+
 pub(super) struct World {
     pub(super) devnet: Devnet,
     pub(super) token: AccountId,
     pub(super) relay: Wallet,
     keys: Vec<Wallet>,
     pub(super) clock: Arc<TestClock>,
+    /// What the adapters told of themselves.
+    pub(super) meter: Arc<Told>,
     next: AtomicU64,
     attempts: AtomicU64,
 }
@@ -77,7 +103,16 @@ impl World {
             (0..RECEIVERS).map(|n| format!("r{n}.devnet").parse().unwrap()).collect();
         devnet.register(&token, &receivers).unwrap();
         let (next, attempts) = (AtomicU64::new(0), AtomicU64::new(1));
-        Self { devnet, token, relay, keys, clock: Arc::default(), next, attempts }
+        Self {
+            devnet,
+            token,
+            relay,
+            keys,
+            clock: Arc::default(),
+            meter: Arc::default(),
+            next,
+            attempts,
+        }
     }
 
     pub(super) fn settings(&self) -> NearSettings {
@@ -106,7 +141,7 @@ impl World {
     pub(super) fn port_with(&self, settings: NearSettings) -> NearChain {
         let texts: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
         let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
-        NearChain::new(settings, Arc::new(ring), self.clock.clone()).unwrap()
+        NearChain::new(settings, Arc::new(ring), self.clock.clone(), self.meter.clone()).unwrap()
     }
 
     /// A second token of the relay, with its receivers, and an adapter that pays both.

@@ -5,7 +5,7 @@
 //! stored, and where a lost reply counts as an answer.
 
 use super::relay::{pays_to, reads};
-use super::{Served, eventually, portage, said};
+use super::{Served, answer, eventually, head, portage, said};
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Blocks, Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
 use serde_json::json;
@@ -60,6 +60,13 @@ impl LocalChain {
         let paid = events.into_iter().filter(|event| event.kind == EventKind::Transfer);
         paid.map(|event| (event.memo.unwrap_or_default(), event.amount)).collect()
     }
+}
+
+/// The page that Prometheus reads.
+fn metrics(served: &Served) -> String {
+    let mut stream = served.connect();
+    stream.write_all(head("GET", "/metrics", "x", "").as_bytes()).expect("it is sent");
+    answer(&mut stream).expect("an answer").body
 }
 
 /// The keys in a file that opens with a passphrase; its path.
@@ -121,6 +128,13 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     // the same key and body again says what it is now, and pays nothing
     let (status, again) = pays_to(&served, "alice.devnet", "k-0");
     assert_eq!((status, &again["status"]), (200, &json!("COMPLETED")), "{again}");
+    eventually("keys and calls are measured", || {
+        let page = metrics(&served);
+        page.contains(r#"portage_lanes{chain="NEAR",status="free"} 2"#)
+            && page.contains(r#"method="send_tx",outcome="answered"} "#)
+            && page.contains(r#"portage_fee_balance{chain="NEAR"} 999."#)
+            && page.contains(r#"portage_chain_balance{chain="NEAR",asset="USDC"} 0."#)
+    });
     let (code, text) = said(&served.run(&["relay", "status"]));
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("relay.devnet"), "{text}");
