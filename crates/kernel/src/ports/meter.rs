@@ -178,7 +178,7 @@ pub enum Seen<'a> {
     },
     /// A provider of a chain was called.
     ChainCall {
-        /// The chain's name.
+        /// The name of the chain as settings and cases have it.
         chain: &'a str,
         /// Host and port of the provider, which the settings name.
         provider: &'a str,
@@ -191,7 +191,7 @@ pub enum Seen<'a> {
     },
     /// How one lane of a chain stands that this process may use.
     Lane {
-        /// The chain's name.
+        /// The name of the chain as settings and cases have it.
         chain: &'a str,
         /// The key or account that the settings name.
         lane: &'a str,
@@ -200,7 +200,7 @@ pub enum Seen<'a> {
     },
     /// So many lanes of a chain that this process may use stand so.
     Lanes {
-        /// The chain's name.
+        /// The name of the chain as settings and cases have it.
         chain: &'a str,
         /// How many carry no attempt of this process.
         free: usize,
@@ -209,7 +209,7 @@ pub enum Seen<'a> {
     },
     /// What the account that pays for transactions has in the chain's own coin, as it was read last.
     FeeBalance {
-        /// The chain's name.
+        /// The name of the chain as settings and cases have it.
         chain: &'a str,
         /// In the coin's smallest unit.
         units: u128,
@@ -218,11 +218,11 @@ pub enum Seen<'a> {
     },
     /// What the account of a chain has of an asset that it pays, as it was read last.
     ChainBalance {
-        /// The chain's name.
+        /// The name of the chain as settings and cases have it.
         chain: &'a str,
         /// The asset of the transfers that are paid with it.
         asset: AssetId,
-        /// In base units.
+        /// In base units of that asset.
         units: u128,
     },
     /// No money moves, or again.

@@ -51,22 +51,25 @@ impl Clock for TestClock {
 
 /// What was measured, in words.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Vec<String>>);
+pub(super) struct Measured(Mutex<Vec<String>>);
 
-impl Told {
+impl Measured {
     /// How often that was measured.
     pub(super) fn times(&self, what: &str) -> usize {
-        self.0.lock().unwrap().iter().filter(|told| *told == what).count()
+        self.0.lock().unwrap().iter().filter(|seen| *seen == what).count()
     }
 }
 
-impl Meter for Told {
+impl Meter for Measured {
     fn see(&self, seen: Seen<'_>) {
-        let text = match seen {
-            Seen::ChainCall { chain, method, outcome, .. } => format!("{chain} {method} {outcome}"),
-            Seen::FeeBalance { chain, precision, .. } => format!("{chain} fee e{precision}"),
-            Seen::ChainBalance { chain, asset, units } => format!("{chain} {asset} {units}"),
-            other => format!("{other:?}"),
+        let text = if let Seen::ChainCall { chain, method, outcome, .. } = seen {
+            format!("{chain} {method} {outcome}")
+        } else if let Seen::FeeBalance { chain, precision, .. } = seen {
+            format!("{chain} fee e{precision}")
+        } else if let Seen::ChainBalance { chain, asset, units } = seen {
+            format!("{chain} {asset} {units}")
+        } else {
+            return;
         };
         self.0.lock().unwrap().push(text);
     }
@@ -79,7 +82,7 @@ pub(super) struct World {
     keys: Vec<Wallet>,
     pub(super) clock: Arc<TestClock>,
     /// What the adapters told of themselves.
-    pub(super) meter: Arc<Told>,
+    pub(super) meter: Arc<Measured>,
     next: AtomicU64,
     attempts: AtomicU64,
 }
