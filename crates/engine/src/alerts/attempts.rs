@@ -29,6 +29,10 @@ pub(crate) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
 pub(crate) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// What registrations of receivers may cost on a day is used up.
 pub(crate) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// The account of the chain has too little of a token for a payment that waits.
+pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
+/// A token's contract is paused: nothing of it is paid.
+pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -77,6 +81,7 @@ impl Engine {
     pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
         let now = self.parts.journal.now();
         for pool in self.attempts.pools() {
+            self.measure_lanes(pool);
             for (attempt, last) in pool.carried.waiting() {
                 let spent = last.filter(|cause| cause.class == LOCK_SPENT);
                 if let Some(cause) = spent {
@@ -157,7 +162,11 @@ impl Engine {
                 let over = Day::of(case.opened_at) < Day::of(self.parts.journal.now());
                 over.then(|| "its day is over".to_owned())
             }
-            (kind @ (NEAR_LOW | PROVIDERS_DISAGREE | ONE_PROVIDER), Subject::Chain(chain)) => {
+            (
+                kind @ (NEAR_LOW | PROVIDERS_DISAGREE | ONE_PROVIDER | TREASURY_SHORT
+                | TOKEN_PAUSED),
+                Subject::Chain(chain),
+            ) => {
                 let stands = self.attempts.pool(chain).is_some_and(|pool| {
                     pool.port.concerns().iter().any(|concern| concern.kind == kind)
                 });

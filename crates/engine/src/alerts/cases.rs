@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, NEAR_LOW, ONE_PROVIDER, PROVIDERS_DISAGREE,
-    REGISTRATION_BUDGET,
+    REGISTRATION_BUDGET, TOKEN_PAUSED, TREASURY_SHORT,
 };
 use crate::attempts::stops::{CHAIN_CONTRADICTION, EVENTS_MISMATCH, LANE_AHEAD, VERDICT_REFUSED};
 use crate::tasks::Background;
@@ -24,7 +24,7 @@ pub(crate) const ENGINE: &str = "engine";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 33] = [
+pub(crate) const KINDS: [(&str, Severity); 35] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -51,6 +51,8 @@ pub(crate) const KINDS: [(&str, Severity); 33] = [
     (PROVIDERS_DISAGREE, Severity::Critical),
     (ONE_PROVIDER, Severity::Warning),
     (REGISTRATION_BUDGET, Severity::Warning),
+    (TREASURY_SHORT, Severity::Critical),
+    (TOKEN_PAUSED, Severity::Critical),
     (EVENTS_SURPLUS, Severity::Warning),
     // the poster of webhooks opens it, and an operator's action closes it
     (DISABLED_CASE, Severity::Warning),

@@ -118,6 +118,11 @@ impl CarriedAttempts {
         true
     }
 
+    /// Whether this process holds it, be it in a prover's hands.
+    pub(crate) fn carries(&self, id: AttemptId) -> bool {
+        self.inner().ids.contains(&id)
+    }
+
     /// Those that wait for their next look, with what the last one said.
     pub(crate) fn waiting(&self) -> Vec<(Attempt, Option<Cause>)> {
         let of = |carried: &Carried| (carried.attempt.clone(), carried.last.clone());

@@ -18,8 +18,8 @@ use crate::pipeline::station::Station;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Lock, Purpose};
 use kernel::flow::table::{A, S};
-use kernel::ids::{ChainId, Id};
-use kernel::ports::chain::{SignRequest, Signed, Unsigned};
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
 use kernel::ports::meter::Seen;
 use kernel::record::{Party, Record};
 use kernel::unit::{Guard, Unit, Written, Wrote};
@@ -28,6 +28,9 @@ use std::sync::Arc;
 
 /// A lane that had trouble rests as long as after so many unknown answers.
 const TROUBLE: u32 = 4;
+
+/// What rests is looked at again after so many milliseconds: its rest may be over earlier.
+const LOOK_AGAIN: Millis = 5_000;
 
 /// What a gatherer claims for, and with.
 struct Gathering {
@@ -64,6 +67,7 @@ impl Engine {
             station.ring.ready(&*self.parts.journal, &*self.parts.clock).await;
             let lane = self.reserve_lane(&pool, name).await;
             let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
+            let batch = self.without_resting(station, &*pool.port, name, batch).await;
             let records = self.gathered(station, batch).await;
             if !records.is_empty() {
                 let gathering = Gathering { pool: pool.clone(), lane, act, to };
@@ -84,6 +88,42 @@ impl Engine {
             };
             let jobs = records.into_iter().map(|record| self.postponed(record, &cause)).collect();
             self.commit(jobs).await;
+        }
+    }
+
+    /// Those of a batch whose asset can be paid now. The others wait in the ring, where they take no place from
+    /// those that can go on, and nothing is written of it: there may be many of them for long.
+    async fn without_resting(
+        self: &Arc<Self>,
+        station: &Station,
+        port: &dyn Chain,
+        act: &str,
+        batch: Batch,
+    ) -> Batch {
+        let (records, alone) = match batch {
+            Batch::Many(records) => (records, false),
+            Batch::Alone(record) => (vec![record], true),
+        };
+        let (mut going, mut over) = (Vec::with_capacity(records.len()), Vec::new());
+        for mut record in records {
+            let Some(rests) = port.rests_for(act, &record) else {
+                going.push(record);
+                continue;
+            };
+            let wait = if rests < LOOK_AGAIN { rests } else { LOOK_AGAIN };
+            record.head.due_at = Some(self.parts.journal.now().saturating_add(wait));
+            over.extend(station.ring.keep(record));
+        }
+        if !over.is_empty() {
+            let jobs = over.into_iter().map(|record| self.overflowed(station, record)).collect();
+            Box::pin(self.commit(jobs)).await;
+        }
+        match (alone, going.pop()) {
+            (true, Some(record)) => Batch::Alone(record),
+            (_, last) => {
+                going.extend(last);
+                Batch::Many(going)
+            }
         }
     }
 

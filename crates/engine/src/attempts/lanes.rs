@@ -10,6 +10,7 @@ use kernel::attempt::{AttemptId, Lock};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::ports::clock::TICKS;
 use kernel::ports::journal::Resource;
+use kernel::ports::meter::Seen;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -130,7 +131,38 @@ impl ChainPool {
     }
 }
 
+impl ChainPool {
+    /// The attempts of this process that these lanes carry; `None` for a lane that carries none.
+    fn open_in<'a>(
+        &self,
+        lanes: impl IntoIterator<Item = &'a Arc<str>>,
+    ) -> Vec<(&'a Arc<str>, Option<AttemptId>)> {
+        let table = self.lanes();
+        let open = |lane: &'a Arc<str>| {
+            let open = table.known.get(lane).and_then(|state| state.open);
+            (lane, open.filter(|id| self.carried.carries(*id)))
+        };
+        lanes.into_iter().map(open).collect()
+    }
+}
+
 impl Engine {
+    /// Measures the lanes of a chain that this process may use.
+    pub(crate) fn measure_lanes(&self, pool: &ChainPool) {
+        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let acts = tables.flat_map(|table| table.acts.iter());
+        let lanes: BTreeSet<Arc<str>> = acts.flat_map(|act| pool.port.lanes(act.name)).collect();
+        let (chain, now) = (pool.id().name(), self.parts.journal.now());
+        let (mut free, mut busy) = (0_usize, 0_usize);
+        for (lane, open) in pool.open_in(&lanes) {
+            let count = if open.is_some() { &mut busy } else { &mut free };
+            *count = count.saturating_add(1);
+            let open_for = open.map(|id| now.saturating_sub(Id(id.0).at()));
+            self.parts.meter.see(Seen::Lane { chain, lane, open_for });
+        }
+        self.parts.meter.see(Seen::Lanes { chain, free, busy });
+    }
+
     /// Reads the rows of a chain's lanes.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use crate::controls::limits;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
+use crate::pipeline::station::Station;
 use crate::recovery::late_answers::Late;
 use crate::tasks::Background;
 use kernel::agreed::Agreed;
@@ -478,16 +479,20 @@ impl Engine {
                 station.ring.offer([record]).pop()
             };
             if let Some(over) = over {
-                let cause = Cause::of("OVERFLOW");
-                // the longer the queue, the later there is room
-                let batches = station.ring.len().checked_div(self.parts.settings.batch_max);
-                let batches = u32::try_from(batches.unwrap_or_default()).unwrap_or(u32::MAX);
-                let due = self.due(batches);
-                let planned = self.plan.later(&over, &cause, due, Hold::Free);
-                jobs.push(Job::new(over, planned, CommitReason::Freed));
+                jobs.push(self.overflowed(&station, over));
             }
         }
         jobs
+    }
+
+    /// A station has no room for one: it goes back to the journal.
+    pub(crate) fn overflowed(&self, station: &Station, record: Record) -> Job {
+        let cause = Cause::of("OVERFLOW");
+        // the longer the queue, the later there is room
+        let batches = station.ring.len().checked_div(self.parts.settings.batch_max);
+        let batches = u32::try_from(batches.unwrap_or_default()).unwrap_or(u32::MAX);
+        let planned = self.plan.later(&record, &cause, self.due(batches), Hold::Free);
+        Job::new(record, planned, CommitReason::Freed)
     }
 
     fn ended(&self, record: Record) {

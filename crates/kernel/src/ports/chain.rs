@@ -7,7 +7,7 @@
 use super::Fut;
 use crate::answer::Cause;
 use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
-use crate::ids::{AssetId, ChainId};
+use crate::ids::{AssetId, ChainId, Millis};
 use crate::money::Amount;
 use crate::operators::Severity;
 use crate::record::{Account, Record};
@@ -109,6 +109,12 @@ pub trait Chain: Send + Sync {
     fn id(&self) -> ChainId;
     /// The most members of one attempt of this act.
     fn cap(&self, act: &str) -> usize;
+    /// For how many milliseconds nothing is signed for a record and this act, whatever lane is free: its asset
+    /// cannot be paid now. Others go on. `None`: it may be signed for. It is read in RAM and waits for nothing.
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        let _asked = (act, record);
+        None
+    }
     /// The keys or accounts from which locks may be taken now, in the order of preference. Whether one is
     /// free the journal says.
     fn lanes(&self, act: &str) -> Vec<Arc<str>>;

@@ -176,6 +176,55 @@ pub enum Seen<'a> {
         /// Whether an operator paused the group.
         paused: bool,
     },
+    /// A provider of a chain was called.
+    ChainCall {
+        /// The name of the chain as settings and cases have it.
+        chain: &'a str,
+        /// Host and port of the provider, which the settings name.
+        provider: &'a str,
+        /// The method of its API.
+        method: &'a str,
+        /// `answered`, `refused`, or the class of the cause for which there was no answer.
+        outcome: &'a str,
+        /// How long the call took.
+        nanos: u64,
+    },
+    /// How one lane of a chain stands that this process may use.
+    Lane {
+        /// The name of the chain as settings and cases have it.
+        chain: &'a str,
+        /// The key or account that the settings name.
+        lane: &'a str,
+        /// For so long its attempt has been open here, by the journal's time; `None`: it is free.
+        open_for: Option<Millis>,
+    },
+    /// So many lanes of a chain that this process may use stand so.
+    Lanes {
+        /// The name of the chain as settings and cases have it.
+        chain: &'a str,
+        /// How many carry no attempt of this process.
+        free: usize,
+        /// How many carry one.
+        busy: usize,
+    },
+    /// What the account that pays for transactions has in the chain's own coin, as it was read last.
+    FeeBalance {
+        /// The name of the chain as settings and cases have it.
+        chain: &'a str,
+        /// In the coin's smallest unit.
+        units: u128,
+        /// The decimals of the coin.
+        precision: u8,
+    },
+    /// What the account of a chain has of an asset that it pays, as it was read last.
+    ChainBalance {
+        /// The name of the chain as settings and cases have it.
+        chain: &'a str,
+        /// The asset of the transfers that are paid with it.
+        asset: AssetId,
+        /// In base units of that asset.
+        units: u128,
+    },
     /// No money moves, or again.
     Halted(bool),
 }

@@ -16,6 +16,10 @@ pub(super) const NEAR_LOW: &str = "NEAR_LOW";
 pub(super) const ONE_PROVIDER: &str = "ONE_PROVIDER";
 /// What registrations of receivers may cost on a day is used up.
 pub(super) const REGISTRATION_BUDGET: &str = "REGISTRATION_BUDGET";
+/// The account has too little of a token for a payment that waits.
+pub(super) const TREASURY_SHORT: &str = "TREASURY_SHORT";
+/// A token's contract says that it is paused.
+pub(super) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A final transaction moved more than its members were paid.
 pub(super) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
 
@@ -38,9 +42,9 @@ struct Sighting {
 pub(super) struct Concerns(Mutex<BTreeMap<&'static str, Sighting>>);
 
 /// How much a kind matters.
-fn severity(kind: &str) -> Severity {
+pub(super) fn severity(kind: &str) -> Severity {
     match kind {
-        NEAR_LOW | PROVIDERS_DISAGREE => Severity::Critical,
+        NEAR_LOW | PROVIDERS_DISAGREE | TREASURY_SHORT | TOKEN_PAUSED => Severity::Critical,
         _ => Severity::Warning,
     }
 }

@@ -12,8 +12,10 @@ mod forms;
 mod keystore;
 mod lane;
 mod prove;
+mod rest;
 mod rpc;
 mod settings;
+mod shortage;
 mod sign;
 mod tokens;
 mod tx;
@@ -24,14 +26,16 @@ pub use settings::{NearSettings, NearToken, RpcLimits};
 
 use concerns::Concerns;
 use facts::ReceiverCache;
+use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
-use kernel::ids::ChainId;
+use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
 use kernel::ports::clock::Clock;
+use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
 use rpc::{BlockAt, RpcPool, access_key, send};
@@ -63,6 +67,7 @@ struct NearLink {
     receivers: ReceiverCache,
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
+    meter: Arc<dyn Meter>,
     /// A key of ours was seen to be used elsewhere, by this process.
     ahead: Mutex<Option<Arc<str>>>,
     /// What spent the nonces of attempts whose forms are not found, as far as it was read.
@@ -88,7 +93,7 @@ impl fmt::Debug for NearChain {
 
 impl NearChain {
     /// Makes the adapter; nothing is sent yet. `signer` has the keys, each of which is a lane; `clock` paces
-    /// requests and ages what is remembered. It is used inside a Tokio runtime with timers and sockets.
+    /// requests and ages what is remembered; `meter` is told of requests and balances. It is used inside a Tokio runtime with timers and sockets.
     ///
     /// # Errors
     /// The rule that the settings break.
@@ -96,6 +101,7 @@ impl NearChain {
         settings: NearSettings,
         signer: Arc<dyn NearSigner>,
         clock: Arc<dyn Clock>,
+        meter: Arc<dyn Meter>,
     ) -> Result<Self, BadNearSettings> {
         if let Some(why) = settings.unfit() {
             return Err(BadNearSettings(why));
@@ -103,7 +109,7 @@ impl NearChain {
         if signer.public_keys().is_empty() {
             return Err(BadNearSettings("the relay has no key".to_owned()));
         }
-        let rpc = RpcPool::new(&settings, clock.clone()).map_err(BadNearSettings)?;
+        let rpc = RpcPool::new(&settings, &clock, &meter).map_err(BadNearSettings)?;
         if settings.providers_needed == 1 {
             tracing::warn!("{ONE_IS_BELIEVED}");
         }
@@ -116,6 +122,7 @@ impl NearChain {
             receivers,
             signer,
             clock,
+            meter,
             ahead: Mutex::new(None),
             explained: Explanations::default(),
             concerns: Concerns::default(),
@@ -143,6 +150,14 @@ impl NearLink {
     /// What a person should know now.
     fn concerns(&self) -> Vec<Concern> {
         let mut stand = self.concerns.stand(&*self.clock);
+        let now = self.clock.ticks();
+        for (kind, facts) in [
+            (concerns::TREASURY_SHORT, self.tokens.short(now)),
+            (concerns::TOKEN_PAUSED, self.tokens.paused(now)),
+        ] {
+            let severity = concerns::severity(kind);
+            stand.extend(facts.map(|facts| Concern { kind, severity, facts: facts.into() }));
+        }
         if self.rpc.needed() < 2 {
             let (kind, severity) = (concerns::ONE_PROVIDER, Severity::Warning);
             stand.push(Concern { kind, severity, facts: ONE_IS_BELIEVED.into() });
@@ -208,6 +223,15 @@ impl Chain for NearChain {
 
     fn cap(&self, _: &str) -> usize {
         self.link.tokens.most()
+    }
+
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        let (act, now) = (sign::act_of(act).ok()?, self.link.clock.ticks());
+        let token = self.link.tokens.of_asset(record.target().asset)?;
+        token.rest(act).left(now).or_else(|| match act {
+            Act::Pay => token.shortage.left(record.target().amount.0, now),
+            Act::Register => None,
+        })
     }
 
     fn lanes(&self, _: &str) -> Vec<Arc<str>> {

@@ -2,8 +2,9 @@
 //! sent here, and what is read of the chain decides only whether and for how many members is signed.
 
 use super::NearLink;
-use super::concerns::NEAR_LOW;
+use super::concerns::{NEAR_LOW, TREASURY_SHORT};
 use super::forms::nonce_of;
+use super::rest::{SignTurn, TokenRest};
 use super::rpc::{BlockAt, BlockHead, account, view};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
@@ -12,9 +13,14 @@ use kernel::answer::Cause;
 use kernel::attempt::{Form, Purpose};
 use kernel::flow::life::Word;
 use kernel::ports::chain::{FOREIGN_FORM, SignRequest, Signed, Unsigned};
+use kernel::ports::clock::TICKS;
+use kernel::ports::meter::Seen;
 use kernel::record::{Account, Record, System};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
+const DECIMALS: u8 = 24;
 
 /// What is written into one transaction.
 struct Draft<'a> {
@@ -30,6 +36,33 @@ fn without(culprit: usize, class: &'static str) -> Unsigned {
 
 impl NearLink {
     pub(super) async fn sign(&self, request: &SignRequest) -> Result<Signed, Unsigned> {
+        let rest = self.rest_of(request);
+        let (now, first) = (self.clock.ticks(), self.settings.token_rest_ms);
+        let turn = rest.map_or(SignTurn::All, |rest| rest.turn(now, first));
+        if turn == SignTurn::Wait {
+            return Err(Cause::of("TOKEN_RESTS").into());
+        }
+        let signed = self.signed_in_turn(request, turn).await;
+        if let (SignTurn::One, Err(_), Some(rest)) = (turn, &signed, rest) {
+            rest.turn_back(self.clock.ticks());
+        }
+        signed
+    }
+
+    /// The rest that a request for a new form ends or waits for. One that replaces another is never held back:
+    /// its members have nothing else.
+    fn rest_of(&self, request: &SignRequest) -> Option<&TokenRest> {
+        let new = request.purpose == Purpose::Pay && request.forms.is_empty();
+        let asset = request.members.first()?.target().asset;
+        let act = act_of(request.act).ok()?;
+        self.tokens.of_asset(asset).filter(|_| new).map(|token| token.rest(act))
+    }
+
+    async fn signed_in_turn(
+        &self,
+        request: &SignRequest,
+        turn: SignTurn,
+    ) -> Result<Signed, Unsigned> {
         let key = tx::key_of(&request.lane).filter(|key| self.has_key(key));
         let key = key.ok_or(Cause::of("NO_KEY"))?;
         let nonce = nonce_of(&request.lock)?;
@@ -38,7 +71,7 @@ impl NearLink {
                 let (receiver, actions) = (&*self.settings.account, vec![BatchAction::Nothing]);
                 Draft { receiver, actions, gas: 0 }
             }
-            Purpose::Pay => self.draft(request).await?,
+            Purpose::Pay => self.draft(request, turn).await?,
         };
         self.has_near(&draft.actions).await?;
         let base = self.rpc.base_block().await?;
@@ -96,7 +129,10 @@ impl NearLink {
             BatchAction::Pay { .. } | BatchAction::Nothing => sum,
         });
         let own = self.rpc.first(&account(&self.settings.account)).await?;
-        match own.ok_or(Cause::of("NO_ACCOUNT"))? {
+        let own = own.ok_or(Cause::of("NO_ACCOUNT"))?;
+        let (chain, precision) = (self.settings.chain.name(), DECIMALS);
+        self.meter.see(Seen::FeeBalance { chain, units: own, precision });
+        match own {
             yocto if yocto < floor => {
                 let facts = format!("the account has {yocto} yoctoNEAR, and {floor} are needed");
                 Err(Cause::because(NEAR_LOW, facts))
@@ -109,13 +145,17 @@ impl NearLink {
     }
 
     /// The actions for the members from the first: as many as fit, and all where another form is replaced.
-    async fn draft(&self, request: &SignRequest) -> Result<Draft<'_>, Unsigned> {
+    async fn draft(&self, request: &SignRequest, turn: SignTurn) -> Result<Draft<'_>, Unsigned> {
         let members = &*request.members;
         let first = members.first().ok_or(Cause::of("NO_MEMBERS"))?;
         let asset = first.target().asset;
         let token = self.tokens.of_asset(asset).ok_or_else(|| without(0, "NO_TOKEN"))?;
         let replaces = !request.forms.is_empty();
-        let most = if replaces { members.len() } else { token.most() };
+        let most = match turn {
+            SignTurn::One => 1,
+            SignTurn::All | SignTurn::Wait if replaces => members.len(),
+            SignTurn::All | SignTurn::Wait => token.most(),
+        };
         let mut receivers = Vec::with_capacity(members.len());
         for (at, member) in members.iter().take(most).enumerate() {
             if member.target().asset != asset {
@@ -124,7 +164,7 @@ impl NearLink {
             receivers.push(self.receiver(member).map_err(|class| without(at, class))?);
         }
         let pairs = members.iter().zip(receivers);
-        let mut actions: Vec<BatchAction> = match act_of(request)? {
+        let mut actions: Vec<BatchAction> = match act_of(request.act)? {
             Act::Pay => pairs
                 .map(|(member, receiver)| BatchAction::Pay {
                     receiver,
@@ -174,16 +214,33 @@ impl NearLink {
         let contract = &token.token.contract;
         let args = json!({ "account_id": &*self.settings.account });
         let call = view(contract, "ft_balance_of", &args, BlockAt::Final);
-        let mut left = yocto(&self.rpc.first(&call).await?)?;
+        let balance = yocto(&self.rpc.first(&call).await?)?;
+        let (chain, asset) = (self.settings.chain.name(), token.token.asset);
+        self.meter.see(Seen::ChainBalance { chain, asset, units: balance });
+        let mut left = balance;
         for (at, action) in actions.iter().enumerate() {
             let BatchAction::Pay { amount, .. } = action else { continue };
             match left.checked_sub(*amount) {
-                Some(rest) => left = rest,
-                None if at == 0 => return Err(without(0, "TREASURY_SHORT")),
+                Some(rest) => {
+                    left = rest;
+                    token.shortage.affords(*amount);
+                }
+                None if at == 0 => {
+                    let facts =
+                        format!("{contract}: the account has {balance}, and a payment is {amount}");
+                    token.shortage.seen(balance, facts.into(), self.rests_until());
+                    return Err(without(0, TREASURY_SHORT));
+                }
                 None => return Ok(at),
             }
         }
         Ok(actions.len())
+    }
+
+    /// When a payment that was held back for the money is tried again, in ticks.
+    pub(super) fn rests_until(&self) -> u64 {
+        let rests = self.settings.token_rest_ms.saturating_mul(TICKS);
+        self.clock.ticks().saturating_add(rests)
     }
 
     /// What a registration costs: the contract's own bound, no more than the settings allow.
@@ -206,9 +263,9 @@ impl NearLink {
     }
 }
 
-/// The act of a request.
-fn act_of(request: &SignRequest) -> Result<Act, Cause> {
-    let named = Act::ALL.iter().find(|act| act.name() == request.act);
+/// The act of the relay that has that name in its table, and that a request names.
+pub(super) fn act_of(name: &str) -> Result<Act, Cause> {
+    let named = Act::ALL.iter().find(|act| act.name() == name);
     named.copied().ok_or(Cause::of("NO_SUCH_ACT"))
 }
 

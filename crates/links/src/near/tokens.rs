@@ -1,11 +1,13 @@
 //! The relay's tokens, and what was learnt of each: the gas that its calls need, how many fit into one
 //! transaction, what a registration costs, and whether it rests. All of it is advice: losing it costs time.
 
+use super::rest::{RestCause, TokenRest};
 use super::settings::{NearSettings, NearToken, TERA};
-use kernel::ids::{AssetId, Millis};
-use kernel::ports::clock::TICKS;
+use super::shortage::TokenShortage;
+use flows::relay::Act;
+use kernel::ids::AssetId;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// No call gets more, in TGas, unless a contract asked for it by failing.
 const USUAL_TGAS: u64 = 10;
@@ -20,8 +22,12 @@ pub(super) struct TokenState {
     tgas: AtomicU64,
     /// The most members of one transaction.
     most: AtomicUsize,
-    /// Until when nothing is signed for it, in ticks.
-    rests_until: AtomicU64,
+    /// Whether payments rest, and until when.
+    pays: TokenRest,
+    /// Whether registrations rest, and until when.
+    registers: TokenRest,
+    /// What the relay's account has too little of it for.
+    pub(super) shortage: TokenShortage,
     /// What a registration costs, in yoctoNEAR.
     deposit: Mutex<Option<u128>>,
 }
@@ -72,15 +78,17 @@ impl TokenState {
         self.most.store(if most < batch { most } else { batch }, Ordering::Relaxed);
     }
 
-    /// Nothing is signed for it for so long.
-    pub(super) fn rest(&self, now: u64, for_ms: Millis) {
-        let until = now.saturating_add(for_ms.saturating_mul(TICKS));
-        self.rests_until.store(until, Ordering::Relaxed);
+    /// Whether this act of it rests. One may without the other: a contract that is paused may still register.
+    pub(super) fn rest(&self, act: Act) -> &TokenRest {
+        match act {
+            Act::Pay => &self.pays,
+            Act::Register => &self.registers,
+        }
     }
 
-    /// Whether nothing is signed for it now.
+    /// Whether nothing at all is signed for it now.
     pub(super) fn rests(&self, now: u64) -> bool {
-        now < self.rests_until.load(Ordering::Relaxed)
+        [&self.pays, &self.registers].into_iter().all(|rest| rest.left(now).is_some())
     }
 
     /// What a registration costs, where it was read.
@@ -105,7 +113,9 @@ impl TokenStates {
             prepaid: settings.prepaid_tgas,
             tgas: AtomicU64::new(token.least_tgas),
             most: AtomicUsize::new(settings.batch),
-            rests_until: AtomicU64::new(0),
+            pays: TokenRest::default(),
+            registers: TokenRest::default(),
+            shortage: TokenShortage::default(),
             deposit: Mutex::new(None),
         };
         Self(settings.tokens.iter().map(state).collect())
@@ -121,10 +131,28 @@ impl TokenStates {
         self.0.iter().find(|state| &*state.token.contract == contract)
     }
 
+    /// What was seen of the tokens whose contract is paused, in words for people.
+    pub(super) fn paused(&self, now: u64) -> Option<String> {
+        let rests = self.0.iter().flat_map(|token| [&token.pays, &token.registers]);
+        let stand = rests.filter_map(|rest| rest.stands(now));
+        let paused = stand.filter(|(why, _)| *why == RestCause::Paused).map(|(_, facts)| facts);
+        listed(paused)
+    }
+
+    /// What was seen of the tokens of which the relay's account has too little, in words for people.
+    pub(super) fn short(&self, now: u64) -> Option<String> {
+        listed(self.0.iter().filter_map(|token| token.shortage.stands(now)))
+    }
+
     /// The most members that any of them takes.
     pub(super) fn most(&self) -> usize {
         self.0.iter().map(TokenState::most).fold(1, |most, one| if one > most { one } else { most })
     }
+}
+
+fn listed(facts: impl Iterator<Item = Arc<str>>) -> Option<String> {
+    let all: Vec<String> = facts.map(|facts| facts.to_string()).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 #[cfg(test)]

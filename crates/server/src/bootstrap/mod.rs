@@ -264,6 +264,7 @@ impl Service {
                 store: &self.store,
                 flows: &self.flows,
                 clock: &self.clock,
+                meter: &meter,
                 symbols: &self.symbols,
             };
             let link = relay::open(&config.relay, &context)?;

@@ -115,6 +115,11 @@ impl MessageMetrics {
             | Seen::Cases { .. }
             | Seen::UnknownOpen { .. }
             | Seen::Round { .. }
+            | Seen::ChainCall { .. }
+            | Seen::Lane { .. }
+            | Seen::Lanes { .. }
+            | Seen::FeeBalance { .. }
+            | Seen::ChainBalance { .. }
             | Seen::Halted(_) => {}
         }
     }

@@ -1,10 +1,12 @@
 //! Measurements for Prometheus: what the engine and the door tell, under the contract's names.
 
+mod chains;
 mod messages;
 mod registry;
 
 pub use self::registry::MetricEntry;
 
+use self::chains::ChainMetrics;
 use self::messages::MessageMetrics;
 use self::registry::{MetricRegistry, labels};
 use kernel::flow::table::Flows;
@@ -71,6 +73,7 @@ pub struct Metrics {
     hook_messages: Gauge,
     hook_tries: Family<Tried, Counter>,
     messages: MessageMetrics,
+    chains: ChainMetrics,
     assets: Mutex<Vec<Asset>>,
     /// The labels of cases that were ever open here.
     kinds: Mutex<BTreeSet<OfCase>>,
@@ -128,6 +131,7 @@ impl Default for Metrics {
             hook_messages: metrics.single("webhook_messages_waiting", "Messages that the endpoints of operators have still to take", Gauge::default()),
             hook_tries: metrics.counters("webhook_tries", "Tries to post a webhook; all but `TAKEN` are made again"),
             messages: MessageMetrics::entered(&mut metrics),
+            chains: ChainMetrics::entered(&mut metrics),
             assets: Mutex::default(),
             kinds: Mutex::default(),
             entries: metrics.entries,
@@ -296,6 +300,14 @@ impl Meter for Metrics {
             | Seen::Parked { .. }
             | Seen::DeadLetters { .. }
             | Seen::GroupPaused { .. } => self.messages.see(seen),
+            Seen::ChainBalance { chain, asset, units } => {
+                let (label, size) = self.shown(asset, i128::try_from(units).unwrap_or(i128::MAX));
+                self.chains.balance(chain, &label.asset, size);
+            }
+            Seen::ChainCall { .. }
+            | Seen::Lane { .. }
+            | Seen::Lanes { .. }
+            | Seen::FeeBalance { .. } => self.chains.see(seen),
         }
     }
 }

@@ -71,6 +71,18 @@ fn busy() -> Metrics {
         Seen::Parked { group: "execution-group", keys: 1, messages: 2 },
         Seen::DeadLetters { topic: "transfer-execution-dlt", messages: 1, age: 500 },
         Seen::GroupPaused { group: "execution-group", paused: false },
+        Seen::ChainCall {
+            chain: "NEAR",
+            provider: "rpc.example:443",
+            method: "tx",
+            outcome: "TIMEOUT",
+            nanos: 5_000_000,
+        },
+        Seen::Lane { chain: "NEAR", lane: "ed25519:6E8s", open_for: Some(2_500) },
+        Seen::Lane { chain: "NEAR", lane: "ed25519:7F9t", open_for: None },
+        Seen::Lanes { chain: "NEAR", free: 1, busy: 1 },
+        Seen::FeeBalance { chain: "NEAR", units: 1_500_000_000_000_000_000_000_000, precision: 24 },
+        Seen::ChainBalance { chain: "NEAR", asset: AssetId(3), units: 2_500_000 },
     ] {
         metrics.see(seen);
     }
@@ -101,6 +113,13 @@ fn the_page_has_the_contract_s_names() {
         r#"portage_step_duration_seconds_bucket{le="0.000002",flow="internal",act="DELIVER",answer="DONE"} 0"#,
         "portage_journal_commit_seconds_count 1",
         "portage_halted 1",
+        r#"portage_rpc_calls_total{chain="NEAR",provider="rpc.example:443",method="tx",outcome="TIMEOUT"} 1"#,
+        r#"portage_rpc_duration_seconds_count{chain="NEAR",provider="rpc.example:443"} 1"#,
+        r#"portage_lane_attempt_age_seconds{chain="NEAR",lane="ed25519:6E8s"} 2.5"#,
+        r#"portage_lane_attempt_age_seconds{chain="NEAR",lane="ed25519:7F9t"} 0.0"#,
+        r#"portage_lanes{chain="NEAR",status="busy"} 1"#,
+        r#"portage_fee_balance{chain="NEAR"} 1.5"#,
+        r#"portage_chain_balance{chain="NEAR",asset="USDT"} 2.5"#,
         r#"portage_http_connections_refused_total{reason="full"} 1"#,
         "portage_webhooks_waiting 5",
         "portage_webhook_messages_waiting 6",

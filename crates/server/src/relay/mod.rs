@@ -16,6 +16,7 @@ use kernel::ids::{AssetId, ChainId};
 use kernel::ports::chain::Chain;
 use kernel::ports::clock::Clock;
 use kernel::ports::facts::FactSource;
+use kernel::ports::meter::Meter;
 use ledgers::remote::AssetCodes;
 use links::near::{NearChain, NearSettings, NearToken, RpcLimits};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) struct RelayContext<'a> {
     pub flows: &'a Arc<Flows>,
     /// The clock of this machine.
     pub clock: &'a Arc<dyn Clock>,
+    /// What takes the measurements of requests and balances.
+    pub meter: &'a Arc<dyn Meter>,
     /// The assets that are known, by their symbols.
     pub symbols: &'a AssetCodes,
 }
@@ -59,7 +62,8 @@ pub(crate) fn open(settings: &Relay, context: &RelayContext<'_>) -> Result<Relay
     let near = near_settings(settings, asset);
     let cost = near.most_storage_deposit;
     let unfit = |why| Fault::new(Exit::Config, format!("relay: {why}"));
-    let chain = NearChain::new(near, signer, Arc::clone(context.clock)).map_err(unfit)?;
+    let chain = NearChain::new(near, signer, Arc::clone(context.clock), Arc::clone(context.meter));
+    let chain = chain.map_err(unfit)?;
     let budget = settings.registration_budget().checked_div(cost).unwrap_or(0);
     let registrations = Registrations::new(context, &settings.token_contract, budget);
     let facts = Arc::new(chain.facts(Arc::new(registrations)));
@@ -79,9 +83,10 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
     let localnet = settings.network == NearNetwork::Localnet;
     // blocks of a local chain come faster
     let base_block_ms = if localnet { near.base_block_ms / 4 } else { near.base_block_ms };
+    let token_rest_ms = if localnet { near.token_rest_ms / 10 } else { near.token_rest_ms };
     let per_second = u64::from(settings.rpc_per_second);
     let limits = RpcLimits { per_second, burst: per_second.saturating_mul(2), ..near.limits };
-    NearSettings { base_block_ms, providers_needed: agree, limits, ..near }
+    NearSettings { base_block_ms, token_rest_ms, providers_needed: agree, limits, ..near }
 }
 
 /// The asset of the token.

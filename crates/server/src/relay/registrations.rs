@@ -6,8 +6,10 @@ use super::RelayContext;
 use super::receiver_row::{HolderHistory, ReceiverRow};
 use crate::open_store::Store;
 use flows::relay::State;
+use flows::relay::rules::MOST_ATTEMPTS;
 use futures_util::stream::{self, StreamExt as _};
 use kernel::answer::Cause;
+use kernel::audit::Entry;
 use kernel::flow::life::Word as _;
 use kernel::flow::table::Flows;
 use kernel::ids::{Day, Id};
@@ -15,6 +17,7 @@ use kernel::ports::Fut;
 use kernel::record::{Account, Record};
 use kernel::unit::{Guard, Put, Then, Unit, Wrote};
 use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -139,8 +142,26 @@ impl Registrations {
                 *times = times.saturating_add(1);
             }
         }
+        for (id, times) in tried.iter_mut().filter(|(_, times)| **times >= MOST_ATTEMPTS) {
+            let history = self.store.history(*id).await?;
+            let paused = by_pause(history.iter().map(|linked| &linked.entry));
+            *times = times.saturating_sub(paused);
+        }
         Ok(tried)
     }
+}
+
+/// How many registrations failed since the token's contract was paused: they say nothing of the receiver.
+fn by_pause<'a>(entries: impl Iterator<Item = &'a Entry>) -> u128 {
+    let registering = State::Registering.code();
+    let of_registration =
+        entries.filter(|entry| entry.from == Some(registering) && entry.to != registering);
+    let paused = of_registration.filter(|entry| {
+        let proof = entry.detail.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        proof
+            .is_some_and(|proof: Value| proof.pointer("/result/paused") == Some(&Value::Bool(true)))
+    });
+    paused.fold(0, |count, _| count.saturating_add(1))
 }
 
 /// What a reservation's unit says of it. Only a guard that the journal looked at is a refusal.
@@ -173,5 +194,40 @@ impl RegistrationLimits for Registrations {
             };
             records.iter().zip(reservations).map(allowance).collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(from: State, to: State, detail: &str) -> Entry {
+        Entry {
+            seq: 0,
+            at: 0,
+            from: Some(from.code()),
+            to: to.code(),
+            event: "ERROR".to_owned(),
+            caller: None,
+            detail: Some(detail.to_owned()),
+            agreed: None,
+        }
+    }
+
+    /// Turns red where ten tries within a pause end a transfer whose receiver was never refused.
+    #[test]
+    fn a_registration_that_a_pause_refused_is_not_counted() {
+        use State::{NeedsRegistration, Registered, Registering, Submitted};
+        let paused = r#"{"result":{"index":0,"error":"{}","paused":true}}"#;
+        let refused = r#"{"result":{"index":0,"error":"{}","paused":false}}"#;
+        let history = [
+            entry(Registering, NeedsRegistration, paused),
+            entry(Registering, NeedsRegistration, refused),
+            entry(Registering, NeedsRegistration, "VOIDED"),
+            entry(Registering, NeedsRegistration, paused),
+            entry(Registering, Registered, r#"{"result":"SUCCESS"}"#),
+            entry(Submitted, NeedsRegistration, paused),
+        ];
+        assert_eq!(by_pause(history.iter()), 2);
     }
 }

@@ -112,19 +112,23 @@ impl NearFacts {
         let allowances =
             if real.is_empty() { Vec::new() } else { self.limits.allowances(&real).await };
         let mut allowances = allowances.into_iter();
-        let mut all = Vec::with_capacity(records.len());
+        let mut all: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
         for (record, exists) in records.iter().zip(exist) {
-            all.push(match exists {
+            let facts = match exists {
                 Err(cause) => Err(cause),
                 Ok(false) => Ok(Facts::from([(RECEIVER_EXISTS, Fact::Flag(false))])),
                 Ok(true) => match allowances.next() {
-                    Some(Ok(allowance)) => self.allowed(record, allowance).await,
+                    Some(Ok(allowance)) => {
+                        all.push(Box::pin(self.allowed(record, allowance)));
+                        continue;
+                    }
                     Some(Err(cause)) => Err(cause),
                     None => Err(Cause::of("BAD_REPLY")),
                 },
-            });
+            };
+            all.push(Box::pin(std::future::ready(facts)));
         }
-        all
+        stream::iter(all).buffered(AT_ONCE).collect().await
     }
 
     /// The facts of a receiver that exists.

@@ -1,8 +1,10 @@
 //! Why a transaction failed, and who goes alone next time. The place of the failing action isolates its
 //! member; it condemns it only where it failed alone, registered, and with money enough.
 
-use super::{Landed, all, dead};
+use super::{Landed, act_of, all, dead};
 use crate::near::NearLink;
+use crate::near::concerns::{TOKEN_PAUSED, TREASURY_SHORT};
+use crate::near::rest::{RestCause, TokenFailure};
 use crate::near::rpc::{BlockAt, view};
 use crate::near::sign::yocto;
 use crate::near::tokens::TokenState;
@@ -24,7 +26,7 @@ struct Circumstances {
 
 /// The contract says that it is paused. Names of receivers are cut out of its text first: a receiver must not
 /// be able to stop the token by what it is called.
-fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
+pub(super) fn is_paused(landed: &Landed<'_>, error: &str) -> bool {
     let mut text = error.to_lowercase();
     for action in &landed.form.actions {
         match action {
@@ -59,20 +61,24 @@ impl NearLink {
         if is_out_of_gas(error) && token.more_gas() {
             return Ok(all(attempt, &dead("OUT_OF_GAS", doc)));
         }
+        let paused = is_paused(landed, error);
         let Some(culprit) = index else {
+            if paused {
+                self.rests(token, landed, RestCause::Paused, error);
+                return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
+            }
             token.halve();
             if attempt.members.len() == 1 {
-                self.rests(token);
+                self.rests(token, landed, RestCause::Unexplained, error);
             }
             return Ok(all(attempt, &dead("BATCH_FAILED", doc)));
         };
         // what it says is not about one of ours
         let action = landed.form.actions.get(culprit).ok_or(Cause::of("BAD_INDEX"))?;
-        let paused = is_paused(landed, error);
         let receiver = match action {
             BatchAction::Register { .. } if paused => {
-                self.rests(token);
-                return Ok(all(attempt, &dead("TOKEN_PAUSED", doc)));
+                self.rests(token, landed, RestCause::Paused, error);
+                return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
             }
             BatchAction::Register { .. } => {
                 // the price may have risen
@@ -88,39 +94,67 @@ impl NearLink {
             BatchAction::Nothing => return Err(Cause::of("BAD_INDEX")),
         };
         let now = self.circumstances(landed, &receiver, landed.found.block).await;
-        let about_all = match (now.registered, paused, now.funded) {
-            (Some(false), _, _) => None,
-            (_, true, _) => Some("TOKEN_PAUSED"),
-            (_, _, Some(false)) => Some("TREASURY_SHORT"),
-            (_, false, _) => None,
-        };
-        if let Some(code) = about_all {
-            self.rests(token);
-            return Ok(all(attempt, &dead(code, doc)));
+        match (now.registered, paused, now.funded) {
+            (Some(false), _, _) => {}
+            (_, true, _) => {
+                self.rests(token, landed, RestCause::Paused, error);
+                return Ok(all(attempt, &dead(TOKEN_PAUSED, doc)));
+            }
+            (_, _, Some(false)) => {
+                self.is_short(token, landed);
+                return Ok(all(attempt, &dead(TREASURY_SHORT, doc)));
+            }
+            (_, false, _) => {}
         }
         // whatever it was: it is asked after again
         self.receivers.forget(&token.token.contract, &receiver);
         if attempt.members.len() > 1 {
             return Ok(judged(attempt, culprit, ("SPOILED", false), (landed.height, doc)));
         }
+        let verdict = self.alone(token, landed, &receiver, now).await;
+        Ok(judged(attempt, culprit, verdict, (landed.height, doc)))
+    }
+
+    /// What is said of a payment that failed alone, and whether it is refused: only where its receiver was
+    /// registered and the money was there, before it and after.
+    async fn alone(
+        &self,
+        token: &TokenState,
+        landed: &Landed<'_>,
+        receiver: &Arc<str>,
+        now: Circumstances,
+    ) -> (&'static str, bool) {
         let before = match self.rpc.block(landed.found.block).await {
-            Ok(block) => self.circumstances(landed, &receiver, block.before).await,
+            Ok(block) => self.circumstances(landed, receiver, block.before).await,
             Err(_) => Circumstances { registered: None, funded: None },
         };
         let both = |of: fn(&Circumstances) -> Option<bool>| {
             of(&before).and_then(|was| Some(was && of(&now)?))
         };
-        let (code, condemned) = match (both(|c| c.registered), both(|c| c.funded)) {
+        match (both(|c| c.registered), both(|c| c.funded)) {
             (Some(true), Some(true)) => ("RECEIVER_REFUSED", true),
             (Some(false), _) => ("NOT_REGISTERED", false),
-            (_, Some(false)) => ("TREASURY_SHORT", false),
+            (_, Some(false)) => {
+                self.is_short(token, landed);
+                (TREASURY_SHORT, false)
+            }
             (None, _) | (_, None) => ("CIRCUMSTANCES_UNKNOWN", false),
-        };
-        Ok(judged(attempt, culprit, (code, condemned), (landed.height, doc)))
+        }
     }
 
-    fn rests(&self, token: &TokenState) {
-        token.rest(self.clock.ticks(), self.settings.token_rest_ms);
+    /// Nothing is signed for what failed, until one member shows that it succeeds again.
+    fn rests(&self, token: &TokenState, landed: &Landed<'_>, why: RestCause, error: &str) {
+        let Some(act) = act_of(landed.form) else { return };
+        let facts = format!("{}: {} failed: {error}", token.token.contract, landed.found.name());
+        let failure = TokenFailure { why, facts: facts.into(), height: landed.height };
+        token.rest(act).failed(failure, self.clock.ticks(), self.settings.token_rest_ms);
+    }
+
+    /// The money that was there is signed for by others: what the account has is read again after a while.
+    fn is_short(&self, token: &TokenState, landed: &Landed<'_>) {
+        let name = landed.found.name();
+        let facts = format!("{}: the account had too little for {name}", token.token.contract);
+        token.shortage.seen(0, facts.into(), self.rests_until());
     }
 
     /// What the providers say of a block alike.

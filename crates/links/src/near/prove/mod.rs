@@ -18,7 +18,9 @@ use super::rpc::{
     BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, objection, transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
+use blame::is_paused;
 use events::{EventBalance, balance};
+use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
@@ -159,6 +161,9 @@ impl NearLink {
             }
         }
         token.succeeded(self.settings.batch);
+        if let Some(act) = act_of(form) {
+            token.rest(act).succeeded(*height);
+        }
         let now = self.clock.ticks();
         for action in &form.actions {
             match action {
@@ -178,7 +183,10 @@ impl NearLink {
         let Landed { form, found, height } = landed;
         let result = match &found.result {
             ExecutionResult::Success => json!("SUCCESS"),
-            ExecutionResult::Failure { index, error } => json!({ "index": index, "error": error }),
+            ExecutionResult::Failure { index, error } => {
+                let paused = is_paused(landed, error);
+                json!({ "index": index, "error": error, "paused": paused })
+            }
         };
         let providers: Vec<String> =
             self.rpc.providers().iter().map(|(label, _)| label.to_string()).collect();
@@ -193,6 +201,15 @@ impl NearLink {
             "providers": providers,
         });
         document.to_string().into()
+    }
+}
+
+/// The act of a transaction: all its actions are of one.
+fn act_of(form: &ReadTransaction) -> Option<Act> {
+    match form.actions.first()? {
+        BatchAction::Pay { .. } => Some(Act::Pay),
+        BatchAction::Register { .. } => Some(Act::Register),
+        BatchAction::Nothing => None,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::near::settings::RpcLimits;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
 use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::meter::{Meter, Seen};
 use reqwest::Url;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,6 +25,13 @@ const REST: Millis = 1_000;
 /// How long a connection waits for its next request.
 const IDLE: Duration = Duration::from_secs(10);
 
+/// What an endpoint reaches the machine through, and the name of the chain that it measures for.
+pub(super) struct EndpointPorts {
+    pub chain: &'static str,
+    pub clock: Arc<dyn Clock>,
+    pub meter: Arc<dyn Meter>,
+}
+
 /// One provider's address, its rate and how it does.
 pub(in crate::near) struct RpcEndpoint {
     client: reqwest::Client,
@@ -32,7 +40,7 @@ pub(in crate::near) struct RpcEndpoint {
     label: Arc<str>,
     limits: RpcLimits,
     budget: RequestBudget,
-    clock: Arc<dyn Clock>,
+    ports: EndpointPorts,
     failures: AtomicU32,
     rests_until: AtomicU64,
     next_id: AtomicU64,
@@ -48,7 +56,7 @@ impl RpcEndpoint {
     pub(super) fn new(
         address: &str,
         limits: RpcLimits,
-        clock: Arc<dyn Clock>,
+        ports: EndpointPorts,
     ) -> Result<Self, String> {
         // the address is not repeated: it may have a key in it
         let url = Url::parse(address).map_err(|_| "a provider's address is none".to_owned())?;
@@ -77,7 +85,7 @@ impl RpcEndpoint {
             label: format!("{host}:{port}").into(),
             limits,
             budget: RequestBudget::new(limits.per_second, limits.burst),
-            clock,
+            ports,
             failures: AtomicU32::new(0),
             rests_until: AtomicU64::new(0),
             next_id: AtomicU64::new(1),
@@ -91,7 +99,7 @@ impl RpcEndpoint {
 
     /// Whether it failed so often that others go first.
     pub(super) fn rests(&self) -> bool {
-        self.clock.ticks() < self.rests_until.load(Ordering::Relaxed)
+        self.ports.clock.ticks() < self.rests_until.load(Ordering::Relaxed)
     }
 
     /// So many requests in a row had no answer.
@@ -104,12 +112,26 @@ impl RpcEndpoint {
     /// # Errors
     /// What the node refused, or that there was no answer. None of it is evidence.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
+        let begun = self.ports.clock.ticks();
+        let reply = self.answer(method, params).await;
+        let outcome = match &reply {
+            Ok(_) => "answered",
+            Err(RpcFailure::Refused { .. }) => "refused",
+            Err(RpcFailure::Silent(cause)) => cause.class,
+        };
+        let nanos = self.ports.clock.ticks().saturating_sub(begun);
+        let (chain, provider) = (self.ports.chain, &*self.label);
+        self.ports.meter.see(Seen::ChainCall { chain, provider, method, outcome, nanos });
+        reply
+    }
+
+    async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcFailure> {
         let timeout = self.limits.timeout_ms;
-        let Some(wait) = self.budget.take(self.clock.ticks(), timeout / 2) else {
+        let Some(wait) = self.budget.take(self.ports.clock.ticks(), timeout / 2) else {
             return Err(RpcFailure::Silent(Cause::of("RATE_BUDGET")));
         };
         if wait > 0 {
-            self.clock.sleep(wait).await;
+            self.ports.clock.sleep(wait).await;
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed).to_string();
         let sent = self.exchange(method, params, &id);
@@ -162,7 +184,7 @@ impl RpcEndpoint {
             (_, false) => return,
         };
         let rest = if rest > LONGEST_REST { LONGEST_REST } else { rest };
-        let until = self.clock.ticks().saturating_add(rest.saturating_mul(TICKS));
+        let until = self.ports.clock.ticks().saturating_add(rest.saturating_mul(TICKS));
         self.rests_until.store(until, Ordering::Relaxed);
     }
 }

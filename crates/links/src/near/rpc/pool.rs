@@ -1,12 +1,13 @@
 //! All providers of the chain: one of them for a hint, each of them for a proof.
 
 use super::calls::{BlockAt, BlockHead, RpcCall, block};
-use super::endpoint::RpcEndpoint;
+use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::reply::RpcFailure;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::meter::Meter;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,9 +36,14 @@ impl std::fmt::Debug for RpcPool {
 impl RpcPool {
     pub(in crate::near) fn new(
         settings: &NearSettings,
-        clock: Arc<dyn Clock>,
+        clock: &Arc<dyn Clock>,
+        meter: &Arc<dyn Meter>,
     ) -> Result<Self, String> {
-        let open = |url: &String| RpcEndpoint::new(url.trim(), settings.limits, clock.clone());
+        let chain = settings.chain.name();
+        let open = |url: &String| {
+            let (clock, meter) = (clock.clone(), meter.clone());
+            RpcEndpoint::new(url.trim(), settings.limits, EndpointPorts { chain, clock, meter })
+        };
         let endpoints = settings.rpc_urls.iter().map(open).collect::<Result<Vec<_>, String>>()?;
         let labels: BTreeSet<&str> = endpoints.iter().map(|one| &**one.label()).collect();
         if labels.len() != endpoints.len() {
@@ -49,7 +55,7 @@ impl RpcPool {
             validity: settings.validity_blocks,
             base_for: settings.base_block_ms.saturating_mul(TICKS),
             base: Mutex::new(None),
-            clock,
+            clock: clock.clone(),
             turn: AtomicUsize::new(0),
         })
     }

@@ -1,10 +1,9 @@
 //! Transactions that fail: nothing of them took place, and the place of the failing action only isolates.
 //!
 //! Red with a wrong build that refuses the member whose action failed (`an_unregistered_receiver_is_isolated`,
-//! `one_that_fails_alone_is_refused_only_registered_and_funded`), or that blames a receiver for its token or
-//! for the relay (`what_is_about_the_token_blames_no_receiver`).
+//! `one_that_fails_alone_is_refused_only_registered_and_funded`).
 
-use super::world::{RELAY, SUPPLY, World, code, words};
+use super::world::{RELAY, World, code, words};
 use kernel::ports::chain::Chain;
 
 const DEAD: (&str, bool) = ("dead", false);
@@ -45,37 +44,6 @@ async fn one_that_fails_alone_is_refused_only_registered_and_funded() {
     let verdicts = world.see_through(&port, &mut alone).await;
     assert_eq!(words(&verdicts), [("rejected", false)].map(|(word, _)| (word, true)));
     assert_eq!(code(&verdicts), "RECEIVER_REFUSED");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_about_the_token_blames_no_receiver() {
-    let world = World::new(2);
-    let port = world.port();
-    let members = world.members(1);
-    let mut attempt = world.pay(&port, members.clone()).await;
-    world.devnet.set_paused(&world.token, true).unwrap();
-    let verdicts = world.see_through(&port, &mut attempt).await;
-    assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD], "TOKEN_PAUSED".into()));
-    // the token rests, and then goes on
-    let lane = port.lanes("ft_transfer").remove(0);
-    let next = port.next_lock(&lane, Some(&attempt.lock), &members).await;
-    assert_eq!(next.unwrap_err().class, "TOKEN_RESTS");
-    world.devnet.set_paused(&world.token, false).unwrap();
-    world.clock.pass(60_000);
-    let mut attempt = world.pay(&port, members.clone()).await;
-    assert_eq!(words(&world.see_through(&port, &mut attempt).await), [("done", false)]);
-    assert_eq!(world.paid(&members), [1]);
-    // the relay's own money is short: two lanes sign for the same money, and the first takes it
-    let half = SUPPLY / 2 + 100;
-    let rich = |n: u64| world.record(&format!("r{n}.devnet"), half);
-    let mut first = world.claim_on(&port, 0, vec![rich(1)]).await;
-    let mut second = world.claim_on(&port, 1, vec![rich(2)]).await;
-    assert_eq!(words(&world.see_through(&port, &mut first).await), [("done", false)]);
-    let verdicts = world.see_through(&port, &mut second).await;
-    assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD], "TREASURY_SHORT".into()));
-    // and nothing is signed that the relay has not
-    let short = port.sign(&world.request(&port, vec![rich(3)]).await).await.unwrap_err();
-    assert_eq!((short.cause.class, short.culprit), ("TREASURY_SHORT", Some(0)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

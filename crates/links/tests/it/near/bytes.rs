@@ -58,7 +58,12 @@ fn settings_that_cannot_work_are_refused_without_their_secrets() {
         let mut settings = world.settings();
         change(&mut settings);
         let ring = links::near::KeyRing::plain([world.relay.key.to_string().as_str()]).unwrap();
-        links::near::NearChain::new(settings, std::sync::Arc::new(ring), world.clock.clone())
+        links::near::NearChain::new(
+            settings,
+            std::sync::Arc::new(ring),
+            world.clock.clone(),
+            world.meter.clone(),
+        )
     };
     assert!(fits(|_| ()).is_ok());
     let changes: [fn(&mut links::near::NearSettings); 10] = [

@@ -5,6 +5,8 @@ mod bytes;
 mod lanes;
 mod providers;
 mod receivers;
+mod rounds;
 mod sends;
 mod suite;
+mod tokens;
 mod world;

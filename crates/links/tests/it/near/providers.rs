@@ -120,3 +120,21 @@ async fn a_replica_that_lags_proves_nothing() {
     assert_eq!(words(&verdicts), [("done", false); 2]);
     assert_eq!(world.paid(&attempt.members), [1, 1]);
 }
+
+/// Turns red where a call is not measured, or is measured as answered whatever came of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_called_and_read_is_measured() {
+    let world = World::new(2);
+    let port = world.port();
+    let mut attempt = world.pay(&port, world.members(2)).await;
+    assert_eq!(world.meter.times("NEAR 3 1000000"), 1, "the balance of the token");
+    assert_eq!(world.meter.times("NEAR fee e24"), 1);
+    world.see_through(&port, &mut attempt).await;
+    assert!(world.meter.times("NEAR send_tx answered") >= 2, "both providers are sent to");
+    let answered = world.meter.times("NEAR tx answered");
+    world.everywhere(&Rule::always(Fault::Status { code: 503 }).on(&["tx"]));
+    let _unproven = world.not_yet(&port, &attempt).await;
+    let failed = world.meter.times("NEAR tx HTTP_STATUS");
+    assert_eq!((world.meter.times("NEAR tx answered"), failed), (answered, 2));
+    world.clear();
+}

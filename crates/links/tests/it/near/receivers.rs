@@ -12,13 +12,13 @@ use links::near::{RegistrationAllowance, RegistrationLimits, Reservation};
 use std::sync::{Arc, Mutex};
 
 /// Reserves for everyone, alike, and remembers for whom it was asked.
-struct Allowed {
+pub(super) struct Allowed {
     reservation: Reservation,
     asked: Mutex<Vec<Account>>,
 }
 
 impl Allowed {
-    fn everyone(reservation: Reservation) -> Arc<Self> {
+    pub(super) fn everyone(reservation: Reservation) -> Arc<Self> {
         Arc::new(Self { reservation, asked: Mutex::default() })
     }
 }
@@ -35,7 +35,7 @@ impl RegistrationLimits for Allowed {
     }
 }
 
-fn facts(gathered: &Gathered) -> &Facts {
+pub(super) fn facts(gathered: &Gathered) -> &Facts {
     match gathered {
         Gathered::Facts(facts) => facts,
         Gathered::Unknown(cause) => unreachable!("{cause}"),

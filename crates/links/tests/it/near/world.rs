@@ -11,10 +11,11 @@ use kernel::owner::TransferOwner;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Proof, SignRequest};
 use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::meter::{Meter, Seen};
 use kernel::record::{Account, Head, Party, Record, System, Terms};
 use links::near::{KeyRing, NearChain, NearSettings, NearToken};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 pub(super) const CHAIN: ChainId = ChainId(20);
 pub(super) const USDC: AssetId = AssetId(3);
@@ -48,12 +49,40 @@ impl Clock for TestClock {
     }
 }
 
+/// What was measured, in words.
+#[derive(Debug, Default)]
+pub(super) struct Measured(Mutex<Vec<String>>);
+
+impl Measured {
+    /// How often that was measured.
+    pub(super) fn times(&self, what: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|seen| *seen == what).count()
+    }
+}
+
+impl Meter for Measured {
+    fn see(&self, seen: Seen<'_>) {
+        let text = if let Seen::ChainCall { chain, method, outcome, .. } = seen {
+            format!("{chain} {method} {outcome}")
+        } else if let Seen::FeeBalance { chain, precision, .. } = seen {
+            format!("{chain} fee e{precision}")
+        } else if let Seen::ChainBalance { chain, asset, units } = seen {
+            format!("{chain} {asset} {units}")
+        } else {
+            return;
+        };
+        self.0.lock().unwrap().push(text);
+    }
+}
+
 pub(super) struct World {
     pub(super) devnet: Devnet,
     pub(super) token: AccountId,
     pub(super) relay: Wallet,
     keys: Vec<Wallet>,
     pub(super) clock: Arc<TestClock>,
+    /// What the adapters told of themselves.
+    pub(super) meter: Arc<Measured>,
     next: AtomicU64,
     attempts: AtomicU64,
 }
@@ -77,7 +106,16 @@ impl World {
             (0..RECEIVERS).map(|n| format!("r{n}.devnet").parse().unwrap()).collect();
         devnet.register(&token, &receivers).unwrap();
         let (next, attempts) = (AtomicU64::new(0), AtomicU64::new(1));
-        Self { devnet, token, relay, keys, clock: Arc::default(), next, attempts }
+        Self {
+            devnet,
+            token,
+            relay,
+            keys,
+            clock: Arc::default(),
+            meter: Arc::default(),
+            next,
+            attempts,
+        }
     }
 
     pub(super) fn settings(&self) -> NearSettings {
@@ -106,15 +144,31 @@ impl World {
     pub(super) fn port_with(&self, settings: NearSettings) -> NearChain {
         let texts: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
         let ring = KeyRing::plain(texts.iter().map(String::as_str)).unwrap();
-        NearChain::new(settings, Arc::new(ring), self.clock.clone()).unwrap()
+        NearChain::new(settings, Arc::new(ring), self.clock.clone(), self.meter.clone()).unwrap()
+    }
+
+    /// A second token of the relay, with its receivers, and an adapter that pays both.
+    pub(super) fn with_second_token(&self) -> (AssetId, NearChain) {
+        let (usdt, asset) = ("usdt.devnet", AssetId(4));
+        let contract = self.devnet.deploy_token(usdt, &TokenOptions::default()).unwrap();
+        self.devnet.mint(&contract, &[(self.relay.account.clone(), SUPPLY)]).unwrap();
+        self.devnet.register(&contract, &["r1.devnet".parse().unwrap()]).unwrap();
+        let mut settings = self.settings();
+        let token = NearToken { contract: usdt.into(), asset, ..settings.tokens[0].clone() };
+        settings.tokens.push(token);
+        (asset, self.port_with(settings))
     }
 
     pub(super) fn record(&self, receiver: &str, amount: u128) -> Record {
+        self.record_of(USDC, receiver, amount)
+    }
+
+    pub(super) fn record_of(&self, asset: AssetId, receiver: &str, amount: u128) -> Record {
         let n = self.next.fetch_add(1, Ordering::SeqCst);
         let party = |account: &str| Party {
             system: System::Chain(CHAIN),
             account: Account::Named(account.into()),
-            asset: USDC,
+            asset,
             amount: Amount(amount),
         };
         let owner = TransferOwner::Principal("it|relay".into());
@@ -185,6 +239,10 @@ impl World {
         let lane = port.lanes(act)[key].clone();
         let lock = port.next_lock(&lane, None, &members).await.unwrap();
         let form = self.form(port, (act, &lane, &lock), &members, Vec::new()).await.unwrap();
+        self.stored(lane, lock, members, form)
+    }
+
+    fn stored(&self, lane: Arc<str>, lock: Lock, members: Vec<Record>, form: Form) -> Attempt {
         Attempt {
             id: AttemptId(self.attempts.fetch_add(1, Ordering::SeqCst).into()),
             chain: CHAIN,
@@ -225,6 +283,14 @@ impl World {
         let purpose = Purpose::Pay;
         let request = SignRequest { flow: "relay", act, lane, lock, members, purpose, forms };
         port.sign(&request).await.map(|signed| signed.form).map_err(|unsigned| unsigned.cause)
+    }
+
+    /// A payment to as many of these, from the first, as the adapter signs for.
+    pub(super) async fn try_pay(&self, port: &NearChain, mut members: Vec<Record>) -> Attempt {
+        let request = self.request(port, members.clone()).await;
+        let signed = port.sign(&request).await.unwrap();
+        members.truncate(signed.pays.len());
+        self.stored(request.lane, request.lock, members, signed.form)
     }
 
     pub(super) async fn pay(&self, port: &NearChain, members: Vec<Record>) -> Attempt {

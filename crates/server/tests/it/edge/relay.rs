@@ -20,7 +20,17 @@ pub(super) fn pays(served: &Served, sub: &str, key: &str, amount: &str) -> (u16,
 
 /// Pays seven units to an account.
 pub(super) fn pays_to(served: &Served, receiver: &str, key: &str) -> (u16, Value) {
-    let body = json!({"receiver_id": receiver, "amount": "7"}).to_string();
+    pays_amount(served, receiver, key, "7")
+}
+
+/// Pays so much to an account.
+pub(super) fn pays_amount(
+    served: &Served,
+    receiver: &str,
+    key: &str,
+    amount: &str,
+) -> (u16, Value) {
+    let body = json!({"receiver_id": receiver, "amount": amount}).to_string();
     sends(served, "payouts", key, &body)
 }
 

@@ -5,7 +5,7 @@
 //! stored, and where a lost reply counts as an answer.
 
 use super::relay::{pays_to, reads};
-use super::{Served, eventually, portage, said};
+use super::{Served, answer, eventually, head, portage, said};
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::{Blocks, Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
 use serde_json::json;
@@ -15,14 +15,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// A chain with a token, and the relay's account with keys.
-struct LocalChain {
-    devnet: Devnet,
-    token: AccountId,
-    keys: Vec<Wallet>,
+pub(super) struct LocalChain {
+    pub(super) devnet: Devnet,
+    pub(super) token: AccountId,
+    pub(super) keys: Vec<Wallet>,
 }
 
 impl LocalChain {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let blocks = Blocks::Every(Duration::from_millis(150));
         let devnet = Devnet::start(Options { endpoints: 2, blocks, ..Options::default() });
         let devnet = devnet.expect("a chain");
@@ -40,12 +40,33 @@ impl LocalChain {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
+    /// The relay over this chain, with so many of its keys.
+    pub(super) fn served(&self, keys: usize) -> Served {
+        let keys: Vec<String> =
+            self.keys.iter().take(keys).map(|wallet| wallet.key.to_string()).collect();
+        Served::start(&[
+            ("RELAY_ACCOUNT_ID", "relay.devnet"),
+            ("FT_TOKEN_ADDRESS", "usdc.devnet"),
+            ("PORTAGE_RELAY__ASSET", "USDC"),
+            ("NEAR_NETWORK", "localnet"),
+            ("NEAR_RPC_URL", &self.devnet.urls().join(",")),
+            ("RELAY_ACCESS_KEYS", &keys.join(",")),
+        ])
+    }
+
     /// How often each memo was paid, whatever endpoints say.
-    fn payments(&self) -> Vec<(String, u128)> {
+    pub(super) fn payments(&self) -> Vec<(String, u128)> {
         let events = self.devnet.events(&self.token);
         let paid = events.into_iter().filter(|event| event.kind == EventKind::Transfer);
         paid.map(|event| (event.memo.unwrap_or_default(), event.amount)).collect()
     }
+}
+
+/// The page that Prometheus reads.
+fn metrics(served: &Served) -> String {
+    let mut stream = served.connect();
+    stream.write_all(head("GET", "/metrics", "x", "").as_bytes()).expect("it is sent");
+    answer(&mut stream).expect("an answer").body
 }
 
 /// The keys in a file that opens with a passphrase; its path.
@@ -107,6 +128,13 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     // the same key and body again says what it is now, and pays nothing
     let (status, again) = pays_to(&served, "alice.devnet", "k-0");
     assert_eq!((status, &again["status"]), (200, &json!("COMPLETED")), "{again}");
+    eventually("keys and calls are measured", || {
+        let page = metrics(&served);
+        page.contains(r#"portage_lanes{chain="NEAR",status="free"} 2"#)
+            && page.contains(r#"method="send_tx",outcome="answered"} "#)
+            && page.contains(r#"portage_fee_balance{chain="NEAR"} 999."#)
+            && page.contains(r#"portage_chain_balance{chain="NEAR",asset="USDC"} 0."#)
+    });
     let (code, text) = said(&served.run(&["relay", "status"]));
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("relay.devnet"), "{text}");
@@ -168,20 +196,11 @@ fn a_day_has_one_budget_of_registrations() {
 #[test]
 fn a_receiver_that_does_not_exist_fails_and_costs_nothing() {
     let chain = LocalChain::start();
-    let keys = chain.secret_keys().trim().replace('\n', ",");
-    let urls = chain.devnet.urls().join(",");
-    let served = Served::start(&[
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", &urls),
-        ("RELAY_ACCESS_KEYS", &keys),
-    ]);
+    let served = chain.served(2);
     assert_eq!(pays_to(&served, "bob.devnet", "k-1").0, 201);
     eventually("it failed", || reads(&served, "payouts", "k-1").1["status"] == "FAILED");
     assert_eq!(chain.payments(), []);
     let log = served.log();
     assert!(log.contains("NOT ENCRYPTED"), "no warning of plain keys");
-    assert!(keys.split(',').all(|key| !log.contains(key)), "a key in the log");
+    assert!(chain.secret_keys().lines().all(|key| !log.contains(key)), "a key in the log");
 }

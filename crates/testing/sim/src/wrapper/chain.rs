@@ -3,7 +3,7 @@
 use super::Wrapper;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
-use kernel::ids::ChainId;
+use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, Proof, SignRequest, Signed, Unsigned};
 use kernel::record::Record;
@@ -16,6 +16,10 @@ pub trait ChainWrapper: Send + Sync {
     /// In the place of [`Chain::concerns`].
     fn concerns(&self) -> Vec<Concern> {
         self.inner().concerns()
+    }
+    /// In the place of [`Chain::rests_for`].
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        self.inner().rests_for(act, record)
     }
     /// In the place of [`Chain::next_lock`].
     fn next_lock<'a>(
@@ -52,6 +56,9 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn concerns(&self) -> Vec<Concern> {
         self.0.concerns()
+    }
+    fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
+        self.0.rests_for(act, record)
     }
     fn next_lock<'a>(
         &'a self,

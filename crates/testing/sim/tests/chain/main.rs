@@ -2,6 +2,7 @@
 
 mod operators;
 mod relay;
+mod rests;
 mod suite;
 mod swaps;
 mod workers;

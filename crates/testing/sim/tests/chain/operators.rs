@@ -4,10 +4,11 @@ use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::Id;
+use kernel::ids::{ChainId, Id};
 use kernel::operators::{Scope, Severity, Subject};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, Proof};
+use kernel::record::{Record, Terms};
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, ChainWrap, Locking, Moment, SimChain, relay_terms,
 };
@@ -48,8 +49,8 @@ impl ChainWrapper for Finds {
 }
 
 /// A service with one process on a calm chain.
-struct ChainEnv {
-    service: ChainService,
+pub(super) struct ChainEnv {
+    pub(super) service: ChainService,
     process: ChainProcess,
 }
 
@@ -59,7 +60,7 @@ impl ChainEnv {
     }
 
     /// The same with something around the port of the chain.
-    fn around(around: Option<ChainWrap>) -> Self {
+    pub(super) fn around(around: Option<ChainWrap>) -> Self {
         let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(ChainRules::calm(Locking::Nonce), Arc::new(sim.clone()), 11);
@@ -77,12 +78,19 @@ impl ChainEnv {
 
     /// Opens a transfer to each of these.
     fn pays(&self, receivers: &[&str]) -> Vec<Id> {
+        self.opens(receivers, |chain, to| relay_terms(chain, to, 100, &format!("to {to}")))
+    }
+
+    /// Opens a transfer of these terms to each of these.
+    pub(super) fn opens(
+        &self,
+        receivers: &[&str],
+        terms: impl Fn(ChainId, &str) -> Terms,
+    ) -> Vec<Id> {
         let engine = self.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
-        let terms: Vec<_> = receivers
-            .iter()
-            .map(|to| relay_terms(self.service.chain_id(), to, 100, &format!("to {to}")))
-            .collect();
+        let chain = self.service.chain_id();
+        let terms: Vec<_> = receivers.iter().map(|to| terms(chain, to)).collect();
         let opened = self.service.sim.block_on(async move {
             let mut ids = Vec::new();
             for terms in terms {
@@ -112,12 +120,16 @@ impl ChainEnv {
         (acts, log.iter().filter(|moment| **moment == Moment::Prove).count())
     }
 
-    fn states(&self, ids: &[Id]) -> Vec<&'static str> {
+    pub(super) fn records(&self, ids: &[Id]) -> Vec<Record> {
         let (journal, ids) = (self.process.opened.journal.clone(), ids.to_vec());
         let read = self.service.sim.block_on(async move { journal.get(ids).await });
         let Ok(Ok(records)) = read else { panic!("{read:?}") };
+        records
+    }
+
+    pub(super) fn states(&self, ids: &[Id]) -> Vec<&'static str> {
         let flows = &self.service.flows;
-        records.iter().map(|r| flows.table(r.flow).state(r.head.state).name).collect()
+        self.records(ids).iter().map(|r| flows.table(r.flow).state(r.head.state).name).collect()
     }
 
     /// The kinds and subjects of the open cases.

@@ -1,0 +1,146 @@
+//! A token that cannot be paid: its contract is paused, or the relay has too little of it. No receiver is blamed,
+//! nothing is paid twice, a person is told, and what can be paid goes on.
+//!
+//! Red with a wrong build that blames a receiver for its token or for the relay, that signs under every key
+//! after a rest, that lets one large payment hold back small ones, and that knows the end of a pause or a shortage
+//! only by a restart.
+
+use super::world::{RELAY, SUPPLY, USDC, World, code, words};
+use kernel::answer::Answer;
+use kernel::ports::chain::Chain;
+use kernel::record::Record;
+use links::near::NearChain;
+
+const DEAD: (&str, bool) = ("dead", false);
+const DONE: (&str, bool) = ("done", false);
+const REST: u64 = 30_000;
+
+fn kinds(port: &NearChain) -> Vec<&'static str> {
+    port.concerns().into_iter().map(|concern| concern.kind).collect()
+}
+
+fn rests(port: &NearChain, act: &str, record: &Record) -> Option<u64> {
+    port.rests_for(act, record)
+}
+
+/// The class of a signature that is refused, and whom it is about.
+async fn refused(
+    world: &World,
+    port: &NearChain,
+    members: Vec<Record>,
+) -> (&'static str, Option<usize>) {
+    let unsigned = port.sign(&world.request(port, members).await).await.unwrap_err();
+    (unsigned.cause.class, unsigned.culprit)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_token_blames_no_receiver_and_is_tried_by_one() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(9);
+    let mut attempt = world.pay(&port, members[..5].to_vec()).await;
+    let mut other = world.claim_on(&port, 1, members[5..].to_vec()).await;
+    world.devnet.set_paused(&world.token, true).unwrap();
+    for attempt in [&mut attempt, &mut other] {
+        let verdicts = world.see_through(&port, attempt).await;
+        assert_eq!(words(&verdicts), vec![DEAD; attempt.members.len()]);
+        assert_eq!(code(&verdicts), "TOKEN_PAUSED");
+    }
+    assert_eq!(kinds(&port), ["TOKEN_PAUSED"]);
+    assert_eq!(rests(&port, "ft_transfer", &members[0]), Some(REST), "two failures are one rest");
+    assert_eq!(rests(&port, "storage_deposit", &members[0]), None, "registrations go on");
+    assert_eq!(refused(&world, &port, members.clone()).await, ("TOKEN_RESTS", None));
+    world.clock.pass(REST);
+    // one shows that the token is paused still, and the others wait twice as long
+    assert_eq!(rests(&port, "ft_transfer", &members[0]), None);
+    let mut attempt = world.try_pay(&port, members.clone()).await;
+    assert_eq!(attempt.members.len(), 1);
+    assert_eq!(refused(&world, &port, members.clone()).await, ("TOKEN_RESTS", None));
+    let verdicts = world.see_through(&port, &mut attempt).await;
+    assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD], "TOKEN_PAUSED".into()));
+    let Answer::Dead(why) = &verdicts[0].answer else { unreachable!("{verdicts:?}") };
+    let proof = why.doc.as_deref().unwrap_or_default();
+    assert!(proof.contains(r#""paused":true"#), "who counts failures reads it: {proof}");
+    assert_eq!(rests(&port, "ft_transfer", &members[0]), Some(2 * REST));
+    // the contract goes on: one is paid, and then all
+    world.devnet.set_paused(&world.token, false).unwrap();
+    world.clock.pass(2 * REST);
+    let mut attempt = world.try_pay(&port, members.clone()).await;
+    assert_eq!(attempt.members.len(), 1);
+    assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DONE]);
+    assert_eq!((rests(&port, "ft_transfer", &members[0]), kinds(&port)), (None, vec![]));
+    let mut attempt = world.try_pay(&port, members[1..].to_vec()).await;
+    assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DONE; 8]);
+    assert_eq!(world.paid(&members), [1; 9]);
+}
+
+/// A form that replaces an expired one is signed though the token rests: its members have nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_attempt_is_replaced_while_its_token_rests() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    world.withhold();
+    let mut lost = world.pay(&port, members[..1].to_vec()).await;
+    assert_eq!(world.not_yet(&port, &lost).await, "NOT_FOUND");
+    world.clear();
+    let mut failing = world.claim_on(&port, 1, members[1..].to_vec()).await;
+    world.devnet.set_paused(&world.token, true).unwrap();
+    world.see_through(&port, &mut failing).await;
+    assert!(rests(&port, "ft_transfer", &members[0]).is_some());
+    world.devnet.set_paused(&world.token, false).unwrap();
+    world.replace(&port, &mut lost).await;
+    assert_eq!(words(&world.see_through(&port, &mut lost).await), [DONE]);
+    assert_eq!(world.paid(&members[..1]), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_relay_has_not_waits_and_smaller_payments_go_on() {
+    let world = World::new(2);
+    let port = world.port();
+    let rich = |n: u64, amount: u128| world.record(&format!("r{n}.devnet"), amount);
+    // two keys sign for the same money, and the first takes it
+    let half = SUPPLY / 2 + 100;
+    let mut first = world.claim_on(&port, 0, vec![rich(1, half)]).await;
+    let both = vec![rich(2, half), rich(3, 1)];
+    let mut second = world.claim_on(&port, 1, both.clone()).await;
+    assert_eq!(words(&world.see_through(&port, &mut first).await), [DONE]);
+    let verdicts = world.see_through(&port, &mut second).await;
+    assert_eq!((words(&verdicts), code(&verdicts)), (vec![DEAD; 2], "TREASURY_SHORT".into()));
+    assert_eq!(kinds(&port), ["TREASURY_SHORT"]);
+    let waits = both.iter().map(|record| rests(&port, "ft_transfer", record));
+    assert_eq!(waits.collect::<Vec<_>>(), [Some(REST); 2], "how much is left is not known");
+    world.clock.pass(REST);
+    // nothing is signed that the relay has not, and only the large one waits for it
+    assert_eq!(refused(&world, &port, both.clone()).await, ("TREASURY_SHORT", Some(0)));
+    let waits = both.iter().map(|record| rests(&port, "ft_transfer", record));
+    assert_eq!(waits.collect::<Vec<_>>(), [Some(REST), None]);
+    let mut small = world.try_pay(&port, both[1..].to_vec()).await;
+    assert_eq!(words(&world.see_through(&port, &mut small).await), [DONE]);
+    assert_eq!(kinds(&port), ["TREASURY_SHORT"], "one that is paid tells nothing of the other");
+    // the account is filled: the next try closes it
+    world.devnet.mint(&world.token, &[(RELAY.parse().unwrap(), half)]).unwrap();
+    world.clock.pass(REST);
+    assert_eq!(rests(&port, "ft_transfer", &both[0]), None);
+    let mut large = world.try_pay(&port, both[..1].to_vec()).await;
+    assert_eq!(kinds(&port), [""; 0]);
+    assert_eq!(words(&world.see_through(&port, &mut large).await), [DONE]);
+    assert_eq!(world.paid(&both), [1; 2]);
+}
+
+/// A token that is paused keeps no other one of the pool back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_tokens_of_the_pool_go_on() {
+    let world = World::new(2);
+    let (other, port) = world.with_second_token();
+    let members = world.members(2);
+    let mut attempt = world.pay(&port, members.clone()).await;
+    world.devnet.set_paused(&world.token, true).unwrap();
+    assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DEAD; 2]);
+    let second = world.record_of(other, "r1.devnet", 10);
+    assert!(rests(&port, "ft_transfer", &members[0]).is_some());
+    assert_eq!((USDC == other, rests(&port, "ft_transfer", &second)), (false, None));
+    let mut attempt = world.pay(&port, vec![second]).await;
+    assert_eq!(words(&world.see_through(&port, &mut attempt).await), [DONE]);
+    assert_eq!(kinds(&port), ["TOKEN_PAUSED"]);
+}

@@ -1,0 +1,107 @@
+//! What keeps the relay by the binary from paying: a token that is paused, an account with too little of it, a
+//! chain that is stopped. Nothing is lost or failed for it, a person is told, and all else goes on.
+
+use super::account_transfers::{balance, opens, runs};
+use super::relay::{pays_amount, pays_to, reads};
+use super::relay_chain::LocalChain;
+use super::{Served, USER, answer, eventually, said, transfer};
+use devnet::near::near_primitives::action::{Action, TransferAction};
+use devnet::near::near_primitives::types::Balance;
+use serde_json::Value;
+use std::io::Write;
+
+fn status(served: &Served, key: &str) -> String {
+    reads(served, "payouts", key).1["status"].to_string()
+}
+
+fn completed(served: &Served, keys: &[&str]) -> bool {
+    keys.iter().all(|key| status(served, key) == "\"COMPLETED\"")
+}
+
+fn cases(served: &Served) -> Vec<String> {
+    let cases = served.json(&["ops", "cases"]);
+    let open = cases["cases"].as_array().expect("cases");
+    let kind = |case: &Value| case["kind"].as_str().expect("a kind").to_owned();
+    open.iter().map(kind).collect()
+}
+
+fn told(served: &Served, kind: &str) -> bool {
+    cases(served).iter().any(|open| open == kind)
+}
+
+/// Turns red where a paused token fails a transfer, stops intake, or burns gas under each key; where a payment that is
+/// too large holds smaller ones back; and where either case is closed by a person only.
+#[test]
+fn a_paused_token_and_a_short_account_fail_no_transfer() {
+    let chain = LocalChain::start();
+    let served = chain.served(2);
+    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
+    eventually("the first is paid", || completed(&served, &["k-1"]));
+    chain.devnet.set_paused(&chain.token, true).expect("a pause");
+    assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
+    eventually("a person is told", || told(&served, "TOKEN_PAUSED"));
+    // it is taken in all the same
+    for key in ["k-3", "k-4"] {
+        assert_eq!(pays_to(&served, "alice.devnet", key).0, 201);
+    }
+    eventually("it waits", || status(&served, "k-4") == "\"QUEUED_TRANSFER\"");
+    assert_eq!(chain.payments().len(), 1);
+    chain.devnet.set_paused(&chain.token, false).expect("its end");
+    eventually("all are paid", || completed(&served, &["k-2", "k-3", "k-4"]));
+    eventually("the case is closed", || !told(&served, "TOKEN_PAUSED"));
+
+    let (code, body) = pays_amount(&served, "alice.devnet", "k-5", "2000000");
+    assert_eq!(code, 201, "{body}");
+    eventually("a person is told", || told(&served, "TREASURY_SHORT"));
+    assert_eq!(pays_to(&served, "alice.devnet", "k-6").0, 201);
+    eventually("a smaller one is paid", || completed(&served, &["k-6"]));
+    assert_eq!(status(&served, "k-5"), "\"QUEUED_TRANSFER\"");
+    let relay = chain.keys[0].account.clone();
+    chain.devnet.mint(&chain.token, &[(relay, 2_000_000)]).expect("tokens");
+    eventually("the large one is paid", || completed(&served, &["k-5"]));
+    eventually("the case is closed", || !told(&served, "TREASURY_SHORT"));
+    let mut memos: Vec<String> = chain.payments().into_iter().map(|(memo, _)| memo).collect();
+    memos.sort();
+    memos.dedup();
+    assert_eq!((memos.len(), chain.payments().len()), (6, 6), "each is paid once");
+    let (code, text) = said(&served.run(&["check"]));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// Turns red where a chain that is stopped stops a flow that is not its own, or what is asked of the relay.
+#[test]
+fn a_stopped_chain_leaves_intake_and_other_flows_going() {
+    let chain = LocalChain::start();
+    let served = chain.served(1);
+    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
+    eventually("the first is paid", || completed(&served, &["k-1"]));
+    // the key is used elsewhere
+    let (key, nothing) = (&chain.keys[0], TransferAction { deposit: Balance::ZERO });
+    let alice = "alice.devnet".parse().expect("an account");
+    chain.devnet.run(key, &alice, vec![Action::Transfer(nothing)]).expect("it is sent");
+    assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
+    eventually("the chain is stopped", || told(&served, "LANE_AHEAD"));
+    let pauses = served.json(&["ops", "pauses"]).to_string();
+    assert!(pauses.contains("engine"), "{pauses}");
+
+    assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201, "it is taken in");
+    served.fund("4001", "10");
+    let token = served.token("4001", USER);
+    // the same again says what it is now
+    eventually("an internal transfer ends", || {
+        let mut stream = served.connect();
+        stream.write_all(transfer(&token, "c-1").as_bytes()).expect("it is sent");
+        answer(&mut stream).is_some_and(|reply| reply.body.contains("COMMITTED"))
+    });
+    for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
+        runs(&served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));
+    }
+    runs(&served, "deposit ACC-1 --currency USDT --amount 5 --ref wire-1");
+    assert!(opens(&served, &token, 1));
+    eventually("an account transfer ends", || balance(&served, "ACC-2") == "1.000000");
+
+    eventually("it waits", || status(&served, "k-3") == "\"QUEUED_TRANSFER\"");
+    assert_eq!(status(&served, "k-2"), "\"QUEUED_TRANSFER\"");
+    assert_eq!(chain.payments().len(), 1);
+    assert!(told(&served, "LANE_AHEAD"));
+}
