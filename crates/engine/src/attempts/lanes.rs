@@ -120,6 +120,11 @@ impl ReservedLane {
 }
 
 impl ChainPool {
+    /// What this process knows of a lane; `None`: it was never used, or its row cannot be read.
+    pub(crate) fn lane(&self, lane: &str) -> Option<LaneState> {
+        self.lanes().known.get(lane).cloned()
+    }
+
     /// How a unit of this process left a lane.
     pub(crate) fn lane_is(&self, lane: &Arc<str>, state: LaneState) {
         let free = state.open.is_none();

@@ -4,10 +4,11 @@ use engine::Engine;
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction, Verdict};
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::Id;
+use kernel::ids::{ChainId, Id};
 use kernel::operators::{Scope, Severity, Subject};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, Proof};
+use kernel::ports::journal::Journal;
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, ChainWrap, Locking, Moment, SimChain, relay_terms,
 };
@@ -48,13 +49,13 @@ impl ChainWrapper for Finds {
 }
 
 /// A service with one process on a calm chain.
-struct ChainEnv {
+pub(crate) struct ChainEnv {
     service: ChainService,
     process: ChainProcess,
 }
 
 impl ChainEnv {
-    fn open(wrong: Option<&str>) -> Self {
+    pub(crate) fn open(wrong: Option<&str>) -> Self {
         Self::around(wrong.and_then(wrong::chain))
     }
 
@@ -75,13 +76,55 @@ impl ChainEnv {
         Self { service, process }
     }
 
+    pub(crate) fn run(&self, ms: u64) {
+        self.service.sim.run_for(ms);
+    }
+
+    /// The process ends, and another one begins.
+    pub(crate) fn restart(&mut self) {
+        self.process = self.service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
+    }
+
+    pub(crate) fn chain(&self) -> &SimChain {
+        &self.service.chain
+    }
+
+    pub(crate) fn chain_id(&self) -> ChainId {
+        self.service.chain_id()
+    }
+
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        self.process.opened.journal.clone()
+    }
+
+    pub(crate) fn block_on<T: Send + 'static>(
+        &self,
+        run: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        self.service.sim.block_on(run).unwrap_or_else(|stop| panic!("{stop:?}"))
+    }
+
+    /// Every call of the chain's port so far.
+    pub(crate) fn log(&self) -> Vec<Moment> {
+        self.service.link.log()
+    }
+
     /// Opens a transfer to each of these.
-    fn pays(&self, receivers: &[&str]) -> Vec<Id> {
+    pub(crate) fn pays(&self, receivers: &[&str]) -> Vec<Id> {
+        self.pays_for("to", receivers)
+    }
+
+    /// The same once more: other transfers.
+    pub(crate) fn pays_again(&self, receivers: &[&str]) -> Vec<Id> {
+        self.pays_for("again to", receivers)
+    }
+
+    fn pays_for(&self, key: &str, receivers: &[&str]) -> Vec<Id> {
         let engine = self.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let terms: Vec<_> = receivers
             .iter()
-            .map(|to| relay_terms(self.service.chain_id(), to, 100, &format!("to {to}")))
+            .map(|to| relay_terms(self.service.chain_id(), to, 100, &format!("{key} {to}")))
             .collect();
         let opened = self.service.sim.block_on(async move {
             let mut ids = Vec::new();
@@ -96,7 +139,11 @@ impl ChainEnv {
     }
 
     #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
-    fn executes(&self, key: &str, action: AdminAction) -> Result<PerformedAction, Objection> {
+    pub(crate) fn executes(
+        &self,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
         let actor = Actor { caller: "ops|1".into(), key: key.into(), reason: "a test".into() };
         let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
@@ -112,7 +159,7 @@ impl ChainEnv {
         (acts, log.iter().filter(|moment| **moment == Moment::Prove).count())
     }
 
-    fn states(&self, ids: &[Id]) -> Vec<&'static str> {
+    pub(crate) fn states(&self, ids: &[Id]) -> Vec<&'static str> {
         let (journal, ids) = (self.process.opened.journal.clone(), ids.to_vec());
         let read = self.service.sim.block_on(async move { journal.get(ids).await });
         let Ok(Ok(records)) = read else { panic!("{read:?}") };
@@ -121,14 +168,14 @@ impl ChainEnv {
     }
 
     /// The kinds and subjects of the open cases.
-    fn open_cases(&self) -> Vec<(String, Subject)> {
+    pub(crate) fn open_cases(&self) -> Vec<(String, Subject)> {
         let journal = self.process.opened.journal.clone();
         let read = self.service.sim.block_on(async move { journal.open_cases().await });
         let Ok(Ok(cases)) = read else { panic!("{read:?}") };
         cases.into_iter().map(|case| (case.kind.to_string(), case.subject)).collect()
     }
 
-    fn pause(&self) -> u64 {
+    pub(crate) fn pause(&self) -> u64 {
         let scope = Scope::Chain(self.service.chain_id());
         match self.executes("pause", AdminAction::Pause(scope)).map(|done| done.outcome) {
             Ok(ActionResult::Paused { number: Some(number) }) => number,
@@ -137,7 +184,7 @@ impl ChainEnv {
     }
 
     /// The numbers of the pauses that stand.
-    fn pauses(&self) -> Vec<u64> {
+    pub(crate) fn pauses(&self) -> Vec<u64> {
         let journal = self.process.opened.journal.clone();
         let read = self.service.sim.block_on(async move { journal.service_status().await });
         let Ok(Ok(status)) = read else { panic!("{:?}", read.map(|_| ())) };
