@@ -14,6 +14,7 @@ mod pipeline;
 mod postgres;
 mod relay;
 mod relay_chain;
+mod relay_foreign;
 mod secrets;
 mod slow;
 mod tls;

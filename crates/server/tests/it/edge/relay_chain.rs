@@ -15,14 +15,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// A chain with a token, and the relay's account with keys.
-struct LocalChain {
-    devnet: Devnet,
-    token: AccountId,
-    keys: Vec<Wallet>,
+pub(super) struct LocalChain {
+    pub(super) devnet: Devnet,
+    pub(super) token: AccountId,
+    pub(super) keys: Vec<Wallet>,
 }
 
 impl LocalChain {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let blocks = Blocks::Every(Duration::from_millis(150));
         let devnet = Devnet::start(Options { endpoints: 2, blocks, ..Options::default() });
         let devnet = devnet.expect("a chain");
@@ -36,12 +36,12 @@ impl LocalChain {
     }
 
     /// One key in a line.
-    fn secret_keys(&self) -> String {
+    pub(super) fn secret_keys(&self) -> String {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 
     /// How often each memo was paid, whatever endpoints say.
-    fn payments(&self) -> Vec<(String, u128)> {
+    pub(super) fn payments(&self) -> Vec<(String, u128)> {
         let events = self.devnet.events(&self.token);
         let paid = events.into_iter().filter(|event| event.kind == EventKind::Transfer);
         paid.map(|event| (event.memo.unwrap_or_default(), event.amount)).collect()

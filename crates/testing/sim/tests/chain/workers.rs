@@ -75,13 +75,19 @@ impl Cluster {
 
     /// Opens a transfer to each receiver at this worker.
     fn pays(&self, worker: &Worker) -> Vec<Id> {
+        self.pays_for(worker, "to")
+    }
+
+    fn pays_for(&self, worker: &Worker, key: &'static str) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
         let opened = worker.sim.block_on(async move {
             let mut ids = Vec::new();
             for (n, to) in (0_u128..).zip(RECEIVERS) {
-                let created = engine.create(flow, relay_terms(chain, to, 100 + n, to)).await;
+                let created = engine
+                    .create(flow, relay_terms(chain, to, 100 + n, &format!("{key} {to}")))
+                    .await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids
@@ -205,5 +211,17 @@ fn two_workers_end_each_swap_once() {
             faults.extend(cases.map(|kind| format!("a case: {kind}")));
             assert!(faults.is_empty(), "{line}: {faults:#?}");
         }
+    }
+}
+
+/// Turns red where a lane that another worker used since its row was read here is taken for one that is used
+/// elsewhere (run: stopped by the gatherer at once, as it was; and without the second reading of the row).
+#[test]
+fn another_worker_is_no_foreigner() {
+    let cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 5);
+    let (one, other) = (cluster.join(1), cluster.join(2));
+    for (worker, key) in [(&one, "1"), (&other, "2"), (&one, "3"), (&other, "4"), (&one, "5")] {
+        let ids = cluster.pays_for(worker, key);
+        cluster.ends(key, worker, &ids);
     }
 }
