@@ -80,13 +80,13 @@ impl Engine {
         for pool in self.attempts.pools() {
             // another process stopped it, and may be gone
             if status.paused.iter().any(|paused| is_lane_pause(paused, pool.id())) {
-                pool.gate.look();
+                pool.lane_check.look();
             }
             for (attempt, last) in pool.carried.waiting() {
                 let spent = last.filter(|cause| cause.class == LOCK_SPENT);
                 if let Some(cause) = spent {
                     // it may be that more than this lock is spent
-                    pool.gate.look();
+                    pool.lane_check.look();
                     self.case(lock_spent(&attempt, &cause));
                 }
                 if let Some(case) = self.slow_attempt(&attempt, now) {

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What became of one lane's foreign transactions.
-pub(crate) enum Stored {
+pub(crate) enum LaneProgress {
     /// Some are attempts now.
     Some,
     /// None is, and why.
@@ -59,10 +59,10 @@ impl Engine {
         self: &Arc<Self>,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
-    ) -> Result<Stored, Cause> {
+    ) -> Result<LaneProgress, Cause> {
         if lane.state.open.is_some() {
             let lock = &lane.mark.lock;
-            return Ok(Stored::Nothing(format!(
+            return Ok(LaneProgress::Nothing(format!(
                 "its open attempt has {lock}, and is proven first"
             )));
         }
@@ -74,14 +74,14 @@ impl Engine {
                 Meaning::Nothing => over.push((one, None)),
                 Meaning::Untrusted(why) => over.push((one, Some(why))),
                 Meaning::Later(_) | Meaning::Pays(..) if !over.is_empty() => break,
-                Meaning::Later(why) => return Ok(Stored::Nothing(why)),
+                Meaning::Later(why) => return Ok(LaneProgress::Nothing(why)),
                 Meaning::Pays(members, to) => {
                     return Ok(self.store_payment(pool, lane, &one, (members, to)).await);
                 }
             }
         }
         if over.is_empty() {
-            return Ok(Stored::Nothing("no transaction is shown that spent it".to_owned()));
+            return Ok(LaneProgress::Nothing("no transaction is shown that spent it".to_owned()));
         }
         self.store_over(pool, lane, over).await
     }
@@ -109,9 +109,9 @@ impl Engine {
         lane: &AheadLane,
         one: &ForeignUse,
         (members, to): (Vec<Record>, S),
-    ) -> Stored {
+    ) -> LaneProgress {
         let Some(flow) = members.first().map(|member| member.flow) else {
-            return Stored::Nothing("it has no members".to_owned());
+            return LaneProgress::Nothing("it has no members".to_owned());
         };
         let claim = Claim {
             id: AttemptId(self.mint().0),
@@ -130,12 +130,12 @@ impl Engine {
             ClaimOutcome::Stored(_) => attempt,
             ClaimOutcome::Found(attempt) => attempt,
             ClaimOutcome::Lost(guard) => {
-                return Stored::Nothing(format!("it is not stored: {guard:?}"));
+                return LaneProgress::Nothing(format!("it is not stored: {guard:?}"));
             }
         };
         pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
         pool.carried.begin(Carried::found(attempt), 0);
-        Stored::Some
+        LaneProgress::Some
     }
 
     /// Those that pay nothing that is waited for: attempts that are over. Of one that is not trusted the chain
@@ -145,10 +145,10 @@ impl Engine {
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         over: Vec<(ForeignUse, Option<String>)>,
-    ) -> Result<Stored, Cause> {
+    ) -> Result<LaneProgress, Cause> {
         let Some((flow, state)) = self.any_sending() else { return Err(Cause::of("NO_FLOW")) };
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
-        let doubts: Vec<String> = over.iter().filter_map(doubt).collect();
+        let objections: Vec<String> = over.iter().filter_map(objection).collect();
         let new = |one: &ForeignUse| self.attempt_over(pool.id(), lane, (one, flow, state));
         let attempts: Vec<Attempt> = over.iter().map(|(one, _)| new(one)).collect();
         let unit = over_unit(chain, lane, attempts);
@@ -157,8 +157,8 @@ impl Engine {
             tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
         }
         let mut fresh = None;
-        if !doubts.is_empty() {
-            let facts: Arc<str> = doubts.join("; ").into();
+        if !objections.is_empty() {
+            let facts: Arc<str> = objections.join("; ").into();
             let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
             self.controls.pause(scope);
             let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
@@ -180,10 +180,12 @@ impl Engine {
         match wrote {
             Some(Wrote::Written(_)) => {
                 pool.lane_is(&lane.name, after);
-                Ok(Stored::Some)
+                Ok(LaneProgress::Some)
             }
-            Some(Wrote::Lost(guard)) => Ok(Stored::Nothing(format!("it is not stored: {guard:?}"))),
-            Some(Wrote::Full) => Ok(Stored::Nothing("the journal has no room".to_owned())),
+            Some(Wrote::Lost(guard)) => {
+                Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")))
+            }
+            Some(Wrote::Full) => Ok(LaneProgress::Nothing("the journal has no room".to_owned())),
             Some(Wrote::Unknown(cause)) => Err(cause),
             None => Err(Cause::of("NO_REPLY")),
         }
@@ -221,7 +223,7 @@ impl Engine {
 }
 
 /// Why a transaction is not trusted, with what it is.
-fn doubt((one, why): &(ForeignUse, Option<String>)) -> Option<String> {
+fn objection((one, why): &(ForeignUse, Option<String>)) -> Option<String> {
     why.as_ref().map(|why| format!("{}: {why}", one.facts))
 }
 

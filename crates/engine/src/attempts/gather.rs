@@ -62,7 +62,7 @@ impl Engine {
             self.passage(&station.place).await;
             // what comes while every lane is busy gathers into the next attempt
             station.ring.ready(&*self.parts.journal, &*self.parts.clock).await;
-            pool.gate.passed().await;
+            pool.lane_check.passed().await;
             let lane = self.reserve_lane(&pool, name).await;
             let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
             let records = self.gathered(station, batch).await;
@@ -158,7 +158,7 @@ impl Engine {
             form,
             to: *to,
         };
-        if !pool.gate.is_open() {
+        if !pool.lane_check.is_open() {
             return station.ring.give_back(records);
         }
         let (attempt, unit) = self.plan.claimed(&records, claim);
@@ -189,7 +189,7 @@ impl Engine {
         lane.rests(self.due(TROUBLE));
         if cause.class == LANE_AHEAD {
             // another worker may have used it since its row was read: who looks finds out
-            pool.gate.close();
+            pool.lane_check.close();
         }
     }
 

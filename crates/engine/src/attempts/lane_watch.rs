@@ -9,7 +9,7 @@
 use crate::Engine;
 use crate::alerts::cases::LANES;
 use crate::attempts::ChainPool;
-use crate::attempts::foreign::Stored;
+use crate::attempts::foreign::LaneProgress;
 use crate::attempts::lanes::LaneState;
 use crate::attempts::stops::LANE_AHEAD;
 use crate::pipeline::select::{caught, race};
@@ -32,7 +32,7 @@ const NAMED: usize = 10;
 
 /// Whether this process may claim: it saw that no lane is ahead.
 #[derive(Debug, Default)]
-pub(crate) struct LaneGate {
+pub(crate) struct LaneCheck {
     checked: AtomicBool,
     changed: Notify,
     /// A look is wanted.
@@ -41,7 +41,7 @@ pub(crate) struct LaneGate {
     open: Mutex<Arc<[Arc<str>]>>,
 }
 
-impl LaneGate {
+impl LaneCheck {
     /// A lane may be ahead: nothing is claimed here before every lane was looked at.
     pub(crate) fn close(&self) {
         self.checked.store(false, Ordering::SeqCst);
@@ -105,12 +105,12 @@ enum LaneLook {
 impl Engine {
     /// Where a pause of a chain is about to end here: what persons did meanwhile is looked at before anything is
     /// claimed.
-    pub(crate) fn close_lane_gates(&self, status: &ServiceStatus) {
+    pub(crate) fn close_lane_checks(&self, status: &ServiceStatus) {
         for pool in self.attempts.pools() {
             let scope = Scope::Chain(pool.id());
             let stands = status.paused.iter().any(|paused| paused.scope == scope);
             if !stands && self.controls.scope_paused(scope) {
-                pool.gate.close();
+                pool.lane_check.close();
             }
         }
     }
@@ -123,7 +123,7 @@ impl Engine {
             match self.look_at_lanes(&pool).await {
                 Ok(LaneLook::Level) => {
                     tries = 0;
-                    race(pool.gate.bell.notified(), self.parts.clock.sleep(EVERY)).await;
+                    race(pool.lane_check.bell.notified(), self.parts.clock.sleep(EVERY)).await;
                 }
                 Ok(LaneLook::Stored) => tries = 0,
                 Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
@@ -139,7 +139,7 @@ impl Engine {
         *tries = tries.saturating_add(1);
         let wait = self.due(*tries).saturating_sub(self.parts.journal.now());
         let wait = if wait == 0 { 1 } else { wait };
-        race(pool.gate.bell.notified(), self.parts.clock.sleep(wait)).await;
+        race(pool.lane_check.bell.notified(), self.parts.clock.sleep(wait)).await;
     }
 
     /// One look at all lanes of this process.
@@ -151,19 +151,19 @@ impl Engine {
             if let Some(number) = pause {
                 self.resumes_lanes(pool, number).await?;
             }
-            pool.gate.leaves(Vec::new());
-            pool.gate.open();
+            pool.lane_check.leaves(Vec::new());
+            pool.lane_check.open();
             return Ok(LaneLook::Level);
         }
-        pool.gate.checked.store(false, Ordering::SeqCst);
+        pool.lane_check.checked.store(false, Ordering::SeqCst);
         if pause.is_none() {
             self.stop_lanes(pool, &ahead).await;
         }
         let (mut stored, mut unexplained) = (false, Vec::new());
         for lane in &ahead {
             match self.explain(pool, lane).await {
-                Ok(Stored::Some) => stored = true,
-                Ok(Stored::Nothing(why)) => {
+                Ok(LaneProgress::Some) => stored = true,
+                Ok(LaneProgress::Nothing(why)) => {
                     unexplained.push(format!("{}: {why}", lane.name).into())
                 }
                 Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
@@ -172,7 +172,7 @@ impl Engine {
         for line in &unexplained {
             tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
         }
-        pool.gate.leaves(unexplained);
+        pool.lane_check.leaves(unexplained);
         Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
     }
 
@@ -203,7 +203,7 @@ impl Engine {
             let now = self.lane_state(pool.id(), &name).await?;
             if now != *state {
                 pool.lane_is(&name, now);
-                pool.gate.look();
+                pool.lane_check.look();
                 continue;
             }
             let last = self.parts.journal.attempts_of_lane(pool.id(), name.clone(), 1).await?;

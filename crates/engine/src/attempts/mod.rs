@@ -23,7 +23,7 @@ pub(crate) mod stops;
 mod swap_tests;
 
 use crate::attempts::carried::CarriedAttempts;
-use crate::attempts::lane_watch::LaneGate;
+use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
@@ -55,7 +55,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
     pub carried: CarriedAttempts,
-    pub gate: LaneGate,
+    pub lane_check: LaneCheck,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -87,7 +87,7 @@ impl Attempts {
             let pool = ChainPool {
                 port: port.clone(),
                 carried: CarriedAttempts::default(),
-                gate: LaneGate::default(),
+                lane_check: LaneCheck::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };

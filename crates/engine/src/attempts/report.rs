@@ -112,7 +112,7 @@ impl Engine {
             |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
         lanes.extend(usable.into_iter().map(fresh));
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
-        let unexplained = pool.map(|pool| pool.gate.unexplained()).unwrap_or_default();
+        let unexplained = pool.map(|pool| pool.lane_check.unexplained()).unwrap_or_default();
         Ok(ChainReport { paused, unexplained, lanes, at: journal.now() })
     }
 }

@@ -124,7 +124,7 @@ pub struct LaneSpent {
 }
 
 /// What one action of a foreign transaction pays, and to which transfer its memo gives it. The memo is not
-/// evidence: whoever signs writes what they like.
+/// evidence: any signer writes what it likes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignPayment {
     /// The transfer that the memo names.

@@ -1,7 +1,7 @@
 //! Forms that are stored: what each does is read out of its bytes, and must be what its attempt says.
 
 use super::NearLink;
-use super::foreign::shown;
+use super::foreign::stored_transaction;
 use super::tx::{self, BatchAction, ReadTransaction};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Form, Lock, Purpose};
@@ -32,7 +32,7 @@ impl NearLink {
         let mut forms = Vec::with_capacity(attempt.forms.len());
         for form in &attempt.forms {
             let found = if form.bytes.is_empty() {
-                shown(form, &self.settings.account, (key, nonce))?
+                stored_transaction(form, &self.settings.account, (key, nonce))?
             } else {
                 tx::read(&form.bytes)?
             };

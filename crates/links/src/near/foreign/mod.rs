@@ -5,9 +5,9 @@
 //! transactions of its chunks, and the outcome of each. The highest of them has to be the nonce that the block
 //! left, so that none is missing.
 
-mod shown;
+mod transaction;
 
-pub(super) use shown::shown;
+pub(super) use transaction::stored_transaction;
 
 use super::NearLink;
 use super::forms::nonce_of;
@@ -218,6 +218,6 @@ impl NearLink {
         };
         let acts = found.result == ExecutionResult::Success;
         let token = self.tokens.of_contract(&one.receiver).map(|token| token.token.asset);
-        Ok(shown::foreign_use(&self.settings.account, &one, (block, acts, token)))
+        Ok(transaction::foreign_use(&self.settings.account, &one, (block, acts, token)))
     }
 }

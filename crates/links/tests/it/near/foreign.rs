@@ -127,7 +127,7 @@ async fn each_of_them_is_found_in_its_sequence() {
     env.world.devnet.settle();
     env.world.devnet.advance(40);
     let memo = env.world.record("r2.devnet", 5).id.to_string();
-    env.sends(next + 7, &token, vec![pay("nobody.devnet", "5", &memo)]);
+    env.sends(next + 7, &token, vec![pay("ghost.devnet", "5", &memo)]);
     env.world.devnet.settle();
     env.sends(next + 8, &token, vec![pay("r2.devnet", "5", "rent")]);
     env.world.devnet.settle();

@@ -90,7 +90,7 @@ fn what_concerns_no_transfer_is_explained_and_the_chain_goes_on() {
 }
 
 /// Turns red where a memo is trusted: another amount, another receiver, a transfer that is over, one that
-/// nobody knows, two payments of one.
+/// no journal knows, two payments of one.
 #[test]
 fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
     for wrong in ["amount", "receiver", "over", "unknown", "twice"] {

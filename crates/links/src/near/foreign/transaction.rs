@@ -64,7 +64,7 @@ pub(super) fn foreign_use(
 ///
 /// # Errors
 /// `FOREIGN_FORM`: it is no payment that this product would write.
-pub(in crate::near) fn shown(
+pub(in crate::near) fn stored_transaction(
     form: &Form,
     account: &str,
     (key, nonce): ([u8; 32], u64),
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_stored_is_read_back() {
         let paid = used(json!([pay(MEMO), pay(MEMO)]), true);
-        let read = shown(&paid.form, "relay.near", ([1; 32], 9)).unwrap();
+        let read = stored_transaction(&paid.form, "relay.near", ([1; 32], 9)).unwrap();
         assert_eq!((read.hash, read.receiver.as_str()), ([3; 32], "usdc.near"));
         assert_eq!(read.actions.len(), 2);
         assert!(
@@ -199,7 +199,7 @@ mod tests {
         let bare = Form { reference: None, ..paid.form };
         let opaque = used(json!(["CreateAccount"]), true).form;
         for form in [sendable, bare, opaque] {
-            assert!(shown(&form, "relay.near", ([1; 32], 9)).is_err());
+            assert!(stored_transaction(&form, "relay.near", ([1; 32], 9)).is_err());
         }
     }
 }
