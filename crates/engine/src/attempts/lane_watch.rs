@@ -15,7 +15,7 @@ use crate::attempts::stops::LANE_AHEAD;
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
-use kernel::ids::{ChainId, Millis};
+use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::ports::chain::{LaneMark, LaneSpent};
 use kernel::ports::journal::ServiceStatus;
@@ -119,6 +119,7 @@ impl Engine {
     /// and again.
     pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
         let mut tries = 0_u32;
+        self.names_missing_keys(&pool).await;
         loop {
             match self.look_at_lanes(&pool).await {
                 Ok(LaneLook::Level) => {
@@ -133,6 +134,31 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Says at start which open attempts are of keys that this process has not. They are asked after like any
+    /// other, and nothing is signed for them again here.
+    async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {
+        let names = self.lane_names(pool);
+        if names.is_empty() {
+            return;
+        }
+        if let Err(cause) = self.read_lanes(pool).await {
+            tracing::warn!(chain = pool.id().name(), %cause, "the lanes of a chain cannot be read");
+            return;
+        }
+        for (lane, attempt) in pool.without_key(&names) {
+            tracing::error!(
+                chain = pool.id().name(), %lane, attempt = %Id(attempt.0),
+                "a key with an open attempt is not among the keys of this process: name it again, until \
+                 the attempt is closed"
+            );
+        }
+    }
+
+    /// Every lane that this process may take locks from.
+    fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+        self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
     }
 
     async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
@@ -180,8 +206,7 @@ impl Engine {
     /// read is not: its attempts are stored before they are sent.
     async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
         self.read_lanes(pool).await?;
-        let names: BTreeSet<Arc<str>> =
-            self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect();
+        let names = self.lane_names(pool);
         let mut lanes = Vec::with_capacity(names.len());
         for name in names {
             let Some(state) = pool.lane(&name) else { continue };
