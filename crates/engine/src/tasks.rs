@@ -10,6 +10,8 @@ pub enum Background {
     Station,
     /// Looks after the attempts on one chain. Without it money that was sent stands still.
     Prover,
+    /// Finds keys that are used elsewhere. Without it nothing is claimed on its chain.
+    LaneWatch,
     /// Brings what is due and what no worker holds. Without it nothing is ever recovered.
     Scanner,
     /// Proves conservation. Without it a loss would go unseen.
@@ -51,6 +53,7 @@ impl Background {
             Self::Intake => ("intake", OnEnd::EndsProcess),
             Self::Station => ("station", OnEnd::EndsProcess),
             Self::Prover => ("prover", OnEnd::EndsProcess),
+            Self::LaneWatch => ("lane_watch", OnEnd::EndsProcess),
             Self::Scanner => ("scanner", OnEnd::EndsProcess),
             Self::Checker => ("checker", OnEnd::EndsProcess),
             Self::Count => ("count", OnEnd::EndsWhenDone),

@@ -3,8 +3,9 @@
 
 use crate::Engine;
 use crate::alerts::cases::ENGINE;
+use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{
-    CHAIN_CONTRADICTION, EVENTS_MISMATCH, LANE_AHEAD, VERDICT_REFUSED, described,
+    CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED, described,
 };
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId};
@@ -78,13 +79,19 @@ impl Engine {
     }
 
     /// Opens the cases about chains: each worker about the attempts that it holds.
-    pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts) {
+    pub(crate) fn look_at_chains(self: &Arc<Self>, facts: &ChainFacts, status: &ServiceStatus) {
         let now = self.parts.journal.now();
         for pool in self.attempts.pools() {
             self.measure_lanes(pool);
+            // another process stopped it, and may be gone
+            if status.paused.iter().any(|paused| is_lane_pause(paused, pool.id())) {
+                pool.lane_check.look();
+            }
             for (attempt, last) in pool.carried.waiting() {
                 let spent = last.filter(|cause| cause.class == LOCK_SPENT);
                 if let Some(cause) = spent {
+                    // it may be that more than this lock is spent
+                    pool.lane_check.look();
                     self.case(lock_spent(&attempt, &cause));
                 }
                 if let Some(case) = self.slow_attempt(&attempt, now) {
@@ -145,7 +152,11 @@ impl Engine {
             (VERDICT_REFUSED | ATTEMPT_SLOW | LOCK_SPENT, Subject::Attempt(id)) => {
                 (!facts.open.contains(&id)).then(|| "the attempt is closed".to_owned())
             }
-            (LANE_AHEAD | CHAIN_CONTRADICTION | EVENTS_MISMATCH, Subject::Chain(chain)) => {
+            (LANE_AHEAD, Subject::Chain(chain)) => {
+                let stands = status.paused.iter().any(|paused| is_lane_pause(paused, chain));
+                (!stands).then(|| "the chain was unpaused".to_owned())
+            }
+            (FOREIGN_PAYMENT | CHAIN_CONTRADICTION | EVENTS_MISMATCH, Subject::Chain(chain)) => {
                 let stands = status
                     .paused
                     .iter()

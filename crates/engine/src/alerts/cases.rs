@@ -5,7 +5,9 @@ use crate::alerts::attempts::{
     ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, NEAR_LOW, ONE_PROVIDER, PROVIDERS_DISAGREE,
     REGISTRATION_BUDGET, TOKEN_PAUSED, TREASURY_SHORT,
 };
-use crate::attempts::stops::{CHAIN_CONTRADICTION, EVENTS_MISMATCH, LANE_AHEAD, VERDICT_REFUSED};
+use crate::attempts::stops::{
+    CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
+};
 use crate::tasks::Background;
 use kernel::ids::{Id, Millis};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
@@ -19,12 +21,14 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Who pauses a flow when it meets a contradiction.
 pub(crate) const ENGINE: &str = "engine";
+/// Who pauses a chain of which a lane is ahead, and lifts that pause when each lock is explained.
+pub(crate) const LANES: &str = "engine:lanes";
 
 /// What names an episode.
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 35] = [
+pub(crate) const KINDS: [(&str, Severity); 36] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -41,6 +45,7 @@ pub(crate) const KINDS: [(&str, Severity); 35] = [
     ("TORN_TAIL", Severity::Warning),
     ("DEAD_LETTER", Severity::Warning),
     (LANE_AHEAD, Severity::Critical),
+    (FOREIGN_PAYMENT, Severity::Critical),
     (CHAIN_CONTRADICTION, Severity::Critical),
     (VERDICT_REFUSED, Severity::Critical),
     (ATTEMPT_SLOW, Severity::Critical),
@@ -176,6 +181,11 @@ impl Engine {
         let put = Put::Close { kind: case.kind.clone(), subject: case.subject, fact: fact.into() };
         self.tell(&key, false, vec![put]).await;
         self.episodes().0.remove(&key);
+    }
+
+    /// The case was closed by another write.
+    pub(crate) fn forget_case(&self, kind: &'static str, subject: Subject) {
+        self.episodes().0.remove(&(kind.into(), subject));
     }
 
     /// True where this process may say that something is over which each process sees for itself:

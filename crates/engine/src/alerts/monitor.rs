@@ -88,7 +88,7 @@ impl Engine {
         let facts = Facts { status: journal.service_status().await?, hasty, chains };
         self.close_over(&open, &facts).await?;
         self.look_at_transfers(&old, entered).await?;
-        self.look_at_chains(&facts.chains);
+        self.look_at_chains(&facts.chains, &facts.status);
         self.look_at_ledgers();
         self.look_at_key_set();
         self.look_at_users(&facts.hasty);

@@ -115,7 +115,7 @@ impl Plan {
     }
 
     /// How a payment differs from what its member says.
-    fn underpaid(&self, act: A, record: &Record, pay: &Payment) -> Option<String> {
+    pub(crate) fn underpaid(&self, act: A, record: &Record, pay: &Payment) -> Option<String> {
         let row = self.table(record.flow).act(act);
         let party = match row.side {
             Side::Source => record.source(),

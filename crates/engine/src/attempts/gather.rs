@@ -42,7 +42,7 @@ struct Gathering {
 }
 
 /// What became of a claim.
-enum ClaimOutcome {
+pub(crate) enum ClaimOutcome {
     /// This run knows that the unit is durable.
     Stored(Written),
     /// It is in the journal after an unknown answer.
@@ -65,6 +65,7 @@ impl Engine {
             self.passage(&station.place).await;
             // what comes while every lane is busy gathers into the next attempt
             station.ring.ready(&*self.parts.journal, &*self.parts.clock).await;
+            pool.lane_check.passed().await;
             let lane = self.reserve_lane(&pool, name).await;
             let Some(batch) = station.ring.try_take(pool.port.cap(name)) else { continue };
             let batch = self.without_resting(station, &*pool.port, name, batch).await;
@@ -201,6 +202,9 @@ impl Engine {
             form,
             to: *to,
         };
+        if !pool.lane_check.is_open() {
+            return station.ring.give_back(records);
+        }
         let (attempt, unit) = self.plan.claimed(&records, claim);
         self.parts.meter.see(Seen::Batch { station: &station.name, items: records.len() });
         match self.write_claim(&attempt, unit).await {
@@ -228,9 +232,8 @@ impl Engine {
         tracing::warn!(chain = pool.id().name(), lane = %lane.name, %cause, "no next lock");
         lane.rests(self.due(TROUBLE));
         if cause.class == LANE_AHEAD {
-            let stored = lane.state.lock.as_ref().map_or("none", |lock| &lock.0);
-            let facts = format!("lane {}: the last stored lock is {stored}; {cause}", lane.name);
-            self.stop_chain(LANE_AHEAD, pool.id(), facts);
+            // another worker may have used it since its row was read: who looks finds out
+            pool.lane_check.close();
         }
     }
 
@@ -270,7 +273,7 @@ impl Engine {
 
     /// Writes the unit of a claim until it is known what became of it. After an unknown answer the journal
     /// is asked for the attempt before anything else; not found, the very same unit is written again.
-    async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
+    pub(crate) async fn write_claim(&self, attempt: &Attempt, unit: Unit) -> ClaimOutcome {
         let mut unsure = false;
         loop {
             let ticket = self.calls.begin(CallStart::Write);

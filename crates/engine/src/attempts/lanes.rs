@@ -81,6 +81,12 @@ pub(crate) struct LaneTable {
 }
 
 impl LaneTable {
+    /// The lanes with an open attempt that are none of these.
+    fn without_key(&self, lanes: &BTreeSet<Arc<str>>) -> Vec<(Arc<str>, AttemptId)> {
+        let others = self.known.iter().filter(|(name, _)| !lanes.contains(*name));
+        others.filter_map(|(name, state)| Some((name.clone(), state.open?))).collect()
+    }
+
     /// Takes a free one, where there is one.
     fn reserve(&mut self, lanes: &[Arc<str>], now: Millis) -> Option<(Arc<str>, LaneState)> {
         self.read_at?;
@@ -121,6 +127,16 @@ impl ReservedLane {
 }
 
 impl ChainPool {
+    /// What this process knows of a lane; `None`: it was never used, or its row cannot be read.
+    pub(crate) fn lane(&self, lane: &str) -> Option<LaneState> {
+        self.lanes().known.get(lane).cloned()
+    }
+
+    /// The lanes with an open attempt whose key this process has not.
+    pub(crate) fn without_key(&self, lanes: &BTreeSet<Arc<str>>) -> Vec<(Arc<str>, AttemptId)> {
+        self.lanes().without_key(lanes)
+    }
+
     /// How a unit of this process left a lane.
     pub(crate) fn lane_is(&self, lane: &Arc<str>, state: LaneState) {
         let free = state.open.is_none();
@@ -263,6 +279,18 @@ mod tests {
         for value in ["", "{}", "[]", r#"{"open":7,"lock":null}"#, r#"{"open":"x","lock":null}"#] {
             assert_eq!(LaneState::read(&row(value)), None, "{value}");
         }
+    }
+
+    /// Turns red where a key that is dropped with its attempt open goes without a word.
+    #[test]
+    fn an_open_attempt_whose_key_is_gone_is_found() {
+        let mut table = LaneTable::default();
+        let busy = LaneState { open: Some(AttemptId(1)), ..LaneState::default() };
+        table.known.insert("here".into(), busy.clone());
+        table.known.insert("gone".into(), busy);
+        table.known.insert("free".into(), LaneState::default());
+        let here = std::iter::once("here".into()).collect();
+        assert_eq!(table.without_key(&here), [("gone".into(), AttemptId(1))]);
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //! proves what became of it (`design.md` §2).
 //!
 //! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
-//! attempt that this process holds, `recover` takes up those of others. A lane is a key or account whose
+//! attempt that this process holds, `recover` takes up those of others. `lane_watch` finds keys that are used
+//! elsewhere, and `foreign` stores what they signed. A lane is a key or account whose
 //! locks are spent one after the other; whether it is free the journal says.
 
 pub(crate) mod carried;
 pub(crate) mod claim;
 pub(crate) mod close;
+pub(crate) mod foreign;
 pub(crate) mod form;
 pub(crate) mod gather;
+pub(crate) mod lane_watch;
 pub(crate) mod lanes;
 pub(crate) mod prove;
 pub(crate) mod recover;
@@ -21,6 +24,7 @@ mod suspects;
 mod swap_tests;
 
 use crate::attempts::carried::CarriedAttempts;
+use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
@@ -52,6 +56,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
     pub carried: CarriedAttempts,
+    pub lane_check: LaneCheck,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -85,6 +90,7 @@ impl Attempts {
             let pool = ChainPool {
                 port: port.clone(),
                 carried: CarriedAttempts::default(),
+                lane_check: LaneCheck::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };
@@ -136,7 +142,7 @@ impl Attempts {
 }
 
 impl Engine {
-    /// Sets the provers of every chain to work.
+    /// Sets the provers of every chain to work, and what watches its lanes.
     pub(crate) fn begin_provers(self: &Arc<Self>) {
         if !self.parts.settings.workers {
             return;
@@ -146,6 +152,8 @@ impl Engine {
                 let prover = self.clone().run_prover(pool.clone());
                 self.parts.spawn.spawn(Background::Prover.task(), Box::pin(prover));
             }
+            let watch = self.clone().run_lane_watch(pool.clone());
+            self.parts.spawn.spawn(Background::LaneWatch.task(), Box::pin(watch));
         }
     }
 }

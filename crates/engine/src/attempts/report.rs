@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct ChainReport {
     /// What keeps claims and sends of the chain from being begun: pauses of the engine and of persons.
     pub paused: Vec<Paused>,
+    /// Why lanes that are ahead are not explained yet, as this process saw it last.
+    pub unexplained: Arc<[Arc<str>]>,
     /// Every lane that was ever used, or that this process may use, by name.
     pub lanes: Vec<LaneReport>,
     /// When it was read, by the journal's time.
@@ -110,6 +112,7 @@ impl Engine {
             |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
         lanes.extend(usable.into_iter().map(fresh));
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(ChainReport { paused, lanes, at: journal.now() })
+        let unexplained = pool.map(|pool| pool.lane_check.unexplained()).unwrap_or_default();
+        Ok(ChainReport { paused, unexplained, lanes, at: journal.now() })
     }
 }

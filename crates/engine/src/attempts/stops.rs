@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// The chain has spent more of a lane's locks than the journal knows attempts.
 pub(crate) const LANE_AHEAD: &str = kernel::ports::chain::LANE_AHEAD;
+/// A transaction that no attempt has names transfers, and does not pay what they wait for.
+pub(crate) const FOREIGN_PAYMENT: &str = "FOREIGN_PAYMENT";
 /// A form that does not pay what its members say, or a lock that was used before.
 pub(crate) const CHAIN_CONTRADICTION: &str = "CHAIN_CONTRADICTION";
 /// A final transaction did less, or another thing, than its members say.

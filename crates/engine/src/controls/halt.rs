@@ -52,6 +52,7 @@ impl Engine {
         loop {
             let epoch = self.controls.epoch();
             let status = self.parts.journal.service_status().await?;
+            self.close_lane_checks(&status);
             let Some(followed) = self.controls.follow(epoch, &status) else {
                 // something began here meanwhile: what was read may be older
                 self.parts.clock.sleep(1).await;

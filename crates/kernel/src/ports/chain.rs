@@ -7,7 +7,7 @@
 use super::Fut;
 use crate::answer::Cause;
 use crate::attempt::{Attempt, Form, Lock, Purpose, Verdict};
-use crate::ids::{AssetId, ChainId, Millis};
+use crate::ids::{AssetId, ChainId, Id, Millis};
 use crate::money::Amount;
 use crate::operators::Severity;
 use crate::record::{Account, Record};
@@ -103,6 +103,54 @@ pub struct Concern {
     pub facts: Arc<str>,
 }
 
+/// A lane as the journal has it, for a port that looks for what the chain has beyond it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneMark {
+    /// The key or account that it is.
+    pub lane: Arc<str>,
+    /// The last lock of the lane for which an attempt is stored.
+    pub lock: Lock,
+    /// A height, on the chain's own clock, at which nothing beyond that lock was spent; `None`: not known.
+    pub anchor: Option<u64>,
+}
+
+/// A lane of which the chain has spent more than its mark says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneSpent {
+    /// The key or account that it is.
+    pub lane: Arc<str>,
+    /// The last lock that the chain has spent of it.
+    pub lock: Lock,
+}
+
+/// What one action of a foreign transaction pays, and to which transfer its memo gives it. The memo is not
+/// evidence: any signer writes what it likes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignPayment {
+    /// The transfer that the memo names.
+    pub id: Id,
+    /// Who is paid, and what.
+    pub payment: Payment,
+}
+
+/// A transaction under a lane of ours for which no attempt is stored: another program signed it, or the
+/// journal was set back. As many providers as are needed show it in a final block, with its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignUse {
+    /// The lock that it took.
+    pub lock: Lock,
+    /// By which it is found and proven again. It has no bytes and is never sent.
+    pub form: Form,
+    /// The account that it paid from.
+    pub payer: Account,
+    /// What it pays, action by action, where each of its actions is a payment to a transfer; else `None`.
+    pub pays: Option<Vec<ForeignPayment>>,
+    /// Every text in it that could be a transfer's id; empty where it had no effect.
+    pub names: Vec<Id>,
+    /// What it is, in words for people.
+    pub facts: Arc<str>,
+}
+
 /// A chain, as the engine uses it.
 pub trait Chain: Send + Sync {
     /// The number of the chain in the settings.
@@ -129,6 +177,19 @@ pub trait Chain: Send + Sync {
         stored: Option<&'a Lock>,
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>>;
+    /// The lanes of which the chain has spent more than these marks say, each with the last lock that it has
+    /// spent. Another worker may have stored more since a mark was read: the caller reads it again.
+    ///
+    /// # Errors
+    /// Why that is not known now: too few providers answer, or they do not agree.
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>>;
+    /// What spent the locks of a lane beyond its mark, in the order of the locks and without a gap from the
+    /// mark on. It may end before the last one: the next question, from a later mark, goes on.
+    ///
+    /// # Errors
+    /// Why the next one is not known: blocks that no provider keeps, providers that do not agree, one that
+    /// stands alone.
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>>;
     /// What a person should know of the chain now. It is read in RAM and waits for nothing.
     fn concerns(&self) -> Vec<Concern> {
         Vec::new()

@@ -1,6 +1,7 @@
 //! Forms that are stored: what each does is read out of its bytes, and must be what its attempt says.
 
 use super::NearLink;
+use super::foreign::stored_transaction;
 use super::tx::{self, BatchAction, ReadTransaction};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Form, Lock, Purpose};
@@ -30,7 +31,11 @@ impl NearLink {
         let nonce = nonce_of(&attempt.lock)?;
         let mut forms = Vec::with_capacity(attempt.forms.len());
         for form in &attempt.forms {
-            let found = tx::read(&form.bytes)?;
+            let found = if form.bytes.is_empty() {
+                stored_transaction(form, &self.settings.account, (key, nonce))?
+            } else {
+                tx::read(&form.bytes)?
+            };
             if found.key != key || found.nonce != nonce || *found.signer != *self.settings.account {
                 return Err(foreign("a form is under another key or nonce"));
             }

@@ -4,10 +4,12 @@
 //! whatever is signed for it again takes the same two. The chain spends a nonce at most once.
 //!
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
-//! nonce, `sign` makes forms, `prove` reads what became of them, `facts` what the flow asks of receivers.
+//! nonce, `sign` makes forms, `prove` reads what became of them, `foreign` what other programs did with our keys,
+//! `facts` what the flow asks of receivers.
 
 mod concerns;
 mod facts;
+mod foreign;
 mod forms;
 mod keystore;
 mod lane;
@@ -33,14 +35,16 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Concern, LANE_AHEAD, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+};
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
 use rpc::{BlockAt, RpcPool, access_key, send};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokens::TokenStates;
 
 /// What one provider's word decides, and what waits for a second one.
@@ -68,8 +72,6 @@ struct NearLink {
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
-    /// A key of ours was seen to be used elsewhere, by this process.
-    ahead: Mutex<Option<Arc<str>>>,
     /// What spent the nonces of attempts whose forms are not found, as far as it was read.
     explained: Explanations,
     /// What a person should know of the chain as a whole.
@@ -123,7 +125,6 @@ impl NearChain {
             signer,
             clock,
             meter,
-            ahead: Mutex::new(None),
             explained: Explanations::default(),
             concerns: Concerns::default(),
         };
@@ -170,22 +171,12 @@ impl NearLink {
         self.signer.public_keys().contains(key)
     }
 
-    /// A key of ours was used elsewhere: no lane gets a lock until a new process begins without that key.
-    fn is_ahead(&self, facts: String) {
-        tracing::error!(facts, "a key of the relay is used elsewhere");
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.into());
-    }
-
     async fn next_lock(
         &self,
         lane: &str,
         stored: Option<&Lock>,
         members: &[Record],
     ) -> Result<Lock, Cause> {
-        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(facts) = ahead {
-            return Err(Cause::because(LANE_AHEAD, facts));
-        }
         let now = self.clock.ticks();
         let assets = members.iter().map(|member| member.target().asset);
         if assets.filter_map(|asset| self.tokens.of_asset(asset)).any(|token| token.rests(now)) {
@@ -204,6 +195,9 @@ impl NearLink {
         let forms = self.forms(attempt)?;
         let newest = forms.last().and_then(|_| attempt.forms.last());
         let newest = newest.ok_or(Cause::of("NO_FORM"))?;
+        if newest.bytes.is_empty() {
+            return Err(Cause::of("SENT_ELSEWHERE"));
+        }
         // all of them: one may take it in and keep it to itself
         let mut failed = Err(Cause::of("NO_PROVIDER"));
         for reply in self.rpc.each(&send(&newest.bytes)).await {
@@ -245,6 +239,14 @@ impl Chain for NearChain {
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
         Box::pin(async move { self.link.noted(self.link.next_lock(lane, stored, members).await) })
+    }
+
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.ahead(marks).await) })
+    }
+
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        Box::pin(async move { self.link.noted(self.link.foreign(mark).await) })
     }
 
     fn concerns(&self) -> Vec<Concern> {

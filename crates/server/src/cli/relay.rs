@@ -89,6 +89,10 @@ async fn status(global: &Global, args: &RelayStatusArgs) -> Result<(), Fault> {
     for reason in paused.filter_map(Value::as_str) {
         output::print(&format!("nothing is claimed or sent: {reason}"))?;
     }
+    let unexplained = found.get("unexplained").and_then(Value::as_array).into_iter().flatten();
+    for line in unexplained.filter_map(Value::as_str) {
+        output::print(&format!("not explained: {line}"))?;
+    }
     let keys = found.get("keys").and_then(Value::as_array).into_iter().flatten().map(flat);
     let columns =
         ["key", "status", "here", ">last_nonce", ">transfers", ">forms", "sent", ">age_seconds"];

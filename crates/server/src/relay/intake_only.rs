@@ -4,7 +4,9 @@ use kernel::answer::{Answer, Cause};
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    Chain, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+};
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
 use std::future::ready;
@@ -37,6 +39,14 @@ impl Chain for IntakeOnly {
         _: Option<&'a Lock>,
         _: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn ahead<'a>(&'a self, _: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn foreign<'a>(&'a self, _: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
 

@@ -8,7 +8,7 @@ use kernel::answer::Cause;
 
 /// What the providers say of all forms of an attempt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Landing {
+pub(in crate::near) enum Landing {
     /// As many as are needed say the same of this form.
     Agreed(usize, Box<FinalTransaction>),
     /// Some say that one landed, and that is not enough.
@@ -26,7 +26,7 @@ fn essence(found: &FinalTransaction) -> (bool, Option<usize>, [u8; 32]) {
 }
 
 /// Which form landed. A provider that does not find what as many as are needed show as final only lags.
-pub(super) fn landing(
+pub(in crate::near) fn landing(
     needed: usize,
     forms: &[ReadTransaction],
     replies: Vec<Vec<Result<StatusReply, RpcFailure>>>,

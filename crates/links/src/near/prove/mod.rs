@@ -11,6 +11,7 @@ mod explain;
 mod landing;
 
 pub(super) use explain::Explanations;
+pub(super) use landing::{Landing, landing};
 
 use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
@@ -25,7 +26,6 @@ use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
 use kernel::ports::chain::{EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, Proof};
-use landing::{Landing, landing};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -86,7 +86,6 @@ impl NearLink {
         let call = access_key(&self.settings.account, &key, BlockAt::Final);
         let needed = self.rpc.needed();
         let views = super::lane::answered(needed, self.rpc.each(&call).await)?;
-        self.notice_foreign_use(attempt, (&key, lock), &views);
         if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
             let spender = self.spender(attempt, (&key, lock), &views).await;
             let nonces = nonces(&views);
@@ -103,21 +102,6 @@ impl NearLink {
             return Err(Cause::because("ONE_PROVIDER", facts));
         }
         Ok(Proof::Form(newest.purpose))
-    }
-
-    /// A nonce above the open attempt's was spent: a key of ours is used elsewhere.
-    fn notice_foreign_use(
-        &self,
-        attempt: &Attempt,
-        (key, lock): (&[u8; 32], u64),
-        views: &[KeyView],
-    ) {
-        let above =
-            views.iter().filter(|view| view.nonce.is_some_and(|nonce| nonce > lock)).count();
-        if above >= self.rpc.needed() && self.has_key(key) {
-            let (lane, nonces) = (&attempt.lane, nonces(views));
-            self.is_ahead(format!("lane {lane}: the open attempt has {lock}, the chain {nonces}"));
-        }
     }
 
     /// The verdicts of a form that is in a final block.

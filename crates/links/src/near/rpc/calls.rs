@@ -6,6 +6,7 @@ use crate::near::tx::{base58, lane_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// How the answer to a call is read.
 type Reads<T> = fn(Result<Value, RpcFailure>) -> Result<T, RpcFailure>;
@@ -100,6 +101,24 @@ pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> 
         "request_type": "view_access_key", "account_id": signer, "public_key": &*lane_of(key),
     });
     RpcCall { method: "query", params: at.into(params), read: key_view }
+}
+
+/// The last nonces that the final chain has spent of an account's keys, by their spelling.
+pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<BTreeMap<String, u64>> {
+    let params = json!({ "request_type": "view_access_key_list", "account_id": signer });
+    RpcCall {
+        method: "query",
+        params: BlockAt::Final.into(params),
+        read: |reply| {
+            let view = reply?;
+            let list = view.get("keys").and_then(Value::as_array);
+            let list = list.ok_or_else(|| bad_reply("/keys"))?;
+            let read = |one: &Value| {
+                Ok((text(one, "/public_key")?.to_owned(), number(one, "/access_key/nonce")?))
+            };
+            list.iter().map(read).collect()
+        },
+    }
 }
 
 fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
@@ -207,6 +226,10 @@ pub(in crate::near) struct ChunkTransaction {
     pub key: String,
     /// The nonce that it took.
     pub nonce: u64,
+    /// The account that it acts on.
+    pub receiver: String,
+    /// What it does there, as the node shows it.
+    pub actions: Value,
 }
 
 /// The transactions of a chunk, of all accounts.
@@ -224,6 +247,8 @@ pub(in crate::near) fn chunk(hash: &str) -> RpcCall<Vec<ChunkTransaction>> {
                     signer: text(one, "/signer_id")?.to_owned(),
                     key: text(one, "/public_key")?.to_owned(),
                     nonce: number(one, "/nonce")?,
+                    receiver: text(one, "/receiver_id")?.to_owned(),
+                    actions: one.get("actions").cloned().unwrap_or_default(),
                 })
             };
             list.iter().map(read).collect()

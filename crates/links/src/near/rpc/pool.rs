@@ -172,6 +172,14 @@ impl RpcPool {
     pub(in crate::near) async fn block(&self, hash: [u8; 32]) -> Result<BlockHead, Cause> {
         self.agreed(&block(BlockAt::Hash(hash))).await
     }
+
+    /// The block of a height, as many providers as are needed show the same.
+    ///
+    /// # Errors
+    /// As [`Self::agreed`].
+    pub(in crate::near) async fn block_at(&self, height: u64) -> Result<BlockHead, Cause> {
+        self.agreed(&block(BlockAt::Height(height))).await
+    }
 }
 
 fn agreement<T: PartialEq + std::fmt::Debug>(

@@ -5,7 +5,7 @@ mod encoding;
 mod read;
 mod write;
 
-pub(in crate::near) use read::{ReadTransaction, read};
+pub(in crate::near) use read::{ReadTransaction, read, read_call};
 pub(in crate::near) use write::{Unwritten, unsigned, with_signature};
 
 use sha2::{Digest, Sha256};

@@ -82,20 +82,24 @@ fn action(action: &ActionEncoding) -> Option<BatchAction> {
     match action {
         ActionEncoding::Transfer(0) => Some(BatchAction::Nothing),
         ActionEncoding::Transfer(_) => None,
-        ActionEncoding::FunctionCall(call)
-            if call.method == TRANSFER && call.deposit == ONE_YOCTO =>
-        {
-            let args: TransferArgs = serde_json::from_slice(&call.args).ok()?;
+        ActionEncoding::FunctionCall(call) => read_call(&call.method, &call.args, call.deposit),
+    }
+}
+
+/// What a call of a contract's method does; `None`: it is none that the relay makes.
+pub(in crate::near) fn read_call(method: &str, args: &[u8], deposit: u128) -> Option<BatchAction> {
+    match method {
+        TRANSFER if deposit == ONE_YOCTO => {
+            let args: TransferArgs = serde_json::from_slice(args).ok()?;
             let amount = args.amount.parse().ok()?;
             Some(BatchAction::Pay { receiver: args.receiver_id, amount, memo: args.memo })
         }
-        ActionEncoding::FunctionCall(call) if call.method == DEPOSIT => {
-            let args: DepositArgs = serde_json::from_slice(&call.args).ok()?;
-            let deposit = call.deposit;
+        DEPOSIT => {
+            let args: DepositArgs = serde_json::from_slice(args).ok()?;
             let register = BatchAction::Register { account: args.account_id, deposit };
             args.registration_only.then_some(register)
         }
-        ActionEncoding::FunctionCall(_) => None,
+        _ => None,
     }
 }
 

@@ -7,7 +7,8 @@ use super::world::{RELAY, VALIDITY, World};
 use devnet::near::Wallet;
 use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
-use kernel::ports::chain::{Chain, LANE_AHEAD, Proof};
+use kernel::attempt::Attempt;
+use kernel::ports::chain::{Chain, LANE_AHEAD, LaneMark, Proof};
 
 /// The hash of the other program's transaction.
 fn use_elsewhere(world: &World, wallet: &Wallet, nonce: u64) -> String {
@@ -50,7 +51,7 @@ async fn a_key_that_is_ahead_stops_the_pool() {
     let lanes = port.lanes("ft_transfer");
     let next = port.next_lock(&lanes[0], Some(&attempt.lock), &members).await;
     assert_eq!(next.unwrap_err().class, LANE_AHEAD);
-    // a nonce beyond an open attempt stops every lane
+    // so does a nonce beyond an open attempt
     let open = world.claim_on(&port, 1, members.clone()).await;
     let second = world.keys()[1].clone();
     world.withhold();
@@ -59,8 +60,14 @@ async fn a_key_that_is_ahead_stops_the_pool() {
     drop(use_elsewhere(&world, &second, beyond));
     world.devnet.advance(VALIDITY);
     assert_eq!(world.not_yet(&port, &open).await, "LOCK_SPENT");
-    for lane in &lanes {
-        let next = port.next_lock(lane, None, &members).await;
-        assert_eq!(next.unwrap_err().class, LANE_AHEAD, "{lane}");
-    }
+    let mark = |attempt: &Attempt| LaneMark {
+        lane: attempt.lane.clone(),
+        lock: attempt.lock.clone(),
+        anchor: None,
+    };
+    let ahead = port.ahead(&[mark(&attempt), mark(&open)]).await.unwrap();
+    let ahead: Vec<_> = ahead.iter().map(|one| &one.lane).collect();
+    assert_eq!(ahead, [&lanes[0], &lanes[1]]);
+    // and nothing of it is left behind where the keys are other ones
+    assert_eq!(port.ahead(&[]).await, Ok(Vec::new()));
 }

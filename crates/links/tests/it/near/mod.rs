@@ -2,6 +2,7 @@
 
 mod batches;
 mod bytes;
+mod foreign;
 mod lanes;
 mod providers;
 mod receivers;

@@ -26,6 +26,9 @@ pub struct RelayKeys {
     /// Why nothing is claimed or sent on the chain, where something keeps it; a person lifts each.
     #[schema(example = json!(["LANE_AHEAD: ed25519:6E8s, nonce 48 is spent and no attempt is stored"]))]
     paused: Vec<String>,
+    /// Why keys that the chain is ahead of are not explained yet, as this process saw it last.
+    #[schema(example = json!(["ed25519:6E8s: no transaction is shown that spent it"]))]
+    unexplained: Vec<String>,
     /// Every key that was used, or that this process has, by name.
     keys: Vec<RelayKey>,
     /// When it was read, RFC 3339.
@@ -91,11 +94,12 @@ pub(in crate::http) async fn list(
     let account_id = offered(&app)?.intake.account.to_string();
     let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
     let report = app.engine.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
-    let ChainReport { paused, lanes, at } = report;
+    let ChainReport { paused, unexplained, lanes, at } = report;
     Ok(Json(RelayKeys {
         chain: ChainId::NEAR.name(),
         account_id,
         paused: paused.into_iter().map(|paused| paused.reason.to_string()).collect(),
+        unexplained: unexplained.iter().map(ToString::to_string).collect(),
         keys: lanes.into_iter().map(|lane| key(lane, at)).collect(),
         at: format::time(at),
     }))

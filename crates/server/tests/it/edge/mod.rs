@@ -14,6 +14,7 @@ mod pipeline;
 mod postgres;
 mod relay;
 mod relay_chain;
+mod relay_foreign;
 mod relay_stops;
 mod secrets;
 mod slow;

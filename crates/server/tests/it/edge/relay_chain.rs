@@ -36,7 +36,7 @@ impl LocalChain {
     }
 
     /// One key in a line.
-    fn secret_keys(&self) -> String {
+    pub(super) fn secret_keys(&self) -> String {
         self.keys.iter().map(|wallet| format!("{}\n", wallet.key)).collect()
     }
 

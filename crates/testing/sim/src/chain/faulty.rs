@@ -7,7 +7,9 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    Chain, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+};
 use kernel::record::Record;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -208,6 +210,14 @@ impl Chain for FaultyChain {
             let reply = port.next_lock(lane, stored, members).await;
             self.over(trouble, reply).await.unwrap_or_else(lost)
         })
+    }
+
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        Box::pin(async move { self.inner().ahead(marks).await })
+    }
+
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        Box::pin(async move { self.inner().foreign(mark).await })
     }
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {

@@ -7,6 +7,7 @@
 
 mod facts;
 mod faulty;
+mod foreign;
 mod learned;
 mod node;
 mod port;

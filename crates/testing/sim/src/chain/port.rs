@@ -11,7 +11,10 @@ use kernel::flow::table::{A, ActRow, Flows};
 use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, LANE_AHEAD, Payment, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    Chain, ForeignUse, LANE_AHEAD, LaneMark, LaneSpent, Payment, Proof, SignRequest, Signed,
+    Unsigned,
+};
 use kernel::record::{Account, Record};
 use std::fmt;
 use std::sync::Arc;
@@ -201,6 +204,20 @@ impl Chain for SimPort {
         Box::pin(async move {
             breath().await;
             self.lock(lane, stored, members.first())
+        })
+    }
+
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            Ok(self.chain.ahead(marks))
+        })
+    }
+
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.chain.foreign(mark)
         })
     }
 

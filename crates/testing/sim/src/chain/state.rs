@@ -108,7 +108,7 @@ impl State {
         self.height.saturating_sub(self.rules.finality)
     }
 
-    fn included(&self, upto: u64) -> impl Iterator<Item = (&Transaction, u64, Outcome)> {
+    pub(super) fn included(&self, upto: u64) -> impl Iterator<Item = (&Transaction, u64, Outcome)> {
         self.sent.iter().filter_map(move |(tx, inclusion)| match inclusion {
             Inclusion::Included(at, outcome) if *at <= upto => Some((tx, *at, *outcome)),
             Inclusion::Included(..) | Inclusion::Waits(_) | Inclusion::Gone => None,

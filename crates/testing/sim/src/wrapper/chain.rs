@@ -5,7 +5,9 @@ use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, Concern, Proof, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{
+    Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+};
 use kernel::record::Record;
 use std::sync::Arc;
 
@@ -29,6 +31,14 @@ pub trait ChainWrapper: Send + Sync {
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
         self.inner().next_lock(lane, stored, members)
+    }
+    /// In the place of [`Chain::ahead`].
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        self.inner().ahead(marks)
+    }
+    /// In the place of [`Chain::foreign`].
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        self.inner().foreign(mark)
     }
     /// In the place of [`Chain::sign`].
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
@@ -67,6 +77,12 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
         members: &'a [Record],
     ) -> Fut<'a, Result<Lock, Cause>> {
         self.0.next_lock(lane, stored, members)
+    }
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        self.0.ahead(marks)
+    }
+    fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        self.0.foreign(mark)
     }
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
         self.0.sign(request)

@@ -1,5 +1,6 @@
 //! Flows that send, over the simulated chain. It links no real store, so that it is quick to build.
 
+mod foreign;
 mod operators;
 mod relay;
 mod rests;

@@ -8,6 +8,7 @@ use kernel::ids::{ChainId, Id};
 use kernel::operators::{Scope, Severity, Subject};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, Concern, Proof};
+use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use sim::chain::{
     ChainProcess, ChainRules, ChainService, ChainWrap, Locking, Moment, SimChain, relay_terms,
@@ -49,18 +50,18 @@ impl ChainWrapper for Finds {
 }
 
 /// A service with one process on a calm chain.
-pub(super) struct ChainEnv {
-    pub(super) service: ChainService,
+pub(crate) struct ChainEnv {
+    pub(crate) service: ChainService,
     process: ChainProcess,
 }
 
 impl ChainEnv {
-    fn open(wrong: Option<&str>) -> Self {
+    pub(crate) fn open(wrong: Option<&str>) -> Self {
         Self::around(wrong.and_then(wrong::chain))
     }
 
     /// The same with something around the port of the chain.
-    pub(super) fn around(around: Option<ChainWrap>) -> Self {
+    pub(crate) fn around(around: Option<ChainWrap>) -> Self {
         let (sim, flows) = (Sim::new(11), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(ChainRules::calm(Locking::Nonce), Arc::new(sim.clone()), 11);
@@ -76,13 +77,55 @@ impl ChainEnv {
         Self { service, process }
     }
 
+    pub(crate) fn run(&self, ms: u64) {
+        self.service.sim.run_for(ms);
+    }
+
+    /// The process ends, and another one begins.
+    pub(crate) fn restart(&mut self) {
+        self.process = self.service.start().unwrap_or_else(|stop| panic!("a start: {stop:?}"));
+    }
+
+    pub(crate) fn chain(&self) -> &SimChain {
+        &self.service.chain
+    }
+
+    pub(crate) fn chain_id(&self) -> ChainId {
+        self.service.chain_id()
+    }
+
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        self.process.opened.journal.clone()
+    }
+
+    pub(crate) fn block_on<T: Send + 'static>(
+        &self,
+        run: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        self.service.sim.block_on(run).unwrap_or_else(|stop| panic!("{stop:?}"))
+    }
+
+    /// Every call of the chain's port so far.
+    pub(crate) fn log(&self) -> Vec<Moment> {
+        self.service.link.log()
+    }
+
     /// Opens a transfer to each of these.
-    fn pays(&self, receivers: &[&str]) -> Vec<Id> {
-        self.opens(receivers, |chain, to| relay_terms(chain, to, 100, &format!("to {to}")))
+    pub(crate) fn pays(&self, receivers: &[&str]) -> Vec<Id> {
+        self.pays_for("to", receivers)
+    }
+
+    /// The same once more: other transfers.
+    pub(crate) fn pays_again(&self, receivers: &[&str]) -> Vec<Id> {
+        self.pays_for("again to", receivers)
+    }
+
+    fn pays_for(&self, key: &str, receivers: &[&str]) -> Vec<Id> {
+        self.opens(receivers, |chain, to| relay_terms(chain, to, 100, &format!("{key} {to}")))
     }
 
     /// Opens a transfer of these terms to each of these.
-    pub(super) fn opens(
+    pub(crate) fn opens(
         &self,
         receivers: &[&str],
         terms: impl Fn(ChainId, &str) -> Terms,
@@ -104,7 +147,11 @@ impl ChainEnv {
     }
 
     #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
-    fn executes(&self, key: &str, action: AdminAction) -> Result<PerformedAction, Objection> {
+    pub(crate) fn executes(
+        &self,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
         let actor = Actor { caller: "ops|1".into(), key: key.into(), reason: "a test".into() };
         let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
@@ -120,27 +167,27 @@ impl ChainEnv {
         (acts, log.iter().filter(|moment| **moment == Moment::Prove).count())
     }
 
-    pub(super) fn records(&self, ids: &[Id]) -> Vec<Record> {
+    pub(crate) fn records(&self, ids: &[Id]) -> Vec<Record> {
         let (journal, ids) = (self.process.opened.journal.clone(), ids.to_vec());
         let read = self.service.sim.block_on(async move { journal.get(ids).await });
         let Ok(Ok(records)) = read else { panic!("{read:?}") };
         records
     }
 
-    pub(super) fn states(&self, ids: &[Id]) -> Vec<&'static str> {
+    pub(crate) fn states(&self, ids: &[Id]) -> Vec<&'static str> {
         let flows = &self.service.flows;
         self.records(ids).iter().map(|r| flows.table(r.flow).state(r.head.state).name).collect()
     }
 
     /// The kinds and subjects of the open cases.
-    fn open_cases(&self) -> Vec<(String, Subject)> {
+    pub(crate) fn open_cases(&self) -> Vec<(String, Subject)> {
         let journal = self.process.opened.journal.clone();
         let read = self.service.sim.block_on(async move { journal.open_cases().await });
         let Ok(Ok(cases)) = read else { panic!("{read:?}") };
         cases.into_iter().map(|case| (case.kind.to_string(), case.subject)).collect()
     }
 
-    fn pause(&self) -> u64 {
+    pub(crate) fn pause(&self) -> u64 {
         let scope = Scope::Chain(self.service.chain_id());
         match self.executes("pause", AdminAction::Pause(scope)).map(|done| done.outcome) {
             Ok(ActionResult::Paused { number: Some(number) }) => number,
@@ -149,7 +196,7 @@ impl ChainEnv {
     }
 
     /// The numbers of the pauses that stand.
-    fn pauses(&self) -> Vec<u64> {
+    pub(crate) fn pauses(&self) -> Vec<u64> {
         let journal = self.process.opened.journal.clone();
         let read = self.service.sim.block_on(async move { journal.service_status().await });
         let Ok(Ok(status)) = read else { panic!("{:?}", read.map(|_| ())) };

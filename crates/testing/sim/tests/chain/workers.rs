@@ -1,8 +1,10 @@
 //! Two workers over one journal and one chain: one dies or stands still with attempts in its hands.
 
+use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, WorkerId};
-use kernel::ports::chain::Chain;
+use kernel::ports::Fut;
+use kernel::ports::chain::{Chain, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
@@ -14,6 +16,7 @@ use sim::journal::Place;
 use sim::service::simulated;
 use sim::suite::journal::Opened;
 use sim::world::Sim;
+use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 
 const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
@@ -81,14 +84,19 @@ impl Cluster {
 
     /// Opens a transfer to each receiver at this worker.
     fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
+        self.pays_for(worker, "to", receivers)
+    }
+
+    fn pays_for(&self, worker: &Worker, key: &str, receivers: &'static [&'static str]) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
+        let key = key.to_owned();
         let opened = worker.sim.block_on(async move {
             let mut ids = Vec::new();
             for (n, to) in (0_u128..).zip(receivers) {
-                let key = format!("{to}-{n}");
-                let created = engine.create(flow, relay_terms(chain, to, 100 + n, &key)).await;
+                let terms = relay_terms(chain, to, 100 + n, &format!("{key} {to}-{n}"));
+                let created = engine.create(flow, terms).await;
                 ids.push(created.map(|accepted| accepted.record.id));
             }
             ids
@@ -281,5 +289,47 @@ fn two_workers_end_each_swap_once() {
             faults.extend(cases.map(|kind| format!("a case: {kind}")));
             assert!(faults.is_empty(), "{line}: {faults:#?}");
         }
+    }
+}
+
+/// A port whose looks at all lanes take eight seconds before they are made.
+struct SlowLook {
+    inner: Arc<dyn Chain>,
+    clock: Sim,
+}
+
+impl ChainWrapper for SlowLook {
+    fn inner(&self) -> &dyn Chain {
+        &*self.inner
+    }
+
+    fn ahead<'a>(&'a self, marks: &'a [LaneMark]) -> Fut<'a, Result<Vec<LaneSpent>, Cause>> {
+        Box::pin(async move {
+            self.clock.sleep(8_000).await;
+            self.inner.ahead(marks).await
+        })
+    }
+}
+
+/// Turns red where a lane that another worker used since its row was read here is taken for one that is used
+/// elsewhere (run: without the second reading of the row).
+#[test]
+fn another_worker_is_no_foreigner() {
+    let mut cluster = Cluster::new(ChainRules::calm(Locking::Nonce), 5);
+    let clock = cluster.service.sim.clone();
+    cluster.service.around_chain =
+        Arc::new(move |inner| Arc::new(Wrapper(SlowLook { inner, clock: clock.clone() })));
+    let (one, other) = (cluster.join(1), cluster.join(2));
+    let mut ids = Vec::new();
+    for n in 0..40 {
+        let worker = if n % 4 < 2 { &one } else { &other };
+        ids.push((worker, cluster.pays_for(worker, &format!("{n}"), &RECEIVERS)));
+        for _ in 0..4 {
+            cluster.service.sim.run_for(1_000);
+            assert_eq!(cluster.place.cases(), [""; 0], "after {n}");
+        }
+    }
+    for (worker, ids) in ids {
+        cluster.ends("at last", worker, &ids, &RECEIVERS);
     }
 }

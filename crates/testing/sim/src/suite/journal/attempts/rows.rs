@@ -14,6 +14,7 @@ checks! {
     an_attempt_moves_by_its_next_version,
     an_attempt_is_of_transfers_that_are_there,
     a_lost_claim_leaves_no_attempt,
+    an_attempt_without_members_is_over_at_once,
 }
 
 /// What each question says of the one attempt on the chain.
@@ -150,4 +151,28 @@ async fn a_lost_claim_leaves_no_attempt(b: &mut JournalFixture) {
     b.written("its lock is free", guarded(free("1"))).await;
     b.written("its id too", guarded(Guard::Attempt { id: made.id, version: 0 })).await;
     b.written("the other member alone", claim(b, &attempt(b, 1, "1", &[stays]))).await;
+}
+
+/// What another program signed: an attempt that is over when it is written, and of no transfer.
+async fn an_attempt_without_members_is_over_at_once(b: &mut JournalFixture) {
+    let reference = Some(r#"{"receiver":"usdc.near","actions":[]}"#.into());
+    let shown =
+        Form { bytes: [].into(), repeatable: false, expires: None, reference, ..form(1, 32) };
+    let (sent, closed) = (true, Some(NOON));
+    let over = Attempt { forms: vec![shown], sent, closed, ..attempt(b, 1, "7", &[]) };
+    b.written("it", plain(vec![Put::Attempt(over.clone())])).await;
+    let lock = Guard::LockFree { chain: CHAIN, lane: LANE.into(), lock: over.lock.clone() };
+    let again = Attempt { id: AttemptId(2), ..over.clone() };
+    b.lost("its lock once more", plain(vec![Put::Attempt(again)]), lock).await;
+    let head = plain(vec![Next::carried(2).put(over.id)]);
+    b.lost("it moves", head, Guard::Attempt { id: over.id, version: 1 }).await;
+    b.reopen().await;
+    let journal = &b.on().journal;
+    let of_lane = b.ok("by lane", journal.attempts_of_lane(CHAIN, LANE.into(), 9).await);
+    let mut found: Vec<String> = of_lane.iter().map(text).collect();
+    let name = vec![1; 32].into();
+    found.extend(b.ok("by form", journal.attempt_of_form(CHAIN, name).await).iter().map(text));
+    b.same("as it was made", &found, &vec![text(&over); 2]);
+    let open = b.ok("open ones", journal.open_attempts(CHAIN).await);
+    b.same("it is not open", &open.len(), &0);
 }

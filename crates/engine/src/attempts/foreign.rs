@@ -1,0 +1,290 @@
+//! Transactions under a key of ours that no attempt has, stored as attempts. What they are the port read of
+//! blocks that several providers show alike; what they mean is decided here, against the journal.
+//!
+//! A memo proves nothing. One that names a transfer which waits to be paid exactly that is stored as an open
+//! attempt with that transfer as its member: the prover then proves it as any other, and nothing else pays it
+//! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
+//! transfer in any other way is stored too, as evidence, and the chain stands until a person resumes it.
+
+use crate::Engine;
+use crate::alerts::cases::ENGINE;
+use crate::attempts::ChainPool;
+use crate::attempts::carried::Carried;
+use crate::attempts::claim::Claim;
+use crate::attempts::gather::ClaimOutcome;
+use crate::attempts::lane_watch::AheadLane;
+use crate::attempts::lanes::{LaneState, resource_name};
+use crate::attempts::stops::FOREIGN_PAYMENT;
+use crate::pipeline::plan::Plan;
+use crate::pipeline::select::caught;
+use kernel::answer::Cause;
+use kernel::attempt::{Attempt, AttemptId};
+use kernel::flow::life::Leg;
+use kernel::flow::table::S;
+use kernel::ids::{ChainId, FlowId, Id};
+use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::ports::chain::{ForeignPayment, ForeignUse};
+use kernel::record::{Record, System};
+use kernel::unit::{Guard, Put, Unit, Wrote};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What became of one lane's foreign transactions.
+pub(crate) enum LaneProgress {
+    /// Some are attempts now.
+    Some,
+    /// None is, and why.
+    Nothing(String),
+}
+
+/// What a foreign transaction is to our transfers.
+#[derive(Debug)]
+enum Meaning {
+    /// It names none of them, or had no effect.
+    Nothing,
+    /// It pays these, each exactly what is waited for.
+    Pays(Vec<Record>, S),
+    /// It names some of them, and is not what is waited for.
+    Untrusted(String),
+    /// One of those that it names is on its way to where it waits.
+    Later(String),
+}
+
+impl Engine {
+    /// Reads what spent a lane's locks, and stores it as far as that is understood.
+    ///
+    /// # Errors
+    /// Why nothing of it is known now.
+    pub(crate) async fn explain(
+        self: &Arc<Self>,
+        pool: &Arc<ChainPool>,
+        lane: &AheadLane,
+    ) -> Result<LaneProgress, Cause> {
+        if lane.state.open.is_some() {
+            let lock = &lane.mark.lock;
+            return Ok(LaneProgress::Nothing(format!(
+                "its open attempt has {lock}, and is proven first"
+            )));
+        }
+        let uses = caught(async { pool.port.foreign(&lane.mark).await }).await;
+        let uses = uses.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        let mut over = Vec::new();
+        for one in uses {
+            match self.meaning(pool.id(), &one).await {
+                Meaning::Nothing => over.push((one, None)),
+                Meaning::Untrusted(why) => over.push((one, Some(why))),
+                Meaning::Later(_) | Meaning::Pays(..) if !over.is_empty() => break,
+                Meaning::Later(why) => return Ok(LaneProgress::Nothing(why)),
+                Meaning::Pays(members, to) => {
+                    return Ok(self.store_payment(pool, lane, &one, (members, to)).await);
+                }
+            }
+        }
+        if over.is_empty() {
+            return Ok(LaneProgress::Nothing("no transaction is shown that spent it".to_owned()));
+        }
+        self.store_over(pool, lane, over).await
+    }
+
+    /// What a foreign transaction is to our transfers, as they stand now.
+    async fn meaning(&self, chain: ChainId, one: &ForeignUse) -> Meaning {
+        if one.names.is_empty() {
+            return Meaning::Nothing;
+        }
+        let Some(pays) = &one.pays else {
+            return Meaning::Untrusted("it names transfers, and is no payment of them".to_owned());
+        };
+        let ids: BTreeSet<Id> = pays.iter().map(|pay| pay.id).collect();
+        if ids.len() != pays.len() || one.names.iter().any(|id| !ids.contains(id)) {
+            return Meaning::Untrusted("it names a transfer twice, or beside a payment".to_owned());
+        }
+        let found = self.read(ids.into_iter().collect()).await;
+        self.plan.meaning(chain, one, (pays, found))
+    }
+
+    /// One that pays what is waited for: an open attempt, which the prover closes.
+    async fn store_payment(
+        self: &Arc<Self>,
+        pool: &Arc<ChainPool>,
+        lane: &AheadLane,
+        one: &ForeignUse,
+        (members, to): (Vec<Record>, S),
+    ) -> LaneProgress {
+        let Some(flow) = members.first().map(|member| member.flow) else {
+            return LaneProgress::Nothing("it has no members".to_owned());
+        };
+        let claim = Claim {
+            id: AttemptId(self.mint().0),
+            flow,
+            chain: pool.id(),
+            lane: &lane.name,
+            state: &lane.state,
+            lock: one.lock.clone(),
+            form: one.form.clone(),
+            to,
+        };
+        let (attempt, unit) = self.plan.claimed(&members, claim);
+        let (id, facts) = (Id(attempt.id.0), &one.facts);
+        tracing::error!(attempt = %id, %facts, "a transfer was paid by a transaction of another program");
+        let attempt = match self.write_claim(&attempt, unit).await {
+            ClaimOutcome::Stored(_) => attempt,
+            ClaimOutcome::Found(attempt) => attempt,
+            ClaimOutcome::Lost(guard) => {
+                return LaneProgress::Nothing(format!("it is not stored: {guard:?}"));
+            }
+        };
+        pool.lane_is(&lane.name, lane.state.next(Some(attempt.id), attempt.lock.clone()));
+        pool.carried.begin(Carried::found(attempt), 0);
+        LaneProgress::Some
+    }
+
+    /// Those that pay nothing that is waited for: attempts that are over. Of one that is not trusted the chain
+    /// stands, in the same unit, until a person resumes it.
+    async fn store_over(
+        self: &Arc<Self>,
+        pool: &Arc<ChainPool>,
+        lane: &AheadLane,
+        over: Vec<(ForeignUse, Option<String>)>,
+    ) -> Result<LaneProgress, Cause> {
+        let Some((flow, state)) = self.any_sending() else { return Err(Cause::of("NO_FLOW")) };
+        let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
+        let objections: Vec<String> = over.iter().filter_map(objection).collect();
+        let new = |one: &ForeignUse| self.attempt_over(pool.id(), lane, (one, flow, state));
+        let attempts: Vec<Attempt> = over.iter().map(|(one, _)| new(one)).collect();
+        let unit = over_unit(chain, lane, attempts);
+        let Some((mut unit, after)) = unit else { return Err(Cause::of("NO_USES")) };
+        for (one, _) in &over {
+            tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
+        }
+        let mut fresh = None;
+        if !objections.is_empty() {
+            let facts: Arc<str> = objections.join("; ").into();
+            let reason: Arc<str> = format!("{FOREIGN_PAYMENT}: {facts}").into();
+            self.controls.pause(scope);
+            let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
+            let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
+            unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
+            unit.then.puts.push(Put::Case(case.clone()));
+            fresh = Some(case);
+        }
+        let wrote = self.parts.journal.write(vec![unit]).await.pop();
+        if let Some(case) = fresh {
+            self.controls.stored(scope);
+            if matches!(wrote, Some(Wrote::Written(_))) {
+                self.noted(&case);
+            } else {
+                // the pause that stands meanwhile is of this process alone
+                self.refresh().await?;
+            }
+        }
+        match wrote {
+            Some(Wrote::Written(_)) => {
+                pool.lane_is(&lane.name, after);
+                Ok(LaneProgress::Some)
+            }
+            Some(Wrote::Lost(guard)) => {
+                Ok(LaneProgress::Nothing(format!("it is not stored: {guard:?}")))
+            }
+            Some(Wrote::Full) => Ok(LaneProgress::Nothing("the journal has no room".to_owned())),
+            Some(Wrote::Unknown(cause)) => Err(cause),
+            None => Err(Cause::of("NO_REPLY")),
+        }
+    }
+
+    fn attempt_over(
+        &self,
+        chain: ChainId,
+        lane: &AheadLane,
+        (one, flow, state): (&ForeignUse, FlowId, S),
+    ) -> Attempt {
+        Attempt {
+            id: AttemptId(self.mint().0),
+            chain,
+            flow,
+            state,
+            version: Attempt::FIRST,
+            lane: lane.name.clone(),
+            lock: one.lock.clone(),
+            members: Arc::new([]),
+            forms: vec![one.form.clone()],
+            sent: true,
+            due_at: None,
+            closed: Some(self.parts.journal.now()),
+        }
+    }
+
+    /// A flow that sends, and a state in which it does: what an attempt without members is filed under.
+    fn any_sending(&self) -> Option<(FlowId, S)> {
+        self.parts.offered.iter().find_map(|flow| {
+            let table = self.plan.table(*flow);
+            table.all().find(|state| table.sends(*state)).map(|state| (*flow, state))
+        })
+    }
+}
+
+/// Why a transaction is not trusted, with what it is.
+fn objection((one, why): &(ForeignUse, Option<String>)) -> Option<String> {
+    why.as_ref().map(|why| format!("{}: {why}", one.facts))
+}
+
+/// The unit that stores attempts that are over, and how it leaves their lane.
+fn over_unit(
+    chain: ChainId,
+    lane: &AheadLane,
+    attempts: Vec<Attempt>,
+) -> Option<(Unit, LaneState)> {
+    let after = lane.state.next(None, attempts.last()?.lock.clone());
+    let name = resource_name(chain, &lane.name);
+    let guard = Guard::Resource { name: name.clone(), version: lane.state.version };
+    let mut puts: Vec<Put> = attempts.into_iter().map(Put::Attempt).collect();
+    puts.push(Put::Resource { name, value: after.value() });
+    Some((Unit::guarded(vec![guard], puts), after))
+}
+
+impl Plan {
+    /// What a foreign transaction that names just these transfers is to them. Pure.
+    fn meaning(
+        &self,
+        chain: ChainId,
+        one: &ForeignUse,
+        (pays, found): (&[ForeignPayment], Vec<Record>),
+    ) -> Meaning {
+        let mut found: BTreeMap<Id, Record> =
+            found.into_iter().map(|record| (record.id, record)).collect();
+        let (mut members, mut to, mut later) = (Vec::with_capacity(pays.len()), None, None);
+        for ForeignPayment { id, payment } in pays {
+            let Some(record) = found.remove(id) else {
+                return Meaning::Untrusted(format!("no transfer {id} is known"));
+            };
+            let table = self.table(record.flow);
+            let stands = table.state(record.head.state).name;
+            if table.ends(record.head.state) || self.in_attempt(&record) {
+                return Meaning::Untrusted(format!("{id} is {stands}, and does not wait"));
+            }
+            if record.source().account != one.payer {
+                return Meaning::Untrusted(format!("{id} is paid from another account"));
+            }
+            let claim =
+                self.claims_send(&record).filter(|(act, _)| table.act(*act).leg == Some(Leg::Move));
+            let Some((act, sending)) = claim else {
+                later = Some(format!("{id} is {stands}, and not yet where it is paid"));
+                continue;
+            };
+            if self.station_system(&record) != Some(System::Chain(chain)) {
+                return Meaning::Untrusted(format!("{id} is paid on another chain"));
+            }
+            if let Some(why) = self.underpaid(act, &record, payment) {
+                return Meaning::Untrusted(why);
+            }
+            if *to.get_or_insert((record.flow, sending)) != (record.flow, sending) {
+                return Meaning::Untrusted("it pays transfers of several flows".to_owned());
+            }
+            members.push(record);
+        }
+        match (later, to) {
+            (Some(why), _) => Meaning::Later(why),
+            (None, Some((_, to))) => Meaning::Pays(members, to),
+            (None, None) => Meaning::Untrusted("it pays nothing".to_owned()),
+        }
+    }
+}

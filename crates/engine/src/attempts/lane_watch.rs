@@ -1,0 +1,304 @@
+//! Watches that no key of a chain is used elsewhere. Before the first claim of this process, when a pause of
+//! the chain ends and whenever a lane is found ahead, every lane is held against the chain at once; until
+//! that is done nothing is claimed here. Beside that it is done now and then.
+//!
+//! A lane of which the chain has spent more than the journal has attempts stops claims and sends of the
+//! chain. What spent it is read, and stored as attempts (`foreign`). The stop ends by itself when no lane is
+//! ahead any more: everything that was spent is an attempt then.
+
+use crate::Engine;
+use crate::alerts::cases::LANES;
+use crate::attempts::ChainPool;
+use crate::attempts::foreign::LaneProgress;
+use crate::attempts::lanes::LaneState;
+use crate::attempts::stops::LANE_AHEAD;
+use crate::pipeline::select::{caught, race};
+use kernel::answer::Cause;
+use kernel::attempt::Lock;
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::ports::chain::{LaneMark, LaneSpent};
+use kernel::ports::journal::ServiceStatus;
+use kernel::unit::Put;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// The lanes are looked at again after so many milliseconds.
+const EVERY: Millis = 60_000;
+/// So many lines of a case say which lanes are ahead.
+const NAMED: usize = 10;
+
+/// Whether this process may claim: it saw that no lane is ahead.
+#[derive(Debug, Default)]
+pub(crate) struct LaneCheck {
+    checked: AtomicBool,
+    changed: Notify,
+    /// A look is wanted.
+    bell: Notify,
+    /// What the last look could not explain, in words.
+    open: Mutex<Arc<[Arc<str>]>>,
+}
+
+impl LaneCheck {
+    /// A lane may be ahead: nothing is claimed here before every lane was looked at.
+    pub(crate) fn close(&self) {
+        self.checked.store(false, Ordering::SeqCst);
+        self.bell.notify_one();
+    }
+
+    /// Has the lanes looked at soon; claims go on meanwhile.
+    pub(crate) fn look(&self) {
+        self.bell.notify_one();
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.checked.load(Ordering::SeqCst)
+    }
+
+    fn open(&self) {
+        self.checked.store(true, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until no lane is ahead.
+    pub(crate) async fn passed(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.is_open() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// What the last look could not explain.
+    pub(crate) fn unexplained(&self) -> Arc<[Arc<str>]> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn leaves(&self, open: Vec<Arc<str>>) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = open.into();
+    }
+}
+
+/// A lane of which the chain has spent more than the journal has attempts.
+pub(crate) struct AheadLane {
+    pub name: Arc<str>,
+    pub state: LaneState,
+    pub mark: LaneMark,
+    /// The last lock that the chain has spent of it.
+    pub spent: Lock,
+}
+
+/// What a look came to.
+enum LaneLook {
+    /// No lane is ahead.
+    Level,
+    /// One is, and something of it was stored: the next look goes on.
+    Stored,
+    /// One is, and is not explained.
+    Ahead,
+}
+
+impl Engine {
+    /// Where a pause of a chain is about to end here: what persons did meanwhile is looked at before anything is
+    /// claimed.
+    pub(crate) fn close_lane_checks(&self, status: &ServiceStatus) {
+        for pool in self.attempts.pools() {
+            let scope = Scope::Chain(pool.id());
+            let stands = status.paused.iter().any(|paused| paused.scope == scope);
+            if !stands && self.controls.scope_paused(scope) {
+                pool.lane_check.close();
+            }
+        }
+    }
+
+    /// Looks at the lanes of a chain, at first and whenever that is wanted; as long as one is ahead, again
+    /// and again.
+    pub(crate) async fn run_lane_watch(self: Arc<Self>, pool: Arc<ChainPool>) {
+        let mut tries = 0_u32;
+        self.names_missing_keys(&pool).await;
+        loop {
+            match self.look_at_lanes(&pool).await {
+                Ok(LaneLook::Level) => {
+                    tries = 0;
+                    race(pool.lane_check.bell.notified(), self.parts.clock.sleep(EVERY)).await;
+                }
+                Ok(LaneLook::Stored) => tries = 0,
+                Ok(LaneLook::Ahead) => self.look_later(&pool, &mut tries).await,
+                Err(cause) => {
+                    tracing::warn!(chain = pool.id().name(), %cause, "whether a lane is ahead is not known");
+                    self.look_later(&pool, &mut tries).await;
+                }
+            }
+        }
+    }
+
+    /// Says at start which open attempts are of keys that this process has not. They are asked after like any
+    /// other, and nothing is signed for them again here.
+    async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {
+        let names = self.lane_names(pool);
+        if names.is_empty() {
+            return;
+        }
+        if let Err(cause) = self.read_lanes(pool).await {
+            tracing::warn!(chain = pool.id().name(), %cause, "the lanes of a chain cannot be read");
+            return;
+        }
+        for (lane, attempt) in pool.without_key(&names) {
+            tracing::error!(
+                chain = pool.id().name(), %lane, attempt = %Id(attempt.0),
+                "a key with an open attempt is not among the keys of this process: name it again, until \
+                 the attempt is closed"
+            );
+        }
+    }
+
+    /// Every lane that this process may take locks from.
+    fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+        self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
+    }
+
+    async fn look_later(&self, pool: &ChainPool, tries: &mut u32) {
+        *tries = tries.saturating_add(1);
+        let wait = self.due(*tries).saturating_sub(self.parts.journal.now());
+        let wait = if wait == 0 { 1 } else { wait };
+        race(pool.lane_check.bell.notified(), self.parts.clock.sleep(wait)).await;
+    }
+
+    /// One look at all lanes of this process.
+    async fn look_at_lanes(self: &Arc<Self>, pool: &Arc<ChainPool>) -> Result<LaneLook, Cause> {
+        let ahead = self.lanes_ahead(pool).await?;
+        let status = self.parts.journal.service_status().await?;
+        let pause = lane_pause(&status, pool.id());
+        if ahead.is_empty() {
+            if let Some(number) = pause {
+                self.resumes_lanes(pool, number).await?;
+            }
+            pool.lane_check.leaves(Vec::new());
+            pool.lane_check.open();
+            return Ok(LaneLook::Level);
+        }
+        pool.lane_check.checked.store(false, Ordering::SeqCst);
+        if pause.is_none() {
+            self.stop_lanes(pool, &ahead).await;
+        }
+        let (mut stored, mut unexplained) = (false, Vec::new());
+        for lane in &ahead {
+            match self.explain(pool, lane).await {
+                Ok(LaneProgress::Some) => stored = true,
+                Ok(LaneProgress::Nothing(why)) => {
+                    unexplained.push(format!("{}: {why}", lane.name).into())
+                }
+                Err(cause) => unexplained.push(format!("{}: {cause}", lane.name).into()),
+            }
+        }
+        for line in &unexplained {
+            tracing::warn!(chain = pool.id().name(), %line, "a lane is ahead");
+        }
+        pool.lane_check.leaves(unexplained);
+        Ok(if stored { LaneLook::Stored } else { LaneLook::Ahead })
+    }
+
+    /// The lanes that are ahead of every stored attempt. A lane that another worker used since its row was
+    /// read is not: its attempts are stored before they are sent.
+    async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
+        self.read_lanes(pool).await?;
+        let names = self.lane_names(pool);
+        let mut lanes = Vec::with_capacity(names.len());
+        for name in names {
+            let Some(state) = pool.lane(&name) else { continue };
+            let Some(lock) = state.lock.clone() else { continue };
+            lanes.push((state, LaneMark { lane: name, lock, anchor: None }));
+        }
+        let marks: Vec<LaneMark> = lanes.iter().map(|(_, mark)| mark.clone()).collect();
+        if marks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = caught(async { pool.port.ahead(&marks).await }).await;
+        let found = found.unwrap_or_else(|| Err(Cause::of("PANIC")))?;
+        let mut ahead = Vec::new();
+        for LaneSpent { lane: name, lock: spent } in found {
+            let Some((state, mark)) = lanes.iter().find(|(_, mark)| mark.lane == name) else {
+                continue;
+            };
+            // what the chain has spent, the journal had before it was sent
+            let now = self.lane_state(pool.id(), &name).await?;
+            if now != *state {
+                pool.lane_is(&name, now);
+                pool.lane_check.look();
+                continue;
+            }
+            let last = self.parts.journal.attempts_of_lane(pool.id(), name.clone(), 1).await?;
+            let forms = last.iter().flat_map(|attempt| &attempt.forms);
+            let anchor = forms.filter_map(|form| form.anchor).min();
+            let mark = LaneMark { anchor, ..mark.clone() };
+            ahead.push(AheadLane { name, state: state.clone(), mark, spent });
+        }
+        Ok(ahead)
+    }
+
+    /// Every act that the flows carried here send.
+    fn sent_acts(&self) -> BTreeSet<&'static str> {
+        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
+        let acts = tables.flat_map(|table| {
+            let sending = table.all().filter(|state| table.sends(*state));
+            sending.filter_map(|state| table.makes(state)).map(|act| table.act(act).name)
+        });
+        acts.collect()
+    }
+
+    /// Stops claims and sends of the chain, and asks a person. It is stored when this returns.
+    async fn stop_lanes(self: &Arc<Self>, pool: &ChainPool, ahead: &[AheadLane]) {
+        let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
+        let line = |lane: &AheadLane| {
+            let AheadLane { name, mark, spent, .. } = lane;
+            format!(
+                "lane {name}: the last stored lock is {}, the chain has spent {spent}",
+                mark.lock
+            )
+        };
+        let mut lines: Vec<String> = ahead.iter().take(NAMED).map(line).collect();
+        let more = ahead.len().saturating_sub(lines.len());
+        if more > 0 {
+            lines.push(format!("and {more} more lanes"));
+        }
+        let facts: Arc<str> = lines.join("; ").into();
+        self.controls.pause(scope);
+        tracing::error!(chain = chain.name(), %facts, "a key is used elsewhere: claims and sends stand");
+        let reason = format!("{LANE_AHEAD}: {facts}").into();
+        let pause = Put::Pause { scope, reason, caller: LANES.into() };
+        let (kind, severity, subject) = (LANE_AHEAD, Severity::Critical, Subject::Chain(chain));
+        let case = Case { kind, severity, subject, facts };
+        if self.noted(&case) {
+            self.open_case(case, vec![pause]).await;
+        } else {
+            self.insist(vec![pause]).await;
+        }
+        self.controls.stored(scope);
+    }
+
+    /// Everything that was spent is stored as an attempt: the chain goes on, unless something else keeps it.
+    async fn resumes_lanes(self: &Arc<Self>, pool: &ChainPool, number: u64) -> Result<(), Cause> {
+        let (kind, subject) = (LANE_AHEAD, Subject::Chain(pool.id()));
+        tracing::warn!(chain = pool.id().name(), "each lock that was spent elsewhere is explained");
+        let fact = "each lock that was spent is stored as an attempt".into();
+        let close = Put::Close { kind: kind.into(), subject, fact };
+        self.insist(vec![Put::Unpause(number), close]).await;
+        self.forget_case(kind, subject);
+        self.refresh().await.map(drop)
+    }
+}
+
+/// The number of the pause that stands because a lane is ahead.
+fn lane_pause(status: &ServiceStatus, chain: ChainId) -> Option<u64> {
+    let paused = status.paused.iter().find(|paused| is_lane_pause(paused, chain));
+    paused.map(|paused| paused.number)
+}
+
+/// Whether it is the pause of a chain of which a lane is ahead.
+pub(crate) fn is_lane_pause(paused: &kernel::operators::Paused, chain: ChainId) -> bool {
+    paused.scope == Scope::Chain(chain) && &*paused.caller == LANES
+}

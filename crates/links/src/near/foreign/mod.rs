@@ -1,0 +1,223 @@
+//! Keys that are used elsewhere: which are ahead of the journal, and the transactions that spent their nonces.
+//!
+//! A single provider finds the block in which a nonce was spent. That it is that block, and what the block
+//! has, as many providers as are needed say alike: the key's nonce there and in the block before it, the
+//! transactions of its chunks, and the outcome of each. The highest of them has to be the nonce that the block
+//! left, so that none is missing.
+
+mod transaction;
+
+pub(super) use transaction::stored_transaction;
+
+use super::NearLink;
+use super::forms::nonce_of;
+use super::lane::answered;
+use super::prove::{Landing, landing};
+use super::rpc::{
+    BlockAt, ChunkTransaction, ExecutionResult, KeyView, PROVIDERS_DISAGREE, access_key,
+    access_keys, chunk, chunks, transaction,
+};
+use super::tx::{ReadTransaction, from_base58, key_of, lane_of};
+use kernel::answer::Cause;
+use kernel::attempt::Lock;
+use kernel::ports::chain::{ForeignUse, LaneMark, LaneSpent};
+
+/// More halvings than any range of blocks has.
+const STEPS: usize = 64;
+/// So many heights in a row without a block are taken for skipped; more are blocks that a provider dropped.
+const SKIPPED: u64 = 16;
+/// So many transactions are read before they are stored.
+const MOST: usize = 50;
+
+/// A nonce of a key, and a height: of the last one that is known, or of the last one that was spent.
+#[derive(Clone, Copy)]
+struct NonceAt {
+    nonce: u64,
+    height: u64,
+}
+
+impl NearLink {
+    /// The lanes of which the final blocks of as many providers as are needed have spent more than the marks
+    /// say.
+    pub(super) async fn ahead(&self, marks: &[LaneMark]) -> Result<Vec<LaneSpent>, Cause> {
+        let needed = self.rpc.needed();
+        let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
+        let (mut lists, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
+        for reply in replies {
+            match reply {
+                Ok(list) => lists.push(list),
+                Err(failure) => last = failure.into(),
+            }
+        }
+        if lists.len() < needed {
+            return Err(last);
+        }
+        let mut ahead = Vec::new();
+        for LaneMark { lane, lock, .. } in marks {
+            let stored = nonce_of(lock)?;
+            let beyond: Vec<u64> = lists
+                .iter()
+                .filter_map(|list| list.get(&**lane).copied())
+                .filter(|nonce| *nonce > stored)
+                .collect();
+            match beyond.iter().min() {
+                None => {}
+                Some(least) if beyond.len() >= needed => {
+                    let lock = Lock(least.to_string().into());
+                    ahead.push(LaneSpent { lane: lane.clone(), lock });
+                }
+                Some(nonce) => {
+                    let facts = format!("one provider says that {lane} has spent {nonce}");
+                    return Err(Cause::because(PROVIDERS_DISAGREE, facts));
+                }
+            }
+        }
+        Ok(ahead)
+    }
+
+    /// What spent the nonces of a lane beyond its mark, in their sequence, up to [`MOST`] or more of them.
+    pub(super) async fn foreign(&self, mark: &LaneMark) -> Result<Vec<ForeignUse>, Cause> {
+        let key = key_of(&mark.lane).ok_or(Cause::of("BAD_LANE"))?;
+        let from = nonce_of(&mark.lock)?;
+        let anchor = mark.anchor.ok_or(Cause::of("NO_ANCHOR"))?;
+        let spent = self.spent(&key, from).await?;
+        let mut span = NonceAt { nonce: from, height: anchor };
+        let mut uses = Vec::new();
+        while span.nonce < spent.nonce && uses.len() < MOST {
+            let block = self.first_beyond(&key, span, spent.height).await?;
+            let (found, left) = self.block_uses(&key, span.nonce, block).await?;
+            for one in found {
+                uses.push(self.foreign_use(&key, block, one).await?);
+            }
+            span = NonceAt { nonce: left, height: block };
+        }
+        if self.rpc.needed() < 2 {
+            let each: Vec<&str> = uses.iter().take(10).map(|one| &*one.facts).collect();
+            let facts =
+                format!("one provider's word explains nothing: it shows {}", each.join(", "));
+            return Err(Cause::because("ONE_PROVIDER", facts));
+        }
+        Ok(uses)
+    }
+
+    /// What the final blocks have spent of a key beyond a nonce.
+    async fn spent(&self, key: &[u8; 32], from: u64) -> Result<NonceAt, Cause> {
+        let call = access_key(&self.settings.account, key, BlockAt::Final);
+        let views = answered(self.rpc.needed(), self.rpc.each(&call).await)?;
+        let beyond: Vec<NonceAt> = views
+            .iter()
+            .filter_map(|view| Some(NonceAt { nonce: view.nonce?, height: view.height }))
+            .filter(|spent| spent.nonce > from)
+            .collect();
+        if beyond.len() < self.rpc.needed() {
+            return Err(Cause::because(PROVIDERS_DISAGREE, "whether the key is ahead"));
+        }
+        let least = beyond.into_iter().min_by_key(|spent| spent.height);
+        least.ok_or(Cause::of("NO_PROVIDER"))
+    }
+
+    /// The first block in which a nonce beyond the span's was spent, as one provider says.
+    async fn first_beyond(&self, key: &[u8; 32], span: NonceAt, last: u64) -> Result<u64, Cause> {
+        let (mut free, mut spent) = (span.height, last);
+        for _ in 0..STEPS {
+            if spent.saturating_sub(free) < 2 {
+                break;
+            }
+            let middle = free.saturating_add(spent.saturating_sub(free) / 2);
+            match self.nonce_below(key, (free, middle)).await? {
+                Some((height, nonce)) if nonce > span.nonce => spent = height,
+                Some(_) | None => free = middle,
+            }
+        }
+        Ok(spent)
+    }
+
+    /// The key's nonce at the highest block up to a height, and its height; `None`: there is none above the
+    /// lower one. A key that was not there yet has nonce 0.
+    async fn nonce_below(
+        &self,
+        key: &[u8; 32],
+        (above, height): (u64, u64),
+    ) -> Result<Option<(u64, u64)>, Cause> {
+        for skipped in 0..SKIPPED {
+            let at = height.saturating_sub(skipped);
+            if at <= above {
+                return Ok(None);
+            }
+            let call = access_key(&self.settings.account, key, BlockAt::Height(at));
+            match self.rpc.first(&call).await {
+                Ok(view) => return Ok(Some((at, view.nonce.unwrap_or_default()))),
+                Err(cause) if cause.to_string().contains("UNKNOWN_BLOCK") => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Err(Cause::because("BLOCKS_NOT_KEPT", format!("no provider has block {height}")))
+    }
+
+    /// The transactions of a key in a block that spent more than a nonce, in their sequence, and the nonce
+    /// that the block left.
+    async fn block_uses(
+        &self,
+        key: &[u8; 32],
+        before: u64,
+        height: u64,
+    ) -> Result<(Vec<ChunkTransaction>, u64), Cause> {
+        let account = &self.settings.account;
+        let head = self.rpc.block_at(height).await?;
+        let here = self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.hash))).await?;
+        let earlier =
+            self.rpc.agreed(&access_key(account, key, BlockAt::Hash(head.before))).await?;
+        let nonce = |view: KeyView| view.nonce.unwrap_or_default();
+        let (left, earlier) = (nonce(here), nonce(earlier));
+        if earlier > before || left <= before {
+            let facts = format!("block {height} leaves the nonce at {left}, from {earlier}");
+            return Err(Cause::because(PROVIDERS_DISAGREE, facts));
+        }
+        let lane = lane_of(key);
+        let mut own = Vec::new();
+        for hash in self.rpc.agreed(&chunks(height)).await? {
+            let all = self.rpc.agreed(&chunk(&hash)).await?;
+            own.extend(all.into_iter().filter(|one| {
+                *one.signer == **account
+                    && *one.key == *lane
+                    && one.nonce > before
+                    && one.nonce <= left
+            }));
+        }
+        own.sort_by_key(|one| one.nonce);
+        own.dedup();
+        if own.last().is_none_or(|last| last.nonce != left) {
+            let facts =
+                format!("block {height} spent nonce {left}, and shows no transaction for it");
+            return Err(Cause::because("NOT_SHOWN", facts));
+        }
+        Ok((own, left))
+    }
+
+    /// One transaction with its final outcome.
+    async fn foreign_use(
+        &self,
+        key: &[u8; 32],
+        block: u64,
+        one: ChunkTransaction,
+    ) -> Result<ForeignUse, Cause> {
+        let hash = from_base58(&one.hash).ok_or_else(|| Cause::because("BAD_REPLY", "a hash"))?;
+        let form = ReadTransaction {
+            hash,
+            signer: self.settings.account.to_string(),
+            key: *key,
+            nonce: one.nonce,
+            receiver: one.receiver.clone(),
+            base: [0; 32],
+            actions: Vec::new(),
+        };
+        let replies = self.rpc.each(&transaction(&hash, &self.settings.account)).await;
+        let found = match landing(self.rpc.needed(), &[form], vec![replies]) {
+            Landing::Agreed(_, found) => found,
+            Landing::Open(cause) | Landing::Nowhere(cause) => return Err(cause),
+        };
+        let acts = found.result == ExecutionResult::Success;
+        let token = self.tokens.of_contract(&one.receiver).map(|token| token.token.asset);
+        Ok(transaction::foreign_use(&self.settings.account, &one, (block, acts, token)))
+    }
+}

@@ -1,0 +1,186 @@
+//! What another program signed with a key of the relay: found in the blocks, proven by the normal rules, and
+//! never taken from one provider.
+
+use super::world::{CHAIN, RELAY, USDC, World, words};
+use devnet::near::near_primitives::action::{Action, FunctionCallAction, TransferAction};
+use devnet::near::near_primitives::types::{Balance, Gas};
+use devnet::near::{Fault, Rule};
+use kernel::attempt::{Attempt, AttemptId, Lock};
+use kernel::ids::FlowId;
+use kernel::money::Amount;
+use kernel::ports::chain::{Chain, ForeignUse, LaneMark, Payment, Proof};
+use kernel::record::{Account, Record};
+use links::near::NearChain;
+use serde_json::json;
+
+/// The relay's account after one payment of its own, and the mark of that lane.
+struct Env {
+    world: World,
+    port: NearChain,
+    mark: LaneMark,
+}
+
+impl Env {
+    async fn new(endpoints: usize) -> Self {
+        let world = World::new(endpoints);
+        let port = world.port();
+        let mut attempt = world.pay(&port, world.members(2)).await;
+        let anchor = attempt.forms[0].anchor;
+        world.see_through(&port, &mut attempt).await;
+        let mark = LaneMark { lane: attempt.lane, lock: attempt.lock, anchor };
+        Self { world, port, mark }
+    }
+
+    fn next(&self) -> u64 {
+        self.mark.lock.0.parse::<u64>().unwrap() + 1
+    }
+
+    /// Another program signs this with the key, and it waits for a block.
+    fn sends(&self, nonce: u64, receiver: &str, actions: Vec<Action>) {
+        let base = self.world.devnet.final_hash();
+        let to = receiver.parse().unwrap();
+        self.world.devnet.submit(self.world.relay.sign(nonce, base, &to, actions));
+    }
+
+    async fn ahead(&self) -> Result<Vec<String>, &'static str> {
+        let marks = [self.mark.clone()];
+        let found = self.port.ahead(&marks).await.map_err(|cause| cause.class)?;
+        Ok(found.into_iter().map(|one| one.lock.to_string()).collect())
+    }
+
+    async fn foreign(&self) -> Result<Vec<ForeignUse>, String> {
+        self.port.foreign(&self.mark).await.map_err(|cause| cause.to_string())
+    }
+
+    fn attempt(&self, one: &ForeignUse, members: Vec<Record>) -> Attempt {
+        Attempt {
+            id: AttemptId(99),
+            chain: CHAIN,
+            flow: FlowId(2),
+            state: 0,
+            version: Attempt::FIRST,
+            lane: self.mark.lane.clone(),
+            lock: one.lock.clone(),
+            members: members.into(),
+            forms: vec![one.form.clone()],
+            sent: false,
+            due_at: None,
+            closed: None,
+        }
+    }
+}
+
+fn pay(receiver: &str, amount: &str, memo: &str) -> Action {
+    let args = json!({ "receiver_id": receiver, "amount": amount, "memo": memo });
+    Action::FunctionCall(Box::new(FunctionCallAction {
+        method_name: "ft_transfer".to_owned(),
+        args: args.to_string().into_bytes(),
+        gas: Gas::from_teragas(10),
+        deposit: Balance::from_yoctonear(1),
+    }))
+}
+
+fn nothing() -> Action {
+    Action::Transfer(TransferAction { deposit: Balance::ZERO })
+}
+
+/// Turns red where a payment of another program is not found, or its form is taken for one of other members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_program_paid_is_found_and_proven() {
+    let env = Env::new(2).await;
+    assert_eq!(env.ahead().await, Ok(vec![]));
+    let record = env.world.record("r1.devnet", 10);
+    let memo = record.id.to_string();
+    env.sends(env.next() + 3, env.world.token.as_str(), vec![pay("r1.devnet", "10", &memo)]);
+    env.world.devnet.settle();
+    assert_eq!(env.ahead().await, Ok(vec![(env.next() + 3).to_string()]));
+    let found = env.foreign().await.unwrap();
+    let [one] = &found[..] else { panic!("{found:?}") };
+    let pays = one.pays.as_deref().unwrap();
+    let account = Account::Named("r1.devnet".into());
+    assert_eq!(pays[0].payment, Payment { account, asset: USDC, amount: Amount(10) });
+    assert_eq!((pays[0].id, &one.names[..]), (record.id, &[record.id][..]));
+    assert_eq!(one.payer, Account::Named(RELAY.into()));
+    // the prover proves it as any other, and sends nothing
+    let attempt = env.attempt(one, vec![record.clone()]);
+    let sent = env.port.broadcast(std::slice::from_ref(&attempt)).await;
+    assert_eq!(sent[0].as_ref().unwrap_err().class, "SENT_ELSEWHERE");
+    let proof = env.port.prove(std::slice::from_ref(&attempt)).await.pop();
+    let Some(Proof::Closed(verdicts)) = proof else { panic!("{proof:?}") };
+    assert_eq!(words(&verdicts), [("done", false)]);
+    // of other members it proves nothing
+    let other = env.attempt(one, vec![env.world.record("r1.devnet", 10)]);
+    let proof = env.port.prove(std::slice::from_ref(&other)).await.pop();
+    assert!(
+        matches!(&proof, Some(Proof::NotYet(cause)) if cause.class == "FOREIGN_FORM"),
+        "{proof:?}"
+    );
+}
+
+/// Turns red where one of several is passed over: in another block, in the same block, one that failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_them_is_found_in_its_sequence() {
+    let env = Env::new(2).await;
+    let (next, token) = (env.next(), env.world.token.to_string());
+    env.sends(next, RELAY, vec![nothing()]);
+    env.sends(next + 1, RELAY, vec![nothing()]);
+    env.world.devnet.settle();
+    env.world.devnet.advance(40);
+    let memo = env.world.record("r2.devnet", 5).id.to_string();
+    env.sends(next + 7, &token, vec![pay("ghost.devnet", "5", &memo)]);
+    env.world.devnet.settle();
+    env.sends(next + 8, &token, vec![pay("r2.devnet", "5", "rent")]);
+    env.world.devnet.settle();
+    let found = env.foreign().await.unwrap();
+    let locks: Vec<u64> = found.iter().map(|one| one.lock.0.parse().unwrap()).collect();
+    assert_eq!(locks, [next, next + 1, next + 7, next + 8]);
+    assert!(found.iter().all(|one| one.names.is_empty() && one.pays.is_none()), "{found:?}");
+    assert!(found[2].facts.contains("it failed"), "{}", found[2].facts);
+    // from the middle on, as it goes on once the first two are stored
+    for at in 0..3 {
+        let mark = LaneMark {
+            lock: Lock(locks[at].to_string().into()),
+            anchor: found[at].form.anchor,
+            ..env.mark.clone()
+        };
+        let rest = env.port.foreign(&mark).await.unwrap();
+        let rest: Vec<u64> = rest.iter().map(|one| one.lock.0.parse().unwrap()).collect();
+        assert_eq!(rest, locks[at + 1..], "from {at}");
+    }
+}
+
+/// Turns red where one provider's word explains a nonce: a chunk without the transaction, an outcome that is
+/// not there, a nonce that is not spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_provider_explains_nothing() {
+    let env = Env::new(2).await;
+    let record = env.world.record("r1.devnet", 10);
+    let memo = record.id.to_string();
+    let lie = |rule: Rule| env.world.devnet.endpoint(0).unwrap().add(rule);
+    lie(Rule::always(Fault::Nonce { nonce: env.next() + 9 }));
+    assert_eq!(env.ahead().await, Err("PROVIDERS_DISAGREE"));
+    env.world.clear();
+    env.sends(env.next(), env.world.token.as_str(), vec![pay("r1.devnet", "10", &memo)]);
+    env.world.devnet.settle();
+    let empty = json!({ "jsonrpc": "2.0", "id": "portage", "result": { "transactions": [] } });
+    for rule in [
+        Rule::always(Fault::Answer { code: 200, body: empty }).on(&["chunk"]),
+        Rule::always(Fault::Unknown),
+        Rule::always(Fault::Nonce { nonce: env.next() + 1 }),
+        Rule::always(Fault::Nonce { nonce: env.next() - 1 }),
+        Rule::always(Fault::Refuse),
+    ] {
+        lie(rule.clone());
+        let found = env.foreign().await;
+        assert!(found.is_err(), "{rule:?}: {found:?}");
+        env.world.clear();
+    }
+    env.world.clock.pass(60_000);
+    assert_eq!(env.foreign().await.map(|found| found.len()), Ok(1));
+    let alone = Env::new(1).await;
+    alone.sends(alone.next(), RELAY, vec![nothing()]);
+    alone.world.devnet.settle();
+    assert_eq!(alone.ahead().await, Ok(vec![alone.next().to_string()]), "it stops the pool");
+    let why = alone.foreign().await.unwrap_err();
+    assert!(why.contains("ONE_PROVIDER") && why.contains(&alone.next().to_string()), "{why}");
+}

@@ -1,0 +1,101 @@
+//! What another program signs with a key of the pool, and how an adapter finds it.
+
+use super::state::{Locking, SimChain};
+use super::transaction::{Effect, Inclusion, Outcome, Paid, Transaction};
+use kernel::answer::Cause;
+use kernel::attempt::{Form, Lock, Purpose};
+use kernel::ids::Id;
+use kernel::ports::chain::{ForeignPayment, ForeignUse, LaneMark, LaneSpent, Payment};
+use kernel::record::Account;
+use std::sync::Arc;
+
+/// The account whose keys the simulated chains know.
+const OWN: &str = "relay.near";
+
+fn number(lock: &Lock) -> u64 {
+    lock.0.parse().unwrap_or(0)
+}
+
+impl SimChain {
+    /// Another program makes a transaction with the key of a lane: it is in the next final block. It pays
+    /// these, or does nothing that concerns the token.
+    pub fn spends_elsewhere(&self, lane: &str, actions: Vec<Paid>) -> Lock {
+        let mut state = self.now();
+        let height = state.height;
+        let lock = Lock::from((state.nonce(lane, u64::MAX) + 1).to_string().as_str());
+        let tx = Transaction {
+            name: format!("elsewhere/{lane}/{lock}").into_bytes().into(),
+            lane: lane.into(),
+            lock: lock.clone(),
+            purpose: Purpose::Pay,
+            effect: Effect::Pays,
+            actions,
+            expires: None,
+            session: 0,
+        };
+        state.sent.push((tx, Inclusion::Included(height, Outcome::Success)));
+        lock
+    }
+
+    /// The lanes of which final blocks have spent more than the marks say.
+    pub(super) fn ahead(&self, marks: &[LaneMark]) -> Vec<LaneSpent> {
+        let state = self.now();
+        if state.rules.locking != Locking::Nonce {
+            return Vec::new();
+        }
+        let last = state.final_height();
+        let spent = |mark: &LaneMark| {
+            let nonce = state.nonce(&mark.lane, last);
+            let lock = || Lock::from(nonce.to_string().as_str());
+            let ahead = || LaneSpent { lane: mark.lane.clone(), lock: lock() };
+            (nonce > number(&mark.lock)).then(ahead)
+        };
+        marks.iter().filter_map(spent).collect()
+    }
+
+    /// What spent them. What is only said to have been used elsewhere is in no block.
+    pub(super) fn foreign(&self, mark: &LaneMark) -> Result<Vec<ForeignUse>, Cause> {
+        let state = self.now();
+        let last = state.final_height();
+        let own = |(tx, ..): &(&Transaction, u64, Outcome)| {
+            tx.lane == mark.lane && number(&tx.lock) > number(&mark.lock)
+        };
+        let mut found: Vec<_> = state.included(last).filter(own).collect();
+        found.sort_by_key(|(tx, ..)| number(&tx.lock));
+        if found.is_empty() {
+            Err(Cause::of("NOT_SHOWN"))
+        } else {
+            Ok(found.iter().map(used).collect())
+        }
+    }
+}
+
+fn used((tx, at, outcome): &(&Transaction, u64, Outcome)) -> ForeignUse {
+    let acts = *outcome == Outcome::Success;
+    let payment = |paid: &Paid| ForeignPayment {
+        id: paid.id,
+        payment: Payment {
+            account: Account::Named(paid.account.clone()),
+            asset: paid.asset,
+            amount: paid.amount,
+        },
+    };
+    let pays = acts && tx.effect == Effect::Pays && !tx.actions.is_empty();
+    let names: Vec<Id> = tx.actions.iter().map(|paid| paid.id).filter(|_| acts).collect();
+    ForeignUse {
+        lock: tx.lock.clone(),
+        form: Form {
+            purpose: Purpose::Pay,
+            name: tx.name.clone(),
+            bytes: Arc::new([]),
+            repeatable: false,
+            expires: None,
+            anchor: Some(at.saturating_sub(1)),
+            reference: None,
+        },
+        payer: Account::Named(OWN.into()),
+        pays: pays.then(|| tx.actions.iter().map(payment).collect()),
+        names,
+        facts: String::from_utf8_lossy(&tx.name).into(),
+    }
+}

@@ -1,0 +1,156 @@
+//! Transactions of another program under a key of the pool: what they paid is not paid again, what concerns
+//! no transfer is explained, and what cannot be trusted keeps the chain from sending.
+
+use super::operators::ChainEnv;
+use engine::operators::{ActionResult, AdminAction};
+use kernel::attempt::Attempt;
+use kernel::ids::{AssetId, Id};
+use kernel::money::Amount;
+use kernel::operators::Subject;
+use sim::chain::{Moment, Paid};
+use std::sync::Arc;
+
+/// Two lanes that were used, and a chain that persons paused.
+fn used_lanes(env: &ChainEnv) -> u64 {
+    let first = env.pays(&["alice", "bob", "carol", "dave", "erin"]);
+    env.run(30_000);
+    assert_eq!(env.states(&first), ["COMPLETED"; 5]);
+    env.pause()
+}
+
+fn paid(id: Id, account: &str, amount: u128) -> Paid {
+    Paid { id, account: account.into(), asset: AssetId(3), amount: Amount(amount) }
+}
+
+fn kinds(env: &ChainEnv) -> Vec<String> {
+    env.open_cases().into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn unpause(env: &ChainEnv, number: u64) {
+    let done = env.executes(&format!("unpause {number}"), AdminAction::Unpause(number));
+    assert_eq!(done.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+}
+
+fn attempts(env: &ChainEnv, lane: &str) -> Vec<Attempt> {
+    let (journal, chain) = (env.journal(), env.chain_id());
+    let lane: Arc<str> = lane.into();
+    let found = env.block_on(async move { journal.attempts_of_lane(chain, lane, 9).await });
+    found.unwrap_or_else(|cause| panic!("{cause}"))
+}
+
+/// Turns red where one lane alone is looked at before the chain goes on: the other one pays the transfer
+/// again. (Run: without the look before the first claim, and with a look at the lane that was found.)
+#[test]
+fn what_another_program_paid_is_not_paid_again() {
+    for lane in ["key-1", "key-2"] {
+        let mut env = ChainEnv::open(None);
+        let number = used_lanes(&env);
+        let ids = env.pays_again(&["alice", "bob"]);
+        env.run(5_000);
+        assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
+        let lock = env.chain().spends_elsewhere(lane, vec![paid(ids[0], "alice", 100)]);
+        env.run(5_000);
+        // a process that begins looks at every lane, whichever it uses first
+        env.restart();
+        unpause(&env, number);
+        env.run(60_000);
+        assert_eq!(env.states(&ids), ["COMPLETED"; 2], "{lane}");
+        for id in &ids {
+            assert_eq!(env.chain().paid().get(id).map(Vec::len), Some(1), "{lane}: {id}");
+        }
+        let of = attempts(&env, lane).into_iter().find(|attempt| attempt.lock == lock);
+        let of = of.expect("it is stored as an attempt");
+        assert!(of.closed.is_some() && of.forms.iter().all(|form| form.bytes.is_empty()));
+        assert_eq!(of.members.iter().map(|member| member.id).collect::<Vec<_>>(), [ids[0]]);
+        assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]), "{lane}");
+        assert_eq!(env.chain().faults(), [""; 0]);
+    }
+}
+
+/// Turns red where a transaction that concerns no transfer keeps the pool from going on, or where its lock is
+/// taken again.
+#[test]
+fn what_concerns_no_transfer_is_explained_and_the_chain_goes_on() {
+    let env = ChainEnv::open(None);
+    let number = used_lanes(&env);
+    let locks: Vec<_> = (0..3).map(|_| env.chain().spends_elsewhere("key-1", Vec::new())).collect();
+    env.run(5_000);
+    let ids = env.pays_again(&["alice", "bob", "carol", "dave", "erin"]);
+    unpause(&env, number);
+    env.run(90_000);
+    assert_eq!(env.states(&ids), ["COMPLETED"; 5]);
+    let stored = attempts(&env, "key-1");
+    for lock in &locks {
+        let of = stored.iter().find(|attempt| attempt.lock == *lock).expect("it is stored");
+        assert!(of.closed.is_some() && of.members.is_empty() && of.sent, "{of:?}");
+    }
+    assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]));
+    assert_eq!(env.chain().faults(), [""; 0]);
+    assert!(ids.iter().all(|id| env.chain().paid().get(id).map(Vec::len) == Some(1)));
+}
+
+/// Turns red where a memo is trusted: another amount, another receiver, a transfer that is over, one that
+/// no journal knows, two payments of one.
+#[test]
+fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
+    for wrong in ["amount", "receiver", "over", "unknown", "twice"] {
+        let env = ChainEnv::open(None);
+        let over = env.pays(&["alice"]);
+        let number = used_lanes_after(&env);
+        let ids = env.pays_again(&["alice", "bob"]);
+        env.run(5_000);
+        let actions = match wrong {
+            "amount" => vec![paid(ids[0], "alice", 99)],
+            "receiver" => vec![paid(ids[0], "mallory", 100)],
+            "over" => vec![paid(over[0], "alice", 100)],
+            "unknown" => vec![paid(Id(1 << 100), "alice", 100)],
+            _ => vec![paid(ids[0], "alice", 100), paid(ids[0], "alice", 100)],
+        };
+        let lock = env.chain().spends_elsewhere("key-1", actions);
+        env.run(5_000);
+        let before = env.log().len();
+        unpause(&env, number);
+        env.run(60_000);
+        assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2], "{wrong}");
+        let after = env.log().split_off(before);
+        assert!(!after.contains(&Moment::Broadcast), "{wrong}: something was sent");
+        assert_eq!(
+            env.open_cases(),
+            [("FOREIGN_PAYMENT".to_owned(), Subject::Chain(env.chain_id()))]
+        );
+        let stored = attempts(&env, "key-1");
+        let of =
+            stored.iter().find(|attempt| attempt.lock == lock).expect("the evidence is stored");
+        assert!(of.members.is_empty() && of.closed.is_some(), "{wrong}: {of:?}");
+        // what a person lifts does not come back
+        let [pause] = env.pauses()[..] else { panic!("{wrong}: {:?}", env.pauses()) };
+        unpause(&env, pause);
+        env.run(60_000);
+        assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]), "{wrong}");
+        assert_eq!(env.states(&ids), ["COMPLETED"; 2], "{wrong}");
+    }
+}
+
+fn used_lanes_after(env: &ChainEnv) -> u64 {
+    env.run(30_000);
+    env.pause()
+}
+
+/// Turns red where what no provider shows is taken for explained, and where a lifted pause lets the pool claim
+/// while it is not.
+#[test]
+fn what_is_not_shown_stays_unexplained() {
+    let env = ChainEnv::open(None);
+    let number = used_lanes(&env);
+    env.chain().used_elsewhere("key-1", 50);
+    let ids = env.pays_again(&["alice"]);
+    unpause(&env, number);
+    env.run(30_000);
+    for _ in 0..2 {
+        assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"]);
+        assert_eq!(kinds(&env), ["LANE_AHEAD"]);
+        let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
+        unpause(&env, pause);
+        env.run(30_000);
+    }
+}
