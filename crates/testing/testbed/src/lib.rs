@@ -18,8 +18,10 @@ mod process;
 mod programs;
 mod proxy;
 mod replica;
+pub mod served;
 mod server;
 mod url;
+mod wire;
 
 pub use base::{Base, Recovery};
 #[cfg(feature = "sqlite")]
@@ -30,7 +32,9 @@ pub use kafka::{GIVEN_KAFKA, Kafka};
 pub use probe::{fdatasync, reply_body};
 pub use process::{signal, used};
 pub use proxy::{Direction, Healing, Proxy, Seen, Side, Silence, Strike};
+pub use served::Served;
 pub use server::{GIVEN, Options, Server};
+pub use wire::Wire;
 
 /// What went wrong, in words for the person who runs the test.
 pub type Outcome<T = ()> = Result<T, String>;

@@ -1,0 +1,152 @@
+//! A server under a benchmark's load, in a process of its own: the benchmark's program again, as the
+//! product's command line or as a peer.
+
+use crate::Outcome;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// With this first word a benchmark's program is the product's command line: the server under load is the
+/// real one.
+pub const PORTAGE: &str = "portage";
+/// Signs the benchmark's tokens.
+const SECRET: &str = "a key for the benchmark alone, 32 bytes";
+/// Settings that the product reads without its prefix.
+const OTHERS: [&str; 7] = [
+    "DATABASE_URL",
+    "KAFKA_BROKERS",
+    "RELAY_ACCOUNT_ID",
+    "FT_TOKEN_ADDRESS",
+    "NEAR_NETWORK",
+    "NEAR_RPC_URL",
+    "RELAY_ACCESS_KEYS",
+];
+/// How long a start or a stop may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A process that ends with this value.
+#[derive(Debug)]
+pub struct Served {
+    process: std::process::Child,
+    /// The address at which it listens.
+    pub address: SocketAddr,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // it may have ended already
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+/// This program again, with another first word and without the caller's own settings.
+///
+/// # Errors
+/// The program has no path.
+pub fn own(first: &str) -> Outcome<Command> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.arg(first).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if OTHERS.contains(&&*name) || name.starts_with("PORTAGE_") {
+            command.env_remove(&*name);
+        }
+    }
+    command.env("PORTAGE_AUTH__HS256_SECRET", SECRET);
+    command.env("PORTAGE_LOG", "warn");
+    // one user of the load may ask for many
+    command.env("PORTAGE_LIMITS__WARN_PER_MINUTE", "0");
+    Ok(command)
+}
+
+fn free() -> Outcome<SocketAddr> {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
+    port.map_err(|error| format!("no free port: {error}"))
+}
+
+impl Served {
+    /// The product over a folder, with these settings beside the benchmark's own.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn portage(folder: &Path, settings: &[(&str, String)]) -> Outcome<Self> {
+        let mut command = own(PORTAGE)?;
+        command.arg("--data-dir").arg(folder).args(["serve", "--listen"]);
+        command.envs(settings.iter().map(|(name, value)| (name, value)));
+        Self::start(command, |command, address| {
+            command.arg(address);
+        })
+    }
+
+    /// What `command` starts at an address, which it is given by `listen`. It has started when it prints a
+    /// line.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start(mut command: Command, listen: impl FnOnce(&mut Command, String)) -> Outcome<Self> {
+        let address = free()?;
+        listen(&mut command, address.to_string());
+        let spawned = command.stdout(Stdio::piped()).spawn();
+        let mut process = spawned.map_err(|error| error.to_string())?;
+        let out = process.stdout.take();
+        let served = Self { process, address };
+        let out = out.ok_or("the server has no stdout")?;
+        let (tell, first) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(out).read_line(&mut line);
+            let _gone = tell.send(read.is_ok() && !line.is_empty());
+        });
+        if first.recv_timeout(TIMEOUT) == Ok(true) {
+            Ok(served)
+        } else {
+            Err("no server starts".to_owned())
+        }
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends it in order, so that its store is whole.
+    ///
+    /// # Errors
+    /// It ended otherwise.
+    pub fn stop(mut self) -> Outcome {
+        crate::signal("TERM", &[self.process.id()])?;
+        let (ended, waits) = mpsc::channel::<()>();
+        let process = self.process.id();
+        // a server that does not end is ended
+        let watch = std::thread::spawn(move || {
+            if waits.recv_timeout(TIMEOUT).is_err() {
+                let _gone = crate::signal("KILL", &[process]);
+            }
+        });
+        let status = self.process.wait().map_err(|error| error.to_string())?;
+        let _sent = ended.send(());
+        let _joined = watch.join();
+        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}")) }
+    }
+}
+
+/// A token of a service that acts for any user, and of an operator.
+///
+/// # Errors
+/// What the command line said.
+pub fn token(folder: &Path) -> Outcome<String> {
+    let mut command = own(PORTAGE)?;
+    command.arg("--data-dir").arg(folder);
+    command.args(["token", "--sub", "bench", "--scope", "admin", "--ttl", "1h"]);
+    let out = command.output().map_err(|error| error.to_string())?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned());
+    }
+    Err(format!("no token: {}", String::from_utf8_lossy(&out.stderr)))
+}
