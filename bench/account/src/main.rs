@@ -3,7 +3,6 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
-mod child;
 mod load;
 mod peer;
 mod probe;
@@ -19,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use subject::{Subject, Who};
+use testbed::served::PORTAGE;
 
 /// As the product's binary has it.
 #[global_allocator]
@@ -27,9 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// What goes wrong ends the benchmark.
 type Outcome<T = ()> = Result<T, String>;
 
-/// With this first word the program is the product's command line: the server under load is the real one.
-pub(crate) const PORTAGE: &str = "portage";
-/// With this one it is the peer.
+/// With this first word the program is the peer.
 pub(crate) const PEER: &str = "peer";
 
 #[derive(Debug, Parser)]

@@ -1,16 +1,15 @@
 //! Each subject with a store and a broker of its own: started, put under load, and its money counted.
 
-use crate::child::{self, Child};
 use crate::load::{Plan, Target};
 use crate::probe::{Cost, Run};
 use crate::setup::{self, FUNDED_UNITS, UNITS};
-use crate::{Outcome, peer};
+use crate::{Outcome, PEER, peer};
 use rusqlite::{Connection, OpenFlags};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use testbed::{Database, Kafka, Options, Server};
+use testbed::{Database, Kafka, Options, Served, Server, served};
 
 /// The pipelines that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -51,7 +50,7 @@ impl Servers {
 /// Who is measured, running.
 pub(crate) struct Subject {
     who: Who,
-    child: Child,
+    child: Served,
     folder: PathBuf,
     servers: Option<Servers>,
     target: Arc<Target>,
@@ -110,21 +109,24 @@ impl Subject {
             Who::PortageKafka | Who::SourceKafka => Some(Servers::start(dir)?),
         };
         let child = match (&servers, who) {
-            (None, _) => Child::portage(&folder, &[])?,
+            (None, _) => Served::portage(&folder, &[])?,
             (Some(servers), Who::SourceKafka) => {
                 servers.database.sql(peer::SCHEMA)?;
                 servers.database.sql(&peer::accounts(pairs))?;
-                Child::peer(servers.database.url(), servers.broker.brokers())?
+                let (database, brokers) = (servers.database.url(), servers.broker.brokers());
+                Served::start(served::own(PEER)?, |peer, address| {
+                    peer.args([&address, database, brokers]);
+                })?
             }
             (Some(servers), Who::Portage | Who::PortageKafka) => {
                 let settings = [
                     ("DATABASE_URL", servers.database.url().to_owned()),
                     ("KAFKA_BROKERS", servers.broker.brokers().to_owned()),
                 ];
-                Child::portage(&folder, &settings)?
+                Served::portage(&folder, &settings)?
             }
         };
-        let token = child::token(&folder)?;
+        let token = served::token(&folder)?;
         if who != Who::SourceKafka {
             setup::accounts(child.address, &token, pairs).await?;
         }
