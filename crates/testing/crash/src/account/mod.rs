@@ -7,9 +7,7 @@ mod oracle;
 mod services;
 
 use crate::rng::Rng;
-use crate::two_servers::Load;
 use crate::{Outcome, clock};
-use clients::Wanted;
 use moments::Moment;
 pub use oracle::Ends;
 use services::Services;
@@ -103,7 +101,8 @@ pub fn run(
             services.servers.renew()?;
             token = clock::now();
         }
-        worked(&mut services, &load, &mut rng)?;
+        let on = Duration::from_micros(rng.below(600_000));
+        load.works(&mut services.servers, on)?;
         let name = match killed.kills % 4 {
             1 => moments::kill_at(Moment::PublishedNotMarked, &mut services)?,
             3 => moments::kill_at(Moment::WrittenNotCommitted, &mut services)?,
@@ -135,16 +134,6 @@ pub fn run(
 #[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
 fn say(what: &str) {
     println!("account: {what}");
-}
-
-/// Clients work for a while, and no process ends by itself.
-fn worked(services: &mut Services, load: &Load<Wanted>, rng: &mut Rng) -> Outcome {
-    let before = load.acknowledged();
-    let some = || (load.acknowledged() > before + 16 || load.broken().is_some()).then_some(());
-    clock::until(Duration::from_secs(10), some);
-    std::thread::sleep(Duration::from_micros(rng.below(600_000)));
-    services.servers.all_live()?;
-    load.broken().map_or(Ok(()), Err)
 }
 
 fn by_chance(services: &mut Services, rng: &mut Rng) -> Outcome<&'static str> {

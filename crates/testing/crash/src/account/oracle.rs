@@ -3,16 +3,14 @@
 
 use super::clients::{ACCOUNTS, GIVEN_UNITS, Wanted, number};
 use super::services::Services;
-use crate::two_servers::{Load, Sent};
-use crate::{Outcome, clock};
+use crate::Outcome;
+use crate::two_servers::{Load, Sent, none_of, rests};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long everything may take to come to its end: a message that was lost is sent again after a minute.
 const SETTLES: Duration = Duration::from_secs(240);
-/// So many faults are shown.
-const SHOWN: usize = 12;
 
 /// How the transfers ended.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -86,7 +84,7 @@ pub(super) fn kept(services: &Services, load: &Load<Wanted>, everything: bool) -
     let rows = rows(services)?;
     let faults = missing(&known, &rows);
     sum(services)?;
-    shown(faults)
+    none_of(&faults)
 }
 
 fn missing(known: &BTreeMap<String, Sent<Wanted>>, rows: &BTreeMap<String, Row>) -> Vec<String> {
@@ -116,16 +114,7 @@ fn sum(services: &Services) -> Outcome {
 
 /// Waits until nothing is open and nothing waits, and holds all of it against what clients were told.
 pub(super) fn settle(services: &mut Services, load: &Load<Wanted>) -> Outcome<Ends> {
-    let mut last = String::new();
-    let rests = clock::until(SETTLES, || match unrest(services) {
-        Ok(None) => Some(()),
-        Ok(Some(waits)) | Err(waits) => {
-            last = waits;
-            std::thread::sleep(Duration::from_millis(200));
-            None
-        }
-    });
-    rests.ok_or_else(|| format!("it does not come to rest: {last}"))?;
+    rests(SETTLES, || unrest(services))?;
     sum(services)?;
     let (known, rows) = (load.all(), rows(services)?);
     let mut faults = missing(&known, &rows);
@@ -139,7 +128,7 @@ pub(super) fn settle(services: &mut Services, load: &Load<Wanted>) -> Outcome<En
     if strange > 0 {
         faults.push(format!("{strange} moves of no transfer"));
     }
-    shown(faults)?;
+    none_of(&faults)?;
     services.servers.command(&["check"])?;
     services.servers.command(&["audit", "verify"])?;
     let count =
@@ -237,15 +226,5 @@ fn unrest(services: &Services) -> Outcome<Option<String>> {
     if sum("groups", "lag") + sum("dead_letters", "messages") > 0 {
         return Ok(Some(format!("messages: {pipeline}")));
     }
-    let cases = services.servers.look("/cases?status=open")?;
-    let open = cases.get("cases").and_then(Value::as_array).filter(|open| !open.is_empty());
-    Ok(open.map(|open| format!("cases: {open:?}")))
-}
-
-fn shown(faults: Vec<String>) -> Outcome {
-    if faults.is_empty() {
-        return Ok(());
-    }
-    let first: Vec<&str> = faults.iter().take(SHOWN).map(String::as_str).collect();
-    Err(format!("{} faults:\n{}", faults.len(), first.join("\n")))
+    services.servers.open_cases()
 }

@@ -11,7 +11,6 @@ mod services;
 use crate::rng::Rng;
 use crate::two_servers::Load;
 use crate::{Outcome, clock};
-use clients::Payout;
 use moments::Moment;
 pub use oracle::Ends;
 use serde_json::{Value, json};
@@ -113,7 +112,11 @@ pub fn run(
             services.servers.renew()?;
             token = clock::now();
         }
-        worked(&mut services, &load, &mut rng)?;
+        for endpoint in services.chain.endpoints() {
+            trouble(&services, endpoint, &mut rng)?;
+        }
+        let on = Duration::from_micros(rng.below(1_500_000));
+        load.works(&mut services.servers, on)?;
         let moment = (killed.kills % 2 == 1).then(|| moments.next()).flatten();
         let name = match moment {
             Some(moment) => moments::kill_at(moment, &mut services)?,
@@ -146,19 +149,6 @@ pub fn run(
 #[expect(clippy::print_stdout, reason = "the campaign speaks to its terminal")]
 fn say(what: &str) {
     println!("relay: {what}");
-}
-
-/// Clients work for a while before endpoints that change, and no process ends by itself.
-fn worked(services: &mut Services, load: &Load<Payout>, rng: &mut Rng) -> Outcome {
-    for endpoint in services.chain.endpoints() {
-        trouble(services, endpoint, rng)?;
-    }
-    let before = load.acknowledged();
-    let some = || (load.acknowledged() > before + 16 || load.broken().is_some()).then_some(());
-    clock::until(Duration::from_secs(10), some);
-    std::thread::sleep(Duration::from_micros(rng.below(1_500_000)));
-    services.servers.all_live()?;
-    load.broken().map_or(Ok(()), Err)
 }
 
 /// What an endpoint does for a while; the other one may be fair, or not.

@@ -5,16 +5,13 @@
 use super::chain::Payment;
 use super::clients::Payout;
 use super::services::Services;
-use crate::two_servers::{Load, Sent};
-use crate::{Outcome, clock};
-use serde_json::Value;
+use crate::Outcome;
+use crate::two_servers::{Load, Sent, none_of, rests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long everything may take to come to its end once the chain is fair.
 const SETTLES: Duration = Duration::from_secs(300);
-/// So many faults are shown.
-const SHOWN: usize = 12;
 
 const COMPLETED: i64 = 60;
 const FAILED: i64 = -10;
@@ -61,7 +58,7 @@ pub(super) fn kept(services: &Services, load: &Load<Payout>, everything: bool) -
     let rows = rows(services)?;
     let mut faults = missing(&known, &rows);
     faults.extend(paid(&payments, &rows).1);
-    shown(faults)
+    none_of(&faults)
 }
 
 fn missing(known: &BTreeMap<String, Sent<Payout>>, rows: &BTreeMap<String, Row>) -> Vec<String> {
@@ -107,19 +104,11 @@ fn paid<'a>(
 /// Waits until nothing is open and nothing waits, and holds all of it against what clients were told and
 /// what the chain holds.
 pub(super) fn settle(services: &Services, load: &Load<Payout>) -> Outcome<Ends> {
-    let mut last = String::new();
-    let rests = clock::until(SETTLES, || match unrest(services) {
-        Ok(None) => Some(()),
-        Ok(Some(waits)) | Err(waits) => {
-            last = waits;
-            std::thread::sleep(Duration::from_millis(200));
-            None
-        }
-    });
-    if rests.is_none() {
+    let rests = rests(SETTLES, || unrest(services));
+    if rests.is_err() {
         kept(services, load, true)?;
-        return Err(format!("it does not come to rest: {last}"));
     }
+    rests?;
     let (known, rows, payments) = (load.all(), rows(services)?, services.chain.payments()?);
     let mut faults = missing(&known, &rows);
     let (paid, wrong) = paid(&payments, &rows);
@@ -138,7 +127,7 @@ pub(super) fn settle(services: &Services, load: &Load<Payout>) -> Outcome<Ends> 
             faults.push(format!("{id} is {row:?}, and was {paid}"));
         }
     }
-    shown(faults)?;
+    none_of(&faults)?;
     services.servers.command(&["check"])?;
     services.servers.command(&["audit", "verify"])?;
     let count =
@@ -159,15 +148,5 @@ fn unrest(services: &Services) -> Outcome<Option<String>> {
         let by_state = services.servers.database.sql(by_state)?;
         return Ok(Some(format!("{count} {what}, by their states: {by_state}")));
     }
-    let cases = services.servers.look("/cases?status=open")?;
-    let open = cases.get("cases").and_then(Value::as_array).filter(|open| !open.is_empty());
-    Ok(open.map(|open| format!("cases: {open:?}")))
-}
-
-fn shown(faults: Vec<String>) -> Outcome {
-    if faults.is_empty() {
-        return Ok(());
-    }
-    let first: Vec<&str> = faults.iter().take(SHOWN).map(String::as_str).collect();
-    Err(format!("{} faults:\n{}", faults.len(), first.join("\n")))
+    services.servers.open_cases()
 }

@@ -2,8 +2,8 @@
 //! was acknowledged.
 
 use super::TwoServers;
-use crate::Outcome;
 use crate::rng::Rng;
+use crate::{Outcome, clock};
 use client::{Client, Error};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,6 +16,9 @@ use tokio::task::JoinSet;
 const CLIENTS: u64 = 8;
 /// So many requests of a hundred repeat one that was acknowledged before.
 const REPEATED: u64 = 12;
+/// More than so many are acknowledged before a kill, or so long was waited for them.
+const SOME: usize = 16;
+const WAITED: Duration = Duration::from_secs(10);
 /// How long the clients may take to learn what became of what they sent.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -87,8 +90,19 @@ impl<R: Request> Load<R> {
     }
 
     /// How many transfers were acknowledged.
-    pub(crate) fn acknowledged(&self) -> usize {
+    fn acknowledged(&self) -> usize {
         open(&self.book).sent.len()
+    }
+
+    /// The clients work until some more is acknowledged, and on for so long; no process ends by itself.
+    pub(crate) fn works(&self, servers: &mut TwoServers, on: Duration) -> Outcome {
+        let before = self.acknowledged();
+        let some =
+            || (self.acknowledged() > before + SOME || self.broken().is_some()).then_some(());
+        clock::until(WAITED, some);
+        std::thread::sleep(on);
+        servers.all_live()?;
+        self.broken().map_or(Ok(()), Err)
     }
 
     /// Every transfer that was acknowledged, by its key.

@@ -1,6 +1,7 @@
 //! Two servers that share one PostgreSQL, and the Spot core that they need by itself.
 
 mod load;
+mod rest;
 mod table_lock;
 
 use crate::fleet::{Member, settings};
@@ -15,6 +16,7 @@ use testbed::{Database, Server};
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use load::{Load, Request, Sent};
+pub(crate) use rest::{none_of, rests};
 pub(crate) use table_lock::TableLock;
 
 /// The servers by the name of their user at the database, which says whose a session is.
