@@ -157,7 +157,7 @@ impl Engine {
     }
 
     /// Every lane that this process may take locks from.
-    fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+    pub(super) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
     }
 

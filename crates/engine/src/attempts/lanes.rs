@@ -165,9 +165,7 @@ impl ChainPool {
 impl Engine {
     /// Measures the lanes of a chain that this process may use.
     pub(crate) fn measure_lanes(&self, pool: &ChainPool) {
-        let tables = self.parts.offered.iter().map(|flow| self.plan.table(*flow));
-        let acts = tables.flat_map(|table| table.acts.iter());
-        let lanes: BTreeSet<Arc<str>> = acts.flat_map(|act| pool.port.lanes(act.name)).collect();
+        let lanes = self.lane_names(pool);
         let (chain, now) = (pool.id().name(), self.parts.journal.now());
         let (mut free, mut busy) = (0_usize, 0_usize);
         for (lane, open) in pool.open_in(&lanes) {

@@ -6,7 +6,7 @@
 use crate::Engine;
 use crate::pipeline::station::Station;
 use kernel::ids::Id;
-use kernel::record::Record;
+use kernel::record::{Head, Record};
 use kernel::unit::Wrote;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,47 +30,62 @@ impl Engine {
         station: &Station,
         records: Vec<Record>,
     ) -> Vec<Record> {
-        let is_suspect = |record: &Record| self.attempts.suspects().contains(&record.id);
-        let (suspects, mut tried): (Vec<_>, Vec<_>) = records.into_iter().partition(is_suspect);
+        let (suspects, mut tried): (Vec<Record>, Vec<Record>) = {
+            let known = self.attempts.suspects();
+            records.into_iter().partition(|record| known.contains(&record.id))
+        };
         if suspects.is_empty() {
             return tried;
         }
-        let marked = |mut record: Record| {
-            record.head = self.plan.trial(&record, false).next.otherwise;
-            self.attempts.suspects().remove(&record.id);
-            record
-        };
-        let units = suspects.iter().map(|record| self.plan.trial(record, false).unit).collect();
-        let wrote = self.parts.journal.write(units).await;
-        let mut wrote = wrote.into_iter();
-        let mut unsure = Vec::new();
-        for record in suspects {
+        let trials: Vec<_> = suspects.iter().map(|record| self.plan.trial(record, false)).collect();
+        let units = trials.iter().map(|trial| trial.unit.clone()).collect();
+        let mut wrote = self.parts.journal.write(units).await.into_iter();
+        let (mut marked, mut unsure) = (Vec::with_capacity(suspects.len()), Vec::new());
+        for (record, trial) in suspects.into_iter().zip(trials) {
+            let head = trial.next.otherwise;
             match wrote.next() {
-                Some(Wrote::Written(_)) => tried.push(marked(record)),
+                Some(Wrote::Written(_)) => marked.push(Record { head, ..record }),
                 Some(Wrote::Lost(_) | Wrote::Full | Wrote::Unknown(_)) | None => {
-                    unsure.push(record)
+                    unsure.push(Unsure { record, head });
                 }
             }
         }
         if !unsure.is_empty() {
-            tried.extend(self.written_after_all(unsure.clone()).await.into_iter().map(marked));
-            unsure.retain(|record| tried.iter().all(|other| other.id != record.id));
-            let moved = self.still_here(station, unsure).await;
-            let freed = self.advance(moved);
-            self.commit(freed).await;
-            self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+            marked.extend(self.written_after_all(station, unsure).await);
         }
+        for record in &marked {
+            self.attempts.suspects().remove(&record.id);
+        }
+        tried.extend(marked);
         tried
     }
 
     /// Those of these records whose mark the journal has.
-    async fn written_after_all(&self, records: Vec<Record>) -> Vec<Record> {
-        let stored = self.read(records.iter().map(|record| record.id).collect()).await;
-        let stored: BTreeMap<Id, _> = stored.iter().map(|now| (now.id, now.head)).collect();
-        let is_marked = |record: &Record| {
-            let head = self.plan.trial(record, false).next.otherwise;
-            stored.get(&record.id) == Some(&head)
-        };
-        records.into_iter().filter(is_marked).collect()
+    async fn written_after_all(
+        self: &Arc<Self>,
+        station: &Station,
+        unsure: Vec<Unsure>,
+    ) -> Vec<Record> {
+        let stored = self.read(unsure.iter().map(|one| one.record.id).collect()).await;
+        let stored: BTreeMap<Id, Head> = stored.iter().map(|now| (now.id, now.head)).collect();
+        let (mut marked, mut waiting) = (Vec::new(), Vec::new());
+        for Unsure { record, head } in unsure {
+            if stored.get(&record.id) == Some(&head) {
+                marked.push(Record { head, ..record });
+            } else {
+                waiting.push(record);
+            }
+        }
+        let moved = self.still_here(station, waiting).await;
+        let freed = self.advance(moved);
+        self.commit(freed).await;
+        self.parts.clock.sleep(self.parts.settings.backoff.base).await;
+        marked
     }
+}
+
+/// A suspect whose mark may be written, and how it would stand then.
+struct Unsure {
+    record: Record,
+    head: Head,
 }
