@@ -1,7 +1,7 @@
 //! Measurements of chains: the calls of providers, the keys of the pool, what the accounts have.
 
-use super::Number;
 use super::registry::{MetricRegistry, labels};
+use super::{Number, whole};
 use kernel::money::Amount;
 use kernel::ports::meter::Seen;
 use prometheus_client::metrics::counter::Counter;
@@ -28,10 +28,6 @@ pub(super) struct ChainMetrics {
     lanes: Family<LaneStatus, Gauge>,
     fees: Family<OfChain, Number>,
     balances: Family<ChainAsset, Number>,
-}
-
-fn whole(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 impl ChainMetrics {

@@ -1,6 +1,7 @@
 //! Measurements of messages: the outbox, the groups of consumers, parked keys and dead letters.
 
 use super::registry::{MetricRegistry, labels};
+use super::whole;
 use kernel::ids::Millis;
 use kernel::ports::meter::Seen;
 use prometheus_client::metrics::counter::Counter;
@@ -37,10 +38,6 @@ pub(super) struct MessageMetrics {
     redriven: Family<TopicOutcome, Counter>,
     depth: Family<OfTopic, Gauge>,
     depth_age: Family<OfTopic, Number>,
-}
-
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn seconds(age: Millis) -> f64 {

@@ -144,6 +144,11 @@ fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }
 
+/// A count as a gauge has it.
+fn whole(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
 /// A count as a measurement; the histogram knows only such numbers.
 fn number(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
@@ -279,8 +284,7 @@ impl Meter for Metrics {
                 self.cases.get_or_create(&OfCase::of(kind, severity.name())).set(open);
             }
             Seen::UnknownOpen { flow, system, open } => {
-                let open = i64::try_from(open).unwrap_or(i64::MAX);
-                self.unknown_open.get_or_create(&FlowSystem::of(flow, system)).set(open);
+                self.unknown_open.get_or_create(&FlowSystem::of(flow, system)).set(whole(open));
             }
             Seen::Round { asset, drift, in_flight } => {
                 let (label, drift) = self.shown(asset, drift);

@@ -12,19 +12,6 @@ use devnet::near::near_primitives::types::{Balance, Gas};
 use serde_json::{Value, json};
 use std::path::Path;
 
-fn start(chain: &LocalChain) -> Served {
-    let keys = chain.secret_keys().trim().replace('\n', ",");
-    let urls = chain.devnet.urls().join(",");
-    Served::start(&[
-        ("RELAY_ACCOUNT_ID", "relay.devnet"),
-        ("FT_TOKEN_ADDRESS", "usdc.devnet"),
-        ("PORTAGE_RELAY__ASSET", "USDC"),
-        ("NEAR_NETWORK", "localnet"),
-        ("NEAR_RPC_URL", &urls),
-        ("RELAY_ACCESS_KEYS", &keys),
-    ])
-}
-
 fn status(served: &Served, key: &str) -> Value {
     reads(served, "payouts", key).1["status"].clone()
 }
@@ -84,7 +71,7 @@ fn set_back(dir: &Path) {
 #[test]
 fn a_journal_that_was_set_back_pays_nothing_again() {
     let chain = LocalChain::start();
-    let mut served = start(&chain);
+    let mut served = chain.served(2);
     let first = ["k-1", "k-2", "k-3", "k-4"];
     first.iter().for_each(|key| {
         pays(&served, key);
@@ -109,7 +96,7 @@ fn a_journal_that_was_set_back_pays_nothing_again() {
     completed(&served, &["k-8"]);
     eventually("every case is over", || kinds(&served).is_empty());
     assert_eq!(chain.payments().len(), 8);
-    // what was taken in after the copy nobody knows any more
+    // the journal does not know what was taken in after the copy
     served.again(set_back);
     unpause(&served);
     eventually("a person is asked", || kinds(&served).contains(&"FOREIGN_PAYMENT".to_owned()));
@@ -124,7 +111,7 @@ fn a_journal_that_was_set_back_pays_nothing_again() {
 #[test]
 fn a_key_that_another_program_uses_is_explained() {
     let chain = LocalChain::start();
-    let served = start(&chain);
+    let served = chain.served(2);
     for key in ["k-1", "k-2", "k-3"] {
         pays(&served, key);
         completed(&served, &[key]);

@@ -2,7 +2,6 @@
 
 use super::operators::ChainEnv;
 use kernel::answer::Cause;
-use kernel::attempt::Lock;
 use kernel::ids::{AssetId, Id, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
@@ -34,15 +33,6 @@ impl ChainWrapper for Rests {
 
     fn rests_for(&self, act: &str, record: &Record) -> Option<Millis> {
         (act == "ft_transfer" && self.rests(record)).then_some(600_000)
-    }
-
-    fn next_lock<'a>(
-        &'a self,
-        lane: &'a str,
-        stored: Option<&'a Lock>,
-        members: &'a [Record],
-    ) -> Fut<'a, Result<Lock, Cause>> {
-        self.inner.next_lock(lane, stored, members)
     }
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
