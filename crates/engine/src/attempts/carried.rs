@@ -24,25 +24,52 @@ pub(crate) struct Carried {
     pub closing: bool,
     /// How often the chain was asked without a clear answer.
     pub looks: u32,
+    /// When this run sent the newest form for the first time, by the journal's clock.
+    pub sent_at: Option<Millis>,
+    /// Before it the same bytes are not sent again.
+    pub resend_at: Millis,
     /// What the last look said.
     pub last: Option<Cause>,
 }
 
 impl Carried {
+    const fn new(attempt: Attempt) -> Self {
+        Self {
+            attempt,
+            unsent: false,
+            taken: false,
+            closing: false,
+            looks: 0,
+            sent_at: None,
+            resend_at: 0,
+            last: None,
+        }
+    }
+
     /// One that this run claimed.
     pub(crate) const fn claimed(attempt: Attempt) -> Self {
-        Self { attempt, unsent: true, taken: true, closing: false, looks: 0, last: None }
+        let mut claimed = Self::new(attempt);
+        (claimed.unsent, claimed.taken) = (true, true);
+        claimed
     }
 
     /// One of another run, or of a former owner.
     pub(crate) const fn found(attempt: Attempt) -> Self {
-        Self { attempt, unsent: false, taken: false, closing: false, looks: 0, last: None }
+        Self::new(attempt)
     }
 
     /// Whether its newest form is sent now.
-    pub(crate) fn sends(&self) -> bool {
+    pub(crate) fn sends(&self, now: Millis) -> bool {
         let repeatable = self.attempt.forms.last().is_some_and(|form| form.repeatable);
-        self.unsent || repeatable
+        self.unsent || (repeatable && now >= self.resend_at)
+    }
+
+    /// This run sends its newest form now, and not again before `resend_at`.
+    pub(crate) fn is_sent(&mut self, now: Millis, resend_at: Millis) {
+        if std::mem::take(&mut self.unsent) {
+            self.sent_at = Some(now);
+        }
+        self.resend_at = resend_at;
     }
 }
 

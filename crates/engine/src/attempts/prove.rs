@@ -11,12 +11,13 @@ use crate::attempts::stops::CHAIN_CONTRADICTION;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
-use kernel::attempt::{Attempt, Purpose, Verdict};
+use kernel::attempt::{Attempt, AttemptId, Purpose, Verdict};
 use kernel::ids::Id;
 use kernel::ports::chain::{Proof, SignRequest};
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Unit, Written, Wrote};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// So many attempts are looked at in one call.
@@ -34,14 +35,21 @@ impl Engine {
     /// One look at attempts whose time has come.
     async fn look(self: &Arc<Self>, pool: &ChainPool, batch: Vec<Carried>) {
         let mut batch = self.take_up(pool, batch).await;
-        self.send(pool, &mut batch).await;
+        let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
+        // what has just left is not final yet, where it is known how long that takes
+        let early =
+            |carried: &Carried| fresh.contains(&carried.attempt.id) && pool.pace.wait(0).is_some();
+        let (mut waits, batch): (Vec<_>, Vec<_>) = batch.into_iter().partition(early);
+        for carried in &mut waits {
+            carried.last = Some(Cause::of("SENT"));
+        }
         if batch.is_empty() {
-            return;
+            return self.wait_on(pool, waits).await;
         }
         let begun = self.parts.clock.ticks();
         let proofs = self.proofs(pool, &batch).await;
         let nanos = self.parts.clock.ticks().saturating_sub(begun);
-        let (mut closes, mut waits) = (Vec::new(), Vec::new());
+        let mut closes = Vec::new();
         for (mut carried, proof) in batch.into_iter().zip(proofs) {
             self.proof_seen(&carried.attempt, &proof, nanos);
             match proof {
@@ -64,19 +72,28 @@ impl Engine {
         self.wait_on(pool, waits).await;
     }
 
-    /// Sends the newest forms of those that this run has not sent, or that may be sent again.
-    async fn send(self: &Arc<Self>, pool: &ChainPool, batch: &mut [Carried]) {
-        if !batch.iter().any(Carried::sends) {
-            return;
+    /// Sends the newest forms of those that this run has not sent, or that may be sent again. Returns which
+    /// attempts it sent for the first time.
+    async fn send(
+        self: &Arc<Self>,
+        pool: &ChainPool,
+        batch: &mut [Carried],
+    ) -> BTreeSet<AttemptId> {
+        let (mut fresh, now) = (BTreeSet::new(), self.parts.journal.now());
+        if !batch.iter().any(|carried| carried.sends(now)) {
+            return fresh;
         }
-        let candidates = batch.iter().filter(|carried| carried.sends());
+        let candidates = batch.iter().filter(|carried| carried.sends(now));
         let moves = candidates.flat_map(|carried| self.plan.moves_in(&carried.attempt));
         // the ticket first: a task that stops money finds every form that began before
         let ticket = self.form_ticket(pool.id(), moves.collect());
         let mut sent = Vec::new();
         for carried in batch.iter_mut() {
-            if carried.sends() && self.controls.sends(carried.attempt.flow, pool.id()) {
-                carried.unsent = false;
+            if carried.sends(now) && self.controls.sends(carried.attempt.flow, pool.id()) {
+                if carried.unsent {
+                    fresh.insert(carried.attempt.id);
+                }
+                carried.is_sent(now, now.saturating_add(pool.pace.resend_after()));
                 sent.push(carried.attempt.clone());
             }
         }
@@ -90,6 +107,7 @@ impl Engine {
             }
         }
         drop(ticket);
+        fresh
     }
 
     /// One proof for each; a batch that panicked is asked one by one.
@@ -125,6 +143,16 @@ impl Engine {
         }
     }
 
+    /// Not yet: another look when this chain usually has a proof, then later and later.
+    fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
+        carried.looks = carried.looks.saturating_add(1);
+        let due = match pool.pace.wait(carried.looks) {
+            Some(wait) => self.parts.journal.now().saturating_add(wait),
+            None => self.due(pool.pace.beyond(carried.looks)),
+        };
+        pool.carried.keep(carried, due);
+    }
+
     /// Nothing is clear: another look, later and later, for ever.
     pub(crate) fn look_again(&self, pool: &ChainPool, mut carried: Carried, cause: Cause) {
         carried.looks = carried.looks.saturating_add(1);
@@ -138,8 +166,7 @@ impl Engine {
         let marks = |carried: &Carried| !carried.attempt.sent && !carried.unsent;
         let (marked, quiet): (Vec<Carried>, Vec<Carried>) = waits.into_iter().partition(marks);
         for carried in quiet {
-            let cause = carried.last.clone().unwrap_or(Cause::of("NOT_YET"));
-            self.look_again(pool, carried, cause);
+            self.wait_for_proof(pool, carried);
         }
         if marked.is_empty() {
             return;
@@ -151,8 +178,7 @@ impl Engine {
                 Wrote::Written(_) => {
                     carried.attempt.version = carried.attempt.version.saturating_add(1);
                     carried.attempt.sent = true;
-                    let cause = carried.last.clone().unwrap_or(Cause::of("NOT_YET"));
-                    self.look_again(pool, carried, cause);
+                    self.wait_for_proof(pool, carried);
                 }
                 Wrote::Lost(_) => self.was_moved(pool, carried).await,
                 Wrote::Full | Wrote::Unknown(_) => self.reread_later(pool, carried).await,
@@ -193,7 +219,7 @@ impl Engine {
             Some(Wrote::Written(_)) => {
                 carried.attempt.version = carried.attempt.version.saturating_add(1);
                 carried.attempt.forms.push(form);
-                carried.unsent = true;
+                (carried.unsent, carried.looks) = (true, 0);
                 pool.carried.keep(carried, 0);
             }
             Some(Wrote::Lost(Guard::NotHalted)) => {
@@ -300,6 +326,9 @@ impl Engine {
             pool.lane_is(&attempt.lane, lane);
         }
         pool.carried.end(attempt.id);
+        if let Some(sent_at) = carried.sent_at {
+            pool.pace.proven(written.at.saturating_sub(sent_at));
+        }
         let mut members = Vec::with_capacity(closing.members.len());
         for ((before, verdict), mut record) in
             attempt.members.iter().zip(verdicts).zip(closing.members)

@@ -11,10 +11,10 @@ const NONCE_RANGE: u64 = 1_000_000;
 ///
 /// # Errors
 /// Too few answered: why the last one did not.
-pub(super) fn answered(
+pub(super) fn answered<V>(
     needed: usize,
-    replies: Vec<Result<KeyView, RpcFailure>>,
-) -> Result<Vec<KeyView>, Cause> {
+    replies: Vec<Result<V, RpcFailure>>,
+) -> Result<Vec<V>, Cause> {
     let (mut views, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
     for reply in replies {
         match reply {

@@ -38,11 +38,11 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{
     Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
 };
-use kernel::ports::clock::Clock;
+use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
-use rpc::{BlockAt, RpcPool, access_key, send};
+use rpc::{BlockAt, KeyList, RpcPool, SharedAnswer, access_key, access_keys, send};
 use std::fmt;
 use std::sync::Arc;
 use tokens::TokenStates;
@@ -50,6 +50,9 @@ use tokens::TokenStates;
 /// What one provider's word decides, and what waits for a second one.
 const ONE_IS_BELIEVED: &str = "one provider is taken at its word: what was sent is not called dead, and \
                                what expired is not signed again";
+
+/// How long the list of keys is used for the next nonces of lanes that the journal knows.
+const KEYS_FRESH_FOR: Millis = 1_000;
 
 /// Why the adapter cannot be made with these settings, as a sentence without a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +72,8 @@ struct NearLink {
     rpc: RpcPool,
     tokens: TokenStates,
     receivers: ReceiverCache,
+    /// The account's keys as the providers showed them last.
+    keys: SharedAnswer<Arc<Vec<KeyList>>>,
     signer: Arc<dyn NearSigner>,
     clock: Arc<dyn Clock>,
     meter: Arc<dyn Meter>,
@@ -122,6 +127,7 @@ impl NearChain {
             rpc,
             tokens,
             receivers,
+            keys: SharedAnswer::default(),
             signer,
             clock,
             meter,
@@ -185,9 +191,27 @@ impl NearLink {
         let key = tx::key_of(lane).filter(|key| self.has_key(key)).ok_or(Cause::of("NO_KEY"))?;
         let stored = stored.map(forms::nonce_of).transpose()?;
         let needed = self.rpc.needed();
-        let call = access_key(&self.settings.account, &key, BlockAt::Final);
-        let views = lane::answered(needed, self.rpc.each(&call).await)?;
+        let views = match stored {
+            // all lanes are asked after together: what is a second old lags, and the journal's nonce counts
+            Some(_) => self.key_lists().await?.iter().map(|list| list.view(lane)).collect(),
+            None => {
+                let call = access_key(&self.settings.account, &key, BlockAt::Final);
+                lane::answered(needed, self.rpc.each(&call).await)?
+            }
+        };
         lane::next(needed, stored, &views).map(|nonce| Lock(nonce.to_string().into()))
+    }
+
+    /// What each provider says of the account's keys, as many as are needed.
+    ///
+    /// # Errors
+    /// Too few answer: why the last one does not.
+    async fn key_lists(&self) -> Result<Arc<Vec<KeyList>>, Cause> {
+        let ask = async {
+            let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
+            lane::answered(self.rpc.needed(), replies).map(Arc::new)
+        };
+        self.keys.get(&*self.clock, KEYS_FRESH_FOR.saturating_mul(TICKS), ask).await
     }
 
     /// Sends the newest form, identical bytes each time. What comes back says nothing.

@@ -42,22 +42,13 @@ impl NearLink {
     pub(super) async fn ahead(&self, marks: &[LaneMark]) -> Result<Vec<LaneSpent>, Cause> {
         let needed = self.rpc.needed();
         let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
-        let (mut lists, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
-        for reply in replies {
-            match reply {
-                Ok(list) => lists.push(list),
-                Err(failure) => last = failure.into(),
-            }
-        }
-        if lists.len() < needed {
-            return Err(last);
-        }
+        let lists = answered(needed, replies)?;
         let mut ahead = Vec::new();
         for LaneMark { lane, lock, .. } in marks {
             let stored = nonce_of(lock)?;
             let beyond: Vec<u64> = lists
                 .iter()
-                .filter_map(|list| list.get(&**lane).copied())
+                .filter_map(|list| list.view(lane).nonce)
                 .filter(|nonce| *nonce > stored)
                 .collect();
             match beyond.iter().min() {

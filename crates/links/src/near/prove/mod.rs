@@ -16,13 +16,13 @@ pub(super) use landing::{Landing, landing};
 use super::NearLink;
 use super::concerns::EVENTS_SURPLUS;
 use super::rpc::{
-    BlockAt, ExecutionResult, FinalTransaction, KeyView, access_key, objection, transaction,
+    BlockAt, ExecutionResult, FinalTransaction, KeyView, StatusReply, access_key, objection,
+    transaction,
 };
 use super::tx::{BatchAction, ReadTransaction, base58, key_of};
 use blame::is_paused;
 use events::{EventBalance, balance};
 use flows::relay::Act;
-use futures_util::future::join_all;
 use kernel::answer::{Answer, Cause, Evidence, Receipt};
 use kernel::attempt::{Attempt, Purpose, Verdict};
 use kernel::ports::chain::{EVENTS_MISMATCH, FOREIGN_FORM, LOCK_SPENT, Proof};
@@ -50,11 +50,25 @@ impl NearLink {
 
     async fn look(&self, attempt: &Attempt) -> Result<Proof, Cause> {
         let forms = self.forms(attempt)?;
-        let calls: Vec<_> =
-            forms.iter().map(|form| transaction(&form.hash, &self.settings.account)).collect();
-        let replies = join_all(calls.iter().map(|call| self.rpc.each(call))).await;
+        let head = self.rpc.base_block().await;
+        let young = match (&head, surprise(attempt)) {
+            (Ok(head), Some(surprise)) => head.height <= surprise,
+            _ => false,
+        };
+        let mut replies = Vec::with_capacity(forms.len());
+        for form in &forms {
+            let call = transaction(&form.hash, &self.settings.account);
+            // no provider shows what is not final yet: a second one is asked once there is something to agree on
+            let hint = self.rpc.hint(&call).await?;
+            if young && !matches!(hint.reply, Ok(StatusReply::Final(_))) {
+                replies.push(vec![hint.reply]);
+            } else {
+                replies.push(self.rpc.others(&call, hint).await);
+            }
+        }
         match landing(self.rpc.needed(), &forms, replies) {
             Landing::Open(cause) => Err(cause),
+            Landing::Nowhere(cause) if young => Err(cause),
             Landing::Nowhere(cause) => self.not_landed(attempt, cause).await,
             Landing::Agreed(at, found) => {
                 let purpose = attempt.forms.get(at).map(|form| form.purpose);
@@ -72,13 +86,8 @@ impl NearLink {
     async fn not_landed(&self, attempt: &Attempt, cause: Cause) -> Result<Proof, Cause> {
         let head = self.rpc.base_block().await?;
         let newest = attempt.forms.last().ok_or(Cause::of("NO_FORM"))?;
-        let last = attempt.forms.iter().try_fold(0, |last, form| {
-            let expires = form.expires?;
-            Some(if expires > last { expires } else { last })
-        });
-        let last = last.ok_or(Cause::of("NO_EXPIRY"))?;
-        let late = newest.anchor.unwrap_or_default().saturating_add(LATE);
-        if head.height <= last && head.height <= late {
+        let last = expiry(attempt).ok_or(Cause::of("NO_EXPIRY"))?;
+        if surprise(attempt).is_some_and(|surprise| head.height <= surprise) {
             return Err(cause);
         }
         let key = key_of(&attempt.lane).ok_or(Cause::of("BAD_LANE"))?;
@@ -186,6 +195,21 @@ impl NearLink {
         });
         document.to_string().into()
     }
+}
+
+/// The last block that may have a form of an attempt.
+fn expiry(attempt: &Attempt) -> Option<u64> {
+    attempt.forms.iter().try_fold(0, |last, form| {
+        let expires = form.expires?;
+        Some(if expires > last { expires } else { last })
+    })
+}
+
+/// The last block at which it is no surprise that no form of an attempt is found.
+fn surprise(attempt: &Attempt) -> Option<u64> {
+    let anchor = attempt.forms.last().and_then(|form| form.anchor);
+    let late = anchor.unwrap_or_default().saturating_add(LATE);
+    expiry(attempt).map(|last| if last < late { last } else { late })
 }
 
 /// The act of a transaction: all its actions are of one.

@@ -65,6 +65,26 @@ pub(in crate::near) struct KeyView {
     pub full_access: bool,
 }
 
+/// An account's access keys at a block.
+#[derive(Debug, Clone)]
+pub(in crate::near) struct KeyList {
+    /// The height of the block.
+    pub height: u64,
+    keys: BTreeMap<String, KeyView>,
+}
+
+impl KeyList {
+    /// What it says of a key; one that it does not have is absent.
+    pub(in crate::near) fn view(&self, key: &str) -> KeyView {
+        let absent = KeyView { height: self.height, nonce: None, full_access: false };
+        self.keys.get(key).copied().unwrap_or(absent)
+    }
+}
+
+fn has_full_access(permission: Option<&Value>) -> bool {
+    permission.and_then(Value::as_str) == Some("FullAccess")
+}
+
 /// Sends signed bytes, and waits for nothing.
 pub(in crate::near) fn send(bytes: &[u8]) -> RpcCall<()> {
     let params = json!({ "signed_tx_base64": STANDARD.encode(bytes), "wait_until": "NONE" });
@@ -103,20 +123,25 @@ pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> 
     RpcCall { method: "query", params: at.into(params), read: key_view }
 }
 
-/// The last nonces that the final chain has spent of an account's keys, by their spelling.
-pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<BTreeMap<String, u64>> {
+/// What the final chain has of each of an account's keys, by their spelling.
+pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<KeyList> {
     let params = json!({ "request_type": "view_access_key_list", "account_id": signer });
     RpcCall {
         method: "query",
         params: BlockAt::Final.into(params),
         read: |reply| {
             let view = reply?;
+            let height = number(&view, "/block_height")?;
             let list = view.get("keys").and_then(Value::as_array);
             let list = list.ok_or_else(|| bad_reply("/keys"))?;
             let read = |one: &Value| {
-                Ok((text(one, "/public_key")?.to_owned(), number(one, "/access_key/nonce")?))
+                let nonce = Some(number(one, "/access_key/nonce")?);
+                let full_access = has_full_access(one.pointer("/access_key/permission"));
+                let key = text(one, "/public_key")?.to_owned();
+                Ok((key, KeyView { height, nonce, full_access }))
             };
-            list.iter().map(read).collect()
+            let keys = list.iter().map(read).collect::<Result<_, RpcFailure>>()?;
+            Ok(KeyList { height, keys })
         },
     }
 }
@@ -136,7 +161,7 @@ fn key_view(reply: Result<Value, RpcFailure>) -> Result<KeyView, RpcFailure> {
         }
         Some(error) => Err(bad_reply(&shortened(error))),
         None => {
-            let full_access = view.get("permission").and_then(Value::as_str) == Some("FullAccess");
+            let full_access = has_full_access(view.get("permission"));
             Ok(KeyView { height, nonce: Some(number(&view, "/nonce")?), full_access })
         }
     }

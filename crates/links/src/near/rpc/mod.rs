@@ -6,13 +6,15 @@ mod calls;
 mod endpoint;
 mod pool;
 mod reply;
+mod shared;
 mod status;
 mod tls;
 
 pub(in crate::near) use calls::{
-    BlockAt, BlockHead, ChunkTransaction, KeyView, access_key, access_keys, account, chunk, chunks,
-    objection, send, transaction, view,
+    BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, access_key, access_keys, account,
+    chunk, chunks, objection, send, transaction, view,
 };
 pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
 pub(in crate::near) use reply::{RpcFailure, shortened};
+pub(in crate::near) use shared::SharedAnswer;
 pub(in crate::near) use status::{ExecutionResult, FinalTransaction, StatusReply};

@@ -3,17 +3,21 @@
 use super::calls::{BlockAt, BlockHead, RpcCall, block};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::reply::RpcFailure;
+use super::shared::SharedAnswer;
 use crate::near::settings::NearSettings;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::Meter;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The class of a fact that too few providers say, or that they say differently.
 pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
+
+/// So many blocks are remembered by their hashes; beyond it the memory begins anew.
+const BLOCKS: usize = 256;
 
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
@@ -22,9 +26,19 @@ pub(in crate::near) struct RpcPool {
     validity: u64,
     /// How long a base block is used, in ticks.
     base_for: u64,
-    base: Mutex<Option<(BlockHead, u64)>>,
+    base: SharedAnswer<BlockHead>,
+    /// Blocks by their hashes, as many as are looked at now: what a hash names does not change.
+    blocks: Mutex<BTreeMap<[u8; 32], Arc<SharedAnswer<BlockHead>>>>,
     clock: Arc<dyn Clock>,
     turn: AtomicUsize,
+}
+
+/// What one provider said.
+pub(in crate::near) struct Hint<T> {
+    /// Its host and port.
+    by: Arc<str>,
+    /// Its answer, which proves nothing.
+    pub(in crate::near) reply: Result<T, RpcFailure>,
 }
 
 impl std::fmt::Debug for RpcPool {
@@ -54,7 +68,8 @@ impl RpcPool {
             needed: settings.providers_needed,
             validity: settings.validity_blocks,
             base_for: settings.base_block_ms.saturating_mul(TICKS),
-            base: Mutex::new(None),
+            base: SharedAnswer::default(),
+            blocks: Mutex::default(),
             clock: clock.clone(),
             turn: AtomicUsize::new(0),
         })
@@ -95,10 +110,40 @@ impl RpcPool {
         Err(last)
     }
 
+    /// What one provider says, another one each time: a hint, and no proof.
+    ///
+    /// # Errors
+    /// There is no provider.
+    pub(in crate::near) async fn hint<T>(&self, call: &RpcCall<T>) -> Result<Hint<T>, Cause> {
+        let endpoint = self.in_turn().into_iter().next().ok_or(Cause::of("NO_PROVIDER"))?;
+        let reply = (call.read)(endpoint.call(call.method, &call.params).await);
+        Ok(Hint { by: endpoint.label().clone(), reply })
+    }
+
+    /// What each provider says. The one that gave the hint is not asked again.
+    pub(in crate::near) async fn others<T>(
+        &self,
+        call: &RpcCall<T>,
+        hint: Hint<T>,
+    ) -> Vec<Result<T, RpcFailure>> {
+        let mut replies = self.each_but(call, Some(&hint.by)).await;
+        replies.push(hint.reply);
+        replies
+    }
+
     /// What each provider says, in a fixed sequence.
     pub(in crate::near) async fn each<T>(&self, call: &RpcCall<T>) -> Vec<Result<T, RpcFailure>> {
+        self.each_but(call, None).await
+    }
+
+    async fn each_but<T>(
+        &self,
+        call: &RpcCall<T>,
+        but: Option<&str>,
+    ) -> Vec<Result<T, RpcFailure>> {
         let awake = self.endpoints.iter().filter(|endpoint| !endpoint.rests()).count();
-        let calls = self.endpoints.iter().map(|endpoint| async move {
+        let asked = self.endpoints.iter().filter(|endpoint| but != Some(&**endpoint.label()));
+        let calls = asked.map(|endpoint| async move {
             if endpoint.rests() && awake >= self.needed {
                 return Err(RpcFailure::Silent(Cause::of("PROVIDER_RESTS")));
             }
@@ -140,11 +185,10 @@ impl RpcPool {
     /// # Errors
     /// Providers do not answer, are far apart, or do not know one another's block.
     pub(in crate::near) async fn base_block(&self) -> Result<BlockHead, Cause> {
-        let now = self.clock.ticks();
-        let known = *self.base.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((head, _)) = known.filter(|(_, at)| now.saturating_sub(*at) < self.base_for) {
-            return Ok(head);
-        }
+        self.base.get(&*self.clock, self.base_for, self.lowest_final()).await
+    }
+
+    async fn lowest_final(&self) -> Result<BlockHead, Cause> {
         let replies = self.each(&block(BlockAt::Final)).await;
         let mut heads = Vec::new();
         let mut last = Cause::of("NO_PROVIDER");
@@ -160,9 +204,7 @@ impl RpcPool {
             let apart = format!("final heights {} and {}", lowest.height, highest.height);
             return Err(Cause::because(PROVIDERS_DISAGREE, apart));
         }
-        let head = self.agreed(&block(BlockAt::Hash(lowest.hash))).await?;
-        *self.base.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, now));
-        Ok(head)
+        self.agreed(&block(BlockAt::Hash(lowest.hash))).await
     }
 
     /// A block by its hash, as many providers as are needed know it.
@@ -170,7 +212,14 @@ impl RpcPool {
     /// # Errors
     /// As [`Self::agreed`].
     pub(in crate::near) async fn block(&self, hash: [u8; 32]) -> Result<BlockHead, Cause> {
-        self.agreed(&block(BlockAt::Hash(hash))).await
+        let shared = {
+            let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+            if blocks.len() >= BLOCKS && !blocks.contains_key(&hash) {
+                blocks.clear();
+            }
+            blocks.entry(hash).or_default().clone()
+        };
+        shared.get(&*self.clock, u64::MAX, self.agreed(&block(BlockAt::Hash(hash)))).await
     }
 
     /// The block of a height, as many providers as are needed show the same.

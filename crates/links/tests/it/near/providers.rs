@@ -135,6 +135,7 @@ async fn what_is_called_and_read_is_measured() {
     world.everywhere(&Rule::always(Fault::Status { code: 503 }).on(&["tx"]));
     let _unproven = world.not_yet(&port, &attempt).await;
     let failed = world.meter.times("NEAR tx HTTP_STATUS");
-    assert_eq!((world.meter.times("NEAR tx answered"), failed), (answered, 2));
+    // while no form is late one provider is asked, and the other one behind its yes
+    assert_eq!((world.meter.times("NEAR tx answered"), failed), (answered, 1));
     world.clear();
 }

@@ -1,0 +1,106 @@
+//! One answer for all that ask the same at about the same time: a hundred attempts that are looked at together
+//! have one final block and one list of keys.
+
+use kernel::answer::Cause;
+use kernel::ports::clock::Clock;
+use std::future::Future;
+use tokio::sync::Mutex;
+
+/// An answer, and the ticks between which it was asked for.
+#[derive(Debug)]
+struct Asked<T> {
+    begun: u64,
+    ended: u64,
+    answer: Result<T, Cause>,
+}
+
+/// The last answer to one question. One caller asks; the others wait for it.
+#[derive(Debug)]
+pub(in crate::near) struct SharedAnswer<T> {
+    last: Mutex<Option<Asked<T>>>,
+}
+
+impl<T> Default for SharedAnswer<T> {
+    fn default() -> Self {
+        Self { last: Mutex::default() }
+    }
+}
+
+impl<T: Clone> SharedAnswer<T> {
+    /// The last answer, where it was asked for less than `fresh_for` ticks ago or came while this caller waited;
+    /// else what `ask` says now. A failure is shared only with those that waited for it.
+    ///
+    /// # Errors
+    /// As `ask`.
+    pub(in crate::near) async fn get(
+        &self,
+        clock: &dyn Clock,
+        fresh_for: u64,
+        ask: impl Future<Output = Result<T, Cause>> + Send,
+    ) -> Result<T, Cause> {
+        let arrived = clock.ticks();
+        let mut last = self.last.lock().await;
+        let begun = clock.ticks();
+        if let Some(asked) = &*last {
+            let fresh = asked.answer.is_ok() && begun.saturating_sub(asked.begun) < fresh_for;
+            if fresh || asked.ended > arrived {
+                return asked.answer.clone();
+            }
+        }
+        let answer = ask.await;
+        *last = Some(Asked { begun, ended: clock.ticks(), answer: answer.clone() });
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::join_all;
+    use kernel::ids::Millis;
+    use kernel::ports::Fut;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A clock that goes on by one tick each time it is read.
+    #[derive(Debug, Default)]
+    struct Steps(AtomicU64);
+
+    impl Clock for Steps {
+        fn now(&self) -> Millis {
+            0
+        }
+
+        fn ticks(&self) -> u64 {
+            self.0.fetch_add(1, Ordering::Relaxed)
+        }
+
+        fn sleep(&self, _: Millis) -> Fut<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    async fn asked(shared: &SharedAnswer<u64>, clock: &Steps, answer: Result<u64, Cause>) -> u64 {
+        let asks = AtomicU64::new(0);
+        let ask = || {
+            shared.get(clock, 100, async {
+                asks.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                answer.clone()
+            })
+        };
+        for got in join_all((0..10).map(|_| ask())).await {
+            assert_eq!(got, answer);
+        }
+        asks.into_inner()
+    }
+
+    #[tokio::test]
+    async fn those_that_wait_share_one_answer_and_a_failure_is_not_kept() {
+        let (shared, clock) = (SharedAnswer::default(), Steps::default());
+        assert_eq!(asked(&shared, &clock, Err(Cause::of("TIMEOUT"))).await, 1);
+        assert_eq!(asked(&shared, &clock, Ok(4)).await, 1, "the failure was not kept");
+        assert_eq!(asked(&shared, &clock, Ok(4)).await, 0, "the answer was kept");
+        clock.0.fetch_add(1_000, Ordering::Relaxed);
+        assert_eq!(asked(&shared, &clock, Ok(5)).await, 1, "it was too old");
+    }
+}
