@@ -113,7 +113,8 @@ fn fuzz(minutes: u64, name: Option<&str>, seed: Option<u64>) -> Outcome {
 }
 
 fn faults() -> Outcome {
-    let mut cargo = run::cargo(&["test", "--locked", "--package", "engine", "--test", "it"]);
+    let mut cargo = run::cargo(&["test", "--locked", "--test", "it"]);
+    cargo.args(["--package", tree::tests_of("engine")]);
     cargo.args(["postgres::", "--", "--test-threads", "1"]).env("FULL_LENGTHS", "1");
     run::must(cargo)
 }

@@ -12,6 +12,7 @@ mod crash;
 mod kafka;
 mod lint;
 mod postgres;
+mod programs;
 mod proof;
 mod run;
 mod sim;

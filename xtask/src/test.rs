@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::{Outcome, attack, crash, kafka, postgres, proof, run, sim, stages::Stages};
+use crate::{Outcome, attack, crash, kafka, postgres, programs, proof, run, sim, stages::Stages};
 
 /// Stops at the first stage that fails, since each later one builds on it.
 pub(crate) fn run() -> Outcome {
@@ -15,20 +15,13 @@ pub(crate) fn run() -> Outcome {
         && stages.stage("postgres", || postgres::start().map(|server| running = Some(server)))
         && stages.stage("librdkafka", kafka::buildable)
         && stages.stage("kafka", || kafka::start().map(|started| broker = Some(started)))
-        && stages.stage("tests", tests)
+        && stages.stage("tests", programs::run)
         && stages.stage("campaign", sim::after_tests)
         && stages.stage("acceptance", proof::acceptance_slice)
         && stages.stage("attack", attack::after_tests)
         && stages.stage("crash", crash::after_tests);
     drop((running, broker));
     stages.end()
-}
-
-/// All test programs run even when one fails: one run should show every fault.
-fn tests() -> Outcome {
-    let mut cargo = run::cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    cargo.args(kafka::FEATURES);
-    run::must(cargo)
 }
 
 /// SQLite is built from C. Without a compiler cargo fails late and deep inside a build script.

@@ -51,6 +51,11 @@ pub(crate) fn package(tree: &Path, name: &str) -> PathBuf {
     if product.is_dir() { product } else { tree.join("crates/testing").join(name) }
 }
 
+/// The package that builds the tests of a crate: those of the engine are a package of their own.
+pub(crate) fn tests_of(name: &str) -> &str {
+    if name == "engine" { "engine-tests" } else { name }
+}
+
 /// The names of the folders right under `folder` that hold a package.
 pub(crate) fn packages(folder: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root().join(folder)) else { return Vec::new() };

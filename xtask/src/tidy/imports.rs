@@ -23,10 +23,11 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 17] = [
+const TABLE: [Row; 18] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
-    Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["futures-util", "ledgers", "links", "rusqlite", "rustls", "sim", "store", "tempfile", "testbed", "tokio"]) },
+    Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
+    Row { name: "engine-tests", normal: Only(&[]),                                                               dev: Only(&["engine", "flows", "futures-util", "kernel", "ledgers", "links", "rusqlite", "rustls", "serde_json", "sim", "store", "tempfile", "testbed", "tokio"]) },
     Row { name: "store",   normal: Only(&["kernel", "deadpool", "futures-util", "rusqlite", "rustls", "serde", "serde_json", "sha2", "tokio", "tokio-postgres", "tokio-postgres-rustls", "tracing", "uuid"]), dev: Only(&["flows", "sim", "tempfile", "testbed", "tokio"]) },
     Row { name: "ledgers", normal: Only(&["kernel", "crc32c", "reqwest", "rustls", "rustls-platform-verifier", "serde", "serde_json", "tokio", "tracing"]), dev: Only(&["proptest", "sim", "tempfile", "tokio"]) },
     Row { name: "links",   normal: Only(&["kernel", "flows", "argon2", "base64", "borsh", "bs58", "chacha20poly1305", "ed25519-dalek", "futures-util", "getrandom", "rdkafka", "reqwest", "rusqlite", "rustls", "rustls-platform-verifier", "serde", "serde_json", "sha2", "tokio", "tracing", "uuid", "zeroize"]), dev: Only(&["devnet", "sim", "tempfile", "testbed", "tokio"]) },
@@ -48,7 +49,7 @@ const TABLE: [Row; 17] = [
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
-const LEAVES: [&str; 4] = ["attack", "crash", "xtask", "bench-"];
+const LEAVES: [&str; 5] = ["attack", "crash", "engine-tests", "xtask", "bench-"];
 
 /// Holds all manifests, the workspace's among them, against the table.
 pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
@@ -118,9 +119,10 @@ mod tests {
     #[test]
     fn the_table_lets_through_what_it_lists() {
         let engine = "[dependencies]\nkernel.workspace = true\n\
-                      tokio = { workspace = true, features = [\"sync\"] }\n\
-                      [dev-dependencies]\nsim.workspace = true\n";
+                      tokio = { workspace = true, features = [\"sync\"] }\n";
         assert_eq!(faults("", "engine", engine), [""; 0]);
+        let tests = "[dev-dependencies]\nsim.workspace = true\n";
+        assert_eq!(faults("", "engine-tests", tests), [""; 0]);
         assert_eq!(faults("", "bench-internal", "[dependencies]\nserver = \"1\"\n"), [""; 0]);
         assert_eq!(faults("", "server", "[dev-dependencies]\nsim = \"1\"\n"), [""; 0]);
     }

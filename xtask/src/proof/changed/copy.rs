@@ -12,7 +12,7 @@ use super::table::{Build, Finder};
 use crate::{Outcome, run, tree};
 
 /// The crates that are built again for each wrong build: their code need not be fast.
-const AGAIN: [&str; 6] = ["engine", "flows", "kernel", "server", "sim", "store"];
+const AGAIN: [&str; 7] = ["engine", "engine-tests", "flows", "kernel", "server", "sim", "store"];
 
 /// See the module. It builds into a folder of its own: no program of a wrong build is ever found where
 /// those of the right one are.
@@ -71,6 +71,7 @@ impl Copied {
 
     /// Builds a crate's test program.
     pub(super) fn program(&self, package: &str) -> Outcome<PathBuf> {
+        let package = tree::tests_of(package);
         let mut cargo = run::cargo(&["test", "--locked", "--no-run", "--quiet"]);
         cargo.args(["--package", package, "--test", TARGET]);
         cargo.arg("--message-format=json-render-diagnostics");

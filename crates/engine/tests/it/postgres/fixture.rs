@@ -90,11 +90,13 @@ pub(crate) fn quick(fuse: bool) -> Settings {
     }
 }
 
+/// How long a transaction waits for a row that another one holds, as a test can bear it.
+pub(crate) const LOCK: Duration = Duration::from_millis(500);
 /// The longest that a statement takes.
 const STATEMENT: Duration = Duration::from_secs(5);
 
 /// What a store is opened with: through this address.
-fn database(url: String, lock: Duration) -> postgres::Database {
+pub(crate) fn database(url: String, lock: Duration) -> postgres::Database {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -129,7 +131,7 @@ impl Fixture {
         let dir = tempfile::tempdir().expect("a folder");
         let way = FaultyLedger::to(spot_at(&dir.path().join("spot")).await);
         // as a test can bear it, or as it is by default
-        let lock = Duration::from_millis(if full() { 3_000 } else { 500 });
+        let lock = if full() { Duration::from_secs(3) } else { LOCK };
         let (flows, facts) = (flows::registry(), BTreeMap::new());
         let fixture = Self {
             server,

@@ -1,6 +1,7 @@
 //! The engine on a real PostgreSQL, and what may befall one: kills, cut wires, locks, triggers, other
 //! people's connections, clocks that are apart.
 
+mod account;
 mod beside;
 mod clocks;
 mod commits;

@@ -156,7 +156,9 @@ impl WriteConnection {
         row_set: &RowSet,
         (wait, turn): (LockMode, TransactionLocks),
     ) -> Result<BatchWorkspace, StoreError> {
-        let operates = !row_set.legs.is_empty() || turn != TransactionLocks::default();
+        // a fence looks for an operation, and becomes one
+        let looks = !row_set.legs.is_empty() || turn != TransactionLocks::default();
+        let operates = row_set.operates || looks;
         let flags: Query =
             (FLAGS.to_owned(), vec![Box::new(row_set.opens > 0), Box::new(operates)]);
         let mut queries = vec![flags];

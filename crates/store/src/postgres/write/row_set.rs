@@ -41,6 +41,8 @@ pub(crate) struct RowSet {
     pub(crate) named: BTreeSet<Arc<str>>,
     /// The most transfers that are opened.
     pub(crate) opens: u64,
+    /// Some operation may be executed, also of a transfer whose operations are known without a look.
+    pub(crate) operates: bool,
 }
 
 /// What a unit opens.
@@ -177,6 +179,7 @@ impl RowSet {
 
     pub(crate) fn op(&mut self, op: &Op) {
         self.legs.insert(op.key.id);
+        self.operates = true;
         for account in std::iter::once(&op.account).chain(&op.other) {
             match account {
                 Account::User(user) => drop(self.balances.insert((*user, op.asset))),

@@ -92,12 +92,16 @@ struct Plan {
     planned: BTreeMap<u64, BusTrouble>,
 }
 
+/// What goes wrong with a call by what it is, whichever number it has.
+type Chosen = Arc<dyn Fn(&BusCall) -> Option<BusTrouble> + Send + Sync>;
+
 /// The state that a link shares with its members.
 #[derive(Clone)]
 pub(super) struct Link {
     plan: Arc<Mutex<Plan>>,
     pub(super) crash: Crash,
     log: EventLog,
+    chosen: Chosen,
 }
 
 /// A broker at the end of a bad link. It outlives the processes that use it.
@@ -132,15 +136,27 @@ impl Link {
         let mut plan = self.plan();
         let n = plan.calls;
         plan.calls += 1;
+        let trouble = plan.planned.remove(&n).or_else(|| (self.chosen)(&call));
         self.log.add(LoggedEvent::Bus { n, call });
-        plan.planned.remove(&n)
+        trouble
     }
 }
 
 impl FaultyBus {
     /// A link to this broker on which nothing goes wrong yet; its calls are added to the log.
     pub fn new(inner: SimBus, crash: Crash, log: EventLog) -> Self {
-        Self { inner, link: Link { plan: Arc::default(), crash, log } }
+        let chosen: Chosen = Arc::new(|_| None);
+        Self { inner, link: Link { plan: Arc::default(), crash, log, chosen } }
+    }
+
+    /// The same link, where what a call is decides what goes wrong with it.
+    #[must_use]
+    pub fn choosing(
+        mut self,
+        chosen: impl Fn(&BusCall) -> Option<BusTrouble> + Send + Sync + 'static,
+    ) -> Self {
+        self.link.chosen = Arc::new(chosen);
+        self
     }
 
     /// The n-th call, counted from 0 over all processes, goes wrong.

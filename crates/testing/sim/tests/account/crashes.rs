@@ -8,7 +8,9 @@ use sim::generic::account::{
 const HEAD: &str = "# Crashes of `account`\n\nA process dies at each event of the log of each case of \
     `crates/testing/sim/src/generic/account/cases.rs`, and the next\none goes on: every write of the journal, \
     every publication, every poll that gives something, every commit of offsets.\nEach run ends under the \
-    oracles of `oracle.rs` beside it. A test computes this page.\n\n";
+    oracles of `oracle.rs` beside it. A test computes this page.\n\nThe rows are played on PostgreSQL \
+    too, where the one of two workers dies that comes to the moment first:\n\
+    `crates/engine/tests/it/postgres/account`, under the same oracles.\n\n";
 
 /// Every place and moment of both paths. Turns red where *published, not marked* or *written, offset not
 /// committed* is not among them.

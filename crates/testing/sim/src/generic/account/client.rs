@@ -4,7 +4,6 @@
 use super::cases::{AccountCase, CaseAccount, CaseTransfer};
 use super::service::AccountProcess;
 use crate::bus::SimBus;
-use crate::world::Sim;
 use engine::{Accepted, Refused};
 use kernel::accounts::{AccountsOf, NumberedStatus};
 use kernel::answer::Cause;
@@ -26,12 +25,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) const COIN: AssetId = AssetId(3);
 /// The user to whom all accounts belong.
 const OWNER: UserId = UserId(4001);
-/// How often a client asks before it gives up: a quarter of an hour, in which nothing is sent again.
-const TRIES: u32 = 4_000;
 /// Others follow a parked key after so long, in milliseconds.
 const AFTER: u64 = 3_000;
-/// It asks so often, in milliseconds.
-const EVERY: u64 = 250;
+
+/// How often a client asks, and how often in all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tries {
+    /// It asks so many times before it gives up.
+    pub(super) most: u32,
+    /// It waits so long between them, in milliseconds.
+    pub(super) every: u64,
+}
+
+impl Default for Tries {
+    /// A quarter of an hour of simulated time, in which nothing is sent again.
+    fn default() -> Self {
+        Self { most: 4_000, every: 250 }
+    }
+}
 
 /// Opens the accounts of a case, each with what it has.
 pub(super) async fn prepare(process: AccountProcess, case: AccountCase) -> Result<(), String> {
@@ -99,8 +110,9 @@ pub(super) fn terms(transfer: &CaseTransfer, key: String) -> Terms {
 #[derive(Clone)]
 pub(super) struct AccountClient {
     pub(super) process: AccountProcess,
-    pub(super) clock: Sim,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) flow: FlowId,
+    pub(super) tries: Tries,
 }
 
 impl AccountClient {
@@ -116,11 +128,11 @@ impl AccountClient {
 
     /// Creates a transfer with its key, until it is known to be open.
     pub(super) async fn opens(&self, terms: &Terms) -> Result<Record, String> {
-        for _ in 0..TRIES {
+        for _ in 0..self.tries.most {
             if let Some(record) = self.create(terms).await? {
                 return Ok(record);
             }
-            self.clock.sleep(EVERY).await;
+            self.clock.sleep(self.tries.every).await;
         }
         Err("it is not opened".to_owned())
     }
@@ -129,7 +141,7 @@ impl AccountClient {
     pub(super) async fn insists(self, terms: Terms) -> Result<Record, String> {
         let table = self.process.engine.flows().table(self.flow);
         let mut last = String::new();
-        for _ in 0..TRIES {
+        for _ in 0..self.tries.most {
             if let Some(record) = self.create(&terms).await? {
                 if table.ends(record.head.state) {
                     return Ok(record);
@@ -137,7 +149,7 @@ impl AccountClient {
                 let state = table.state(record.head.state).name;
                 last = format!("it is {state} {:?}", record.error);
             }
-            self.clock.sleep(EVERY).await;
+            self.clock.sleep(self.tries.every).await;
         }
         Err(format!("it does not end: {last}"))
     }
@@ -156,7 +168,7 @@ impl AccountClient {
         let wanted = u64::try_from(behind.len()).unwrap_or(u64::MAX);
         self.opens(first).await?;
         let mut opened = false;
-        for _ in 0..TRIES {
+        for _ in 0..self.tries.most {
             let parked =
                 self.parked().await.map_or(0, |keys| keys.iter().map(|key| key.messages).sum());
             if parked > 0 && !opened {
@@ -179,7 +191,7 @@ impl AccountClient {
                     }
                 }
             }
-            self.clock.sleep(EVERY).await;
+            self.clock.sleep(self.tries.every).await;
         }
         Err("its key is not parked".to_owned())
     }
@@ -192,7 +204,7 @@ impl AccountClient {
     pub(super) async fn rests(&self, bus: &SimBus) -> Result<(), String> {
         let table = self.process.engine.flows().table(self.flow);
         let mut last = String::new();
-        for _ in 0..TRIES {
+        for _ in 0..self.tries.most {
             let backlog = self.process.opened.outbox.backlog().await;
             let waiting = backlog.map_or(1, |backlog| backlog.messages);
             // a key is parked until it is ended, which comes after its last message
@@ -206,7 +218,7 @@ impl AccountClient {
             last = format!(
                 "{waiting} messages are not published, {parked} keys parked, {behind} not committed"
             );
-            self.clock.sleep(EVERY).await;
+            self.clock.sleep(self.tries.every).await;
         }
         Err(format!("it does not come to rest: {last}"))
     }

@@ -60,7 +60,8 @@ impl AccountMatrix {
     }
 }
 
-fn cells(event: &LoggedEvent, spot: Spot) -> Vec<(String, &'static str)> {
+/// The places and moments of a death there.
+pub(super) fn cells(event: &LoggedEvent, spot: Spot) -> Vec<(String, &'static str)> {
     match (event, spot) {
         (LoggedEvent::Write { subject, edges, .. }, Spot::Write(_, fault)) => {
             let after = fault == Fault::CrashAfter;

@@ -7,8 +7,10 @@
 //! its topic under one number; every message that moved something has its inbox row; no key stays parked, no
 //! letter is dead, and no operator is asked.
 
+mod anywhere;
 mod cases;
 mod client;
+mod deaths;
 mod drawn;
 mod matrix;
 mod oracle;
@@ -16,7 +18,9 @@ mod play;
 mod service;
 mod workers;
 
+pub use anywhere::AccountDoor;
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
+pub use deaths::{DeathPoint, DyingWrites, NextDeath};
 pub use drawn::{DrawnPlay, DrawnRun, Played};
 pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};

@@ -1,7 +1,7 @@
 //! One case, from an empty service to the oracles.
 
 use super::cases::AccountCase;
-use super::client::{AccountClient, prepare, terms};
+use super::client::{AccountClient, Tries, prepare, terms};
 use super::oracle::AccountTruth;
 use super::service::{AccountProcess, AccountService};
 use super::{AccountTrial, Spot};
@@ -90,8 +90,9 @@ impl Run<'_> {
     /// Clients insist until every transfer ended and everything rests, over as many processes as it takes.
     fn perform(&mut self, mut process: AccountProcess) -> (AccountProcess, Vec<Record>) {
         for _ in 0..LIVES {
-            let clock = self.service.sim.clone();
-            let client = AccountClient { process: process.clone(), clock, flow: self.flow };
+            let clock = Arc::new(self.service.sim.clone());
+            let (flow, tries) = (self.flow, Tries::default());
+            let client = AccountClient { process: process.clone(), clock, flow, tries };
             let all = self.insist(client);
             match self.service.sim.block_on(all) {
                 Ok(ended) => return (process, self.well("the clients", ended)),

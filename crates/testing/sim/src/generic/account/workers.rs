@@ -2,7 +2,7 @@
 //! goes on with everything.
 
 use super::cases::AccountCase;
-use super::client::{AccountClient, prepare, terms};
+use super::client::{AccountClient, Tries, prepare, terms};
 use super::oracle::AccountTruth;
 use super::service::{AccountProcess, AccountService, AccountWraps};
 use crate::bus::{BusTrouble, FaultyBus};
@@ -133,5 +133,6 @@ fn joined(service: &AccountService, place: &Place, number: u64, flow: FlowId) ->
     let started = sim.block_on(Engine::start(parts));
     let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
     let process = AccountProcess { engine, opened };
-    Worker { client: AccountClient { process, clock: sim.clone(), flow }, link, sim }
+    let (clock, tries) = (Arc::new(sim.clone()), Tries::default());
+    Worker { client: AccountClient { process, clock, flow, tries }, link, sim }
 }

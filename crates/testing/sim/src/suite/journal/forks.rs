@@ -10,6 +10,7 @@ use kernel::operation::StoredOutcome;
 use kernel::ports::ledger::{AccountStatus, Reply};
 use kernel::record::Record;
 use kernel::unit::{Guard, Put, Then, Unit};
+use std::collections::BTreeSet;
 
 checks! {
     a_done_fork_writes_one_way,
@@ -25,6 +26,7 @@ checks! {
     a_fork_after_a_lost_guard_is_not_decided,
     forks_of_one_group_share_the_balance,
     one_opening_one_write,
+    each_operation_has_a_number_of_its_own,
 }
 
 /// The branch to a state, from the state before the fork.
@@ -275,4 +277,17 @@ async fn one_opening_one_write(b: &mut JournalFixture) {
         b.set_status(AccountStatus::Active, "thaw").await;
     }
     b.same("the balance", &b.balance().await, &(START - 10, 10));
+}
+
+/// Also where a journal knows without a look that the transfers had no operations before.
+async fn each_operation_has_a_number_of_its_own(b: &mut JournalFixture) {
+    for n in 1..=3 {
+        let record = pending(b, n).await;
+        b.written("a withdraw", withdraw(b, &record, n, 100)).await;
+    }
+    let Reply::Answered(_, listed) = b.on().funding.operations(0, 100).await else {
+        return b.holds(false, "Funding answers", &());
+    };
+    let numbers: BTreeSet<u64> = listed.iter().map(|operation| operation.seq).collect();
+    b.same("operations above 0, each number once", &(listed.len(), numbers.len()), &(3, 3));
 }

@@ -1,0 +1,103 @@
+//! The crash matrix of `account` on PostgreSQL: two workers share a database and a broker, and at each row of
+//! the page of crashes the one that comes to its place and moment first dies. The other goes on with everything,
+//! a third one takes the place of the dead one, and the next row is played.
+//!
+//! Wrong builds that turn it red, each in a test here: the inbox row in a unit of its own after its effect, and
+//! the offset committed before it.
+
+mod fixture;
+
+use super::fixture::quick;
+use engine::Settings;
+use fixture::Pipeline;
+use futures_util::future::join_all;
+use kernel::ids::Millis;
+use kernel::retry::Backoff;
+use sim::generic::account::{AccountWraps, DeathPoint};
+use sim::wrong;
+use testbed::Database;
+
+/// Computed by the same matrix on the simulated journal: this one has every row of it.
+const PAGE: &str = include_str!("../../../../../../docs/proof/account.md");
+/// A row whose moment did not come is played again, on other accounts, so often: which messages come together
+/// is for the machine to say.
+const PLAYS: usize = 30;
+/// The longest that a transfer may take.
+const TIMEOUT: Millis = 60_000;
+
+fn settings(fuse: bool) -> Settings {
+    // a claim that is a unit of its own has consumed its message: the scanner sends another
+    let resend = match fuse {
+        true => Settings::default().resend,
+        false => Backoff { base: 200, cap: 800 },
+    };
+    Settings { lease_ms: 400, resend, ..quick(fuse) }
+}
+
+fn rows(fuse: bool) -> Vec<DeathPoint> {
+    let on_path = |row: &DeathPoint| row.paths.get(usize::from(fuse)) == Some(&true);
+    let rows: Vec<DeathPoint> = DeathPoint::all(PAGE).into_iter().filter(on_path).collect();
+    assert!(rows.len() > 30, "{} rows", rows.len());
+    rows
+}
+
+/// Two workers die at some of the rows, one after the other; then everything is judged.
+async fn dies_at(database: Database, rows: &[DeathPoint], fuse: bool) {
+    let wraps = AccountWraps::default();
+    let mut pipeline = Pipeline::open(database, settings(fuse), wraps, TIMEOUT).await;
+    for row in rows {
+        let mut plays = 0;
+        while !pipeline.play(row).await {
+            plays += 1;
+            assert!(plays < PLAYS, "no process came to {row:?}");
+        }
+    }
+    assert_eq!(pipeline.faults().await, [""; 0], "fuse={fuse}");
+    pipeline.end().await;
+}
+
+/// Most of a play is waiting for leases and for what is sent again: several are played at once.
+async fn dies_at_every_row(fuse: bool) {
+    let rows = rows(fuse);
+    // a database is made with a program that is waited for, and no pipeline goes on meanwhile
+    let some = rows.chunks(8).map(|some| (Database::given().expect("a database"), some));
+    let parts: Vec<_> = some.collect();
+    join_all(parts.into_iter().map(|(database, some)| dies_at(database, some, fuse))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_death_at_every_row_fused() {
+    dies_at_every_row(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_death_at_every_row_plain() {
+    dies_at_every_row(false).await;
+}
+
+/// What is found where a wrong build dies there.
+async fn found(name: &str, row: (&str, &str), timeout: Millis) -> String {
+    let wraps = wrong::messages(name).expect("a wrong build");
+    let database = Database::given().expect("a database");
+    let mut pipeline = Pipeline::open(database, settings(true), wraps, timeout).await;
+    let is = |one: &DeathPoint| (one.place.as_str(), one.moment.as_str()) == row;
+    let row = rows(true).into_iter().find(is).expect("a row of the page");
+    assert!(pipeline.play(&row).await, "{row:?}");
+    let faults = pipeline.faults().await.join("; ");
+    pipeline.end().await;
+    faults
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inbox_row_after_its_effect_is_found() {
+    let row = ("EXECUTING → COMPLETED", "written, offset not committed");
+    let faults = found("inbox-after-effect", row, TIMEOUT).await;
+    assert!(faults.contains("no inbox row"), "{faults}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_offset_before_its_effect_is_found() {
+    let row = ("PENDING → VALIDATING", "before the write");
+    let faults = found("offset-before-effect", row, 2_000).await;
+    assert!(faults.contains("does not end"), "{faults}");
+}

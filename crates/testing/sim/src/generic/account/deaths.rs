@@ -1,0 +1,202 @@
+//! Deaths by their meaning: a process dies where it comes to a place and a moment of the page of crashes.
+//!
+//! On a real store, with processes that run at once, writes have no numbers that a second run repeats. So the
+//! rows of the page are the plan there, and several processes share it: the first one that comes to the moment
+//! dies.
+
+use super::matrix::cells;
+use super::{Spot, deaths};
+use crate::bus::{BusCall, BusTrouble};
+use crate::event_log::{LoggedEvent, subject};
+use crate::journal::Fault;
+use crate::world::{Crash, die};
+use crate::wrapper::JournalWrapper;
+use kernel::accounts::AccountsOf;
+use kernel::flow::table::Table;
+use kernel::ids::Id;
+use kernel::ports::Fut;
+use kernel::ports::journal::Journal;
+use kernel::record::Account;
+use kernel::unit::{Event, Fork, Then, Unit, Wrote};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::slice::from_ref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A row of the page: where and when a process dies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeathPoint {
+    /// The edges, the call, or the group.
+    pub place: String,
+    /// Before it, in it, after it.
+    pub moment: String,
+    /// Whether it is played on the plain path, and on the fused one.
+    pub paths: [bool; 2],
+}
+
+impl DeathPoint {
+    /// The rows of a page that a matrix computed.
+    pub fn all(page: &str) -> Vec<Self> {
+        let row = |line: &str| {
+            let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
+            let (place, moment, paths) = (cells.next()?, cells.next()?, cells.next()?);
+            let paths = match paths {
+                "both" => [true, true],
+                "plain" => [true, false],
+                "fused" => [false, true],
+                _ => return None,
+            };
+            Some(Self { place: place.to_owned(), moment: moment.to_owned(), paths })
+        };
+        page.lines().filter_map(row).collect()
+    }
+}
+
+/// The next death among the processes that share it. A handle: clones are the same one.
+#[derive(Debug, Clone, Default)]
+pub struct NextDeath(Arc<Mutex<Option<DeathPoint>>>);
+
+impl NextDeath {
+    fn point(&self) -> MutexGuard<'_, Option<DeathPoint>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the first process that comes to this point dies.
+    pub fn set(&self, point: DeathPoint) {
+        *self.point() = Some(point);
+    }
+
+    /// No process dies any more. True where one waited for its point still.
+    pub fn take_back(&self) -> bool {
+        self.point().take().is_some()
+    }
+
+    /// Whether a process came to the point.
+    pub fn struck(&self) -> bool {
+        self.point().is_none()
+    }
+
+    /// Whether the process dies at this spot of an event; at most one does.
+    fn strikes(&self, event: &LoggedEvent, spot: Spot) -> bool {
+        let mut point = self.point();
+        let here = |wanted: &mut DeathPoint| {
+            let all = cells(event, spot);
+            all.iter().any(|(place, moment)| *place == wanted.place && *moment == wanted.moment)
+        };
+        point.take_if(here).is_some()
+    }
+
+    /// What goes wrong with a call of the bus: the process dies, or nothing.
+    pub fn of_call(&self, call: &BusCall) -> Option<BusTrouble> {
+        let event = LoggedEvent::Bus { n: 0, call: call.clone() };
+        let spots = deaths(from_ref(&event)).into_iter();
+        let mut spots = spots.filter(|spot| self.strikes(&event, *spot));
+        spots.find_map(|spot| match spot {
+            Spot::Bus(_, trouble) => Some(trouble),
+            Spot::Write(..) => None,
+        })
+    }
+}
+
+/// What payers have left, behind what is about to be written in the same write.
+type Balances = BTreeMap<Arc<str>, u128>;
+
+/// The journal of a process that dies before or after the write that its point names.
+pub struct DyingWrites {
+    inner: Arc<dyn Journal>,
+    next: NextDeath,
+    crash: Crash,
+    table: Table,
+}
+
+impl fmt::Debug for DyingWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DyingWrites").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl DyingWrites {
+    /// Around the journal of one process, for transfers of the flow of this table.
+    pub const fn new(inner: Arc<dyn Journal>, next: NextDeath, crash: Crash, table: Table) -> Self {
+        Self { inner, next, crash, table }
+    }
+
+    fn edges(&self, events: &[Event]) -> Vec<(Id, i16, i16)> {
+        let code = |state| self.table.state(state).code;
+        let edge = |event: &Event| Some((event.id, code(event.from?), code(event.to)));
+        events.iter().filter_map(edge).collect()
+    }
+
+    /// What a payer has before the write.
+    async fn balance(&self, number: &Arc<str>) -> u128 {
+        let asked = AccountsOf::Numbers(vec![number.clone()]);
+        let found = self.inner.numbered_accounts(asked).await.ok().and_then(|mut all| all.pop());
+        found.map_or(0, |account| account.balance.0)
+    }
+
+    /// The way that a fork is about to go, behind those before it: a payer that has too little is refused.
+    async fn foreseen<'f>(&self, fork: &'f Fork, left: &mut Balances) -> Option<&'f Then> {
+        let Account::Named(number) = &fork.op.account else { return Some(&fork.done) };
+        let amount = fork.op.amount.0;
+        let has = match left.get(number) {
+            Some(has) => *has,
+            None => self.balance(number).await,
+        };
+        let after = has.checked_sub(amount);
+        left.insert(number.clone(), after.unwrap_or(has));
+        if after.is_some() { Some(&fork.done) } else { fork.rejected.as_ref() }
+    }
+
+    /// What is about to be written, with the way that each fork is about to go.
+    async fn ahead(&self, units: &[Unit]) -> LoggedEvent {
+        let (mut edges, mut left) = (Vec::new(), Balances::new());
+        for unit in units {
+            edges.extend(self.edges(&unit.then.events));
+            if let Some(fork) = &unit.then.fork {
+                let way = self.foreseen(fork, &mut left).await;
+                edges.extend(way.map(|way| self.edges(&way.events)).unwrap_or_default());
+            }
+        }
+        LoggedEvent::Write { n: 0, subject: subject(units), edges }
+    }
+
+    /// What was written, of those units that were not lost.
+    fn behind(&self, units: &[Unit], wrote: &[Wrote]) -> Option<LoggedEvent> {
+        let (mut written, mut edges) = (Vec::new(), Vec::new());
+        for (unit, wrote) in units.iter().zip(wrote) {
+            let Wrote::Written(known) = wrote else { continue };
+            written.push(unit.clone());
+            edges.extend(self.edges(&unit.then.events));
+            let answered = unit.then.fork.as_ref().zip(known.fork.as_ref());
+            let way = answered.and_then(|(fork, answer)| fork.chosen(answer));
+            edges.extend(way.map(|way| self.edges(&way.events)).unwrap_or_default());
+        }
+        let event = LoggedEvent::Write { n: 0, subject: subject(&written), edges };
+        Some(event).filter(|_| !written.is_empty())
+    }
+}
+
+impl JournalWrapper for DyingWrites {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn write(&self, units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
+        Box::pin(async move {
+            if self.next.struck() {
+                return self.inner.write(units).await;
+            }
+            let before = Spot::Write(0, Fault::CrashBefore);
+            if self.next.strikes(&self.ahead(&units).await, before) {
+                die(&self.crash, "crashed before a write").await;
+            }
+            let wrote = self.inner.write(units.clone()).await;
+            let after = Spot::Write(0, Fault::CrashAfter);
+            let event = self.behind(&units, &wrote);
+            if event.is_some_and(|event| self.next.strikes(&event, after)) {
+                die(&self.crash, "crashed after a write").await;
+            }
+            wrote
+        })
+    }
+}
