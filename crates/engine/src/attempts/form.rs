@@ -117,9 +117,10 @@ impl Plan {
     /// How a payment differs from what its member says.
     pub(crate) fn underpaid(&self, act: A, record: &Record, pay: &Payment) -> Option<String> {
         let row = self.table(record.flow).act(act);
-        let party = match row.side {
-            Side::Source => record.source(),
-            Side::Target => record.target(),
+        // a move has both sides in one system: whichever side its table names, the target is paid
+        let party = match (row.leg, row.side) {
+            (Some(Leg::Move), _) | (_, Side::Target) => record.target(),
+            (_, Side::Source) => record.source(),
         };
         let moved = row.share.and_then(|share| record.share(share));
         let paid = (pay.asset, pay.amount);

@@ -1,5 +1,5 @@
-//! A flow that pays an invoice between two accounts of the accounts ledger: a person approves it, its payee is
-//! asked about, the money moves inside the ledger, and its end is published.
+//! A flow that pays an invoice: a person approves it, its payee is asked about, the money moves inside the accounts
+//! ledger or, between accounts of a chain, in one transaction with other invoices, and its end is published.
 
 use kernel::answer::Evidence;
 use kernel::flow::life::{
@@ -7,7 +7,7 @@ use kernel::flow::life::{
     Word as _,
 };
 use kernel::message::{Emission, Message};
-use kernel::record::{Fact, Facts, Record};
+use kernel::record::{Fact, Facts, Record, System};
 use kernel::words;
 use {Act::*, Rule::*, State::*, Step::*};
 
@@ -16,8 +16,12 @@ words! {
         Received = 0 "RECEIVED",
         Approved = 10 "APPROVED",
         Checked = 20 "CHECKED",
+        Booked = 25 "BOOKED",
         Paying = 30 "PAYING",
+        Collected = 35 "COLLECTED",
+        Sending = 36 "SENDING",
         Paid = 40 "PAID",
+        Landed = 45 "LANDED",
         Refused = -10 "REFUSED",
     }
 }
@@ -25,11 +29,13 @@ words! {
     pub(crate) Act {
         CheckPayee = 0 "check-payee",
         Pay = 1 "pay",
+        Transfer = 2 "transfer",
     }
 }
 words! {
     pub(crate) Rule {
         IsApproved = 0 "approved",
+        IsOnChain = 1 "on a chain",
     }
 }
 
@@ -48,18 +54,23 @@ impl Life for State {
     #[rustfmt::skip]
     fn step(self) -> Step<Self, Act, Rule> {
         match self {
-            Received => Decide { rule: IsApproved, yes: Approved, no: Refused },
-            Approved => Call   { act: CheckPayee, done: Checked, rejected: Refused, unknown: Approved },
-            Checked  => Claim  { to: Paying },
-            Paying   => Call   { act: Pay, done: Paid, rejected: Refused, unknown: Paying },
-            Paid | Refused => End,
+            Received  => Decide { rule: IsApproved, yes: Approved, no: Refused },
+            Approved  => Call   { act: CheckPayee, done: Checked, rejected: Refused, unknown: Approved },
+            Checked   => Decide { rule: IsOnChain, yes: Collected, no: Booked },
+            Booked    => Claim  { to: Paying },
+            Paying    => Call   { act: Pay, done: Paid, rejected: Refused, unknown: Paying },
+            Collected => Claim  { to: Sending },
+            Sending   => Send   { act: Transfer, done: Landed, rejected: Refused, dead: Collected, unknown: Sending },
+            Paid | Landed | Refused => End,
         }
     }
 
     fn money(self) -> Place {
         match self {
-            Received | Approved | Checked | Paying | Refused => Place::AtSource,
-            Paid => Place::AtTarget,
+            Received | Approved | Checked | Booked | Paying | Collected | Sending | Refused => {
+                Place::AtSource
+            }
+            Paid | Landed => Place::AtTarget,
         }
     }
 
@@ -67,40 +78,47 @@ impl Life for State {
         match act {
             CheckPayee => Meta::question(Side::Source, None),
             Pay => Meta::repeatable(Leg::Move, Side::Source, Share::Gross),
+            Transfer => Meta::once(Leg::Move, Side::Source, Share::Gross),
         }
     }
 
     fn gathers(rule: Rule) -> bool {
         match rule {
             IsApproved => true,
+            IsOnChain => false,
         }
     }
 
-    fn rule(rule: Rule, _: &Record, facts: &Facts) -> Ruling {
-        match (rule, facts.get(APPROVED)) {
-            (IsApproved, Some(Fact::Flag(true))) => Ruling::Yes,
-            (IsApproved, Some(_)) => Ruling::No,
-            (IsApproved, None) => Ruling::NotYet,
+    fn rule(rule: Rule, record: &Record, facts: &Facts) -> Ruling {
+        match (rule, facts.get(APPROVED), record.source().system) {
+            (IsApproved, Some(Fact::Flag(true)), _) | (IsOnChain, _, System::Chain(_)) => {
+                Ruling::Yes
+            }
+            (IsApproved, Some(_), _) | (IsOnChain, _, System::Ledger(_)) => Ruling::No,
+            (IsApproved, None, _) => Ruling::NotYet,
         }
     }
 
     fn event(self, via: Via) -> &'static str {
-        match via {
-            Via::Claim => "CLAIMED",
-            Via::Yes => "APPROVED",
-            Via::No => "REFUSED",
-            Via::Done => "DONE",
-            Via::Rejected => "REJECTED",
-            Via::Dead | Via::Unknown => "RETRY",
+        match (self, via) {
+            (_, Via::Claim) => "CLAIMED",
+            (Checked, Via::Yes) => "FOR_A_CHAIN",
+            (Checked, Via::No) => "FOR_THE_BOOKS",
+            (_, Via::Yes) => "APPROVED",
+            (_, Via::No) => "REFUSED",
+            (_, Via::Done) => "DONE",
+            (_, Via::Rejected) => "REJECTED",
+            (_, Via::Dead) => "SPOILED",
+            (_, Via::Unknown) => "RETRY",
         }
     }
 
     fn emits(self, record: &Record, _: Emission) -> Option<Message> {
         let [paid, refused] = TOPICS;
         let topic = match self {
-            Paid => paid,
+            Paid | Landed => paid,
             Refused => refused,
-            Received | Approved | Checked | Paying => return None,
+            Received | Approved | Checked | Booked | Paying | Collected | Sending => return None,
         };
         let payer = record.terms.source.account.to_string();
         Some(Message::new(topic, topic, payer).field("transferId", record.id.uuid_text()))
@@ -110,15 +128,16 @@ impl Life for State {
         match self {
             Received => Normal::Seconds(86_400),
             Approved | Paying => Normal::Usual,
-            Checked | Paid | Refused => Normal::Passing,
+            Sending => Normal::Seconds(60),
+            Checked | Booked | Collected | Paid | Landed | Refused => Normal::Passing,
         }
     }
 
     fn outcome(self) -> Option<Outcome> {
         match self {
-            Paid => Some(Outcome::Paid),
+            Paid | Landed => Some(Outcome::Paid),
             Refused => Some(Outcome::Failed),
-            Received | Approved | Checked | Paying => None,
+            Received | Approved | Checked | Booked | Paying | Collected | Sending => None,
         }
     }
 

@@ -227,11 +227,14 @@ impl Fixture {
         let mut facts = self.facts.clone();
         facts.extend(self.learns.iter().map(|(flow, of)| (*flow, of(store.clone()))));
         let offered: Vec<&str> = std::iter::once("internal").chain(facts.keys().copied()).collect();
-        let port = |chain: &SimChain| -> Arc<dyn Chain> { Arc::new(SimPort::new(chain.clone())) };
+        let flows = Arc::new(self.flows.clone());
+        let port = |chain: &SimChain| -> Arc<dyn Chain> {
+            Arc::new(SimPort::new(chain.clone(), flows.clone()))
+        };
         let chains = self.chains.iter().map(port).collect();
         let cores = if self.owned { vec![SPOT] } else { Vec::new() };
         let engine = Engine::start(Parts {
-            flows: Arc::new(self.flows.clone()),
+            flows: flows.clone(),
             offered: self.flows.ids(&offered),
             facts,
             bus: None,

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// An adapter that believes two nodes where they agree.
 pub struct SimPort {
     chain: SimChain,
-    /// What the acts of each flow are.
-    flows: Flows,
+    /// What the acts of each flow are: those of the process, which may have flows of a test among them.
+    flows: Arc<Flows>,
     /// The session of the node that signs for this process.
     session: AtomicU64,
 }
@@ -37,8 +37,8 @@ impl fmt::Debug for SimPort {
 
 impl SimPort {
     /// The adapter of a process that begins.
-    pub fn new(chain: SimChain) -> Self {
-        let port = Self { chain, flows: flows::registry(), session: AtomicU64::new(0) };
+    pub fn new(chain: SimChain, flows: Arc<Flows>) -> Self {
+        let port = Self { chain, flows, session: AtomicU64::new(0) };
         port.opens_session();
         port
     }
@@ -167,9 +167,9 @@ impl SimPort {
 
 /// What a transaction of this act does for this member.
 fn paid(act: &ActRow, record: &Record) -> Result<Paid, Unsigned> {
-    let party = match act.side {
-        Side::Source => record.source(),
-        Side::Target => record.target(),
+    let party = match (act.leg, act.side) {
+        (Some(Leg::Move), _) | (_, Side::Target) => record.target(),
+        (_, Side::Source) => record.source(),
     };
     let account = match (act.leg, &party.account) {
         (Some(Leg::Quarantine), _) => QUARANTINE.into(),

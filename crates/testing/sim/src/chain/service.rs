@@ -56,8 +56,9 @@ pub struct LinkedChain {
 }
 
 impl LinkedChain {
-    fn new(sim: &Sim, chain: SimChain) -> Self {
-        let link = Arc::new(FaultyChain::new(Arc::new(SimPort::new(chain.clone())), sim.crash()));
+    fn new(sim: &Sim, chain: SimChain, flows: &Arc<Flows>) -> Self {
+        let port = Arc::new(SimPort::new(chain.clone(), flows.clone()));
+        let link = Arc::new(FaultyChain::new(port, sim.crash()));
         Self { chain, link }
     }
 }
@@ -139,8 +140,9 @@ impl ChainService {
     pub fn of(sim: Sim, flows: Arc<Flows>, site: Site, played: ChainFlow) -> Self {
         let ChainFlow { flow, facts, chain, others } = played;
         let settings = quiet_settings(5_000);
-        let LinkedChain { chain, link } = LinkedChain::new(&sim, chain);
-        let others = others.into_iter().map(|other| LinkedChain::new(&sim, other)).collect();
+        let LinkedChain { chain, link } = LinkedChain::new(&sim, chain, &flows);
+        let linked = |other| LinkedChain::new(&sim, other, &flows);
+        let others = others.into_iter().map(linked).collect();
         let (around_chain, around_journal): (ChainWrap, JournalWrap) =
             (Arc::new(|port| port), Arc::new(|journal| journal));
         Self {
@@ -183,7 +185,7 @@ impl ChainService {
         let mut ports: Vec<Arc<dyn Chain>> = Vec::new();
         for LinkedChain { chain, link } in self.linked() {
             // each process has an adapter of its own
-            link.swap(Arc::new(SimPort::new(chain)));
+            link.swap(Arc::new(SimPort::new(chain, self.flows.clone())));
             ports.push(link);
         }
         let parts = self.parts(&self.sim, &opened, ports, self.lives);

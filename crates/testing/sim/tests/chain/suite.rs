@@ -33,7 +33,7 @@ impl Site {
 
 impl ChainSite for Site {
     fn port(&self) -> Arc<dyn Chain> {
-        Arc::new(SimPort::new(self.chain.clone()))
+        Arc::new(SimPort::new(self.chain.clone(), Arc::new(flows::registry())))
     }
     fn act(&self) -> (&'static str, &'static str) {
         ("relay", "ft_transfer")

@@ -70,7 +70,7 @@ impl Cluster {
         let (inbox, world) = (journal.clone(), funding.clone());
         let opened = Opened { journal, outbox, inbox, funding, accounts, world };
         let link = |linked: LinkedChain| {
-            let port = Arc::new(SimPort::new(linked.chain));
+            let port = Arc::new(SimPort::new(linked.chain, self.service.flows.clone()));
             Arc::new(FaultyChain::new(port, sim.crash()))
         };
         let links: Vec<Arc<FaultyChain>> = self.service.linked().into_iter().map(link).collect();

@@ -8,7 +8,7 @@ use kernel::flow::life::Outcome;
 pub struct SwapDeposit {
     /// Whose account it came from.
     pub sender: &'static str,
-    /// Whom its memo names; empty: no account.
+    /// Whom its memo names (`swap_in`), or an asset of the sender that maps it (`swap_out`); empty: no account.
     pub receiver: &'static str,
     /// How much of the source's asset.
     pub amount: u128,
@@ -75,8 +75,9 @@ const QUARANTINED: &str = "quarantined";
 /// Accounts whose names say what they do: what is sent to `lost…` never arrives, `bad…` spoils its
 /// transaction, `ghost…` does not exist, `gone…` can receive nothing any more, `never…` takes no debit,
 /// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
-/// there is no inventory, `freed…` fails three times, until a person allows one more refund.
-pub const SWAP_CASES: [SwapCase; 11] = [
+/// there is no inventory, `freed…` fails three times, until a person allows one more refund. The asset that maps
+/// a credit to `slow…` is found at the last look alone.
+pub const SWAP_CASES: [SwapCase; 14] = [
     swap_in(
         "both are paid",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
@@ -127,6 +128,25 @@ pub const SWAP_CASES: [SwapCase; 11] = [
         Quarantining::Arrives,
     ),
     swap_out(
+        "mapped receivers are paid",
+        &[
+            deposit("Nora", "Anna", 1_000, PAID),
+            deposit("Nick", "slow1", 2_000, PAID),
+            deposit("Nils", "ghost1", 500, "refunded"),
+        ],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "one spoils its payout",
+        &[deposit("Nora", "Anna", 1_000, PAID), deposit("Nick", "bad1", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "no payout arrives",
+        &[deposit("Nora", "Lost1", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+    swap_out(
         "no receiver is named",
         &[
             deposit("Nora", "", 1_000, "refunded"),
@@ -160,6 +180,11 @@ pub(super) fn receives(account: &str) -> bool {
 /// Whether there is inventory for a payment to it.
 pub(super) fn covered(account: &str) -> bool {
     !begins(account, "poor")
+}
+
+/// Whether the asset that maps a credit to it is found at the last look alone.
+pub(super) fn is_found_late(account: &str) -> bool {
+    begins(account, "slow")
 }
 
 /// Whether a person allows one more refund to it.

@@ -1,10 +1,10 @@
 //! What a swap learns, as a script says: accounts and inventory by their names, time and deliveries of the
 //! simulated chains, and how often something was tried, which the journal counts.
 
-use super::cases::{covered, is_freed, receives};
+use super::cases::{covered, is_found_late, is_freed, receives};
 use crate::chain::SimChain;
 use crate::world::breath;
-use flows::swap_out::rules::NO_MAPPING;
+use flows::swap_out::rules::{MAPPING, NO_MAPPING};
 use flows::swaps::rules::{
     CHAIN_TIME, DESTINATION_VALID, INVENTORY, PAYOUT_ATTEMPTS, QUARANTINE_ACCOUNT, REFUND_ATTEMPTS,
     REFUND_RELEASED, SENDER_VALID,
@@ -17,10 +17,12 @@ use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Fact, Facts, Record};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The rule that waits for an asset which maps a credit.
+const MAPPED: &str = "mapping found (no: deadline)";
 /// The rule at which a person allows one more refund.
 const MOVE_OUT: &str = "move out / refund after all";
 
@@ -30,6 +32,8 @@ pub(super) struct SwapScript {
     pub table: Table,
     pub source: SimChain,
     pub target: SimChain,
+    /// Whom an asset maps each credit to, by the key of its deposit.
+    pub mappings: BTreeMap<Arc<str>, &'static str>,
     /// For whom a person allowed one more refund.
     pub released: Arc<Mutex<BTreeSet<Id>>>,
 }
@@ -66,6 +70,13 @@ impl SwapFacts {
         released.contains(&record.id)
     }
 
+    /// Whom an asset maps a credit to, as far as it is found at this rule.
+    fn mapped(&self, rule: &str, record: &Record) -> Option<&'static str> {
+        let origin = record.terms.origin.as_ref()?;
+        let receiver = self.script.mappings.get(&origin.key).copied()?;
+        (rule != MAPPED || !is_found_late(receiver)).then_some(receiver)
+    }
+
     async fn of(&self, rule: &str, record: &Record) -> Result<Facts, Cause> {
         let refunds = self.made(record.id, Leg::Refund).await?;
         let mut facts = Facts::from([
@@ -73,12 +84,20 @@ impl SwapFacts {
             (PAYOUT_ATTEMPTS, Fact::Number(self.made(record.id, Leg::Deposit).await?)),
             (REFUND_ATTEMPTS, Fact::Number(refunds)),
             (QUARANTINE_ACCOUNT, Fact::Flag(true)),
-            (NO_MAPPING, Fact::Flag(true)),
         ]);
+        let mapped = self.mapped(rule, record);
+        match mapped {
+            Some(receiver) => facts.insert(MAPPING, Fact::Text(receiver.into())),
+            None => facts.insert(NO_MAPPING, Fact::Flag(true)),
+        };
         if let Account::Named(sender) = &record.source().account {
             facts.insert(SENDER_VALID, Fact::Flag(receives(sender)));
         }
-        if let Account::Named(receiver) = &record.target().account {
+        let named = match &record.target().account {
+            Account::Named(receiver) => Some(&**receiver),
+            Account::User(_) | Account::Unnamed => mapped,
+        };
+        if let Some(receiver) = named {
             facts.insert(DESTINATION_VALID, Fact::Flag(receives(receiver)));
             let free = if covered(receiver) { 1_000_000 } else { 0 };
             facts.insert(INVENTORY, Fact::Number(free));

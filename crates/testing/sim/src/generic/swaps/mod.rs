@@ -2,8 +2,8 @@
 //! each is paid on the target's, given back or set quarantined.
 //!
 //! Whatever is done to a case, each swap ends with its receiver paid, its sender given back, or the money set
-//! quarantined: one of them, once. What cannot be played before a flow agrees on something later: the receiver of
-//! `swap_in` is named when its swap is opened, and `swap_out` makes no payout.
+//! quarantined: one of them, once. The receiver of `swap_in` is named in its memo, when its swap is opened; that of
+//! `swap_out` by an asset that is found later, and agreed with the acceptance.
 
 mod cases;
 mod facts;
@@ -16,7 +16,7 @@ use crate::chain::{
     ChainFlow, ChainProcess, ChainRules, ChainService, Locking, Paid, QUARANTINE, SimChain,
 };
 use crate::world::DAWN;
-use cases::{FEE, covered, prepare_quarantine, settle, spoils, wanted};
+use cases::{FEE, covered, is_found_late, prepare_quarantine, settle, spoils, wanted};
 use engine::Engine;
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
@@ -27,6 +27,7 @@ use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::ports::journal::Journal;
 use kernel::record::{Account, Origin, Party, Record, System, Terms};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use watcher::Watcher;
 
@@ -48,6 +49,11 @@ struct End {
     locking: Locking,
 }
 
+/// What a chain knows the deposit at this place by.
+fn key(place: usize) -> Arc<str> {
+    format!("deposit-{place}").into()
+}
+
 impl SwapCase {
     /// Where its swaps come from, and where they go.
     fn ends(&self) -> [End; 2] {
@@ -59,7 +65,22 @@ impl SwapCase {
     /// Whether the case is that a deposit waits until its deadline; of others it must not be over before what
     /// went wrong is over.
     fn waits(&self, deposit: &SwapDeposit) -> bool {
-        self.flow == "swap_out" || !covered(deposit.receiver)
+        let receiver = deposit.receiver;
+        let unmapped = self.is_out() && (receiver.is_empty() || is_found_late(receiver));
+        unmapped || !covered(receiver)
+    }
+
+    /// The receiver is agreed later.
+    fn is_out(&self) -> bool {
+        self.flow == "swap_out"
+    }
+
+    /// Whom an asset maps each deposit to.
+    fn mappings(&self) -> BTreeMap<Arc<str>, &'static str> {
+        let mapped = |(n, deposit): (usize, &SwapDeposit)| {
+            (self.is_out() && !deposit.receiver.is_empty()).then(|| (key(n), deposit.receiver))
+        };
+        self.deposits.iter().enumerate().filter_map(mapped).collect()
     }
 
     /// The terms of each deposit, as a watcher reads it.
@@ -74,8 +95,8 @@ impl SwapCase {
         let terms = |(n, deposit): (usize, &SwapDeposit)| {
             let sender: Arc<str> = deposit.sender.into();
             let memo = match deposit.receiver {
-                "" => "for you".to_owned(),
-                receiver => format!("nexus:{receiver}"),
+                receiver if !self.is_out() && !receiver.is_empty() => format!("nexus:{receiver}"),
+                _ => "for you".to_owned(),
             };
             let named = destination(&memo);
             let to_whom = named.map_or(Account::Unnamed, |name| Account::Named(name.into()));
@@ -84,7 +105,7 @@ impl SwapCase {
             let target = party(&to, to_whom, deposit.amount.saturating_sub(FEE));
             Terms {
                 fee: Amount(FEE),
-                origin: Some(Origin { chain: from.chain, key: format!("deposit-{n}").into() }),
+                origin: Some(Origin { chain: from.chain, key: key(n) }),
                 deadline: self.waits(deposit).then_some(DAWN + DEADLINE_MS),
                 memo: Some(memo),
                 ..Terms::between("sim|watcher".into(), owner, source, target)
@@ -111,7 +132,8 @@ impl SwapCase {
         prepare_quarantine(&source, self.quarantine);
         let table = flows.table(id).clone();
         let (released, others) = (Arc::default(), vec![target.clone()]);
-        let script = SwapScript { table, source: source.clone(), target, released };
+        let mappings = self.mappings();
+        let script = SwapScript { table, source: source.clone(), target, mappings, released };
         let facts = Arc::new(move |journal: Arc<dyn Journal>| {
             let script = script.clone();
             let port: Arc<dyn kernel::ports::facts::FactSource> =
