@@ -14,7 +14,7 @@ pub(crate) mod form;
 pub(crate) mod gather;
 pub(crate) mod lane_watch;
 pub(crate) mod lanes;
-pub(crate) mod pace;
+pub(crate) mod proof_delay;
 pub(crate) mod prove;
 pub(crate) mod recover;
 pub(crate) mod report;
@@ -27,7 +27,7 @@ mod swap_tests;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
-use crate::attempts::pace::ProofPace;
+use crate::attempts::proof_delay::ProofDelay;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
 use kernel::answer::Cause;
@@ -58,7 +58,7 @@ pub(crate) fn fits(parts: &Parts) -> Result<(), Cause> {
 pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
     pub carried: CarriedAttempts,
-    pub pace: ProofPace,
+    pub proof_delay: ProofDelay,
     pub lane_check: LaneCheck,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
@@ -93,7 +93,7 @@ impl Attempts {
             let pool = ChainPool {
                 port: port.clone(),
                 carried: CarriedAttempts::default(),
-                pace: ProofPace::default(),
+                proof_delay: ProofDelay::default(),
                 lane_check: LaneCheck::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),

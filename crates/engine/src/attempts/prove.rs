@@ -37,8 +37,9 @@ impl Engine {
         let mut batch = self.take_up(pool, batch).await;
         let fresh: BTreeSet<AttemptId> = self.send(pool, &mut batch).await;
         // what has just left is not final yet, where it is known how long that takes
-        let early =
-            |carried: &Carried| fresh.contains(&carried.attempt.id) && pool.pace.wait(0).is_some();
+        let early = |carried: &Carried| {
+            fresh.contains(&carried.attempt.id) && pool.proof_delay.wait(0).is_some()
+        };
         let (mut waits, batch): (Vec<_>, Vec<_>) = batch.into_iter().partition(early);
         for carried in &mut waits {
             carried.last = Some(Cause::of("SENT"));
@@ -93,7 +94,7 @@ impl Engine {
                 if carried.unsent {
                     fresh.insert(carried.attempt.id);
                 }
-                carried.is_sent(now, now.saturating_add(pool.pace.resend_after()));
+                carried.is_sent(now, now.saturating_add(pool.proof_delay.resend_after()));
                 sent.push(carried.attempt.clone());
             }
         }
@@ -146,9 +147,9 @@ impl Engine {
     /// Not yet: another look when this chain usually has a proof, then later and later.
     fn wait_for_proof(&self, pool: &ChainPool, mut carried: Carried) {
         carried.looks = carried.looks.saturating_add(1);
-        let due = match pool.pace.wait(carried.looks) {
+        let due = match pool.proof_delay.wait(carried.looks) {
             Some(wait) => self.parts.journal.now().saturating_add(wait),
-            None => self.due(pool.pace.beyond(carried.looks)),
+            None => self.due(pool.proof_delay.beyond(carried.looks)),
         };
         pool.carried.keep(carried, due);
     }
@@ -327,7 +328,7 @@ impl Engine {
         }
         pool.carried.end(attempt.id);
         if let Some(sent_at) = carried.sent_at {
-            pool.pace.proven(written.at.saturating_sub(sent_at));
+            pool.proof_delay.proven(written.at.saturating_sub(sent_at));
         }
         let mut members = Vec::with_capacity(closing.members.len());
         for ((before, verdict), mut record) in

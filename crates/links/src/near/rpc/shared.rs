@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 /// An answer, and the ticks between which it was asked for.
 #[derive(Debug)]
-struct Asked<T> {
+struct LastAnswer<T> {
     begun: u64,
     ended: u64,
     answer: Result<T, Cause>,
@@ -17,7 +17,7 @@ struct Asked<T> {
 /// The last answer to one question. One caller asks; the others wait for it.
 #[derive(Debug)]
 pub(in crate::near) struct SharedAnswer<T> {
-    last: Mutex<Option<Asked<T>>>,
+    last: Mutex<Option<LastAnswer<T>>>,
 }
 
 impl<T> Default for SharedAnswer<T> {
@@ -41,14 +41,14 @@ impl<T: Clone> SharedAnswer<T> {
         let arrived = clock.ticks();
         let mut last = self.last.lock().await;
         let begun = clock.ticks();
-        if let Some(asked) = &*last {
-            let fresh = asked.answer.is_ok() && begun.saturating_sub(asked.begun) < fresh_for;
-            if fresh || asked.ended > arrived {
-                return asked.answer.clone();
+        if let Some(known) = &*last {
+            let fresh = known.answer.is_ok() && begun.saturating_sub(known.begun) < fresh_for;
+            if fresh || known.ended > arrived {
+                return known.answer.clone();
             }
         }
         let answer = ask.await;
-        *last = Some(Asked { begun, ended: clock.ticks(), answer: answer.clone() });
+        *last = Some(LastAnswer { begun, ended: clock.ticks(), answer: answer.clone() });
         answer
     }
 }
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    async fn asked(shared: &SharedAnswer<u64>, clock: &Steps, answer: Result<u64, Cause>) -> u64 {
+    async fn asks(shared: &SharedAnswer<u64>, clock: &Steps, answer: Result<u64, Cause>) -> u64 {
         let asks = AtomicU64::new(0);
         let ask = || {
             shared.get(clock, 100, async {
@@ -97,10 +97,10 @@ mod tests {
     #[tokio::test]
     async fn those_that_wait_share_one_answer_and_a_failure_is_not_kept() {
         let (shared, clock) = (SharedAnswer::default(), Steps::default());
-        assert_eq!(asked(&shared, &clock, Err(Cause::of("TIMEOUT"))).await, 1);
-        assert_eq!(asked(&shared, &clock, Ok(4)).await, 1, "the failure was not kept");
-        assert_eq!(asked(&shared, &clock, Ok(4)).await, 0, "the answer was kept");
+        assert_eq!(asks(&shared, &clock, Err(Cause::of("TIMEOUT"))).await, 1);
+        assert_eq!(asks(&shared, &clock, Ok(4)).await, 1, "the failure was not kept");
+        assert_eq!(asks(&shared, &clock, Ok(4)).await, 0, "the answer was kept");
         clock.0.fetch_add(1_000, Ordering::Relaxed);
-        assert_eq!(asked(&shared, &clock, Ok(5)).await, 1, "it was too old");
+        assert_eq!(asks(&shared, &clock, Ok(5)).await, 1, "it was too old");
     }
 }

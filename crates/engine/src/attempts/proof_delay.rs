@@ -11,11 +11,11 @@ const SHORT_WAITS: u32 = 8;
 
 /// The usual milliseconds from the first send of an attempt to its proof; zero until one was proven.
 #[derive(Debug, Default)]
-pub(crate) struct ProofPace {
+pub(crate) struct ProofDelay {
     usual: AtomicU64,
 }
 
-impl ProofPace {
+impl ProofDelay {
     /// The wait after so many looks without a proof, the send counted as the first one. `None`: nothing is
     /// learned yet, or this attempt is not as usual.
     pub(crate) fn wait(&self, looks: u32) -> Option<Millis> {
@@ -58,41 +58,41 @@ mod tests {
     use super::*;
 
     /// The time until a chain that takes `final_after` is proven, and the looks that it takes.
-    fn prove(pace: &ProofPace, final_after: Millis) -> (Millis, u32) {
+    fn prove(delay: &ProofDelay, final_after: Millis) -> (Millis, u32) {
         let (mut at, mut looks) = (0, 1);
         while at < final_after {
-            at += pace.wait(looks).unwrap_or(100 << looks);
+            at += delay.wait(looks).unwrap_or(100 << looks);
             looks += 1;
         }
-        pace.proven(at);
+        delay.proven(at);
         (at, looks - 1)
     }
 
     #[test]
     fn a_chain_that_is_as_usual_is_asked_a_few_times() {
-        let pace = ProofPace::default();
-        assert_eq!(pace.wait(1), None, "nothing is known of it");
-        (0..50).for_each(|_| drop(prove(&pace, 2_400)));
-        let (at, looks) = prove(&pace, 2_400);
+        let delay = ProofDelay::default();
+        assert_eq!(delay.wait(1), None, "nothing is known of it");
+        (0..50).for_each(|_| drop(prove(&delay, 2_400)));
+        let (at, looks) = prove(&delay, 2_400);
         assert!((2_400..2_800).contains(&at) && looks <= 4, "{at} ms, {looks} looks");
     }
 
     #[test]
     fn a_faster_chain_is_noticed_and_one_that_stood_still_is_forgotten() {
-        let pace = ProofPace::default();
-        (0..50).for_each(|_| pace.proven(600_000));
-        assert_eq!(pace.wait(1), Some(LONGEST - LONGEST / 4));
-        (0..50).for_each(|_| drop(prove(&pace, 1_000)));
-        let (at, _) = prove(&pace, 1_000);
+        let delay = ProofDelay::default();
+        (0..50).for_each(|_| delay.proven(600_000));
+        assert_eq!(delay.wait(1), Some(LONGEST - LONGEST / 4));
+        (0..50).for_each(|_| drop(prove(&delay, 1_000)));
+        let (at, _) = prove(&delay, 1_000);
         assert!(at < 1_300, "{at} ms");
     }
 
     #[test]
     fn what_is_not_as_usual_is_asked_later_and_later() {
-        let pace = ProofPace::default();
-        pace.proven(2_000);
-        assert_eq!(pace.wait(SHORT_WAITS), Some(250));
-        assert_eq!(pace.wait(SHORT_WAITS + 1), None);
-        assert_eq!(pace.beyond(SHORT_WAITS + 1), 1, "the backoff begins with its shortest wait");
+        let delay = ProofDelay::default();
+        delay.proven(2_000);
+        assert_eq!(delay.wait(SHORT_WAITS), Some(250));
+        assert_eq!(delay.wait(SHORT_WAITS + 1), None);
+        assert_eq!(delay.beyond(SHORT_WAITS + 1), 1, "the backoff begins with its shortest wait");
     }
 }
