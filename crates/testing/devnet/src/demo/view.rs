@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 /// How many transfers stand where, and what that took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(super) struct Progress {
     pub accepted: usize,
     pub queued: usize,
     pub sent: usize,
