@@ -38,7 +38,7 @@ use kernel::ports::Fut;
 use kernel::ports::chain::{
     Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
 };
-use kernel::ports::clock::{Clock, TICKS};
+use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
 use kernel::record::Record;
 use prove::Explanations;
@@ -50,9 +50,6 @@ use tokens::TokenStates;
 /// What one provider's word decides, and what waits for a second one.
 const ONE_IS_BELIEVED: &str = "one provider is taken at its word: what was sent is not called dead, and \
                                what expired is not signed again";
-
-/// How long the list of keys is used for the next nonces of lanes that the journal knows.
-const KEYS_FRESH_FOR: Millis = 1_000;
 
 /// Why the adapter cannot be made with these settings, as a sentence without a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +69,8 @@ struct NearLink {
     rpc: RpcPool,
     tokens: TokenStates,
     receivers: ReceiverCache,
+    /// Receivers that were seen to exist.
+    existing: ReceiverCache,
     /// The account's keys as the providers showed them last.
     keys: SharedAnswer<Arc<Vec<KeyList>>>,
     signer: Arc<dyn NearSigner>,
@@ -122,11 +121,13 @@ impl NearChain {
         }
         let tokens = TokenStates::new(&settings);
         let receivers = ReceiverCache::new(settings.registered_for_ms);
+        let existing = ReceiverCache::new(settings.registered_for_ms);
         let link = NearLink {
             settings,
             rpc,
             tokens,
             receivers,
+            existing,
             keys: SharedAnswer::default(),
             signer,
             clock,
@@ -192,7 +193,7 @@ impl NearLink {
         let stored = stored.map(forms::nonce_of).transpose()?;
         let needed = self.rpc.needed();
         let views = match stored {
-            // all lanes are asked after together: what is a second old lags, and the journal's nonce counts
+            // lanes that are claimed at once are asked after together
             Some(_) => self.key_lists().await?.iter().map(|list| list.view(lane)).collect(),
             None => {
                 let call = access_key(&self.settings.account, &key, BlockAt::Final);
@@ -211,7 +212,8 @@ impl NearLink {
             let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
             lane::answered(self.rpc.needed(), replies).map(Arc::new)
         };
-        self.keys.get(&*self.clock, KEYS_FRESH_FOR.saturating_mul(TICKS), ask).await
+        // never an older one: a nonce that another program took meanwhile would be signed once more
+        self.keys.get(&*self.clock, 0, ask).await
     }
 
     /// Sends the newest form, identical bytes each time. What comes back says nothing.

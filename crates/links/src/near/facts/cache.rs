@@ -1,5 +1,5 @@
-//! Receivers that were registered lately. It may be wrong: a receiver can take its deposit back, and its
-//! payment then fails and isolates it. Only a yes is remembered.
+//! Receivers that were registered, or existed, lately. It may be wrong: a receiver can take its deposit back, and
+//! its payment then fails and isolates it. Only a yes is remembered.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;

@@ -94,9 +94,19 @@ impl NearFacts {
     }
 
     /// Whether a receiver exists. That it does not ends the transfer: as many providers as are needed say it
-    /// alike.
+    /// alike. That it does is remembered, since a transfer that waits for another one's registration comes
+    /// back again and again; should it be deleted meanwhile, its registration fails alone.
     async fn exists(&self, record: &Record) -> Result<bool, Cause> {
-        self.link.rpc.agreed_absence(&account(named(record)?)).await
+        let (receiver, now) = (named(record)?, self.link.clock.ticks());
+        let relay = &self.link.settings.account;
+        if self.link.existing.knows(relay, receiver, now) {
+            return Ok(true);
+        }
+        let exists = self.link.rpc.agreed_absence(&account(receiver)).await?;
+        if exists {
+            self.link.existing.learn(relay, receiver, now);
+        }
+        Ok(exists)
     }
 
     /// Whether receivers may be registered. Nothing is reserved for one that does not exist: a caller that

@@ -69,6 +69,12 @@ async fn receivers_are_asked_after_and_registered() {
     assert_eq!(facts(&may[1])[ATTEMPTS], Fact::Number(2));
     assert_eq!(facts(&may[1])[BUDGET], Fact::Flag(true));
     assert!(matches!(source.facts("another rule", &records).await[0], Gathered::Unknown(_)));
+    let queries = world.meter.times("NEAR query answered");
+    assert_eq!(
+        facts(&source.facts("may register", &records[1..2]).await[0])[BUDGET],
+        Fact::Flag(true)
+    );
+    assert_eq!(world.meter.times("NEAR query answered"), queries, "that it exists is remembered");
     // one registration, and one more that the contract gives back
     let carol = || world.record("carol.devnet", 1);
     let mut attempt = world.claim(&port, "storage_deposit", vec![carol(), carol()]).await;
