@@ -5,6 +5,7 @@
 //! `docs/guide/devnet.md`.
 #![expect(missing_docs, reason = "a development crate: a small item is explained by its name")]
 
+pub mod demo;
 pub mod near;
 
 /// What went wrong, in words for the person who runs the test.

@@ -1,4 +1,4 @@
-//! `cargo run --release -p devnet -- near`: a local chain for the relay.
+//! `cargo run --release -p devnet -- near`: a local chain for the relay; `… -- demo`: the relay at work on one.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -6,7 +6,10 @@
 )]
 
 use clap::{Parser, Subcommand};
+use devnet::Outcome;
+use devnet::demo::{self, DemoRequest};
 use devnet::near::serve::{Request, describe, start};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Local chains with scripted faults, for development.
@@ -47,31 +50,73 @@ enum Chain {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// The relay at work: the product is started on a chain of this process, pays in batches while its providers
+    /// fail and it is killed once, and the chain's own events prove that each transfer was paid once.
+    Demo {
+        /// Transfers to pay.
+        #[arg(long, default_value_t = 2_000)]
+        transfers: usize,
+        /// Full-access keys of the relay's account: so many transactions are under way at once.
+        #[arg(long, default_value_t = 6)]
+        keys: usize,
+        /// Accounts to pay to; every second one is new to the token, and is registered first.
+        #[arg(long, default_value_t = 20)]
+        receivers: usize,
+        /// Milliseconds from block to block.
+        #[arg(long, default_value_t = 600)]
+        block_millis: u64,
+        /// The program `portage`; without it, cargo builds it, or the one beside this program is taken.
+        #[arg(long, value_name = "PROGRAM")]
+        portage: Option<PathBuf>,
+        /// Where the relay's folder is made and removed again.
+        #[arg(long, default_value_os_t = std::env::temp_dir())]
+        dir: PathBuf,
+        /// Lines instead of a table.
+        #[arg(long)]
+        plain: bool,
+    },
 }
 
 fn main() -> ExitCode {
-    let Chain::Near {
-        port,
-        endpoints,
-        keys,
-        receivers,
-        block_millis,
-        validity_period,
-        native,
-        seed,
-    } = Cli::parse().chain;
-    let request =
-        Request { port, endpoints, keys, receivers, block_millis, native, validity_period, seed };
-    match start(&request) {
-        Ok(served) => {
-            println!("{}", describe(&served));
-            loop {
-                std::thread::park();
-            }
+    let ended = match Cli::parse().chain {
+        Chain::Near {
+            port,
+            endpoints,
+            keys,
+            receivers,
+            block_millis,
+            validity_period,
+            native,
+            seed,
+        } => serve(&Request {
+            port,
+            endpoints,
+            keys,
+            receivers,
+            block_millis,
+            native,
+            validity_period,
+            seed,
+        }),
+        Chain::Demo { transfers, keys, receivers, block_millis, portage, dir, plain } => {
+            let request =
+                DemoRequest { transfers, keys, receivers, block_millis, portage, dir, plain };
+            demo::run(&request, &mut |line| println!("{line}"))
         }
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("devnet: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Serves the chain until the process ends.
+fn serve(request: &Request) -> Outcome {
+    println!("{}", describe(&start(request)?));
+    loop {
+        std::thread::park();
     }
 }
