@@ -3,6 +3,7 @@
 
 use crate::Engine;
 use crate::alerts::cases::ENGINE;
+use crate::attempts::ChainPool;
 use crate::attempts::lane_watch::is_lane_pause;
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED, described,
@@ -19,6 +20,8 @@ use std::sync::Arc;
 
 /// An attempt takes longer than its flow says is normal in its state.
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
+/// An attempt is held by a process that has not its key.
+pub(crate) const KEY_MISSING: &str = "KEY_MISSING";
 /// Transfers wait long for an attempt on a chain.
 pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 
@@ -36,6 +39,9 @@ pub(crate) const TREASURY_SHORT: &str = "TREASURY_SHORT";
 pub(crate) const TOKEN_PAUSED: &str = "TOKEN_PAUSED";
 /// A final transaction moved more than its members were paid.
 pub(crate) const EVENTS_SURPLUS: &str = "EVENTS_SURPLUS";
+
+/// So many lines of a case say which attempts have no key.
+const NAMED: usize = 10;
 
 /// A case about one transaction is open for so long.
 const DAY: Millis = 86_400_000;
@@ -98,6 +104,9 @@ impl Engine {
                     self.case(case);
                 }
             }
+            if let Some(case) = self.missing_keys(pool) {
+                self.case(case);
+            }
             for Concern { kind, severity, facts } in pool.port.concerns() {
                 self.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
@@ -116,6 +125,32 @@ impl Engine {
                 .into(),
             });
         }
+    }
+
+    /// The case of attempts that this process holds, and whose keys it has not: nothing can be signed for them
+    /// again here.
+    fn missing_keys(&self, pool: &ChainPool) -> Option<Case> {
+        let keys = self.lane_names(pool);
+        let mut gone = pool.without_key(&keys);
+        gone.retain(|(_, attempt)| pool.carried.carries(*attempt));
+        if gone.is_empty() {
+            return None;
+        }
+        let line = |(lane, attempt): &(Arc<str>, AttemptId)| {
+            format!("attempt {} has key {lane}", Id(attempt.0))
+        };
+        let lines: Vec<String> = gone.iter().take(NAMED).map(line).collect();
+        Some(Case {
+            kind: KEY_MISSING,
+            severity: Severity::Warning,
+            subject: Subject::Chain(pool.id()),
+            facts: format!(
+                "{} open attempts need keys that this process has not: {}",
+                gone.len(),
+                lines.join("; ")
+            )
+            .into(),
+        })
     }
 
     /// The case of an attempt that was claimed longer ago than is normal in its state.
@@ -162,6 +197,12 @@ impl Engine {
                     .iter()
                     .any(|paused| paused.scope == Scope::Chain(chain) && &*paused.caller == ENGINE);
                 (!stands).then(|| "the chain was unpaused".to_owned())
+            }
+            (KEY_MISSING, Subject::Chain(chain)) => {
+                let stands =
+                    self.attempts.pool(chain).is_some_and(|pool| self.missing_keys(pool).is_some());
+                let over = "each such attempt is closed, or its key is among the settings again";
+                (!stands && self.may_say(case)).then(|| over.to_owned())
             }
             (CHAIN_BACKLOG, Subject::Chain(chain)) => (!facts.waiting.contains_key(&chain))
                 .then(|| "none of them waits that long any more".to_owned()),

@@ -26,6 +26,7 @@ mod swap_tests;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
+use crate::attempts::stops::StopReasons;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
 use kernel::answer::Cause;
@@ -57,6 +58,7 @@ pub(crate) struct ChainPool {
     pub port: Arc<dyn Chain>,
     pub carried: CarriedAttempts,
     pub lane_check: LaneCheck,
+    pub stops: StopReasons,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -91,6 +93,7 @@ impl Attempts {
                 port: port.clone(),
                 carried: CarriedAttempts::default(),
                 lane_check: LaneCheck::default(),
+                stops: StopReasons::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };

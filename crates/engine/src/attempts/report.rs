@@ -1,11 +1,15 @@
-//! What operators are shown of a chain's lanes: how each stands in the journal, and the attempt that has it.
+//! What operators are shown of a chain's lanes: how each stands in the journal, the attempt that has it, and
+//! whether the chain has it.
 
 use crate::Engine;
-use crate::attempts::lanes::{LaneState, prefix};
+use crate::attempts::ChainPool;
+use crate::attempts::lanes::{LaneRetirement, LaneState, prefix};
+use crate::pipeline::select::caught;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Purpose};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::Paused;
+use kernel::ports::chain::{FeeBalance, LanesOnChain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,6 +22,10 @@ pub struct ChainReport {
     pub unexplained: Arc<[Arc<str>]>,
     /// Every lane that was ever used, or that this process may use, by name.
     pub lanes: Vec<LaneReport>,
+    /// What the account has for fees, where this process can ask for it.
+    pub fees: Option<FeeBalance>,
+    /// Why what the chain has is not known now.
+    pub unasked: Option<Cause>,
     /// When it was read, by the journal's time.
     pub at: Millis,
 }
@@ -35,6 +43,10 @@ pub struct LaneReport {
     pub unreadable: bool,
     /// The attempt that has it.
     pub attempt: Option<OpenAttempt>,
+    /// No attempt takes it any more.
+    pub retired: Option<LaneRetirement>,
+    /// Whether the chain has it, as its providers showed a moment ago; `None`: that is not known.
+    pub on_chain: Option<bool>,
 }
 
 /// An attempt that is not proven yet.
@@ -97,22 +109,63 @@ impl Engine {
             };
             let state = LaneState::read(&row);
             let busy = state.as_ref().is_none_or(|state| state.open.is_some());
+            let (unreadable, state) = (state.is_none(), state.unwrap_or_default());
             lanes.push(LaneReport {
-                lock: state
-                    .as_ref()
-                    .and_then(|state| state.lock.as_ref())
-                    .map(|lock| lock.0.clone()),
+                lock: state.lock.map(|lock| lock.0),
                 usable: usable.remove(&name),
-                unreadable: state.is_none(),
+                unreadable,
                 attempt: open.remove(&name).filter(|_| busy),
+                retired: state.retired,
+                on_chain: None,
                 name,
             });
         }
-        let fresh =
-            |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
-        lanes.extend(usable.into_iter().map(fresh));
+        lanes.extend(usable.into_iter().map(LaneReport::unused));
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
         let unexplained = pool.map(|pool| pool.lane_check.unexplained()).unwrap_or_default();
-        Ok(ChainReport { paused, unexplained, lanes, at: journal.now() })
+        let at = journal.now();
+        let report = ChainReport { paused, unexplained, lanes, fees: None, unasked: None, at };
+        Ok(match pool {
+            Some(pool) => pool.on_chain(report).await,
+            None => report,
+        })
+    }
+}
+
+impl LaneReport {
+    /// One that this process may use, and that no attempt ever had.
+    fn unused(name: Arc<str>) -> Self {
+        Self {
+            name,
+            lock: None,
+            usable: true,
+            unreadable: false,
+            attempt: None,
+            retired: None,
+            on_chain: None,
+        }
+    }
+}
+
+impl ChainPool {
+    /// The report with what the chain has of the lanes and of fees, as far as it says so now.
+    async fn on_chain(&self, mut report: ChainReport) -> ChainReport {
+        let asked =
+            caught(async { (self.port.lanes_on_chain().await, self.port.fee_balance().await) });
+        let panicked = || (Err(Cause::of("PANIC")), Err(Cause::of("PANIC")));
+        let (lanes, fees) = asked.await.unwrap_or_else(panicked);
+        match lanes {
+            Ok(LanesOnChain { lanes: there, .. }) => {
+                for lane in &mut report.lanes {
+                    lane.on_chain = Some(there.contains(&lane.name));
+                }
+            }
+            Err(cause) => report.unasked = Some(cause),
+        }
+        match fees {
+            Ok(fees) => report.fees = fees,
+            Err(cause) => report.unasked = Some(cause),
+        }
+        report
     }
 }

@@ -57,7 +57,7 @@ impl NearLink {
             let stored = nonce_of(lock)?;
             let beyond: Vec<u64> = lists
                 .iter()
-                .filter_map(|list| list.get(&**lane).copied())
+                .filter_map(|list| list.nonces.get(&**lane).copied())
                 .filter(|nonce| *nonce > stored)
                 .collect();
             match beyond.iter().min() {

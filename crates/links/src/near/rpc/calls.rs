@@ -103,8 +103,17 @@ pub(in crate::near) fn access_key(signer: &str, key: &[u8; 32], at: BlockAt) -> 
     RpcCall { method: "query", params: at.into(params), read: key_view }
 }
 
-/// The last nonces that the final chain has spent of an account's keys, by their spelling.
-pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<BTreeMap<String, u64>> {
+/// Every key of an account at a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::near) struct KeyList {
+    /// The height of the block.
+    pub height: u64,
+    /// The last nonce that the chain has spent of each, by its spelling.
+    pub nonces: BTreeMap<String, u64>,
+}
+
+/// An account's keys at a provider's last final block.
+pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<KeyList> {
     let params = json!({ "request_type": "view_access_key_list", "account_id": signer });
     RpcCall {
         method: "query",
@@ -116,7 +125,8 @@ pub(in crate::near) fn access_keys(signer: &str) -> RpcCall<BTreeMap<String, u64
             let read = |one: &Value| {
                 Ok((text(one, "/public_key")?.to_owned(), number(one, "/access_key/nonce")?))
             };
-            list.iter().map(read).collect()
+            let nonces = list.iter().map(read).collect::<Result<_, RpcFailure>>()?;
+            Ok(KeyList { height: number(&view, "/block_height")?, nonces })
         },
     }
 }
