@@ -82,7 +82,6 @@ fn page(flow: &str) -> String {
             }
         }
     });
-    println!("{} deaths", all.deaths());
     format!("# Crashes of `{flow}`\n\n{HEAD}{}", all.page())
 }
 
