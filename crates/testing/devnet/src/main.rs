@@ -53,7 +53,7 @@ enum Chain {
     /// The relay at work: the product is started on a chain of this process, pays in batches while its providers
     /// fail and it is killed once, and the chain's own events prove that each transfer was paid once.
     Demo {
-        /// Transfers to pay.
+        /// So many transfers are paid.
         #[arg(long, default_value_t = 2_000)]
         transfers: usize,
         /// Full-access keys of the relay's account: so many transactions are under way at once.
@@ -71,7 +71,7 @@ enum Chain {
         /// Where the relay's folder is made and removed again.
         #[arg(long, default_value_os_t = std::env::temp_dir())]
         dir: PathBuf,
-        /// Lines instead of a table.
+        /// Print lines, where a terminal would get a table.
         #[arg(long)]
         plain: bool,
     },

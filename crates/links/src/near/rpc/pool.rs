@@ -35,7 +35,7 @@ pub(in crate::near) struct RpcPool {
 
 /// What one provider said.
 pub(in crate::near) struct Hint<T> {
-    /// Its host and port.
+    /// The host and port of its address.
     by: Arc<str>,
     /// Its answer, which proves nothing.
     pub(in crate::near) reply: Result<T, RpcFailure>,

@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 use view::{Progress, View};
 
-/// Transfers of one request.
+/// So many transfers are posted in one request.
 const BATCH: usize = 100;
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(500);
 /// So many looks without a change are the end: something is stuck.
-const PATIENCE: u32 = 240;
+const STUCK_AFTER: u32 = 240;
 
 /// What the demo is asked for.
 #[derive(Debug, Clone)]
@@ -110,7 +110,7 @@ impl Demo<'_> {
             }
             same = if ended == last { same.saturating_add(1) } else { 0 };
             last = ended;
-            if same > PATIENCE {
+            if same > STUCK_AFTER {
                 return Err(format!(
                     "{ended} of {all} have ended, and nothing moves: {}",
                     product.log()
