@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use devnet::near::near_primitives::types::AccountId;
+use devnet::near::serve;
 use devnet::near::{Blocks, Devnet, EventKind, Execution, Options, TokenOptions, Wallet};
 use std::time::Duration;
 
@@ -81,25 +82,18 @@ impl Chain {
     }
 
     /// What points a relay at it.
-    pub(crate) fn settings(&self) -> [(&'static str, String); 8] {
-        let keys: Vec<String> = self.keys.iter().map(|wallet| wallet.key.to_string()).collect();
-        [
-            ("RELAY_ACCOUNT_ID", RELAY.to_owned()),
-            ("FT_TOKEN_ADDRESS", TOKEN.to_owned()),
-            ("PORTAGE_RELAY__ASSET", "USDC".to_owned()),
-            ("NEAR_NETWORK", "localnet".to_owned()),
-            ("NEAR_RPC_URL", self.devnet.urls().join(",")),
-            ("RELAY_ACCESS_KEYS", keys.join(",")),
-            // what is measured is the relay, not a provider's plan
-            ("PORTAGE_RELAY__RPC_PER_SECOND", "10000".to_owned()),
-            ("PORTAGE_RELAY__REGISTRATION_BUDGET", "1000000000000000000000000000".to_owned()),
-        ]
+    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = serve::environment(&self.devnet, &self.token, &self.keys);
+        // what is measured is the relay, not a provider's plan
+        settings.push(("PORTAGE_RELAY__RPC_PER_SECOND", "10000".to_owned()));
+        let unlimited = "1000000000000000000000000000";
+        settings.push(("PORTAGE_RELAY__REGISTRATION_BUDGET", unlimited.to_owned()));
+        settings
     }
 
     /// Requests that the endpoints had together.
     pub(crate) fn requests(&self) -> u64 {
-        let endpoints = (0..ENDPOINTS).filter_map(|n| self.devnet.endpoint(n));
-        endpoints.map(|endpoint| endpoint.requests().values().sum::<u64>()).sum()
+        self.devnet.requests()
     }
 
     /// Payments that are final, and how many base units they come to; each memo once.

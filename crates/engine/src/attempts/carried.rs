@@ -33,7 +33,8 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    const fn new(attempt: Attempt) -> Self {
+    /// One of another run, or of a former owner.
+    pub(crate) const fn found(attempt: Attempt) -> Self {
         Self {
             attempt,
             unsent: false,
@@ -48,14 +49,9 @@ impl Carried {
 
     /// One that this run claimed.
     pub(crate) const fn claimed(attempt: Attempt) -> Self {
-        let mut claimed = Self::new(attempt);
+        let mut claimed = Self::found(attempt);
         (claimed.unsent, claimed.taken) = (true, true);
         claimed
-    }
-
-    /// One of another run, or of a former owner.
-    pub(crate) const fn found(attempt: Attempt) -> Self {
-        Self::new(attempt)
     }
 
     /// Whether its newest form is sent now.

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
             native,
             seed,
         } => serve(&Request {
-            port,
+            port: Some(port),
             endpoints,
             keys,
             receivers,

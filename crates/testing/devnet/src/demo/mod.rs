@@ -53,7 +53,9 @@ pub fn run(request: &DemoRequest, print: &mut dyn FnMut(&str)) -> Outcome {
     let mut product = Product::start(&program, &request.dir, chain.settings())?;
     print(&format!(
         "the relay listens at {}, and pays from {} with {} keys",
-        product.address, chain.relay, request.keys
+        product.address,
+        chain.relay(),
+        request.keys
     ));
     let view = View::new(request.plain);
     let mut demo = Demo { request, chain: &chain, view, killed: false };

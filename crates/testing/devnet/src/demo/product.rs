@@ -68,12 +68,11 @@ impl Product {
     pub(super) fn start(
         program: &Path,
         dir: &Path,
-        settings: impl Into<Vec<(&'static str, String)>>,
+        settings: Vec<(&'static str, String)>,
     ) -> Outcome<Self> {
         let folder = dir.join(format!("portage-demo-{}", std::process::id()));
         std::fs::create_dir_all(&folder)
             .map_err(|error| format!("{}: {error}", folder.display()))?;
-        let settings = settings.into();
         let (process, address) = launch(program, &folder, &settings, "127.0.0.1:0")?;
         let program = program.to_owned();
         let mut product =

@@ -95,6 +95,12 @@ impl Devnet {
         self.endpoints.get(index).map(|state| Endpoint { state })
     }
 
+    /// Requests that all endpoints had together.
+    pub fn requests(&self) -> u64 {
+        let endpoints = (0..self.endpoints.len()).filter_map(|at| self.endpoint(at));
+        endpoints.map(|endpoint| endpoint.requests().values().sum::<u64>()).sum()
+    }
+
     /// The account that owns the tokens and has paid for all accounts.
     pub fn root(&self) -> &Wallet {
         &self.root

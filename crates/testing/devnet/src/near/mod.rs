@@ -5,7 +5,7 @@
 //! scripts what a provider does wrong, `devnet` is the handle that tests hold.
 
 mod chain;
-pub(crate) mod clock;
+mod clock;
 mod contract;
 mod devnet;
 mod faults;

@@ -8,7 +8,8 @@ use std::time::Duration;
 /// What `devnet near` is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub port: u16,
+    /// The port of the first endpoint; without it, any that is free for each.
+    pub port: Option<u16>,
     pub endpoints: usize,
     pub keys: usize,
     pub receivers: usize,
@@ -29,7 +30,8 @@ pub struct Served {
     pub receivers: Vec<AccountId>,
 }
 
-const SUPPLY: u128 = 1_000_000_000_000;
+/// What the relay's account has of the token at the start, in base units.
+pub const SUPPLY: u128 = 1_000_000_000_000;
 
 /// Starts the chain and sets it up.
 ///
@@ -43,7 +45,7 @@ pub fn start(request: &Request) -> Outcome<Served> {
         // A bench of what is outside the chain must not wait for the gas of its blocks.
         block_gas: Options::default().block_gas.filter(|_| !request.native),
         endpoints: request.endpoints,
-        port: Some(request.port),
+        port: request.port,
         validity_period: request.validity_period,
         seed: request.seed.unwrap_or_else(clock::nanoseconds),
         ..Options::default()
@@ -60,6 +62,24 @@ pub fn start(request: &Request) -> Outcome<Served> {
     let registered = receivers.iter().step_by(2).cloned().collect::<Vec<_>>();
     devnet.register(&token, &registered)?;
     Ok(Served { devnet, token, relay, keys, receivers })
+}
+
+/// The environment that points a relay at a chain: its account is the one that the keys are of.
+pub fn environment(
+    devnet: &Devnet,
+    token: &AccountId,
+    keys: &[Wallet],
+) -> Vec<(&'static str, String)> {
+    let account = keys.first().map(|wallet| wallet.account.to_string()).unwrap_or_default();
+    let keys: Vec<String> = keys.iter().map(|wallet| wallet.key.to_string()).collect();
+    vec![
+        ("RELAY_ACCOUNT_ID", account),
+        ("FT_TOKEN_ADDRESS", token.to_string()),
+        ("PORTAGE_RELAY__ASSET", "USDC".to_owned()),
+        ("NEAR_NETWORK", "localnet".to_owned()),
+        ("NEAR_RPC_URL", devnet.urls().join(",")),
+        ("RELAY_ACCESS_KEYS", keys.join(",")),
+    ]
 }
 
 /// What a user needs to know, as text, with the lines that point Portage at the chain.

@@ -6,8 +6,8 @@ use near_crypto::PublicKey;
 use near_primitives::{
     account::AccessKey,
     action::{
-        Action, AddKeyAction, CreateAccountAction, DeleteKeyAction, DeployContractAction,
-        FunctionCallAction, TransferAction,
+        Action, AddKeyAction, CreateAccountAction, DeployContractAction, FunctionCallAction,
+        TransferAction,
     },
     hash::CryptoHash,
     types::{AccountId, Balance, Gas},
@@ -70,16 +70,6 @@ impl Devnet {
             self.run(wallet, name, actions)?;
         }
         Ok(new)
-    }
-
-    /// Deletes a key of an account, by a transaction of another of its keys.
-    ///
-    /// # Errors
-    ///
-    /// If the account has no such key.
-    pub fn delete_key(&self, wallet: &Wallet, gone: PublicKey) -> Outcome {
-        let delete = Action::DeleteKey(Box::new(DeleteKeyAction { public_key: gone }));
-        self.run(wallet, &wallet.account, vec![delete]).map(drop)
     }
 
     /// Deploys the token to a new account and initializes it.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 fn request(native: bool) -> Request {
     Request {
-        port: 0,
+        port: None,
         endpoints: 1,
         keys: 3,
         receivers: 4,
