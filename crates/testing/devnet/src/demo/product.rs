@@ -32,7 +32,8 @@ impl Drop for Product {
 /// beside this program.
 pub(super) fn find(named: Option<&Path>, print: &mut dyn FnMut(&str)) -> Outcome<PathBuf> {
     if let Some(named) = named {
-        return Ok(named.to_owned());
+        // it is started in a folder of its own
+        return named.canonicalize().map_err(|error| format!("{}: {error}", named.display()));
     }
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program has no folder")?;
