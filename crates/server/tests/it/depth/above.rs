@@ -16,6 +16,9 @@ use server::auth::token::Minted;
 use std::sync::atomic::Ordering;
 use tower::ServiceExt;
 
+/// How often one key asks before the answer counts.
+const ASKED: usize = 20;
+
 const ANY: &str = "transfers:create transfers:any";
 
 fn too_large() -> u64 {
@@ -35,14 +38,7 @@ impl Bare {
             if wrong == Wrong::DayFull {
                 terms.binding = terms.binding.map(|bound| Binding { key: "other".into(), ..bound });
             }
-            let made = loop {
-                match self.app.engine.create(self.app.internal, terms.clone()).await {
-                    Ok(made) => break made,
-                    // on a slow machine the answer is not known in time: the same key asks again
-                    Err(Refused::Unknown(_)) => {}
-                    Err(refused) => panic!("it is not opened: {refused:?}"),
-                }
-            };
+            let made = self.asked(terms).await.expect("it is opened");
             // on a slow machine the answer is PENDING, and the money moves later
             self.ends(made.record).await;
         }
@@ -72,7 +68,24 @@ impl Bare {
             Wrong::Draining => self.app.draining.store(true, Ordering::Relaxed),
             _ => {}
         }
-        self.post("/api/v1/internal_transfer", scope, body).await
+        let mut said = self.post("/api/v1/internal_transfer", scope, body.clone()).await;
+        for _ in 1..ASKED {
+            if said == "SYSTEM_ERROR" {
+                said = self.post("/api/v1/internal_transfer", scope, body.clone()).await;
+            }
+        }
+        said
+    }
+
+    /// What the engine says. On a slow machine it may not be known in time: the same key asks again.
+    async fn asked(&self, terms: Terms) -> Result<engine::Accepted, Refused> {
+        let mut said = self.app.engine.create(self.app.internal, terms.clone()).await;
+        for _ in 1..ASKED {
+            if matches!(said, Err(Refused::Unknown(_))) {
+                said = self.app.engine.create(self.app.internal, terms.clone()).await;
+            }
+        }
+        said
     }
 
     /// The code of what the door answers to the user.
@@ -113,7 +126,7 @@ impl Bare {
             Wrong::Draining => self.app.engine.drain(0).await,
             _ => {}
         }
-        match self.app.engine.create(self.app.internal, terms).await {
+        match self.asked(terms).await {
             Ok(_) => "done".to_owned(),
             Err(Refused::Code(code)) => code.name().to_owned(),
             Err(Refused::Mismatch(_)) => "DUPLICATE_REQUEST".to_owned(),
