@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// An attempt takes longer than its flow says is normal in its state.
 pub(crate) const ATTEMPT_SLOW: &str = "ATTEMPT_SLOW";
+/// An open attempt's key is not among those of the process that holds it, or the account on the chain has not a key.
+pub(crate) const KEY_MISSING: &str = "KEY_MISSING";
 /// Transfers wait long for an attempt on a chain.
 pub(crate) const CHAIN_BACKLOG: &str = "CHAIN_BACKLOG";
 
@@ -98,6 +100,9 @@ impl Engine {
                     self.case(case);
                 }
             }
+            if let Some(case) = self.missing_keys(pool) {
+                self.case(case);
+            }
             for Concern { kind, severity, facts } in pool.port.concerns() {
                 self.case(Case { kind, severity, subject: Subject::Chain(pool.id()), facts });
             }
@@ -162,6 +167,12 @@ impl Engine {
                     .iter()
                     .any(|paused| paused.scope == Scope::Chain(chain) && &*paused.caller == ENGINE);
                 (!stands).then(|| "the chain was unpaused".to_owned())
+            }
+            (KEY_MISSING, Subject::Chain(chain)) => {
+                let pool = self.attempts.pool(chain);
+                let over = pool.is_some_and(|pool| self.no_key_is_missing(pool));
+                let fact = "the process has the key of each open attempt, and the account each key";
+                (over && self.may_say(case)).then(|| fact.to_owned())
             }
             (CHAIN_BACKLOG, Subject::Chain(chain)) => (!facts.waiting.contains_key(&chain))
                 .then(|| "none of them waits that long any more".to_owned()),

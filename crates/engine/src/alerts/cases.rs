@@ -2,8 +2,8 @@
 
 use crate::Engine;
 use crate::alerts::attempts::{
-    ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, NEAR_LOW, ONE_PROVIDER, PROVIDERS_DISAGREE,
-    REGISTRATION_BUDGET, TOKEN_PAUSED, TREASURY_SHORT,
+    ATTEMPT_SLOW, CHAIN_BACKLOG, EVENTS_SURPLUS, KEY_MISSING, NEAR_LOW, ONE_PROVIDER,
+    PROVIDERS_DISAGREE, REGISTRATION_BUDGET, TOKEN_PAUSED, TREASURY_SHORT,
 };
 use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
@@ -28,7 +28,7 @@ pub(crate) const LANES: &str = "engine:lanes";
 pub(crate) type CaseKey = (Arc<str>, Subject);
 
 /// Every kind of case that the engine opens, with how much it matters.
-pub(crate) const KINDS: [(&str, Severity); 36] = [
+pub(crate) const KINDS: [(&str, Severity); 37] = [
     ("STUCK", Severity::Warning),
     ("TARGET_PENDING", Severity::Critical),
     ("COMPENSATION", Severity::Critical),
@@ -51,6 +51,7 @@ pub(crate) const KINDS: [(&str, Severity); 36] = [
     (ATTEMPT_SLOW, Severity::Critical),
     (CHAIN_BACKLOG, Severity::Warning),
     (LOCK_SPENT, Severity::Critical),
+    (KEY_MISSING, Severity::Warning),
     (EVENTS_MISMATCH, Severity::Critical),
     (NEAR_LOW, Severity::Critical),
     (PROVIDERS_DISAGREE, Severity::Critical),

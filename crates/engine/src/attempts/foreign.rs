@@ -4,7 +4,7 @@
 //! A memo proves nothing. One that names a transfer which waits to be paid exactly that is stored as an open
 //! attempt with that transfer as its member: the prover then proves it as any other, and nothing else pays it
 //! meanwhile. A transaction that names no transfer is stored as an attempt that is over. One that names a
-//! transfer in any other way is stored too, as evidence, and the chain stands until a person resumes it.
+//! transfer in any other way is stored too, as evidence, and the chain stands until two persons resume it.
 
 use crate::Engine;
 use crate::alerts::cases::ENGINE;
@@ -14,7 +14,7 @@ use crate::attempts::claim::Claim;
 use crate::attempts::gather::ClaimOutcome;
 use crate::attempts::lane_watch::AheadLane;
 use crate::attempts::lanes::{LaneState, resource_name};
-use crate::attempts::stops::FOREIGN_PAYMENT;
+use crate::attempts::stops::{FOREIGN_PAYMENT, stop};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::select::caught;
 use kernel::answer::Cause;
@@ -43,11 +43,38 @@ enum Meaning {
     /// It names none of them, or had no effect.
     Nothing,
     /// It pays these, each exactly what is waited for.
-    Pays(Vec<Record>, S),
+    Pays(WaitingTransfers),
     /// It names some of them, and is not what is waited for.
     Untrusted(String),
     /// One of those that it names is on its way to where it waits.
     Later(String),
+}
+
+/// Transfers that one transaction pays, and the sending state that they go to.
+#[derive(Debug)]
+struct WaitingTransfers {
+    members: Vec<Record>,
+    to: S,
+}
+
+/// A transaction that pays nothing that is waited for.
+struct OverUse {
+    one: ForeignUse,
+    /// Why it is not trusted, where it names a transfer.
+    objection: Option<String>,
+}
+
+/// What an attempt without members is filed under.
+#[derive(Clone, Copy)]
+struct FiledUnder {
+    flow: FlowId,
+    state: S,
+}
+
+/// The payments of a transaction, and the transfers of that name as they stand.
+struct NamedTransfers<'a> {
+    pays: &'a [ForeignPayment],
+    found: Vec<Record>,
 }
 
 impl Engine {
@@ -71,12 +98,12 @@ impl Engine {
         let mut over = Vec::new();
         for one in uses {
             match self.meaning(pool.id(), &one).await {
-                Meaning::Nothing => over.push((one, None)),
-                Meaning::Untrusted(why) => over.push((one, Some(why))),
+                Meaning::Nothing => over.push(OverUse { one, objection: None }),
+                Meaning::Untrusted(why) => over.push(OverUse { one, objection: Some(why) }),
                 Meaning::Later(_) | Meaning::Pays(..) if !over.is_empty() => break,
                 Meaning::Later(why) => return Ok(LaneProgress::Nothing(why)),
-                Meaning::Pays(members, to) => {
-                    return Ok(self.store_payment(pool, lane, &one, (members, to)).await);
+                Meaning::Pays(waiting) => {
+                    return Ok(self.store_payment(pool, lane, &one, waiting).await);
                 }
             }
         }
@@ -99,7 +126,7 @@ impl Engine {
             return Meaning::Untrusted("it names a transfer twice, or beside a payment".to_owned());
         }
         let found = self.read(ids.into_iter().collect()).await;
-        self.plan.meaning(chain, one, (pays, found))
+        self.plan.meaning(chain, one, NamedTransfers { pays, found })
     }
 
     /// One that pays what is waited for: an open attempt, which the prover closes.
@@ -108,7 +135,7 @@ impl Engine {
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
         one: &ForeignUse,
-        (members, to): (Vec<Record>, S),
+        WaitingTransfers { members, to }: WaitingTransfers,
     ) -> LaneProgress {
         let Some(flow) = members.first().map(|member| member.flow) else {
             return LaneProgress::Nothing("it has no members".to_owned());
@@ -144,16 +171,16 @@ impl Engine {
         self: &Arc<Self>,
         pool: &Arc<ChainPool>,
         lane: &AheadLane,
-        over: Vec<(ForeignUse, Option<String>)>,
+        over: Vec<OverUse>,
     ) -> Result<LaneProgress, Cause> {
-        let Some((flow, state)) = self.any_sending() else { return Err(Cause::of("NO_FLOW")) };
+        let Some(filed) = self.any_sending() else { return Err(Cause::of("NO_FLOW")) };
         let (chain, scope) = (pool.id(), Scope::Chain(pool.id()));
-        let objections: Vec<String> = over.iter().filter_map(objection).collect();
-        let new = |one: &ForeignUse| self.attempt_over(pool.id(), lane, (one, flow, state));
-        let attempts: Vec<Attempt> = over.iter().map(|(one, _)| new(one)).collect();
+        let objections: Vec<String> = over.iter().filter_map(OverUse::objection).collect();
+        let new = |over: &OverUse| self.attempt_over(chain, lane, &over.one, filed);
+        let attempts: Vec<Attempt> = over.iter().map(new).collect();
         let unit = over_unit(chain, lane, attempts);
         let Some((mut unit, after)) = unit else { return Err(Cause::of("NO_USES")) };
-        for (one, _) in &over {
+        for OverUse { one, .. } in &over {
             tracing::warn!(lane = %lane.name, lock = %one.lock, facts = %one.facts, "a foreign transaction");
         }
         let mut fresh = None;
@@ -163,6 +190,7 @@ impl Engine {
             self.controls.pause(scope);
             let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
             let case = Case { kind: FOREIGN_PAYMENT, severity, subject, facts };
+            unit.then.puts.push(stop(chain, reason.clone()));
             unit.then.puts.push(Put::Pause { scope, reason, caller: ENGINE.into() });
             unit.then.puts.push(Put::Case(case.clone()));
             fresh = Some(case);
@@ -195,7 +223,8 @@ impl Engine {
         &self,
         chain: ChainId,
         lane: &AheadLane,
-        (one, flow, state): (&ForeignUse, FlowId, S),
+        one: &ForeignUse,
+        FiledUnder { flow, state }: FiledUnder,
     ) -> Attempt {
         Attempt {
             id: AttemptId(self.mint().0),
@@ -213,18 +242,21 @@ impl Engine {
         }
     }
 
-    /// A flow that sends, and a state in which it does: what an attempt without members is filed under.
-    fn any_sending(&self) -> Option<(FlowId, S)> {
+    /// A flow that sends, and a state in which it does.
+    fn any_sending(&self) -> Option<FiledUnder> {
         self.parts.offered.iter().find_map(|flow| {
             let table = self.plan.table(*flow);
-            table.all().find(|state| table.sends(*state)).map(|state| (*flow, state))
+            let state = table.all().find(|state| table.sends(*state))?;
+            Some(FiledUnder { flow: *flow, state })
         })
     }
 }
 
-/// Why a transaction is not trusted, with what it is.
-fn objection((one, why): &(ForeignUse, Option<String>)) -> Option<String> {
-    why.as_ref().map(|why| format!("{}: {why}", one.facts))
+impl OverUse {
+    /// Why it is not trusted, with what it is.
+    fn objection(&self) -> Option<String> {
+        self.objection.as_ref().map(|why| format!("{}: {why}", self.one.facts))
+    }
 }
 
 /// The unit that stores attempts that are over, and how it leaves their lane.
@@ -247,7 +279,7 @@ impl Plan {
         &self,
         chain: ChainId,
         one: &ForeignUse,
-        (pays, found): (&[ForeignPayment], Vec<Record>),
+        NamedTransfers { pays, found }: NamedTransfers<'_>,
     ) -> Meaning {
         let mut found: BTreeMap<Id, Record> =
             found.into_iter().map(|record| (record.id, record)).collect();
@@ -283,7 +315,7 @@ impl Plan {
         }
         match (later, to) {
             (Some(why), _) => Meaning::Later(why),
-            (None, Some((_, to))) => Meaning::Pays(members, to),
+            (None, Some((_, to))) => Meaning::Pays(WaitingTransfers { members, to }),
             (None, None) => Meaning::Untrusted("it pays nothing".to_owned()),
         }
     }

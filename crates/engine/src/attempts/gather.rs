@@ -19,7 +19,7 @@ use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId, Lock, Purpose};
 use kernel::flow::table::{A, S};
 use kernel::ids::{ChainId, Id, Millis};
-use kernel::ports::chain::{Chain, SignRequest, Signed, Unsigned};
+use kernel::ports::chain::{Chain, KEY_ABSENT, SignRequest, Signed, Unsigned};
 use kernel::ports::meter::Seen;
 use kernel::record::{Party, Record};
 use kernel::unit::{Guard, Unit, Written, Wrote};
@@ -234,6 +234,9 @@ impl Engine {
         if cause.class == LANE_AHEAD {
             // another worker may have used it since its row was read: who looks finds out
             pool.lane_check.close();
+        } else if cause.class == KEY_ABSENT {
+            // a person is told of it
+            pool.lane_check.look();
         }
     }
 

@@ -11,11 +11,11 @@ use crate::alerts::cases::LANES;
 use crate::attempts::ChainPool;
 use crate::attempts::foreign::LaneProgress;
 use crate::attempts::lanes::LaneState;
-use crate::attempts::stops::LANE_AHEAD;
+use crate::attempts::stops::{LANE_AHEAD, stop};
 use crate::pipeline::select::{caught, race};
 use kernel::answer::Cause;
 use kernel::attempt::Lock;
-use kernel::ids::{ChainId, Id, Millis};
+use kernel::ids::{ChainId, Millis};
 use kernel::operators::{Case, Scope, Severity, Subject};
 use kernel::ports::chain::{LaneMark, LaneSpent};
 use kernel::ports::journal::ServiceStatus;
@@ -124,6 +124,7 @@ impl Engine {
             match self.look_at_lanes(&pool).await {
                 Ok(LaneLook::Level) => {
                     tries = 0;
+                    self.look_at_keys(&pool).await;
                     race(pool.lane_check.bell.notified(), self.parts.clock.sleep(EVERY)).await;
                 }
                 Ok(LaneLook::Stored) => tries = 0,
@@ -136,28 +137,15 @@ impl Engine {
         }
     }
 
-    /// Says at start which open attempts are of keys that this process has not. They are asked after like any
-    /// other, and nothing is signed for them again here.
-    async fn names_missing_keys(&self, pool: &Arc<ChainPool>) {
-        let names = self.lane_names(pool);
-        if names.is_empty() {
-            return;
-        }
-        if let Err(cause) = self.read_lanes(pool).await {
-            tracing::warn!(chain = pool.id().name(), %cause, "the lanes of a chain cannot be read");
-            return;
-        }
-        for (lane, attempt) in pool.without_key(&names) {
-            tracing::error!(
-                chain = pool.id().name(), %lane, attempt = %Id(attempt.0),
-                "a key with an open attempt is not among the keys of this process: name it again, until \
-                 the attempt is closed"
-            );
-        }
+    /// Every lane that this process may take locks from, and those that are retired and may still sign.
+    fn watched_lanes(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+        let mut names = self.lane_names(pool);
+        names.extend(pool.retired_lanes());
+        names
     }
 
     /// Every lane that this process may take locks from.
-    pub(super) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
+    pub(crate) fn lane_names(&self, pool: &ChainPool) -> BTreeSet<Arc<str>> {
         self.sent_acts().into_iter().flat_map(|act| pool.port.lanes(act)).collect()
     }
 
@@ -206,7 +194,7 @@ impl Engine {
     /// read is not: its attempts are stored before they are sent.
     async fn lanes_ahead(&self, pool: &Arc<ChainPool>) -> Result<Vec<AheadLane>, Cause> {
         self.read_lanes(pool).await?;
-        let names = self.lane_names(pool);
+        let names = self.watched_lanes(pool);
         let mut lanes = Vec::with_capacity(names.len());
         for name in names {
             let Some(state) = pool.lane(&name) else { continue };
@@ -268,14 +256,15 @@ impl Engine {
         let facts: Arc<str> = lines.join("; ").into();
         self.controls.pause(scope);
         tracing::error!(chain = chain.name(), %facts, "a key is used elsewhere: claims and sends stand");
-        let reason = format!("{LANE_AHEAD}: {facts}").into();
-        let pause = Put::Pause { scope, reason, caller: LANES.into() };
+        let reason: Arc<str> = format!("{LANE_AHEAD}: {facts}").into();
+        let counted = stop(chain, reason.clone());
+        let puts = vec![Put::Pause { scope, reason, caller: LANES.into() }, counted];
         let (kind, severity, subject) = (LANE_AHEAD, Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts };
         if self.noted(&case) {
-            self.open_case(case, vec![pause]).await;
+            self.open_case(case, puts).await;
         } else {
-            self.insist(vec![pause]).await;
+            self.insist(puts).await;
         }
         self.controls.stored(scope);
     }

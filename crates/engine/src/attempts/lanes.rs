@@ -25,6 +25,33 @@ pub(crate) fn prefix(chain: ChainId) -> String {
     format!("lane:{}:", chain.name())
 }
 
+/// That a lane takes no further attempt, for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneRetirement {
+    /// Who retired it: `issuer|sub`.
+    pub by: Arc<str>,
+    /// When, by the journal's time.
+    pub at: Millis,
+    /// The final block at which providers agreed that the chain has it no more; `None`: not proven yet.
+    pub gone_at: Option<u64>,
+}
+
+impl LaneRetirement {
+    fn value(&self) -> Value {
+        json!({ "by": &*self.by, "at": self.at, "gone_at": self.gone_at })
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let gone_at = value.get("gone_at")?;
+        let gone_at = if gone_at.is_null() { None } else { Some(gone_at.as_u64()?) };
+        Some(Self {
+            by: value.get("by")?.as_str()?.into(),
+            at: value.get("at")?.as_u64()?,
+            gone_at,
+        })
+    }
+}
+
 /// How a lane stands in the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LaneState {
@@ -34,13 +61,19 @@ pub(crate) struct LaneState {
     pub open: Option<AttemptId>,
     /// The lock of its last attempt.
     pub lock: Option<Lock>,
+    /// No attempt takes it any more. Every later state keeps that.
+    pub retired: Option<LaneRetirement>,
 }
 
 impl LaneState {
     /// What the lane's row says of it, as JSON.
     pub(crate) fn value(&self) -> Arc<str> {
         let open = self.open.map(|id| Id(id.0).to_string());
-        json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open }).to_string().into()
+        let mut value = json!({ "lock": self.lock.as_ref().map(|lock| &*lock.0), "open": open });
+        if let (Some(fields), Some(retired)) = (value.as_object_mut(), &self.retired) {
+            fields.insert("retired".to_owned(), retired.value());
+        }
+        value.to_string().into()
     }
 
     /// The lane of a row; `None` where it is none of ours, so that no attempt takes it.
@@ -55,12 +88,29 @@ impl LaneState {
             Some(id) => Some(AttemptId(id.parse::<Id>().ok()?.0)),
             None => None,
         };
-        Some(Self { version: row.version, open, lock: text("lock")?.map(Lock::from) })
+        let retired = match value.get("retired") {
+            None | Some(Value::Null) => None,
+            // one that cannot be read is no free lane
+            Some(retired) => Some(LaneRetirement::read(retired)?),
+        };
+        Some(Self { version: row.version, open, lock: text("lock")?.map(Lock::from), retired })
     }
 
     /// It with one more write, of this attempt or of none.
     pub(crate) fn next(&self, open: Option<AttemptId>, lock: Lock) -> Self {
-        Self { version: self.version.saturating_add(1), open, lock: Some(lock) }
+        let retired = self.retired.clone();
+        Self { version: self.version.saturating_add(1), open, lock: Some(lock), retired }
+    }
+
+    /// It with one more write, which says how it is retired. Its attempt, where one is open, goes on.
+    pub(crate) fn retired(&self, retired: LaneRetirement) -> Self {
+        let version = self.version.saturating_add(1);
+        Self { version, retired: Some(retired), ..self.clone() }
+    }
+
+    /// An attempt may take its next lock.
+    fn is_free(&self) -> bool {
+        self.open.is_none() && self.retired.is_none()
     }
 }
 
@@ -92,8 +142,8 @@ impl LaneTable {
         self.read_at?;
         let free = |lane: &&Arc<str>| {
             let rests = self.rests.get(*lane).is_some_and(|until| *until > now);
-            let busy = self.known.get(*lane).is_some_and(|state| state.open.is_some());
-            !rests && !busy && !self.reserved.contains(*lane) && !self.foreign.contains(*lane)
+            let taken = self.known.get(*lane).is_some_and(|state| !state.is_free());
+            !rests && !taken && !self.reserved.contains(*lane) && !self.foreign.contains(*lane)
         };
         let from = self.turn.checked_rem(lanes.len()).unwrap_or_default();
         let (before, behind) = lanes.split_at(from);
@@ -132,15 +182,29 @@ impl ChainPool {
         self.lanes().known.get(lane).cloned()
     }
 
+    /// The lanes that are retired and may still sign, as far as this process knows.
+    pub(crate) fn retired_lanes(&self) -> Vec<Arc<str>> {
+        let may_sign = |state: &LaneState| {
+            state.retired.as_ref().is_some_and(|retired| retired.gone_at.is_none())
+        };
+        let table = self.lanes();
+        let retired = table.known.iter().filter(|(_, state)| may_sign(state));
+        retired.map(|(name, _)| name.clone()).collect()
+    }
+
     /// The lanes with an open attempt whose key this process has not.
     pub(crate) fn without_key(&self, lanes: &BTreeSet<Arc<str>>) -> Vec<(Arc<str>, AttemptId)> {
         self.lanes().without_key(lanes)
     }
 
-    /// How a unit of this process left a lane.
+    /// How a unit of this process left a lane. Another unit may have left it later, and said so first.
     pub(crate) fn lane_is(&self, lane: &Arc<str>, state: LaneState) {
-        let free = state.open.is_none();
-        self.lanes().known.insert(lane.clone(), state);
+        let free = state.is_free();
+        let mut table = self.lanes();
+        if table.known.get(lane).is_none_or(|known| known.version <= state.version) {
+            table.known.insert(lane.clone(), state);
+        }
+        drop(table);
         if free {
             self.freed.notify_waiters();
         }
@@ -148,17 +212,21 @@ impl ChainPool {
 }
 
 impl ChainPool {
-    /// The attempts of this process that these lanes carry; `None` for a lane that carries none.
+    /// The attempts of this process that these lanes carry; `None` for a lane that carries none. One that is
+    /// retired and carries none is no lane any more.
     fn open_in<'a>(
         &self,
         lanes: impl IntoIterator<Item = &'a Arc<str>>,
     ) -> Vec<(&'a Arc<str>, Option<AttemptId>)> {
         let table = self.lanes();
         let open = |lane: &'a Arc<str>| {
-            let open = table.known.get(lane).and_then(|state| state.open);
-            (lane, open.filter(|id| self.carried.carries(*id)))
+            let state = table.known.get(lane);
+            let open = state.and_then(|state| state.open);
+            let retired = state.is_some_and(|state| state.retired.is_some());
+            let open = open.filter(|id| self.carried.carries(*id));
+            (open.is_some() || !retired).then_some((lane, open))
         };
-        lanes.into_iter().map(open).collect()
+        lanes.into_iter().filter_map(open).collect()
     }
 }
 
@@ -248,7 +316,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::{LaneState, LaneTable, Resource, resource_name};
+    use super::{LaneRetirement, LaneState, LaneTable, Resource, resource_name};
     use kernel::attempt::AttemptId;
     use kernel::ids::ChainId;
     use std::sync::Arc;
@@ -264,17 +332,45 @@ mod tests {
             version: 7,
             open: Some(AttemptId(1 << 90)),
             lock: Some("18446744073709551616".into()),
+            retired: None,
         };
         let free = LaneState { version: 7, open: None, ..busy.clone() };
-        for state in [busy, free, LaneState { version: 7, ..LaneState::default() }] {
+        let retired = LaneState { version: 7, ..busy.retired(retirement(None)) };
+        let gone = LaneState { version: 7, ..free.retired(retirement(Some(u64::MAX))) };
+        let fresh = LaneState { version: 7, ..LaneState::default() };
+        for state in [busy, free, retired, gone, fresh] {
             assert_eq!(LaneState::read(&row(&state.value())), Some(state));
         }
+    }
+
+    /// Turns red where the unit that closes a retired lane's attempt, or one that claims, forgets that.
+    #[test]
+    fn a_lane_stays_retired() {
+        let busy = LaneState { open: Some(AttemptId(1)), ..LaneState::default() };
+        let retired = busy.retired(retirement(None));
+        assert_eq!((retired.open, retired.version), (Some(AttemptId(1)), 1));
+        let free = retired.next(None, "7".into());
+        assert_eq!(free.retired, Some(retirement(None)));
+        let lanes: Vec<Arc<str>> = vec!["a".into()];
+        let mut table = LaneTable { read_at: Some(1), ..LaneTable::default() };
+        table.known.insert("a".into(), free);
+        assert!(table.reserve(&lanes, 0).is_none());
+        // a row without the field is of a release before
+        let old = LaneState::read(&row(r#"{"open":null,"lock":"7"}"#));
+        assert_eq!(old.and_then(|state| state.retired), None);
+    }
+
+    fn retirement(gone_at: Option<u64>) -> LaneRetirement {
+        LaneRetirement { by: "portage|ada".into(), at: 5, gone_at }
     }
 
     /// Turns red where a row that cannot be read counts as a free lane.
     #[test]
     fn what_is_no_lane_is_none() {
-        for value in ["", "{}", "[]", r#"{"open":7,"lock":null}"#, r#"{"open":"x","lock":null}"#] {
+        let retired = r#"{"open":null,"lock":null,"retired":true}"#;
+        for value in
+            ["", "{}", "[]", r#"{"open":7,"lock":null}"#, r#"{"open":"x","lock":null}"#, retired]
+        {
             assert_eq!(LaneState::read(&row(value)), None, "{value}");
         }
     }

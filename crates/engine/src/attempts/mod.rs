@@ -3,7 +3,7 @@
 //!
 //! `claim` and `close` are pure plans. `gather` takes what waits before a claim, `prove` looks after every
 //! attempt that this process holds, `recover` takes up those of others. `lane_watch` finds keys that are used
-//! elsewhere, and `foreign` stores what they signed. A lane is a key or account whose
+//! elsewhere, `foreign` stores what they signed, and `missing_keys` tells of keys that cannot sign. A lane is a key or account whose
 //! locks are spent one after the other; whether it is free the journal says.
 
 pub(crate) mod carried;
@@ -14,6 +14,7 @@ pub(crate) mod form;
 pub(crate) mod gather;
 pub(crate) mod lane_watch;
 pub(crate) mod lanes;
+pub(crate) mod missing_keys;
 pub(crate) mod proof_delay;
 pub(crate) mod prove;
 pub(crate) mod recover;
@@ -27,7 +28,9 @@ mod swap_tests;
 use crate::attempts::carried::CarriedAttempts;
 use crate::attempts::lane_watch::LaneCheck;
 use crate::attempts::lanes::LaneTable;
+use crate::attempts::missing_keys::ShownKeys;
 use crate::attempts::proof_delay::ProofDelay;
+use crate::attempts::stops::StopReasons;
 use crate::tasks::Background;
 use crate::{Engine, Parts};
 use kernel::answer::Cause;
@@ -60,6 +63,8 @@ pub(crate) struct ChainPool {
     pub carried: CarriedAttempts,
     pub proof_delay: ProofDelay,
     pub lane_check: LaneCheck,
+    pub shown_keys: ShownKeys,
+    pub stops: StopReasons,
     lanes: Mutex<LaneTable>,
     /// A lane became free, as far as this process knows.
     freed: Notify,
@@ -95,6 +100,8 @@ impl Attempts {
                 carried: CarriedAttempts::default(),
                 proof_delay: ProofDelay::default(),
                 lane_check: LaneCheck::default(),
+                shown_keys: ShownKeys::default(),
+                stops: StopReasons::default(),
                 lanes: Mutex::default(),
                 freed: Notify::new(),
             };

@@ -1,13 +1,20 @@
-//! What operators are shown of a chain's lanes: how each stands in the journal, and the attempt that has it.
+//! What operators are shown of a chain's lanes: how each stands in the journal, the attempt that has it, and
+//! whether the chain has it.
 
 use crate::Engine;
-use crate::attempts::lanes::{LaneState, prefix};
+use crate::attempts::ChainPool;
+use crate::attempts::lanes::{LaneRetirement, LaneState, prefix};
+use crate::pipeline::select::{First, caught, race};
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, Purpose};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::Paused;
+use kernel::ports::chain::{FeeBalance, LanesOnChain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What the chain has is waited for so many milliseconds.
+const ASKED_FOR: Millis = 3_000;
 
 /// The lanes of a chain, as the journal has them now.
 #[derive(Debug, Clone)]
@@ -18,6 +25,10 @@ pub struct ChainReport {
     pub unexplained: Arc<[Arc<str>]>,
     /// Every lane that was ever used, or that this process may use, by name.
     pub lanes: Vec<LaneReport>,
+    /// What the account has for fees, where this process can ask for it.
+    pub fees: Option<FeeBalance>,
+    /// Why what the chain has is not known now.
+    pub unasked: Option<Cause>,
     /// When it was read, by the journal's time.
     pub at: Millis,
 }
@@ -35,6 +46,10 @@ pub struct LaneReport {
     pub unreadable: bool,
     /// The attempt that has it.
     pub attempt: Option<OpenAttempt>,
+    /// No attempt takes it any more.
+    pub retired: Option<LaneRetirement>,
+    /// Whether the chain has it, as its providers showed a moment ago; `None`: that is not known.
+    pub on_chain: Option<bool>,
 }
 
 /// An attempt that is not proven yet.
@@ -97,22 +112,72 @@ impl Engine {
             };
             let state = LaneState::read(&row);
             let busy = state.as_ref().is_none_or(|state| state.open.is_some());
+            let (unreadable, state) = (state.is_none(), state.unwrap_or_default());
             lanes.push(LaneReport {
-                lock: state
-                    .as_ref()
-                    .and_then(|state| state.lock.as_ref())
-                    .map(|lock| lock.0.clone()),
+                lock: state.lock.map(|lock| lock.0),
                 usable: usable.remove(&name),
-                unreadable: state.is_none(),
+                unreadable,
                 attempt: open.remove(&name).filter(|_| busy),
+                retired: state.retired,
+                on_chain: None,
                 name,
             });
         }
-        let fresh =
-            |name| LaneReport { name, lock: None, usable: true, unreadable: false, attempt: None };
-        lanes.extend(usable.into_iter().map(fresh));
+        lanes.extend(usable.into_iter().map(LaneReport::unused));
         lanes.sort_by(|one, other| one.name.cmp(&other.name));
         let unexplained = pool.map(|pool| pool.lane_check.unexplained()).unwrap_or_default();
-        Ok(ChainReport { paused, unexplained, lanes, at: journal.now() })
+        let at = journal.now();
+        let report = ChainReport { paused, unexplained, lanes, fees: None, unasked: None, at };
+        Ok(match pool {
+            Some(pool) => self.with_chain(pool, report).await,
+            None => report,
+        })
+    }
+
+    /// The report with what the chain has of the lanes and of fees, as far as it says so within a while: people
+    /// look at the rest also where no provider answers.
+    async fn with_chain(&self, pool: &ChainPool, mut report: ChainReport) -> ChainReport {
+        let asked =
+            caught(async { (pool.port.lanes_on_chain().await, pool.port.fee_balance().await) });
+        let asked = match race(asked, self.parts.clock.sleep(ASKED_FOR)).await {
+            First::Left(asked) => asked.ok_or(Cause::of("PANIC")),
+            First::Right(()) => Err(Cause::of("TIMEOUT")),
+        };
+        let (lanes, fees) = match asked {
+            Ok(asked) => asked,
+            Err(cause) => {
+                report.unasked = Some(cause);
+                return report;
+            }
+        };
+        match lanes {
+            Ok(None) => {}
+            Ok(Some(LanesOnChain { lanes: there, .. })) => {
+                for lane in &mut report.lanes {
+                    lane.on_chain = Some(there.contains(&lane.name));
+                }
+            }
+            Err(cause) => report.unasked = Some(cause),
+        }
+        match fees {
+            Ok(fees) => report.fees = fees,
+            Err(cause) => report.unasked = Some(cause),
+        }
+        report
+    }
+}
+
+impl LaneReport {
+    /// One that this process may use, and that no attempt ever had.
+    fn unused(name: Arc<str>) -> Self {
+        Self {
+            name,
+            lock: None,
+            usable: true,
+            unreadable: false,
+            attempt: None,
+            retired: None,
+            on_chain: None,
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! What stops a chain by itself: facts that only a key used elsewhere, a port that is wrong or a journal that
-//! was set back can explain. Claims and sends of the chain stand until a person resumes them; intake,
+//! was set back can explain. Claims and sends of the chain stand until two persons resume them; intake,
 //! questions, proofs and every other chain go on.
 
 use crate::Engine;
@@ -8,10 +8,11 @@ use crate::tasks::Background;
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{ChainId, Id};
-use kernel::operators::{Case, Scope, Severity, Subject};
+use kernel::operators::{Case, Paused, Scope, Severity, Subject};
 use kernel::ports::chain::FOREIGN_FORM;
 use kernel::unit::Put;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The chain has spent more of a lane's locks than the journal knows attempts.
 pub(crate) const LANE_AHEAD: &str = kernel::ports::chain::LANE_AHEAD;
@@ -24,6 +25,41 @@ pub(crate) const EVENTS_MISMATCH: &str = kernel::ports::chain::EVENTS_MISMATCH;
 /// What the port calls a proof cannot be one.
 pub(crate) const VERDICT_REFUSED: &str = "VERDICT_REFUSED";
 
+/// The row that counts the reasons for which the engine stopped a chain. A pause stands once for its scope and
+/// caller, so that a second reason under it would be seen in the log alone: who proposes to lift the pause names
+/// the count, and the unit that lifts it holds the row to that.
+pub(crate) fn stops_name(chain: ChainId) -> Arc<str> {
+    format!("stops:{}", chain.name()).into()
+}
+
+/// Counts one more reason.
+pub(crate) fn stop(chain: ChainId, reason: Arc<str>) -> Put {
+    Put::Resource { name: stops_name(chain), value: reason }
+}
+
+/// True for a pause that the engine itself set on a chain: money depends on what it saw.
+pub(crate) fn is_engine_stop(paused: &Paused) -> bool {
+    let own = &*paused.caller == ENGINE || paused.caller.starts_with("engine:");
+    own && matches!(paused.scope, Scope::Chain(_))
+}
+
+/// The reasons that this process told the journal of: a look that finds the same again is no new one.
+#[derive(Debug, Default)]
+pub(crate) struct StopReasons(Mutex<BTreeSet<Arc<str>>>);
+
+impl StopReasons {
+    /// So many are remembered; beyond it the memory begins anew, and one is counted twice.
+    const MOST: usize = 1_000;
+
+    fn is_new(&self, reason: &Arc<str>) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(reason.clone())
+    }
+}
+
 impl Engine {
     /// Stops claims and sends of a chain, in RAM at once, and asks a person.
     pub(crate) fn stop_chain(self: &Arc<Self>, kind: &'static str, chain: ChainId, facts: String) {
@@ -32,15 +68,17 @@ impl Engine {
         let reason: Arc<str> = format!("{kind}: {facts}").into();
         let (severity, subject) = (Severity::Critical, Subject::Chain(chain));
         let case = Case { kind, severity, subject, facts: facts.into() };
-        let pause = Put::Pause { scope, reason, caller: ENGINE.into() };
-        tracing::error!(chain = chain.name(), "claims and sends stand until a person lifts it");
+        let mut puts = vec![Put::Pause { scope, reason: reason.clone(), caller: ENGINE.into() }];
+        let pool = self.attempts.pool(chain);
+        puts.extend(pool.filter(|pool| pool.stops.is_new(&reason)).map(|_| stop(chain, reason)));
+        tracing::error!(chain = chain.name(), "claims and sends stand until persons lift it");
         let fresh = self.noted(&case);
         let engine = self.clone();
         let run = async move {
             if fresh {
-                engine.open_case(case, vec![pause]).await;
+                engine.open_case(case, puts).await;
             } else {
-                engine.insist(vec![pause]).await;
+                engine.insist(puts).await;
             }
             engine.controls.stored(scope);
         };

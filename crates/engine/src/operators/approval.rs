@@ -1,5 +1,5 @@
-//! What takes effect when another person approves: verdicts, the resume from HALT, and deposits above
-//! a bound.
+//! What takes effect when another person approves: verdicts, the resume from HALT, the end of a chain's stop, and
+//! deposits above a bound.
 
 use crate::Engine;
 use crate::operators::action_context::{ActionContext, Stop};
@@ -182,6 +182,7 @@ impl Engine {
         let unreadable = || Stop::from(Cause::of("STORED_PROPOSAL"));
         match Proposed::read(&approval).ok_or_else(unreadable)? {
             Proposed::Resume(resume) => self.lift(context, &resume).await,
+            Proposed::Lift(lift) => self.approve_lift(context, id, &lift).await,
             Proposed::Deposit(deposit) => self.approve_deposit(context, &approval, &deposit).await,
             Proposed::Verdict(ProposedVerdict { answer: verdict, state, entered, .. }) => {
                 let transfer = approval.subject.parse().map_err(|_| unreadable())?;

@@ -145,6 +145,8 @@ impl Engine {
             | ActionResult::Resolved { .. }
             | ActionResult::Superseded { .. }
             | ActionResult::Refused
+            | ActionResult::LaneRetired { .. }
+            | ActionResult::LaneGone { .. }
             | ActionResult::StatusSet
             | ActionResult::Asset { .. }
             | ActionResult::NumberedAccount { .. }
@@ -176,6 +178,8 @@ impl Engine {
             AdminAction::Resume { accept } => self.resume_by_hand(context, accept).await,
             AdminAction::Pause(scope) => self.pause(context, *scope).await,
             AdminAction::Unpause(number) => self.unpause(context, *number).await,
+            AdminAction::RetireLane(of) => self.retire_lane(context, of).await,
+            AdminAction::ProveLaneGone(of) => self.prove_lane_gone(context, of).await,
             AdminAction::Status { ledger, user, status } => {
                 self.status_by_hand(context, *ledger, *user, *status).await
             }

@@ -10,6 +10,7 @@ mod approval;
 mod asset;
 mod deposit;
 mod execute;
+mod lane;
 mod messages;
 mod numbered_account;
 mod pause;

@@ -1,13 +1,15 @@
 //! Pauses of flows, ledgers, assets and accounts, HALT by hand, and accounts' status.
 
 use crate::Engine;
+use crate::attempts::stops::{is_engine_stop, stops_name};
 use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::verdict::decides;
 use crate::operators::{ActionResult, AdminAction, Objection};
 use crate::pipeline::select::{First, race};
 use kernel::answer::Cause;
 use kernel::code::Code;
-use kernel::ids::{LedgerId, Millis, UserId};
-use kernel::operators::{ActionSubject, Scope};
+use kernel::ids::{ChainId, Id, LedgerId, Millis, UserId};
+use kernel::operators::{ActionSubject, ApprovalStatus, Proposed, ProposedLift, Scope};
 use kernel::ports::journal::ServiceStatus;
 use kernel::ports::ledger::{AccountStatus, StatusChange};
 use kernel::ports::meter::Seen;
@@ -70,7 +72,14 @@ impl Engine {
     ) -> Result<(ActionResult, Millis), Stop> {
         let status = self.parts.journal.service_status().await?;
         let found = status.paused.iter().find(|paused| paused.number == number);
-        let scope = found.ok_or(Objection::NotFound("pause"))?.scope;
+        let paused = found.ok_or(Objection::NotFound("pause"))?;
+        if self.parts.settings.four_eyes
+            && is_engine_stop(paused)
+            && let Scope::Chain(chain) = paused.scope
+        {
+            return self.propose_lift(context, chain, number).await;
+        }
+        let scope = paused.scope;
         let unpause = || vec![Put::Unpause(number)];
         let open = match scope {
             // one that ended meanwhile has no use for the line in its history
@@ -92,6 +101,75 @@ impl Engine {
         };
         self.refresh().await?;
         Ok(done)
+    }
+
+    /// Proposes to lift a stop of the engine's own: another person has to approve.
+    async fn propose_lift(
+        &self,
+        context: &ActionContext,
+        chain: ChainId,
+        number: u64,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        // the count before the reason: what stops the chain in between is none of this proposal's
+        let counted = self.parts.journal.resource(stops_name(chain)).await?;
+        let stops = counted.map_or(0, |row| row.version);
+        let status = self.parts.journal.service_status().await?;
+        let found = status.paused.iter().find(|paused| paused.number == number);
+        let stop = found.ok_or(Objection::NotFound("pause"))?.reason.clone();
+        let chain = chain.name().into();
+        let lift = Proposed::Lift(ProposedLift { pause: number, chain, stop, stops });
+        let proposal = self.proposal(context, &lift);
+        let outcome = ActionResult::Proposed { approval: proposal.id };
+        self.plainly(context, vec![Put::Propose(proposal)], outcome).await
+    }
+
+    /// Lifts a stop that another person proposed to lift, for the reasons that were known then. A reason that
+    /// came since is looked at by persons first.
+    pub(super) async fn approve_lift(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        approval: Id,
+        lift: &ProposedLift,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let status = self.parts.journal.service_status().await?;
+        let found = status.paused.iter().find(|paused| paused.number == lift.pause);
+        let Some(Scope::Chain(chain)) = found.map(|paused| paused.scope) else {
+            return self.lift_superseded(context, approval, "RESUMED").await;
+        };
+        let (name, version) = (stops_name(chain), lift.stops);
+        let guards = vec![Guard::Pending(approval), Guard::Resource { name, version }];
+        let outcome = ActionResult::Unpaused;
+        let puts = vec![
+            Put::Unpause(lift.pause),
+            decides(context, approval, ApprovalStatus::Approved),
+            context.action(&outcome),
+        ];
+        match self.wrote(context, Unit::guarded(guards, puts)).await? {
+            Ok(at) => {
+                self.refresh().await?;
+                Ok((outcome, at))
+            }
+            Err(Guard::Resource { .. }) => {
+                self.lift_superseded(context, approval, "STOPPED_AGAIN").await
+            }
+            Err(guard) => Err(lost(&guard)),
+        }
+    }
+
+    async fn lift_superseded(
+        &self,
+        context: &ActionContext,
+        approval: Id,
+        state: &str,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let outcome = ActionResult::Superseded { state: state.into() };
+        let decide = decides(context, approval, ApprovalStatus::Superseded);
+        let puts = vec![decide, context.action(&outcome)];
+        let unit = Unit::guarded(vec![Guard::Pending(approval)], puts);
+        match self.wrote(context, unit).await? {
+            Ok(at) => Ok((outcome, at)),
+            Err(guard) => Err(lost(&guard)),
+        }
     }
 
     /// The number of a person's pause, as long as it stands.

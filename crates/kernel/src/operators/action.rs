@@ -5,10 +5,10 @@
 
 use super::proposal::ProposedDeposit;
 use super::webhook::WebhookAction;
-use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, in_order};
+use super::{Accepted, DEPOSIT, RESOLVE, RESUME, Scope, UNPAUSE, in_order};
 use crate::accounts::NumberedStatus;
 use crate::flow::table::Flows;
-use crate::ids::{AssetId, Id, LedgerId, Millis, UserId};
+use crate::ids::{AssetId, ChainId, Id, LedgerId, Millis, UserId};
 use crate::money::{Amount, Asset, AssetStatus};
 use crate::ports::ledger::AccountStatus;
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -190,8 +190,13 @@ pub enum AdminAction {
     },
     /// Nothing in the scope takes a further step.
     Pause(#[serde(serialize_with = "no_value")] Scope),
-    /// Lifts the pause of that number.
+    /// Lifts the pause of that number. One of a chain that the engine itself set is proposed where four eyes
+    /// are on: who set it the engine looks up.
     Unpause(#[serde(serialize_with = "no_value")] u64),
+    /// No attempt takes a lock of the lane any more, at any worker, for ever.
+    RetireLane(#[serde(serialize_with = "no_value")] LaneName),
+    /// Asks the chain whether it still has a lane that was retired, and stores that it has not.
+    ProveLaneGone(#[serde(serialize_with = "no_value")] LaneName),
     /// Sets an account's status at its ledger.
     Status {
         /// The ledger that has the account.
@@ -266,6 +271,15 @@ pub enum AdminAction {
     Webhook(WebhookAction),
 }
 
+/// A lane of a chain: a key or account whose locks are spent one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneName {
+    /// The chain whose account has it.
+    pub chain: ChainId,
+    /// The key or account, as the chain's adapter spells it.
+    pub lane: Arc<str>,
+}
+
 /// What an action is done to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionSubject {
@@ -289,6 +303,8 @@ pub enum ActionSubject {
     Approval(Id),
     /// A case, by its number.
     Case(u64),
+    /// A lane of a chain.
+    Lane(LaneName),
     /// An endpoint of webhooks that is added.
     Webhooks,
     /// An endpoint of webhooks, by its id.
@@ -315,6 +331,7 @@ impl ActionSubject {
             Self::Deposit(reference) => format!("deposit/{reference}"),
             Self::Approval(id) => format!("approval/{id}"),
             Self::Case(number) => format!("case/{number}"),
+            Self::Lane(of) => format!("lane/{}/{}", of.chain.name(), of.lane),
             Self::Webhooks => "webhooks".to_owned(),
             Self::Webhook(id) => format!("webhook/{id}"),
             Self::Group(name) => format!("group/{name}"),
@@ -401,7 +418,9 @@ impl AdminAction {
             Self::Halt => row("HALT", On::Service, Act, Never),
             Self::Resume { .. } => row(RESUME, On::Service, Act, FourEyes),
             Self::Pause(scope) => row("PAUSE", On::Scope(*scope), Act, Never),
-            Self::Unpause(number) => row("UNPAUSE", On::Pause(*number), Act, Never),
+            Self::Unpause(number) => row(UNPAUSE, On::Pause(*number), Act, Never),
+            Self::RetireLane(of) => row("RETIRE_LANE", On::Lane(of.clone()), Act, Never),
+            Self::ProveLaneGone(of) => row("PROVE_LANE_GONE", On::Lane(of.clone()), Act, Never),
             Self::Status { ledger, user, .. } => {
                 row("STATUS", On::Account(*user, *ledger), Act, Never)
             }

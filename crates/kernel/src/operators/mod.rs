@@ -9,10 +9,10 @@ mod result;
 mod webhook;
 
 pub use action::{
-    ActionRow, ActionSubject, AdminAction, AssetChange, NewAsset, NewNumberedAccount, NoteText,
-    Permission, Redrive, Reemission, SecondPerson, Verdict,
+    ActionRow, ActionSubject, AdminAction, AssetChange, LaneName, NewAsset, NewNumberedAccount,
+    NoteText, Permission, Redrive, Reemission, SecondPerson, Verdict,
 };
-pub use proposal::{Proposed, ProposedDeposit, ProposedResume, ProposedVerdict};
+pub use proposal::{Proposed, ProposedDeposit, ProposedLift, ProposedResume, ProposedVerdict};
 pub use result::{ActionResult, OutstandingCall, StoredAnswer};
 pub use webhook::{NewWebhook, WebhookAction, WebhookChange};
 
@@ -276,7 +276,7 @@ impl PastAction {
 pub struct Proposal {
     /// Drawn by the worker that writes the proposal.
     pub id: Id,
-    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`.
+    /// A listed word: `RESOLVE`, `RESUME`, `DEPOSIT`, `UNPAUSE`.
     pub kind: &'static str,
     /// What it is about.
     pub subject: Arc<str>,
@@ -298,6 +298,9 @@ pub const RESOLVE: &str = "RESOLVE";
 
 /// External money that its proposer alone may not book.
 pub const DEPOSIT: &str = "DEPOSIT";
+
+/// The end of a pause.
+pub const UNPAUSE: &str = "UNPAUSE";
 
 /// How an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

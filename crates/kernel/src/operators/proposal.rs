@@ -1,7 +1,7 @@
 //! What exactly is proposed to a second person: written by the engine that proposes, shown to the one who
 //! approves, and read by the engine that executes it then.
 
-use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, Verdict, in_order};
+use super::{Accepted, Approval, DEPOSIT, RESOLVE, RESUME, UNPAUSE, Verdict, in_order};
 use crate::flow::life::Leg;
 use crate::ids::{AssetId, LedgerId, UserId, ledger_name};
 use crate::money::{Amount, Asset};
@@ -91,6 +91,20 @@ impl ProposedDeposit {
     }
 }
 
+/// The end of a pause that the engine itself set on a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedLift {
+    /// The number of the pause.
+    pub pause: u64,
+    /// The chain that stands.
+    pub chain: Arc<str>,
+    /// Why it stands, as the one who approves reads it.
+    pub stop: Arc<str>,
+    /// How often the engine had a reason to stop the chain when that was proposed: a later one is another
+    /// proposal's.
+    pub stops: u32,
+}
+
 /// What a proposal asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -101,6 +115,8 @@ pub enum Proposed {
     Resume(ProposedResume),
     /// A deposit above what one person may book.
     Deposit(ProposedDeposit),
+    /// The end of a stop of a chain.
+    Lift(ProposedLift),
 }
 
 impl Proposed {
@@ -117,6 +133,7 @@ impl Proposed {
             RESOLVE => serde_json::from_str(text).ok().map(Self::Verdict),
             RESUME => serde_json::from_str(text).ok().map(Self::Resume),
             DEPOSIT => serde_json::from_str(text).ok().map(Self::Deposit),
+            UNPAUSE => serde_json::from_str(text).ok().map(Self::Lift),
             _ => None,
         }
     }

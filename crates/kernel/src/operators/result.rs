@@ -137,14 +137,27 @@ pub enum ActionResult {
         /// The name of the state that it led to.
         state: Arc<str>,
     },
-    /// The transfer had moved on before the approval, maybe back to the same state, or the deposit's
-    /// reference was booked (`BOOKED`): nothing was done.
+    /// The transfer had moved on before the approval, maybe back to the same state, the deposit's reference was
+    /// booked (`BOOKED`), the pause was lifted (`RESUMED`), or its chain was stopped for one more reason
+    /// (`STOPPED_AGAIN`): nothing was done.
     Superseded {
         /// The name of the state that it is in.
         state: Arc<str>,
     },
     /// The proposal was refused: nothing was done.
     Refused,
+    /// The lane is retired.
+    LaneRetired {
+        /// The attempt that has it: the key is deleted on the chain once that is closed.
+        attempt: Option<Id>,
+    },
+    /// The chain does not have the lane any more, and that is stored.
+    LaneGone {
+        /// The lowest of the final blocks that show it.
+        height: u64,
+        /// So many providers show it.
+        providers: usize,
+    },
     /// The account has that status.
     StatusSet,
     /// The asset was added or changed.

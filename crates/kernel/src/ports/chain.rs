@@ -11,6 +11,7 @@ use crate::ids::{AssetId, ChainId, Id, Millis};
 use crate::money::Amount;
 use crate::operators::Severity;
 use crate::record::{Account, Record};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What an attempt is signed for.
@@ -84,6 +85,9 @@ pub enum Proof {
 /// is stored, so its key is used elsewhere.
 pub const LANE_AHEAD: &str = "LANE_AHEAD";
 
+/// The class of a cause for which a lane has no next lock: the account on the chain does not have its key.
+pub const KEY_ABSENT: &str = "KEY_ABSENT";
+
 /// The class of a cause of *not yet* that stops the pool: a final transaction did less, or another thing, than
 /// its members say.
 pub const EVENTS_MISMATCH: &str = "EVENTS_MISMATCH";
@@ -121,6 +125,50 @@ pub struct LaneSpent {
     pub lane: Arc<str>,
     /// The last lock that the chain has spent of it.
     pub lock: Lock,
+}
+
+/// The keys of the account that pays, as several providers show them at final blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LanesOnChain {
+    /// The lowest of the blocks that were looked at.
+    pub height: u64,
+    /// The lanes that any of the providers shows.
+    pub lanes: BTreeSet<Arc<str>>,
+    /// So many providers showed all that the account has.
+    pub providers: usize,
+}
+
+/// What the account that pays has for the chain's fees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeeBalance {
+    /// What it has, in the smallest unit.
+    pub units: u128,
+    /// Nothing is signed while it has less.
+    pub floor: u128,
+    /// The decimals of the unit.
+    pub precision: u8,
+}
+
+/// Whether a lane's key can still sign, by the chain's final blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LanePresence {
+    /// The account has it, as one provider or more show.
+    There {
+        /// The lowest of the blocks that were looked at.
+        height: u64,
+        /// So many providers show it.
+        shown_by: usize,
+        /// So many were asked and answered.
+        of: usize,
+    },
+    /// The account does not have it: as many providers as are needed, two at least, show all its keys without
+    /// it, and none shows it.
+    Absent {
+        /// The lowest of the blocks that were looked at.
+        height: u64,
+        /// So many providers agree.
+        providers: usize,
+    },
 }
 
 /// What one action of a foreign transaction pays, and to which transfer its memo gives it. The memo is not
@@ -170,7 +218,8 @@ pub trait Chain: Send + Sync {
     /// has; its attempt is closed.
     ///
     /// # Errors
-    /// [`LANE_AHEAD`] where the chain has spent more of the lane than that; otherwise why it is not known.
+    /// [`LANE_AHEAD`] where the chain has spent more of the lane than that; [`KEY_ABSENT`] where the account does not
+    /// have its key; otherwise why it is not known.
     fn next_lock<'a>(
         &'a self,
         lane: &'a str,
@@ -190,6 +239,28 @@ pub trait Chain: Send + Sync {
     /// Why the next one is not known: blocks that no provider keeps, providers that do not agree, one that
     /// stands alone.
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>>;
+    /// The lanes that the chain has now; `None`: its lanes are no keys that can be deleted. A hint for people: it
+    /// may be some seconds old.
+    ///
+    /// # Errors
+    /// Why that is not known now.
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>>;
+    /// Whether the chain still has a lane. `since`: a height at which it had it; a block below that says
+    /// nothing.
+    ///
+    /// # Errors
+    /// Why that is not known now: too few providers answer, only one is named, or lanes of the chain are no keys
+    /// that can be deleted.
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>>;
+    /// What the account has for fees, as one provider says; `None`: the chain has no such balance.
+    ///
+    /// # Errors
+    /// Why that is not known now.
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>>;
     /// What a person should know of the chain now. It is read in RAM and waits for nothing.
     fn concerns(&self) -> Vec<Concern> {
         Vec::new()

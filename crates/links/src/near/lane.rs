@@ -2,10 +2,10 @@
 
 use super::rpc::{KeyView, RpcFailure};
 use kernel::answer::Cause;
-use kernel::ports::chain::LANE_AHEAD;
+use kernel::ports::chain::{KEY_ABSENT, LANE_AHEAD};
 
 /// A nonce is below the block height times this.
-const NONCE_RANGE: u64 = 1_000_000;
+pub(super) const NONCE_RANGE: u64 = 1_000_000;
 
 /// The views of those that answered, as many as are needed.
 ///
@@ -35,7 +35,7 @@ pub(super) fn next(needed: usize, stored: Option<u64>, views: &[KeyView]) -> Res
     let mut nonces = Vec::with_capacity(views.len());
     for view in views {
         match view.nonce {
-            None => return Err(Cause::of("KEY_ABSENT")),
+            None => return Err(Cause::of(KEY_ABSENT)),
             Some(_) if !view.full_access => return Err(Cause::of("KEY_RESTRICTED")),
             Some(nonce) => nonces.push(nonce),
         }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(class(None, &[view(4), view(u64::MAX - 1)]), "PROVIDERS_DISAGREE");
         assert_eq!(class(Some(2_000_000_000), &[view(7), view(7)]), "NONCE_RANGE");
         let absent = KeyView { height: 1_000, nonce: None, full_access: false };
-        assert_eq!(class(Some(7), &[view(7), absent]), "KEY_ABSENT");
+        assert_eq!(class(Some(7), &[view(7), absent]), KEY_ABSENT);
         let restricted = KeyView { full_access: false, ..view(7) };
         assert_eq!(class(Some(7), &[view(7), restricted]), "KEY_RESTRICTED");
         let one = next(1, Some(7), &[view(8)]).unwrap_err();

@@ -5,7 +5,7 @@
 //!
 //! `rpc` calls providers, `tx` writes and reads what is signed, `keystore` has the keys, `lane` the next
 //! nonce, `sign` makes forms, `prove` reads what became of them, `foreign` what other programs did with our keys,
-//! `facts` what the flow asks of receivers.
+//! `presence` which keys the account has, `facts` what the flow asks of receivers.
 
 mod concerns;
 mod facts;
@@ -13,6 +13,7 @@ mod foreign;
 mod forms;
 mod keystore;
 mod lane;
+mod presence;
 mod prove;
 mod rest;
 mod rpc;
@@ -36,7 +37,8 @@ use kernel::ids::{ChainId, Millis};
 use kernel::operators::Severity;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+    Chain, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::ports::clock::Clock;
 use kernel::ports::meter::Meter;
@@ -78,6 +80,8 @@ struct NearLink {
     meter: Arc<dyn Meter>,
     /// What spent the nonces of attempts whose forms are not found, as far as it was read.
     explained: Explanations,
+    /// The account's keys, as people were shown them lately.
+    shown: SharedAnswer<LanesOnChain>,
     /// What a person should know of the chain as a whole.
     concerns: Concerns,
 }
@@ -133,6 +137,7 @@ impl NearChain {
             clock,
             meter,
             explained: Explanations::default(),
+            shown: SharedAnswer::default(),
             concerns: Concerns::default(),
         };
         Ok(Self { link: Arc::new(link) })
@@ -273,6 +278,22 @@ impl Chain for NearChain {
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(async move { self.link.noted(self.link.foreign(mark).await) })
+    }
+
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        Box::pin(async move { self.link.lanes_on_chain().await.map(Some) })
+    }
+
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        Box::pin(self.link.lane_presence(lane, since))
+    }
+
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
+        Box::pin(async move { self.link.fee_balance().await.map(Some) })
     }
 
     fn concerns(&self) -> Vec<Concern> {

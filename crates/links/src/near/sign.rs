@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// NEAR has so many decimals: the smallest unit is a yoctoNEAR.
-const DECIMALS: u8 = 24;
+pub(super) const DECIMALS: u8 = 24;
 
 /// What is written into one transaction.
 struct Draft<'a> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 section! {
     /// Operators.
     Ops {
-        /// Verdicts and the end of a HALT take effect when another person approves.
+        /// Verdicts, the end of a HALT and the end of a stop that the service made for a chain take effect when another person approves.
         four_eyes: bool = true,
         /// So many hours a proposal may be approved, by the database's clock. 1 to 8760.
         approval_hours: u64 = 24,

@@ -5,7 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+    Chain, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};
@@ -47,6 +48,22 @@ impl Chain for IntakeOnly {
     }
 
     fn foreign<'a>(&'a self, _: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn lane_presence<'a>(
+        &'a self,
+        _: &'a str,
+        _: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        Box::pin(ready(Err(NO_KEYS)))
+    }
+
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
         Box::pin(ready(Err(NO_KEYS)))
     }
 

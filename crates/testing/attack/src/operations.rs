@@ -46,7 +46,7 @@ impl Who {
 
 /// Method and path, and who may.
 #[rustfmt::skip]
-pub const TABLE: [(&str, &str, Who); 80] = [
+pub const TABLE: [(&str, &str, Who); 82] = [
     ("POST",   "/api/transfers",                           Who::Creates),
     ("GET",    "/api/transfers/{transferId}",              Who::Reads),
     ("GET",    "/api/v1/balances",                         Who::Reads),
@@ -90,6 +90,8 @@ pub const TABLE: [(&str, &str, Who); 80] = [
     ("GET",    "/api/v1/ops/pipeline/export",              Who::Watches),
     ("GET",    "/api/v1/ops/pipeline/parked",              Who::Watches),
     ("GET",    "/api/v1/ops/relay/keys",                   Who::Watches),
+    ("POST",   "/api/v1/ops/relay/keys/{key}/prove-gone",  Who::Acts),
+    ("POST",   "/api/v1/ops/relay/keys/{key}/retire",      Who::Acts),
     ("POST",   "/api/v1/ops/pipeline/parked/unpark",       Who::Acts),
     ("POST",   "/api/v1/ops/pipeline/seek",                Who::Acts),
     ("POST",   "/api/v1/ops/resume",                       Who::Acts),

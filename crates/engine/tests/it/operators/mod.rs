@@ -2,6 +2,7 @@
 
 mod actions;
 mod cases;
+mod chain_stops;
 mod crashes;
 mod deposits;
 mod limits;

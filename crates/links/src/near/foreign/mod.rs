@@ -115,21 +115,24 @@ impl NearLink {
                 break;
             }
             let middle = free.saturating_add(spent.saturating_sub(free) / 2);
-            match self.nonce_below(key, (free, middle)).await? {
-                Some((height, nonce)) if nonce > span.nonce => spent = height,
+            match self.key_below(key, (free, middle)).await? {
+                // a key that was not there yet has spent nothing
+                Some((height, nonce)) if nonce.is_some_and(|nonce| nonce > span.nonce) => {
+                    spent = height;
+                }
                 Some(_) | None => free = middle,
             }
         }
         Ok(spent)
     }
 
-    /// The key's nonce at the highest block up to a height, and its height; `None`: there is none above the
-    /// lower one. A key that was not there yet has nonce 0.
-    async fn nonce_below(
+    /// The highest block up to a height, and the key's nonce there, as one provider says; `None`: there is no block
+    /// above the lower one.
+    pub(super) async fn key_below(
         &self,
         key: &[u8; 32],
         (above, height): (u64, u64),
-    ) -> Result<Option<(u64, u64)>, Cause> {
+    ) -> Result<Option<(u64, Option<u64>)>, Cause> {
         for skipped in 0..SKIPPED {
             let at = height.saturating_sub(skipped);
             if at <= above {
@@ -137,7 +140,7 @@ impl NearLink {
             }
             let call = access_key(&self.settings.account, key, BlockAt::Height(at));
             match self.rpc.first(&call).await {
-                Ok(view) => return Ok(Some((at, view.nonce.unwrap_or_default()))),
+                Ok(view) => return Ok(Some((at, view.nonce))),
                 Err(cause) if cause.to_string().contains("UNKNOWN_BLOCK") => {}
                 Err(cause) => return Err(cause),
             }

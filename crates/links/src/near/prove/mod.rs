@@ -1,11 +1,13 @@
 //! What became of an attempt: only what as many providers as are needed say of final blocks. A timeout, an
 //! error and a transaction that is not found say nothing.
 //!
-//! Three ends are possible. A form landed: its outcome is every member's. Nothing landed and every form is
-//! past its last block while the nonce is not spent: the same nonce is signed once more. The nonce is spent
-//! and no form is found: nothing is proven, whatever it looks like, and the lane keeps its attempt.
+//! Four ends are possible. A form landed: its outcome is every member's. Nothing landed and every form is
+//! past its last block while the nonce is not spent: the same nonce is signed once more. The key was deleted before
+//! it spent the nonce: the attempt is dead. The nonce is spent and no form is found: nothing is proven, whatever
+//! it looks like, and the lane keeps its attempt.
 
 mod blame;
+mod deleted;
 mod events;
 mod explain;
 mod landing;
@@ -96,7 +98,14 @@ impl NearLink {
         let needed = self.rpc.needed();
         let views = super::lane::answered(needed, self.rpc.each(&call).await)?;
         if views.iter().any(|view| view.nonce.is_none_or(|nonce| nonce >= lock)) {
-            let spender = self.spender(attempt, (&key, lock), &views).await;
+            let spender = if views.iter().all(|view| view.nonce.is_none()) {
+                match self.deleted_unspent(attempt, &key, &views).await {
+                    Ok(proof) => return Ok(proof),
+                    Err(cause) => format!("whether it spent it is not proven: {cause}").into(),
+                }
+            } else {
+                self.spender(attempt, (&key, lock), &views).await
+            };
             let nonces = nonces(&views);
             let facts = format!("{cause}; the key's nonce at final blocks is {nonces}; {spender}");
             return Err(Cause::because(LOCK_SPENT, facts));

@@ -65,7 +65,7 @@ pub(in crate::near) struct KeyView {
     pub full_access: bool,
 }
 
-/// An account's access keys at a block.
+/// An account's access keys at a block, each by its spelling.
 #[derive(Debug, Clone)]
 pub(in crate::near) struct KeyList {
     /// The height of the block.
@@ -74,6 +74,17 @@ pub(in crate::near) struct KeyList {
 }
 
 impl KeyList {
+    #[cfg(test)]
+    pub(in crate::near) fn of(height: u64, keys: &[&str]) -> Self {
+        let view = KeyView { height, nonce: Some(7), full_access: true };
+        Self { height, keys: keys.iter().map(|key| ((*key).to_owned(), view)).collect() }
+    }
+
+    /// The keys that it has, by their spelling.
+    pub(in crate::near) fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.keys().map(String::as_str)
+    }
+
     /// What it says of a key; one that it does not have is absent.
     pub(in crate::near) fn view(&self, key: &str) -> KeyView {
         let absent = KeyView { height: self.height, nonce: None, full_access: false };

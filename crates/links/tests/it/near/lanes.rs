@@ -1,12 +1,18 @@
 //! Keys that are used elsewhere: the pool stops, and what is not explained is not dead.
 //!
 //! Red with a wrong build that takes a spent nonce for the proof that nothing of ours landed
-//! (`a_spent_nonce_alone_is_no_proof`), or that goes on from the chain's nonce (`a_key_that_is_ahead_stops_the_pool`).
+//! (`a_spent_nonce_alone_is_no_proof`), or that goes on from the chain's nonce (`a_key_that_is_ahead_stops_the_pool`); and
+//! with one that takes a key that is not there for that proof (`a_key_that_is_gone_is_no_proof`): without a look at the
+//! nonce behind the block before, at the chunks of its last block, at a second provider.
 
 use super::world::{RELAY, VALIDITY, World};
-use devnet::near::Wallet;
-use devnet::near::near_primitives::action::{Action, TransferAction};
+use devnet::near::near_primitives::account::AccessKey;
+use devnet::near::near_primitives::action::{
+    Action, AddKeyAction, DeleteKeyAction, TransferAction,
+};
 use devnet::near::near_primitives::types::Balance;
+use devnet::near::{Fault, Rule, Wallet};
+use kernel::answer::Answer;
 use kernel::attempt::Attempt;
 use kernel::ports::chain::{Chain, LANE_AHEAD, LaneMark, Proof};
 
@@ -37,6 +43,106 @@ async fn a_spent_nonce_alone_is_no_proof() {
         assert_eq!(cause.class, "LOCK_SPENT");
         assert!(cause.to_string().contains(&other), "what spent it is said: {cause}");
     }
+}
+
+/// The account's other key deletes the first one.
+fn delete_key(world: &World) {
+    let [first, second] = world.keys() else { unreachable!("two keys") };
+    world.devnet.delete_key(second, first.public_key()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_whose_key_was_deleted_unspent_is_dead() {
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    // the key spent a nonce before
+    let mut earlier = world.pay(&port, world.members(1)).await;
+    world.see_through(&port, &mut earlier).await;
+    let attempt = world.pay(&port, members.clone()).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    world.devnet.advance(7);
+    delete_key(&world);
+    world.devnet.advance(VALIDITY);
+    let proof = world.look(&port, &attempt).await;
+    let Proof::Closed(verdicts) = proof else { unreachable!("{proof:?}") };
+    for verdict in &verdicts {
+        let Answer::Dead(why) = &verdict.answer else { unreachable!("{verdict:?}") };
+        assert_eq!((&*why.code, verdict.alone), ("KEY_DELETED", false));
+        let doc = why.doc.as_deref().unwrap_or_default();
+        assert!(doc.contains(&format!(r#""nonce":{}"#, attempt.lock)), "{doc}");
+    }
+    // the bytes reach the chain, before and after the key is there again
+    world.clear();
+    world.devnet.release();
+    world.devnet.settle();
+    let [first, second] = world.keys() else { unreachable!("two keys") };
+    let key = AddKeyAction { public_key: first.public_key(), access_key: AccessKey::full_access() };
+    let add = vec![Action::AddKey(Box::new(key))];
+    world.devnet.run(second, &second.account, add).unwrap();
+    drop(port.broadcast(&[attempt]).await);
+    world.devnet.settle();
+    assert_eq!(world.paid(&members), [0, 0]);
+}
+
+/// Each of them is open for good: the key is gone, and what it did before is not shown, or by one alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_is_gone_is_no_proof() {
+    let denies = |world: &World| world.everywhere(&Rule::always(Fault::Unknown));
+    // it landed, and no provider finds it
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let attempt = world.pay(&port, members.clone()).await;
+    drop(world.look(&port, &attempt).await);
+    world.devnet.settle();
+    denies(&world);
+    delete_key(&world);
+    world.devnet.advance(VALIDITY);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+    assert_eq!(world.paid(&members), [1, 1]);
+
+    // it landed in the very block that deleted the key
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(2);
+    let attempt = world.pay(&port, members.clone()).await;
+    let [first, second] = world.keys() else { unreachable!("two keys") };
+    let nonce = world.devnet.nonce(&second.account, &second.public_key()).unwrap() + 1;
+    let delete = DeleteKeyAction { public_key: first.public_key() };
+    let delete = vec![Action::DeleteKey(Box::new(delete))];
+    let signed = second.sign(nonce, world.devnet.final_hash(), &second.account, delete);
+    drop(world.look(&port, &attempt).await);
+    world.devnet.submit(signed);
+    world.devnet.settle();
+    denies(&world);
+    world.devnet.advance(VALIDITY);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+    assert_eq!(world.paid(&members), [1, 1]);
+
+    // one provider hides the key, and finds nothing
+    let world = World::new(2);
+    let port = world.port();
+    let members = world.members(1);
+    let attempt = world.pay(&port, members.clone()).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    let hidden = Fault::HiddenKey { key: world.relay.public_key() };
+    world.devnet.endpoint(0).unwrap().add(Rule::always(hidden));
+    world.devnet.advance(VALIDITY + 5);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
+
+    // one provider alone
+    let world = World::new(1);
+    let port = world.port();
+    let members = world.members(1);
+    let attempt = world.pay(&port, members.clone()).await;
+    world.withhold();
+    drop(world.look(&port, &attempt).await);
+    delete_key(&world);
+    world.devnet.advance(VALIDITY);
+    assert_eq!(world.not_yet(&port, &attempt).await, "LOCK_SPENT");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -81,6 +81,21 @@ pub(in crate::cli) struct ActionArgs {
     target: OpsTarget,
 }
 
+impl ActionArgs {
+    pub(in crate::cli) fn target(&self) -> &OpsTarget {
+        &self.target
+    }
+
+    pub(in crate::cli) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The key that was given, or a new one.
+    pub(in crate::cli) fn key(&self) -> String {
+        self.key.clone().unwrap_or_else(client::fresh_cid)
+    }
+}
+
 /// One transfer.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -297,13 +312,13 @@ async fn run_action(
     action: &ActionArgs,
     request: ActionRequest<'_>,
 ) -> Result<(), Fault> {
-    let key = action.key.clone().unwrap_or_else(client::fresh_cid);
+    let key = action.key();
     let result = send_action(global, &action.target, &key, request).await;
     result.map_err(|fault| repeatable(fault, &key))
 }
 
 /// An unknown outcome is cleared up by the same again, which takes the key of this time.
-fn repeatable(fault: Fault, key: &str) -> Fault {
+pub(in crate::cli) fn repeatable(fault: Fault, key: &str) -> Fault {
     if !fault.unknown {
         return fault;
     }

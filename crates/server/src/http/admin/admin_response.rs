@@ -35,10 +35,10 @@ pub struct ReasonBody {
 pub struct Done {
     /// `RETRIED`, `ASKED`, `PAUSED`, `UNPAUSED`, `HALTED`, `PROPOSED` (another person has to
     /// approve), `PROVING` (money moves once everything is proven, which goes on by itself: repeat it
-    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, or the deposit's `ref` was
-    /// booked meanwhile; nothing was done),
+    /// with the same `Idempotency-Key` to hear what it came to), `RESUMED`, `DEPOSITED`, `RESOLVED`, `SUPERSEDED` (the transfer had moved on, the deposit's `ref` was
+    /// booked meanwhile, the pause was lifted, or its chain was stopped for one more reason; nothing was done),
     /// `REFUSED`, `STATUS_SET`, `ASSET_SET`, `ACCOUNT_SET`, `WEBHOOK_SET`, `WEBHOOK_DELETED`, `UNPARKED`, `REDRIVEN`,
-    /// `REEMITTED`, `SOUGHT` or `NOTED`.
+    /// `REEMITTED`, `SOUGHT`, `KEY_RETIRED`, `KEY_GONE` or `NOTED`.
     #[schema(example = "PROPOSED")]
     pub outcome: &'static str,
     /// When, RFC 3339.
@@ -66,7 +66,8 @@ pub struct Done {
     /// `RESOLVED`: the answer as the ledger bore it out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<&'static str>,
-    /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit.
+    /// `RESOLVED`, `SUPERSEDED`: where the transfer stands; `BOOKED` of a deposit; `RESUMED` or `STOPPED_AGAIN` of a
+    /// pause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// `HALTED`: calls that had begun before and may still have an effect, the first hundred.
@@ -107,6 +108,19 @@ pub struct Done {
     /// `SOUGHT`: so many partitions go on elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitions: Option<u64>,
+    /// `KEY_RETIRED`: the attempt that has the key; missing where none has. Delete the key on the chain once it is
+    /// closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
+    pub attempt_id: Option<String>,
+    /// `KEY_GONE`: the lowest final block that shows the account without the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 132_004_711)]
+    pub block: Option<u64>,
+    /// `KEY_GONE`: so many providers show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 2)]
+    pub providers: Option<u64>,
     /// `RESUMED`: the breaks of conservation that were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Vec<AcceptedBreak>>,
@@ -284,6 +298,13 @@ pub(super) fn to_response(performed: PerformedAction) -> Done {
             Done { state: Some(state.to_string()), ..done("SUPERSEDED") }
         }
         ActionResult::Refused => done("REFUSED"),
+        ActionResult::LaneRetired { attempt } => {
+            Done { attempt_id: attempt.map(|id| id.to_string()), ..done("KEY_RETIRED") }
+        }
+        ActionResult::LaneGone { height, providers } => {
+            let providers = u64::try_from(providers).ok();
+            Done { block: Some(height), providers, ..done("KEY_GONE") }
+        }
         ActionResult::StatusSet => done("STATUS_SET"),
         ActionResult::Asset { .. } => done("ASSET_SET"),
         ActionResult::NumberedAccount { .. } => done("ACCOUNT_SET"),

@@ -50,7 +50,7 @@ pub struct ApprovalRow {
     /// Names it.
     #[schema(example = "01JFVQ2X8Z0Y1M3N4P5R6S7T8V")]
     pub id: String,
-    /// `RESOLVE`, `RESUME` or `DEPOSIT`.
+    /// `RESOLVE`, `RESUME`, `DEPOSIT` or `UNPAUSE`.
     #[schema(example = "RESOLVE")]
     pub kind: String,
     /// What it is about: a transfer's id, `service`, or `deposit/` and the `ref`.

@@ -1,4 +1,4 @@
-//! What stands until a person lifts it: flows, ledgers, assets, accounts.
+//! What stands until it is lifted: flows, ledgers, chains, assets, accounts.
 
 use super::admin_response::{self, Done};
 use crate::http::middleware::body::Body;
@@ -148,7 +148,9 @@ fn ledger(app: &App, name: &str) -> Option<LedgerId> {
     LedgerId::parse(name).filter(|ledger| app.engine.ledger(*ledger).is_some())
 }
 
-/// Lifts a pause. The reason stands in the query, since a DELETE has no body.
+/// Lifts a pause. The reason stands in the query, since a DELETE has no body. One of a chain that the engine itself
+/// set (`by` is `engine` or begins with `engine:`) is lifted by two persons where `ops.four_eyes` is on: this
+/// proposes it, and another person approves.
 #[utoipa::path(
     delete, path = "/api/v1/ops/pauses/{id}", tag = "ops",
     operation_id = "lift_pause", security(("token" = ["ops:act"])),
@@ -158,6 +160,7 @@ fn ledger(app: &App, name: &str) -> Option<LedgerId> {
     ),
     responses(
         (status = 200, body = Done, description = "It goes on"),
+        (status = 202, body = Done, description = "Another person has to approve: `PROPOSED`"),
         (status = 400, body = Problem, description = "`BAD_REQUEST`"),
         (status = 404, body = Problem, description = "No such pause: `NOT_FOUND`"),
         (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`"),

@@ -1,15 +1,25 @@
-//! The keys of the relay: how each one's lane stands, and what keeps the chain from being sent to.
+//! The keys of the relay: how each one's lane stands, what keeps the chain from being sent to, and how a key is
+//! taken out of use.
 
-use crate::http::middleware::caller::RequireOpsRead;
+use super::admin_response::{self, Done, ReasonBody};
+use crate::http::middleware::body::Body;
+use crate::http::middleware::caller::{RequireOpsAct, RequireOpsRead};
 use crate::http::middleware::error::{Problem, Refusal};
+use crate::http::middleware::path_params::PathParams;
 use crate::http::relay::intake::offered;
 use crate::http::{App, format, silent};
 use axum::Json;
 use axum::extract::State;
-use engine::{ChainReport, LaneReport};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use engine::operators::AdminAction;
+use engine::{ChainReport, LaneReport, LaneRetirement};
 use flows::relay::Act;
 use kernel::flow::life::Word as _;
 use kernel::ids::{ChainId, Millis};
+use kernel::money::Amount;
+use kernel::operators::LaneName;
+use kernel::ports::chain::FeeBalance;
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -31,6 +41,15 @@ pub struct RelayKeys {
     unexplained: Vec<String>,
     /// Every key that was used, or that this process has, by name.
     keys: Vec<RelayKey>,
+    /// What the account has in NEAR, as one provider says; `null` where that is not known now.
+    #[schema(example = "12.500000000000000000000000")]
+    balance: Option<String>,
+    /// Nothing is signed while the account has less NEAR; `null` with `balance`.
+    #[schema(example = "0.500000000000000000000000")]
+    balance_floor: Option<String>,
+    /// Why what the chain has is not known now, where it is not.
+    #[schema(example = "TIMEOUT")]
+    chain_unknown: Option<String>,
     /// When it was read, RFC 3339.
     #[schema(example = "2026-11-21T09:23:15.121Z")]
     at: String,
@@ -42,7 +61,9 @@ pub struct RelayKey {
     /// The public key, which names the lane.
     #[schema(example = "ed25519:6E8sCci9badyRkXb3JoRpBj5p8C6Tw41ELDZoiihKEtp")]
     key: String,
-    /// `free`, `busy` with an attempt, `unused`, or `unreadable`: its row is none of this release.
+    /// `free`, `busy` with an attempt, `unused`, `retired`: no attempt takes it any more; `gone`: retired, and the
+    /// chain was proven to have it no more; or `unreadable`: its row is none of this release. One that is
+    /// retired is `busy` until its attempt is closed.
     #[schema(example = "busy")]
     status: &'static str,
     /// This process has it. Another process may have keys of its own.
@@ -53,6 +74,27 @@ pub struct RelayKey {
     last_nonce: Option<String>,
     /// The attempt that has it, where one is open.
     attempt: Option<OpenRelayAttempt>,
+    /// Whether the account on the chain has it, as any provider showed within the last seconds; `null` where that
+    /// is not known now. It proves nothing.
+    #[schema(example = true)]
+    on_chain: Option<bool>,
+    /// That it was taken out of use, where it was.
+    retired: Option<KeyRetirement>,
+}
+
+/// A key that no attempt takes any more.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyRetirement {
+    /// Who retired it: `issuer|sub`.
+    #[schema(example = "portage|ops-7")]
+    by: String,
+    /// When, by the journal's time, RFC 3339.
+    #[schema(example = "2026-11-21T09:23:15.121Z")]
+    at: String,
+    /// The final block at which two providers or more showed every key of the account without it; `null` until that
+    /// is proven.
+    #[schema(example = 132_004_711)]
+    gone_at_block: Option<u64>,
 }
 
 /// An attempt that is not proven yet.
@@ -94,8 +136,12 @@ pub(in crate::http) async fn list(
     let account_id = offered(&app)?.intake.account.to_string();
     let acts: Vec<&str> = Act::ALL.iter().map(|act| act.name()).collect();
     let report = app.engine.chain_report(ChainId::NEAR, &acts).await.map_err(silent("lanes"))?;
-    let ChainReport { paused, unexplained, lanes, at } = report;
+    let ChainReport { paused, unexplained, lanes, fees, unasked, at } = report;
+    let near = |units, fees: &FeeBalance| Amount(units).decimal(fees.precision);
     Ok(Json(RelayKeys {
+        balance: fees.as_ref().map(|fees| near(fees.units, fees)),
+        balance_floor: fees.as_ref().map(|fees| near(fees.floor, fees)),
+        chain_unknown: unasked.map(|cause| cause.to_string()),
         chain: ChainId::NEAR.name(),
         account_id,
         paused: paused.into_iter().map(|paused| paused.reason.to_string()).collect(),
@@ -106,12 +152,14 @@ pub(in crate::http) async fn list(
 }
 
 fn key(lane: LaneReport, now: Millis) -> RelayKey {
-    let LaneReport { name, lock, usable, unreadable, attempt } = lane;
-    let status = match (unreadable, &attempt, &lock) {
-        (true, ..) => "unreadable",
-        (false, Some(_), _) => "busy",
-        (false, None, Some(_)) => "free",
-        (false, None, None) => "unused",
+    let LaneReport { name, lock, usable, unreadable, attempt, retired, on_chain } = lane;
+    let status = match (&attempt, &retired, &lock) {
+        _ if unreadable => "unreadable",
+        (Some(_), ..) => "busy",
+        (None, Some(LaneRetirement { gone_at: Some(_), .. }), _) => "gone",
+        (None, Some(LaneRetirement { gone_at: None, .. }), _) => "retired",
+        (None, None, Some(_)) => "free",
+        (None, None, None) => "unused",
     };
     let attempt = attempt.map(|attempt| OpenRelayAttempt {
         id: attempt.id.to_string(),
@@ -127,5 +175,75 @@ fn key(lane: LaneReport, now: Millis) -> RelayKey {
         here: usable,
         last_nonce: lock.map(|lock| lock.to_string()),
         attempt,
+        on_chain,
+        retired: retired.map(|retired| KeyRetirement {
+            by: retired.by.to_string(),
+            at: format::time(retired.at),
+            gone_at_block: retired.gone_at,
+        }),
     }
+}
+
+/// Takes a key out of use, for ever and in every process: no attempt takes it any more. The one that has it goes on
+/// to its end. Nothing is deleted on the chain: do that with your wallet, once `attempt_id` is closed, signed
+/// with a key that the relay has not.
+#[utoipa::path(
+    post, path = "/api/v1/ops/relay/keys/{key}/retire", tag = "ops", request_body = ReasonBody,
+    operation_id = "retire_relay_key", security(("token" = ["ops:act"])),
+    params(
+        ("key" = String, Path, description = "The public key"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "It is retired: `KEY_RETIRED`"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such key, or the flow is not offered here: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`, or it is retired already: `NOT_POSSIBLE`"),
+    )
+)]
+pub(in crate::http) async fn retire(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(key): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let ReasonBody { reason } = body.read()?;
+    let action = AdminAction::RetireLane(lane(&app, key)?);
+    admin_response::run_action(&app, &caller, &headers, &reason, action).await
+}
+
+/// Asks the chain whether the account has a retired key no more, and stores that. Two providers at least have to show
+/// every key of the account at final blocks without it, and none may show it. As long as it is not so the answer
+/// is 409 with the sentence why, and the request may be repeated as it is.
+#[utoipa::path(
+    post, path = "/api/v1/ops/relay/keys/{key}/prove-gone", tag = "ops", request_body = ReasonBody,
+    operation_id = "prove_relay_key_gone", security(("token" = ["ops:act"])),
+    params(
+        ("key" = String, Path, description = "The public key"),
+        ("Idempotency-Key" = Option<String>, Header, description = "One is made where none is given"),
+    ),
+    responses(
+        (status = 200, body = Done, description = "The chain has it no more: `KEY_GONE`"),
+        (status = 400, body = Problem, description = "`BAD_REQUEST`"),
+        (status = 404, body = Problem, description = "No such key, or the flow is not offered here: `NOT_FOUND`"),
+        (status = 409, body = Problem, description = "`DUPLICATE_REQUEST`; or `NOT_POSSIBLE`: it is in use, an attempt has it, a provider shows it, too few answer, or it is proven already"),
+    )
+)]
+pub(in crate::http) async fn prove_gone(
+    State(app): State<Arc<App>>,
+    RequireOpsAct(caller): RequireOpsAct,
+    PathParams(key): PathParams<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let ReasonBody { reason } = body.read()?;
+    let action = AdminAction::ProveLaneGone(lane(&app, key)?);
+    admin_response::run_action(&app, &caller, &headers, &reason, action).await
+}
+
+/// The lane that a path names.
+fn lane(app: &App, key: String) -> Result<LaneName, Refusal> {
+    offered(app)?;
+    Ok(LaneName { chain: ChainId::NEAR, lane: key.into() })
 }

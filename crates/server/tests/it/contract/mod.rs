@@ -85,6 +85,8 @@ const SPEC: &[(&str, &str)] = &[
     ("post", "/api/v1/ops/pauses"),
     ("post", "/api/v1/ops/pipeline/parked/unpark"),
     ("post", "/api/v1/ops/pipeline/seek"),
+    ("post", "/api/v1/ops/relay/keys/{key}/prove-gone"),
+    ("post", "/api/v1/ops/relay/keys/{key}/retire"),
     ("post", "/api/v1/ops/resume"),
     ("post", "/api/v1/ops/transfers/{action}"),
     ("post", "/api/v1/ops/transfers/{id}/ask"),

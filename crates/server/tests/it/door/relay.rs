@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use server::config::Config;
 
 const SENDER: (&str, &str) = ("payouts", "relay:create relay:read");
+const KEY: &str = "ed25519:6E8sCci9badyRkXb3JoRpBj5p8C6Tw41ELDZoiihKEtp";
 const OTHER: (&str, &str) = ("refunds", "relay:create relay:read");
 
 /// A relay of USDC without keys.
@@ -240,6 +241,11 @@ async fn without_its_settings_there_is_no_relay() {
     assert_eq!(door.get(SENDER, "/transfer/k").await.status, 404);
     assert_eq!(door.post(SENDER, "/transfers", json!({"transfers": []})).await.status, 404);
     assert_eq!(door.get(("ops", "ops:read"), "/api/v1/ops/relay/keys").await.status, 404);
+    for action in ["retire", "prove-gone"] {
+        let path = format!("/api/v1/ops/relay/keys/{KEY}/{action}");
+        let refused = door.post(("ops", "ops:act"), &path, json!({"reason": "ticket 4711"})).await;
+        assert_eq!((refused.status, refused.code()), (404, "NOT_FOUND"), "{refused:?}");
+    }
     assert_eq!(door.rows().await, 0);
 }
 
@@ -255,4 +261,14 @@ async fn operators_see_the_keys() {
     assert!(paused.status < 300, "{paused:?}");
     let keys = door.get(("ops", "ops:read"), "/api/v1/ops/relay/keys").await;
     assert_eq!(keys.body["paused"], json!(["maintenance"]), "{keys:?}");
+    // a key that was never used, and that this process has not, is none
+    for action in ["retire", "prove-gone"] {
+        let path = format!("/api/v1/ops/relay/keys/{KEY}/{action}");
+        let reason = json!({"reason": "ticket 4711"});
+        let refused = door.post(("ops", "ops:act"), &path, reason.clone()).await;
+        assert_eq!((refused.status, refused.code()), (404, "NOT_FOUND"), "{refused:?}");
+        assert_eq!(door.post(("ops", "ops:read"), &path, reason).await.status, 403);
+        let silent = door.post(("ops", "ops:act"), &path, json!({})).await;
+        assert_eq!((silent.status, silent.code()), (400, "BAD_REQUEST"), "{silent:?}");
+    }
 }

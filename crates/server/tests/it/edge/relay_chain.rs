@@ -19,6 +19,8 @@ pub(super) struct LocalChain {
     pub(super) devnet: Devnet,
     pub(super) token: AccountId,
     pub(super) keys: Vec<Wallet>,
+    /// A key of the account that the relay is never given.
+    pub(super) cold: Wallet,
 }
 
 impl LocalChain {
@@ -29,10 +31,11 @@ impl LocalChain {
         let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).expect("a token");
         let relay = devnet.create_account("relay.devnet", 1_000).expect("an account");
         let mut keys = vec![relay.clone()];
-        keys.extend(devnet.add_keys(&relay, 1).expect("a second key"));
+        keys.extend(devnet.add_keys(&relay, 2).expect("two keys more"));
+        let cold = keys.pop().expect("a third key");
         devnet.mint(&token, &[(relay.account, 1_000_000)]).expect("tokens");
         devnet.create_account("alice.devnet", 10).expect("a receiver that is not registered");
-        Self { devnet, token, keys }
+        Self { devnet, token, keys, cold }
     }
 
     /// One key in a line.

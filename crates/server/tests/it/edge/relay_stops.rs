@@ -113,4 +113,36 @@ fn a_stopped_chain_leaves_intake_and_other_flows_going() {
     let ours = chain.payments().into_iter().filter(|(memo, _)| memo != UNKNOWN);
     assert_eq!(ours.count(), 1);
     assert!(told(&served, "FOREIGN_PAYMENT"));
+    two_persons_end_it(&served);
+    eventually("they are paid", || completed(&served, &["k-2", "k-3"]));
+    eventually("the case is closed", || !told(&served, "FOREIGN_PAYMENT"));
+}
+
+/// One person proposes, and another one approves.
+fn two_persons_end_it(served: &Served) {
+    let pauses = served.json(&["ops", "pauses"]);
+    let of_engine =
+        |pause: &&Value| pause["by"] == "engine" && pause["reason"].to_string().contains(UNKNOWN);
+    let pause = pauses["pauses"].as_array().expect("pauses").iter().find(of_engine);
+    let id = pause.unwrap_or_else(|| panic!("{pauses}"))["id"].to_string();
+    let by = |who: &str, words: &[&str]| {
+        let more = ["--as", who, "--reason", "compared with the chain, ticket 4711"];
+        said(&served.run(&[&["ops"], words, &more].concat()))
+    };
+    let (code, text) = by("ada", &["unpause", id.trim_matches('"')]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("PROPOSED"), "{text}");
+    let approvals = served.json(&["ops", "approvals", "--status", "PENDING"]);
+    let proposal = &approvals["approvals"][0];
+    assert_eq!(
+        (&proposal["kind"], &proposal["value"]["chain"]),
+        (&json!("UNPAUSE"), &json!("NEAR"))
+    );
+    assert!(proposal["value"]["stop"].to_string().contains("FOREIGN_PAYMENT"), "{proposal}");
+    let approval = proposal["id"].as_str().expect("an id").to_owned();
+    let (code, text) = by("ada", &["approve", &approval]);
+    assert_ne!(code, Some(0), "{text}");
+    assert_eq!(served.json(&["ops", "pauses"]), pauses, "one person was enough");
+    let (code, text) = by("bob", &["approve", &approval]);
+    assert_eq!(code, Some(0), "{text}");
 }

@@ -6,8 +6,8 @@ use near_crypto::PublicKey;
 use near_primitives::{
     account::AccessKey,
     action::{
-        Action, AddKeyAction, CreateAccountAction, DeployContractAction, FunctionCallAction,
-        TransferAction,
+        Action, AddKeyAction, CreateAccountAction, DeleteKeyAction, DeployContractAction,
+        FunctionCallAction, TransferAction,
     },
     hash::CryptoHash,
     types::{AccountId, Balance, Gas},
@@ -70,6 +70,16 @@ impl Devnet {
             self.run(wallet, name, actions)?;
         }
         Ok(new)
+    }
+
+    /// Deletes a key of an account, by a transaction that another of its keys signs.
+    ///
+    /// # Errors
+    ///
+    /// If the account has neither of them.
+    pub fn delete_key(&self, wallet: &Wallet, public_key: PublicKey) -> Outcome {
+        let delete = Action::DeleteKey(Box::new(DeleteKeyAction { public_key }));
+        self.run(wallet, &wallet.account, vec![delete]).map(drop)
     }
 
     /// Deploys the token to a new account and initializes it.

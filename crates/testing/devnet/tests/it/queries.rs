@@ -2,6 +2,7 @@
 
 use crate::client::{World, error, raw, rpc};
 use devnet::Outcome;
+use devnet::near::{Fault, Rule};
 use serde_json::{Value, json};
 
 fn view(world: &World, method: &str, args: &Value) -> Outcome<Value> {
@@ -92,6 +93,38 @@ fn a_query_at_a_height_sees_that_height() {
     assert_eq!(at(json!(before)).unwrap(), Some(nonce));
     assert_eq!(at(json!(before + 1)).unwrap(), Some(nonce + 1));
     assert_eq!(at(json!(world.devnet.final_hash())).unwrap(), Some(nonce + 1));
+}
+
+/// Turns red if a deleted key is still shown or signs on, and if an endpoint that hides a key hides others, or
+/// changes the chain.
+#[test]
+fn a_key_is_deleted_by_another_one_and_hidden_by_a_lie() {
+    let world = World::manual().unwrap();
+    let second = world.devnet.add_keys(&world.relay, 1).unwrap().remove(0);
+    let keys = || {
+        let list = json!({
+            "request_type": "view_access_key_list", "finality": "final", "account_id": "relay.devnet",
+        });
+        let shown = rpc(&world.url, "query", &list).unwrap();
+        let key = |one: &Value| one["public_key"].as_str().unwrap_or_default().to_owned();
+        let mut keys: Vec<String> =
+            shown["keys"].as_array().into_iter().flatten().map(key).collect();
+        keys.sort();
+        keys
+    };
+    let (one, other) = (world.relay.public_key(), second.public_key());
+    let mut both = [one.to_string(), other.to_string()];
+    both.sort();
+    assert_eq!(keys(), both);
+    let endpoint = world.devnet.endpoint(0).unwrap();
+    endpoint.add(Rule::always(Fault::HiddenKey { key: one.clone() }));
+    assert_eq!(keys(), [other.to_string()]);
+    endpoint.clear();
+    assert_eq!(keys(), both);
+    world.devnet.delete_key(&second, one.clone()).unwrap();
+    assert_eq!(keys(), [other.to_string()]);
+    assert_eq!(world.devnet.nonce(&second.account, &one), None);
+    assert!(world.devnet.delete_key(&second, one).is_err());
 }
 
 /// A chunk lists the transactions of its block, by which a relay finds a stranger on its key. Turns red

@@ -8,7 +8,8 @@ use kernel::flow::table::S;
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+    Chain, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::collections::BTreeMap;
@@ -218,6 +219,22 @@ impl Chain for FaultyChain {
 
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         Box::pin(async move { self.inner().foreign(mark).await })
+    }
+
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        Box::pin(async move { self.inner().lanes_on_chain().await })
+    }
+
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        Box::pin(async move { self.inner().lane_presence(lane, since).await })
+    }
+
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
+        Box::pin(async move { self.inner().fee_balance().await })
     }
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {

@@ -8,6 +8,7 @@
 mod facts;
 mod faulty;
 mod foreign;
+mod keys;
 mod learned;
 mod node;
 mod port;

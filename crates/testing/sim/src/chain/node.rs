@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// How a node answers one reading of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mood {
+pub(super) enum Mood {
     Honest,
     /// It has not seen the last so many blocks.
     Lags(u64),
@@ -28,11 +28,7 @@ impl SimChain {
     /// What two nodes say of a lane and of forms.
     pub(super) fn views(&self, lane: &str, names: &[Arc<[u8]>]) -> [View; 2] {
         let mut state = self.now();
-        // at most one of both misleads at a time
-        let first = state.draws.once_in(1, 2);
-        let bad = state.mood();
-        let moods = if first { [bad, Mood::Honest] } else { [Mood::Honest, bad] };
-        moods.map(|mood| state.view(mood, lane, names))
+        state.moods().map(|mood| state.view(mood, lane, names))
     }
 
     /// The highest number of a lane that a node knows of, the last blocks among them.
@@ -48,6 +44,13 @@ impl SimChain {
 }
 
 impl State {
+    /// How two nodes answer: at most one of both misleads at a time.
+    pub(super) fn moods(&mut self) -> [Mood; 2] {
+        let first = self.draws.once_in(1, 2);
+        let bad = self.mood();
+        if first { [bad, Mood::Honest] } else { [Mood::Honest, bad] }
+    }
+
     fn mood(&mut self) -> Mood {
         if !self.draws.once_in(1, self.rules.misleads) {
             return Mood::Honest;

@@ -12,8 +12,8 @@ use kernel::ids::ChainId;
 use kernel::money::Amount;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ForeignUse, LANE_AHEAD, LaneMark, LaneSpent, Payment, Proof, SignRequest, Signed,
-    Unsigned,
+    Chain, FeeBalance, ForeignUse, KEY_ABSENT, LANE_AHEAD, LaneMark, LanePresence, LaneSpent,
+    LanesOnChain, Payment, Proof, SignRequest, Signed, Unsigned,
 };
 use kernel::record::{Account, Record};
 use std::fmt;
@@ -142,6 +142,9 @@ impl SimPort {
         let locking = self.chain.now().rules.locking;
         match locking {
             Locking::Nonce => {
+                if self.chain.has_deleted(lane) {
+                    return Err(Cause::of(KEY_ABSENT));
+                }
                 let [one, other] = self.chain.head_nonces(lane);
                 let ahead = if one > other { one } else { other };
                 let stored = stored.map(|lock| lock.0.parse().map_err(|_| Cause::of("BAD_LOCK")));
@@ -191,8 +194,7 @@ impl Chain for SimPort {
     }
 
     fn lanes(&self, _: &str) -> Vec<Arc<str>> {
-        let lanes = self.chain.now().rules.lanes;
-        (1..=lanes).map(|n| format!("key-{n}").into()).collect()
+        self.chain.now().lane_names().collect()
     }
 
     fn next_lock<'a>(
@@ -219,6 +221,29 @@ impl Chain for SimPort {
             breath().await;
             self.chain.foreign(mark)
         })
+    }
+
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            Ok(self.chain.lanes_on_chain())
+        })
+    }
+
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        Box::pin(async move {
+            breath().await;
+            self.chain.lane_presence(lane, since)
+        })
+    }
+
+    /// The simulated chain takes no fees.
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {

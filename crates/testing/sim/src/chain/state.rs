@@ -99,6 +99,8 @@ pub(super) struct State {
     pub swallows: bool,
     /// The key of a lane was used elsewhere, up to this number.
     pub elsewhere: BTreeMap<Arc<str>, u64>,
+    /// The lanes whose keys were deleted, and the block that did it.
+    pub deleted: BTreeMap<Arc<str>, u64>,
     /// What an oracle found on the way.
     pub faults: Vec<String>,
 }
@@ -220,7 +222,9 @@ impl State {
         let height = self.height;
         for n in 0..self.sent.len() {
             let Some((tx, Inclusion::Waits(from))) = self.sent.get(n).cloned() else { continue };
-            let inclusion = if tx.expires.is_some_and(|last| height > last) || self.spent(&tx) {
+            let expired = tx.expires.is_some_and(|last| height > last);
+            let refused = self.spent(&tx) || self.is_deleted(&tx.lane, height);
+            let inclusion = if expired || refused {
                 Inclusion::Gone
             } else if from <= height {
                 Inclusion::Included(height, self.execute(&tx))
@@ -334,6 +338,7 @@ impl SimChain {
             session: 0,
             swallows: false,
             elsewhere: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             faults: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), clock }

@@ -6,7 +6,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::{ChainId, Millis};
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, Concern, ForeignUse, LaneMark, LaneSpent, Proof, SignRequest, Signed, Unsigned,
+    Chain, Concern, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
+    SignRequest, Signed, Unsigned,
 };
 use kernel::record::Record;
 use std::sync::Arc;
@@ -39,6 +40,22 @@ pub trait ChainWrapper: Send + Sync {
     /// In the place of [`Chain::foreign`].
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         self.inner().foreign(mark)
+    }
+    /// In the place of [`Chain::lanes_on_chain`].
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        self.inner().lanes_on_chain()
+    }
+    /// In the place of [`Chain::lane_presence`].
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        self.inner().lane_presence(lane, since)
+    }
+    /// In the place of [`Chain::fee_balance`].
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
+        self.inner().fee_balance()
     }
     /// In the place of [`Chain::sign`].
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
@@ -83,6 +100,19 @@ impl<T: ChainWrapper> Chain for Wrapper<T> {
     }
     fn foreign<'a>(&'a self, mark: &'a LaneMark) -> Fut<'a, Result<Vec<ForeignUse>, Cause>> {
         self.0.foreign(mark)
+    }
+    fn lanes_on_chain(&self) -> Fut<'_, Result<Option<LanesOnChain>, Cause>> {
+        self.0.lanes_on_chain()
+    }
+    fn lane_presence<'a>(
+        &'a self,
+        lane: &'a str,
+        since: Option<u64>,
+    ) -> Fut<'a, Result<LanePresence, Cause>> {
+        self.0.lane_presence(lane, since)
+    }
+    fn fee_balance(&self) -> Fut<'_, Result<Option<FeeBalance>, Cause>> {
+        self.0.fee_balance()
     }
     fn sign<'a>(&'a self, request: &'a SignRequest) -> Fut<'a, Result<Signed, Unsigned>> {
         self.0.sign(request)

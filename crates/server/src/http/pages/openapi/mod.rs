@@ -73,6 +73,8 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<App>> {
         .merge(admin::numbered_movements::routes())
         .merge(admin::pipeline::routes())
         .routes(routes!(admin::relay_keys::list))
+        .routes(routes!(admin::relay_keys::retire))
+        .routes(routes!(admin::relay_keys::prove_gone))
         .routes(routes!(admin::search::find))
         .routes(routes!(admin::search::get))
         .routes(routes!(admin::stats::stats))

@@ -2,6 +2,7 @@
 //!
 //! The chain itself stays right: `events` and balances of the handle say what really happened.
 
+use near_crypto::PublicKey;
 use near_primitives::{
     errors::InvalidTxError,
     hash::CryptoHash,
@@ -39,6 +40,8 @@ pub enum Fault {
     Outcome { status: FinalExecutionStatus, execution: TxExecutionStatus },
     /// Access keys are shown with this nonce.
     Nonce { nonce: u64 },
+    /// The account is shown without this access key, whatever the chain holds.
+    HiddenKey { key: PublicKey },
     /// The answer is this body under this HTTP status; the request is not carried out.
     Answer { code: u16, body: Value },
 }
@@ -53,7 +56,7 @@ impl Fault {
             Self::Late { .. } | Self::Withhold | Self::Invalid { .. } => SENDS.contains(&method),
             Self::Unknown => STATUS.contains(&method),
             Self::Outcome { .. } => STATUS.contains(&method) || SENDS.contains(&method),
-            Self::Nonce { .. } => method == "query",
+            Self::Nonce { .. } | Self::HiddenKey { .. } => method == "query",
             Self::DropReply
             | Self::Refuse
             | Self::Status { .. }

@@ -2,6 +2,7 @@
 
 use super::{EndpointState, blocks::find};
 use crate::near::faults::Fault;
+use near_crypto::PublicKey;
 use near_jsonrpc_primitives::{
     errors::RpcError,
     types::query::{QueryResponseKind, RpcQueryError, RpcQueryRequest, RpcQueryResponse},
@@ -86,7 +87,8 @@ fn respond(
         }
         QueryRequest::ViewAccessKey { account_id, public_key } => {
             let account = account(account_id)?;
-            let Some(key) = account.keys.get(public_key) else {
+            let key = account.keys.get(public_key).filter(|_| !hides(lie, public_key));
+            let Some(key) = key else {
                 return Err(RpcQueryError::UnknownAccessKey {
                     public_key: public_key.clone(),
                     block_height: at.height,
@@ -97,7 +99,8 @@ fn respond(
         }
         QueryRequest::ViewAccessKeyList { account_id } => {
             let account = account(account_id)?;
-            let keys = account.keys.iter().map(|(public_key, key)| AccessKeyInfoView {
+            let keys = account.keys.iter().filter(|(key, _)| !hides(lie, key));
+            let keys = keys.map(|(public_key, key)| AccessKeyInfoView {
                 public_key: public_key.clone(),
                 access_key: shown(key, lie),
             });
@@ -125,6 +128,10 @@ fn respond(
             Err(RpcQueryError::InternalError { error_message })
         }
     }
+}
+
+fn hides(lie: Option<&Fault>, key: &PublicKey) -> bool {
+    matches!(lie, Some(Fault::HiddenKey { key: hidden }) if hidden == key)
 }
 
 fn shown(key: &AccessKey, lie: Option<&Fault>) -> AccessKeyView {

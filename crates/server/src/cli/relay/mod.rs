@@ -1,11 +1,14 @@
 //! `portage relay …`: how the relay's keys stand, and the file that they are kept in.
 
+mod keys;
+
+use self::keys::KeysArgs;
 use super::exit::{Exit, Fault};
 use super::ops::{OpsTarget, rows};
 use super::{Global, output, wait};
 use crate::auth::Scope;
 use crate::file_modes;
-use crate::relay::keys;
+use crate::relay::keys::encrypted;
 use flows::relay::is_account_id;
 use links::near::Passphrase;
 use serde_json::{Value, json};
@@ -19,6 +22,8 @@ use zeroize::Zeroizing;
 pub(super) enum RelayCommand {
     /// Each key with its last nonce and its open attempt, and what keeps the chain from being sent to.
     Status(RelayStatusArgs),
+    /// Each key's health, and the way out of use for one.
+    Keys(KeysArgs),
     /// Encrypt the keys of the relay's account, which come on the standard input, one in a line.
     EncryptKeys(EncryptKeysArgs),
 }
@@ -50,6 +55,7 @@ pub(super) struct RelayStatusArgs {
 pub(super) fn run(global: &Global, command: &RelayCommand) -> Result<(), Fault> {
     match command {
         RelayCommand::Status(args) => wait(status(global, args)),
+        RelayCommand::Keys(args) => wait(keys::run(global, args)),
         RelayCommand::EncryptKeys(args) => encrypt_keys(args),
     }
 }
@@ -67,7 +73,7 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     let passphrase = Passphrase::new(text.lines().next().unwrap_or_default().to_owned());
     let lines = io::read_to_string(io::stdin().lock()).map(Zeroizing::new);
     let lines = lines.map_err(unread("the standard input".to_owned()))?;
-    let file = keys::encrypted(&args.account, &lines, &passphrase)?;
+    let file = encrypted(&args.account, &lines, &passphrase)?;
     let out = args.out.display();
     let written = file_modes::write_new(&args.out, file.as_bytes());
     written.map_err(|fault| Fault::new(Exit::CantCreate, format!("{out}: {fault}")))?;
@@ -82,9 +88,26 @@ async fn status(global: &Global, args: &RelayStatusArgs) -> Result<(), Fault> {
     if args.target.json {
         return output::print_json(&found);
     }
+    about_the_account(&found)?;
+    let keys = found.get("keys").and_then(Value::as_array).into_iter().flatten().map(flat);
+    let columns =
+        ["key", "status", "here", ">last_nonce", ">transfers", ">forms", "sent", ">age_seconds"];
+    output::print(&rows(&keys.collect(), columns))
+}
+
+/// What is true of all keys: the account, its NEAR, and what keeps the chain from being sent to.
+fn about_the_account(found: &Value) -> Result<(), Fault> {
     let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (chain, account) = (text("chain"), text("account_id"));
-    output::print(&output::pairs(&[("chain", &chain), ("account", &account)]))?;
+    let near = match (&*text("balance"), &*text("balance_floor")) {
+        ("", _) => "not known now".to_owned(),
+        (balance, floor) => format!("{balance} (nothing is signed below {floor})"),
+    };
+    let pairs = [("chain", &*chain), ("account", &account), ("NEAR", &near)];
+    output::print(&output::pairs(&pairs))?;
+    if let Some(why) = found.get("chain_unknown").and_then(Value::as_str) {
+        output::print(&format!("what the chain has is not known now: {why}"))?;
+    }
     let paused = found.get("paused").and_then(Value::as_array).into_iter().flatten();
     for reason in paused.filter_map(Value::as_str) {
         output::print(&format!("nothing is claimed or sent: {reason}"))?;
@@ -93,18 +116,20 @@ async fn status(global: &Global, args: &RelayStatusArgs) -> Result<(), Fault> {
     for line in unexplained.filter_map(Value::as_str) {
         output::print(&format!("not explained: {line}"))?;
     }
-    let keys = found.get("keys").and_then(Value::as_array).into_iter().flatten().map(flat);
-    let columns =
-        ["key", "status", "here", ">last_nonce", ">transfers", ">forms", "sent", ">age_seconds"];
-    output::print(&rows(&keys.collect(), columns))
+    Ok(())
 }
 
-/// A key with the fields of its attempt beside its own.
+/// A key with the fields of its attempt and of its retirement beside its own.
 fn flat(key: &Value) -> Value {
     let mut row = key.as_object().cloned().unwrap_or_default();
     let attempt = key.get("attempt").and_then(Value::as_object).cloned().unwrap_or_default();
     for name in ["transfers", "forms", "sent", "age_seconds"] {
         row.insert(name.to_owned(), attempt.get(name).cloned().unwrap_or(json!(null)));
+    }
+    row.insert("attempt_id".to_owned(), attempt.get("id").cloned().unwrap_or(json!(null)));
+    for (column, field) in [("retired_by", "by"), ("gone_at_block", "gone_at_block")] {
+        let value = key.get("retired").and_then(|retired| retired.get(field)).cloned();
+        row.insert(column.to_owned(), value.unwrap_or(json!(null)));
     }
     Value::Object(row)
 }

@@ -1,0 +1,133 @@
+//! Lanes that are taken out of use: retired in the journal, and proven gone from the chain.
+//!
+//! A lane is retired by a unit that compares and swaps its row, as each claim does: of the two one is lost,
+//! and what is claimed before is proven as ever. The key itself is deleted on the chain by its owner; nothing
+//! here signs that.
+
+use crate::Engine;
+use crate::attempts::ChainPool;
+use crate::attempts::lanes::{LaneRetirement, LaneState, resource_name};
+use crate::operators::action_context::{ActionContext, Stop};
+use crate::operators::pause::lost;
+use crate::operators::{ActionResult, Objection};
+use crate::pipeline::select::caught;
+use kernel::answer::Cause;
+use kernel::ids::{ChainId, Id, Millis};
+use kernel::operators::LaneName;
+use kernel::ports::chain::LanePresence;
+use kernel::unit::{Guard, Put, Unit};
+use std::sync::Arc;
+
+/// So often a lane's row is read again that a claim or an end changed meanwhile.
+const TRIES: usize = 20;
+
+/// A write of a lane's row.
+struct LaneChange<'a> {
+    lane: &'a Arc<str>,
+    /// The version of the row that was read.
+    before: u32,
+    /// How the lane stands then.
+    after: LaneState,
+}
+
+impl Engine {
+    /// No attempt takes the lane any more, at any worker. The one that has it goes on to its end.
+    pub(super) async fn retire_lane(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        of: &LaneName,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let pool = self.lane_pool(of.chain)?;
+        for _ in 0..TRIES {
+            let state = self.known_lane(&pool, &of.lane).await?;
+            if state.retired.is_some() {
+                return Err(Objection::NotPossible("the key is retired already".to_owned()).into());
+            }
+            let by = context.actor.caller.clone();
+            let at = self.parts.journal.now();
+            let retired = state.retired(LaneRetirement { by, at, gone_at: None });
+            let outcome = ActionResult::LaneRetired { attempt: state.open.map(|id| Id(id.0)) };
+            let change = LaneChange { lane: &of.lane, before: state.version, after: retired };
+            if let Some(at) = self.write_lane(context, &pool, change, &outcome).await? {
+                return Ok((outcome, at));
+            }
+        }
+        Err(Cause::of("MOVES").into())
+    }
+
+    /// Asks the chain for a lane that is retired, and stores where it has it no more.
+    pub(super) async fn prove_lane_gone(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        of: &LaneName,
+    ) -> Result<(ActionResult, Millis), Stop> {
+        let pool = self.lane_pool(of.chain)?;
+        let state = self.known_lane(&pool, &of.lane).await?;
+        let not = |why: String| Stop::from(Objection::NotPossible(why));
+        let Some(retirement) = state.retired.clone() else {
+            return Err(not("the key is in use: retire it first".to_owned()));
+        };
+        if let Some(height) = retirement.gone_at {
+            return Err(not(format!(
+                "block {height} showed already that the chain has it no more"
+            )));
+        }
+        if let Some(open) = state.open {
+            let open = Id(open.0);
+            let why = format!("attempt {open} has the key, and may need it: it is proven first");
+            return Err(not(why));
+        }
+        let last = self.parts.journal.attempts_of_lane(of.chain, of.lane.clone(), 1).await?;
+        let since = last.iter().flat_map(|last| &last.forms).filter_map(|form| form.anchor).max();
+        let found = caught(async { pool.port.lane_presence(&of.lane, since).await }).await;
+        match found.unwrap_or_else(|| Err(Cause::of("PANIC"))) {
+            Err(cause) => Err(not(format!("whether the chain has the key is not known: {cause}"))),
+            Ok(LanePresence::There { height, shown_by, of }) => Err(not(format!(
+                "the chain has the key at block {height}, as {shown_by} of {of} providers show"
+            ))),
+            Ok(LanePresence::Absent { height, providers }) => {
+                let retirement = LaneRetirement { gone_at: Some(height), ..retirement };
+                let outcome = ActionResult::LaneGone { height, providers };
+                let (before, after) = (state.version, state.retired(retirement));
+                let change = LaneChange { lane: &of.lane, before, after };
+                // whatever changed it meanwhile is looked at first, by the next question
+                let written = self.write_lane(context, &pool, change, &outcome).await?;
+                written.map(|at| (outcome, at)).ok_or_else(|| Cause::of("MOVES").into())
+            }
+        }
+    }
+
+    /// Writes how a lane stands from now on, with the action; `None`: its row changed meanwhile.
+    async fn write_lane(
+        self: &Arc<Self>,
+        context: &ActionContext,
+        pool: &ChainPool,
+        LaneChange { lane, before, after }: LaneChange<'_>,
+        outcome: &ActionResult,
+    ) -> Result<Option<Millis>, Stop> {
+        let name = resource_name(pool.id(), lane);
+        let guard = Guard::Resource { name: name.clone(), version: before };
+        let puts = vec![Put::Resource { name, value: after.value() }, context.action(outcome)];
+        match self.wrote(context, Unit::guarded(vec![guard], puts)).await? {
+            Ok(at) => {
+                pool.lane_is(lane, after);
+                Ok(Some(at))
+            }
+            Err(Guard::Resource { .. }) => Ok(None),
+            Err(guard) => Err(lost(&guard)),
+        }
+    }
+
+    fn lane_pool(&self, chain: ChainId) -> Result<Arc<ChainPool>, Stop> {
+        self.attempts.pool(chain).cloned().ok_or_else(|| Objection::NotFound("chain").into())
+    }
+
+    /// How a lane stands that was used, or that this process may use.
+    async fn known_lane(&self, pool: &ChainPool, lane: &Arc<str>) -> Result<LaneState, Stop> {
+        let state = self.lane_state(pool.id(), lane).await?;
+        if state.version == 0 && !self.lane_names(pool).contains(lane) {
+            return Err(Objection::NotFound("key").into());
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,128 @@
+//! The keys that the relay's account has, and what it has for fees: for people who take a key out of use.
+//!
+//! That a key is gone is a proof, as that an attempt is dead: two providers at least show every key of the
+//! account at final blocks without it, and none shows it. A block from before the key was used says nothing.
+
+use super::NearLink;
+use super::rpc::{KeyList, RpcFailure, access_keys, account};
+use super::sign::DECIMALS;
+use kernel::answer::Cause;
+use kernel::ports::chain::{FeeBalance, LanePresence, LanesOnChain};
+use kernel::ports::clock::TICKS;
+
+/// What people are shown is read again after so many ticks: asking often costs payments no request.
+const SHOWN_FOR: u64 = 2_000 * TICKS;
+/// One provider's word is never the proof that something is gone.
+const LEAST: usize = 2;
+
+impl NearLink {
+    /// The keys that any provider shows; at most so old.
+    pub(super) async fn lanes_on_chain(&self) -> Result<LanesOnChain, Cause> {
+        let ask = async {
+            let lists = listed(self.rpc.each(&access_keys(&self.settings.account)).await)?;
+            Ok(LanesOnChain {
+                height: lowest(&lists),
+                providers: lists.len(),
+                lanes: lists.iter().flat_map(KeyList::names).map(Into::into).collect(),
+            })
+        };
+        self.shown.get(&*self.clock, SHOWN_FOR, ask).await
+    }
+
+    /// Whether the account has a key, at blocks from a height on.
+    pub(super) async fn lane_presence(
+        &self,
+        lane: &str,
+        since: Option<u64>,
+    ) -> Result<LanePresence, Cause> {
+        let replies = self.rpc.each(&access_keys(&self.settings.account)).await;
+        presence(self.rpc.needed(), lane, since.unwrap_or_default(), replies)
+    }
+
+    /// What the account has, by one provider.
+    pub(super) async fn fee_balance(&self) -> Result<FeeBalance, Cause> {
+        let units = self.rpc.first(&account(&self.settings.account)).await?;
+        let units = units.ok_or(Cause::of("NO_ACCOUNT"))?;
+        Ok(FeeBalance { units, floor: self.settings.near_floor, precision: DECIMALS })
+    }
+}
+
+/// The lists of those that answered.
+fn listed(replies: Vec<Result<KeyList, RpcFailure>>) -> Result<Vec<KeyList>, Cause> {
+    let (mut lists, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
+    for reply in replies {
+        match reply {
+            Ok(list) => lists.push(list),
+            Err(failure) => last = failure.into(),
+        }
+    }
+    if lists.is_empty() { Err(last) } else { Ok(lists) }
+}
+
+fn lowest(lists: &[KeyList]) -> u64 {
+    lists.iter().map(|list| list.height).min().unwrap_or_default()
+}
+
+/// What the lists say of a key. Pure.
+fn presence(
+    needed: usize,
+    lane: &str,
+    since: u64,
+    replies: Vec<Result<KeyList, RpcFailure>>,
+) -> Result<LanePresence, Cause> {
+    let lists = listed(replies)?;
+    let (lists, earlier): (Vec<KeyList>, Vec<KeyList>) =
+        lists.into_iter().partition(|list| list.height >= since);
+    let shown_by = lists.iter().filter(|list| list.view(lane).nonce.is_some()).count();
+    let height = lowest(&lists);
+    if shown_by > 0 {
+        return Ok(LanePresence::There { height, shown_by, of: lists.len() });
+    }
+    if needed < LEAST {
+        let facts = "one provider's word is no proof that the key is gone: name a second one";
+        return Err(Cause::because("ONE_PROVIDER", facts));
+    }
+    if lists.len() < needed {
+        let facts = format!(
+            "{} of {needed} providers show all keys, {} of them at a block before its last use",
+            lists.len().saturating_add(earlier.len()),
+            earlier.len()
+        );
+        return Err(Cause::because("FEW_PROVIDERS", facts));
+    }
+    Ok(LanePresence::Absent { height, providers: lists.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ed25519:gone";
+
+    fn list(height: u64, keys: &[&str]) -> Result<KeyList, RpcFailure> {
+        Ok(KeyList::of(height, keys))
+    }
+
+    fn silent() -> Result<KeyList, RpcFailure> {
+        Err(RpcFailure::Silent(Cause::of("TIMEOUT")))
+    }
+
+    /// Turns red where one provider is believed, where a provider that is silent counts as one that agrees, where
+    /// two outvote one that shows the key, and where a block from before its last use counts.
+    #[test]
+    fn a_key_is_gone_where_two_say_so_and_none_shows_it() {
+        let of = |needed, replies| presence(needed, KEY, 100, replies);
+        let gone = Ok(LanePresence::Absent { height: 120, providers: 2 });
+        assert_eq!(of(2, vec![list(120, &["other"]), list(121, &[])]), gone);
+        assert_eq!(of(2, vec![list(120, &["other"]), silent(), list(121, &[])]), gone);
+        let there = Ok(LanePresence::There { height: 120, shown_by: 1, of: 3 });
+        assert_eq!(of(2, vec![list(121, &[]), list(120, &[KEY]), list(121, &[])]), there);
+        let class = |needed, replies| of(needed, replies).unwrap_err().class;
+        assert_eq!(class(2, vec![list(120, &[]), silent()]), "FEW_PROVIDERS");
+        assert_eq!(class(2, vec![list(120, &[]), list(99, &[])]), "FEW_PROVIDERS");
+        assert_eq!(class(3, vec![list(120, &[]), list(120, &[])]), "FEW_PROVIDERS");
+        assert_eq!(class(1, vec![list(120, &[])]), "ONE_PROVIDER");
+        assert_eq!(class(1, vec![list(120, &[]), list(120, &[])]), "ONE_PROVIDER");
+        assert_eq!(class(2, vec![silent(), silent()]), "TIMEOUT");
+    }
+}
