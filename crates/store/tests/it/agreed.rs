@@ -53,7 +53,7 @@ async fn found_by_its_agreed_target(queries: &dyn AdminQueries) {
 }
 
 /// So many events of each transfer agree nothing: it is opened, its money taken, its target called.
-const OTHERS: usize = 4;
+const OTHERS: i64 = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_store_finds_and_shows_what_was_agreed() {
@@ -68,7 +68,7 @@ async fn the_embedded_store_finds_and_shows_what_was_agreed() {
     let shown: (String, String) = tool.query_row(sql, [], row).expect("one event agrees");
     assert_eq!(shown, ("TARGET_OK".to_owned(), agreed().document()));
     let others = "SELECT count(*) FROM transfer_events WHERE agreed IS NULL";
-    let others: usize = tool.query_row(others, [], |row| row.get(0)).expect("a count");
+    let others: i64 = tool.query_row(others, [], |row| row.get(0)).expect("a count");
     assert_eq!(others, 2 * OTHERS);
 }
 
