@@ -2,8 +2,7 @@
 //!
 //! `cargo xtask store-fixture` keeps one of each release in `tests/stores/<version>`, with what operators
 //! saw of it. Seen red with another shape of the tables and no upgrade (a line changed in
-//! `0001_journal.sql`), with an upgrade that loses a binding (`DELETE FROM keys` in `upgrades/terms.sql`), and
-//! without the step `agreed` of either store.
+//! `0001_journal.sql`), and with an upgrade that loses a binding (`DELETE FROM keys` in `upgrades/terms.sql`).
 
 use super::{Served, portage, said};
 use crate::own::script::{Elsewhere, Program, TOKEN};
