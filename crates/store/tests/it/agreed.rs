@@ -1,4 +1,7 @@
 //! What was agreed after the opening, as operators find it and as readers of the views see it, on both stores.
+//!
+//! Wrong builds that were seen red here, on both: `target-of-the-terms`, `agreed-of-the-source` and
+//! `every-event-agrees` of `docs/proof/postgres.md`.
 
 use crate::fixture::{COIN, Fixture, id};
 use crate::folder_store::fund;
