@@ -71,12 +71,12 @@ const HEAD: &str = "A process dies at each write of the journal, each call of a 
     and its members stay where they are. A test computes this page.\n\n";
 
 /// Where the payouts of `swap_out` are played besides, and what they were seen to find.
-const PAYOUTS: &str = "The embedded store plays the cases of the payout at every step \
-    (`crates/testing/sim/tests/chain_sqlite`). PostgreSQL plays\nthe rows from *ready for processing* to \
-    *payout dead* with two workers, of which the one that comes to the row first dies\n\
-    (`crates/engine/tests/it/postgres/swaps`). Wrong builds, each run by a test beside them and by \
-    `crates/testing/sim/tests/chain/wrong.rs`:\n`dead-edge-dropped` (a payout that can never land \
-    is asked after for ever) and `attempt-stays-open` (an attempt is proven\nagain after its close).\n\n";
+const PAYOUTS: &str = "On the embedded store the cases of the payout die after every step \
+    (`crates/testing/sim/tests/chain_sqlite`). On PostgreSQL\ntwo workers play the rows from *ready for \
+    processing* to *payout dead*, and the one that comes to the row first dies\n\
+    (`crates/engine/tests/it/postgres/swaps`). Wrong builds of the payout, seen red there and by \
+    `crates/testing/sim/tests/chain/wrong.rs`:\n`dead-edge-dropped` (what can never land is asked \
+    after for ever) and `attempt-stays-open` (an attempt is proven again after its close).\n\n";
 
 /// The page of every crash point of a flow, fused and plain.
 fn page(flow: &str, more: &str) -> String {

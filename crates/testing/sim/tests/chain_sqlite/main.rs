@@ -67,7 +67,7 @@ fn relay_on_sqlite_fails_at_every_step() {
 #[test]
 fn relay_on_sqlite_dies_at_every_step() {
     let deaths = crash_matrix(&one_case(false), "relay").deaths();
-    assert!(deaths > 50, "{deaths} deaths");
+    assert!(deaths > 30, "{deaths} deaths");
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn swaps_on_sqlite_die_at_every_step() {
     assert!(deaths > 100, "{deaths} deaths");
 }
 
-/// The payouts of `swap_out` in this case: the process dies at every write of them, and at each sort of call and
-/// question.
+/// The payouts of `swap_out` in this case: the process dies after every write of them, and after each sort of call
+/// and question.
 fn payouts_die(name: &str, fuse: bool) {
     let rules = ChainRules::calm(Locking::Reference);
     let all: Vec<_> = SWAP_CASES.into_iter().filter(|case| case.name == name).collect();
     let all = SwapTrial { fuse: vec![fuse], ..on_sqlite(rules, &all) };
     let deaths = crash_at_distinct_steps(&all);
-    assert!(deaths > 50, "{deaths} deaths");
+    assert!(deaths > 30, "{deaths} deaths");
 }
 
 #[test]

@@ -26,7 +26,7 @@ const REFUSED: &str = "| ready for processing | no → ";
 /// The cases whose payouts go every way: a culprit beside an innocent one, and one that never arrives.
 const CASES: [&str; 2] = ["one spoils its payout", "no payout arrives"];
 /// So many plays at once: most of a play is waiting for blocks and for a lease.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 8;
 
 /// Chains whose blocks are quick, and on which nothing goes wrong.
 const RULES: ChainRules = ChainRules { block_ms: 20, ..ChainRules::calm(Locking::Reference) };

@@ -155,8 +155,8 @@ struct Calm {
 }
 
 /// What calls have in common that are alike: the chain and the moment, or none where something is learnt; where
-/// their transfers stood; what goes wrong.
-type Sort = (Option<(usize, Moment)>, BTreeSet<S>, ChainTrouble);
+/// their transfers stood.
+type Sort = (Option<(usize, Moment)>, BTreeSet<S>);
 
 impl Calm {
     /// `None` of a write: it is like no other.
@@ -164,14 +164,14 @@ impl Calm {
         let states = |states: &[S]| states.iter().copied().collect();
         match spot {
             Spot::Write(..) => None,
-            Spot::Call(chain, n, trouble) => {
+            Spot::Call(chain, n, _) => {
                 let (_, calls) = self.chains.get(chain)?;
                 let call = calls.get(usize::try_from(n).ok()?)?;
-                Some((Some((chain, call.moment)), states(&call.states), trouble))
+                Some((Some((chain, call.moment)), states(&call.states)))
             }
-            Spot::Learn(n, trouble) => {
+            Spot::Learn(n, _) => {
                 let learns = self.learns.get(usize::try_from(n).ok()?)?;
-                Some((None, states(learns), trouble))
+                Some((None, states(learns)))
             }
         }
     }
@@ -237,8 +237,9 @@ pub fn crash_matrix<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> ChainMat
     matrix
 }
 
-/// For a store on which each run takes its time: the process dies before and after each write, and of calls and
-/// questions that are alike at the first and at the last. Gives back how often it died.
+/// For a store on which each run takes its time: the process dies after each write, and of calls and questions
+/// that are alike after the first and the last; before a step is after the one before it. Gives back how often it
+/// died.
 pub fn crash_at_distinct_steps<C: ChainCase>(trial: &ChainTrial<C>) -> usize {
     let mut deaths = 0;
     for (case, fuse, seed) in runs(trial) {
@@ -251,10 +252,10 @@ pub fn crash_at_distinct_steps<C: ChainCase>(trial: &ChainTrial<C>) -> usize {
     deaths
 }
 
-/// Deaths at every write, and at the first and the last call of each sort.
+/// Deaths after every write, and after the first and the last call of each sort.
 fn distinct(calm: &Calm) -> BTreeSet<Spot> {
     let (mut all, mut ends) = (BTreeSet::new(), BTreeMap::new());
-    for spot in deaths(calm) {
+    for spot in spots(calm, &[Fault::CrashAfter], &[ChainTrouble::CrashAfter]) {
         if let Some(sort) = calm.sort(spot) {
             let [_, last] = ends.entry(sort).or_insert([spot; 2]);
             *last = spot;
