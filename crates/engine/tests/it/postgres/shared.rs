@@ -18,7 +18,7 @@ use store::postgres::{Options, Postgres, Time};
 use testbed::Database;
 use tokio::sync::Notify;
 
-/// See the module.
+/// One database, and what its workers are made of.
 pub(super) struct SharedSite {
     pub(super) database: Database,
     pub(super) flows: Arc<Flows>,
@@ -34,7 +34,7 @@ pub(super) struct Life {
     pub(super) store: Arc<Postgres>,
     pub(super) tasks: Arc<Tasks>,
     dead: Arc<AtomicBool>,
-    /// Ends it.
+    /// Ends its tasks, and rings.
     pub(super) crash: Crash,
 }
 

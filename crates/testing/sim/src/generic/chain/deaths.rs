@@ -60,9 +60,9 @@ pub type NextChainDeath = NextDeath<ChainDeathPoint>;
 pub struct ChainDeaths {
     /// Shared with the other processes.
     pub next: NextChainDeath,
-    /// Ends the process.
+    /// Ends the process where it comes to its point.
     pub crash: Crash,
-    /// The flow's.
+    /// The table of the flow that is played.
     pub table: Table,
 }
 

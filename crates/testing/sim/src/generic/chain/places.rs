@@ -21,7 +21,7 @@ fn moves(edges: &[Edge]) -> impl Iterator<Item = Edge> {
 }
 
 impl Places<'_> {
-    /// Every one.
+    /// Every crash point, in the order of the states.
     pub(super) fn all(self) -> Vec<Place> {
         let place = |Point { state, via, moment }| {
             let edges = self.0.edges(state);
