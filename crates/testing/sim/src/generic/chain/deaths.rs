@@ -146,7 +146,11 @@ impl JournalWrapper for ChainDyingWrites {
             if deaths.strikes(&places.torn(&ahead)) {
                 // it is begun, and the process does not live to hear what became of it
                 let mut write = inner.write(units);
-                poll_fn(|cx| Poll::Ready(drop(write.as_mut().poll(cx)))).await;
+                let begun = poll_fn(|cx| {
+                    let _answer = write.as_mut().poll(cx);
+                    Poll::Ready(())
+                });
+                begun.await;
                 die(&deaths.crash, "crashed in a write").await;
                 return Vec::new();
             }
