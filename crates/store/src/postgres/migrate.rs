@@ -27,6 +27,7 @@ const ALL: &[Migration] = &[
     Migration { number: 6, name: "attempts", sql: include_str!("migrations/0006_attempts.sql") },
     Migration { number: 7, name: "parked", sql: include_str!("migrations/0007_parked.sql") },
     Migration { number: 8, name: "webhooks", sql: include_str!("migrations/0008_webhooks.sql") },
+    Migration { number: 9, name: "agreed", sql: include_str!("migrations/0009_agreed.sql") },
 ];
 
 /// The transaction that looks or migrates holds this advisory lock: two that start at once take

@@ -28,6 +28,7 @@ const STEPS: &[Upgrade] = &[
     Upgrade { shape: 9, name: "attempts", sql: include_str!("upgrades/attempts.sql") },
     Upgrade { shape: 10, name: "parked", sql: include_str!("upgrades/parked.sql") },
     Upgrade { shape: 11, name: "webhooks", sql: include_str!("upgrades/webhooks.sql") },
+    Upgrade { shape: 12, name: "agreed", sql: include_str!("upgrades/agreed.sql") },
 ];
 
 /// The shape of the tables that this release reads and writes.

@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 mod admin_lists;
+mod agreed;
 mod audit;
 mod clock;
 mod fixture;

@@ -19,7 +19,10 @@ const CONTRACT: &[(&str, &str)] = &[
          source_type target_type reference metadata state version error_message error_class \
          retry_count due_at leased_by leased_until created_at updated_at",
     ),
-    ("transfer_events", "req_id seq at from_state to_state event caller detail prev_hash hash"),
+    (
+        "transfer_events",
+        "req_id seq at from_state to_state event caller detail prev_hash hash agreed",
+    ),
     ("transfer_operations", "ledger req_id leg result code seq amount account at"),
     ("balances_tb", "user_id asset_id account_type available frozen status version"),
     ("balances", "user_id asset_id account_type available frozen status version"),

@@ -137,6 +137,9 @@ fn read_on(store: ReleaseStore, more: &[(&str, &str)]) {
     ends_with(&served, &format!("backup --verify {copy}"), 0);
 }
 
+/// How many events there are, and how many of them agreed something: no flow of a release before this did.
+const EVENTS: &str = "SELECT count(*) > 0, count(agreed) FROM transfer_events";
+
 #[test]
 fn every_embedded_store_that_was_kept_is_read() {
     for release in releases() {
@@ -157,6 +160,11 @@ fn a_kept_folder_is_upgraded_when_it_is_asked_for() {
         let (code, words) = migrate(&[]);
         assert_eq!((code, words.contains("ran 8 terms")), (Some(0), true), "{words}");
         assert_eq!(migrate(&["--check"]), (Some(0), "nothing to do\n".to_owned()));
+        let file = store.dir.path().join("data").join(store::sqlite::FILE);
+        let db = rusqlite::Connection::open(file).expect("the store");
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        assert_eq!(db.query_row(EVENTS, [], row), Ok((true, 0_i64)), "each event is in the view");
+        drop(db);
         read_on(store, &[]);
     }
 }
@@ -174,6 +182,7 @@ fn every_database_that_was_kept_is_migrated_and_read() {
         let mut migrate = portage(store.dir.path(), &settings);
         migrate.arg("migrate");
         run(migrate);
+        assert_eq!(database.sql(EVENTS).as_deref(), Ok("t|0"), "each event is in the view");
         read_on(store, &[("DATABASE_URL", database.url())]);
     }
 }

@@ -111,7 +111,9 @@ fn conditions(
         conditions.and("t.source_type = ?", i64::from(source.0));
     }
     if let Some(target) = search.target {
-        conditions.and("t.target_type = ?", i64::from(target.0));
+        // a target that was agreed later is not the one of the terms
+        let agreed = "coalesce(json_extract(t.agreed, '$.system'), t.target_type) = ?";
+        conditions.and(agreed, i64::from(target.0));
     }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= ?", i64::from(least));

@@ -40,7 +40,7 @@ pub struct ChainCall {
 }
 
 /// What goes wrong with one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChainTrouble {
     /// The port hears nothing of it.
     LoseRequest,
@@ -79,9 +79,13 @@ struct Plan {
     log: Vec<ChainCall>,
 }
 
+/// What goes wrong with a call, by what it is.
+type Chosen = Box<dyn Fn(&ChainCall) -> Option<ChainTrouble> + Send + Sync>;
+
 /// A chain port at the end of a bad link. It outlives the processes that use it.
 pub struct FaultyChain {
     inner: Mutex<Arc<dyn Chain>>,
+    chosen: Chosen,
     crash: Crash,
     plan: Mutex<Plan>,
 }
@@ -100,7 +104,18 @@ fn panic(why: &'static str) -> ! {
 impl FaultyChain {
     /// A link to this port on which nothing goes wrong yet.
     pub fn new(inner: Arc<dyn Chain>, crash: Crash) -> Self {
-        Self { inner: Mutex::new(inner), crash, plan: Mutex::default() }
+        let chosen = Box::new(|_: &ChainCall| None);
+        Self { inner: Mutex::new(inner), chosen, crash, plan: Mutex::default() }
+    }
+
+    /// The same link, where what a call is decides what goes wrong with it.
+    #[must_use]
+    pub fn choosing(
+        mut self,
+        chosen: impl Fn(&ChainCall) -> Option<ChainTrouble> + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen = Box::new(chosen);
+        self
     }
 
     /// The link leads to this port from now on.
@@ -137,11 +152,12 @@ impl FaultyChain {
     }
 
     fn begin(&self, call: ChainCall) -> Option<ChainTrouble> {
+        let chosen = (self.chosen)(&call);
         let mut plan = self.plan_now();
         let n = plan.calls;
         plan.calls += 1;
         plan.log.push(call);
-        plan.planned.remove(&n)
+        plan.planned.remove(&n).or(chosen)
     }
 
     /// One call begins: `None` where the port hears nothing of it.

@@ -56,10 +56,10 @@ impl FactLog {
         self.inner().planned.insert(n, trouble);
     }
 
-    fn begin(&self, records: &[Record]) -> Option<ChainTrouble> {
+    fn begin(&self, states: Vec<S>) -> Option<ChainTrouble> {
         let mut inner = self.inner();
         let n = u64::try_from(inner.calls.len()).unwrap_or(u64::MAX);
-        inner.calls.push(records.iter().map(|record| record.head.state).collect());
+        inner.calls.push(states);
         inner.planned.remove(&n)
     }
 
@@ -90,11 +90,15 @@ impl FactLog {
     }
 }
 
+/// What goes wrong where something is learnt of records that stand there.
+type Chosen = Box<dyn Fn(&[S]) -> Option<ChainTrouble> + Send + Sync>;
+
 /// A source of facts at the end of a bad link, of one process.
-pub(super) struct LinkedFacts {
-    pub inner: Arc<dyn FactSource>,
-    pub log: FactLog,
-    pub crash: Crash,
+pub struct LinkedFacts {
+    inner: Arc<dyn FactSource>,
+    log: FactLog,
+    crash: Crash,
+    chosen: Chosen,
 }
 
 impl fmt::Debug for LinkedFacts {
@@ -109,10 +113,32 @@ fn panic(why: &'static str) -> ! {
 }
 
 impl LinkedFacts {
+    /// A link to this source, on which goes wrong what the log plans.
+    pub fn new(inner: Arc<dyn FactSource>, log: FactLog, crash: Crash) -> Self {
+        Self { inner, log, crash, chosen: Box::new(|_| None) }
+    }
+
+    /// The same link, where what is asked about decides what goes wrong with a call.
+    #[must_use]
+    pub fn choosing(
+        mut self,
+        chosen: impl Fn(&[S]) -> Option<ChainTrouble> + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen = Box::new(chosen);
+        self
+    }
+
+    /// What goes wrong with the call that begins.
+    fn begin(&self, records: &[Record]) -> Option<ChainTrouble> {
+        let states: Vec<S> = records.iter().map(|record| record.head.state).collect();
+        let chosen = (self.chosen)(&states);
+        self.log.begin(states).or(chosen)
+    }
+
     /// One call, from its request to its reply; `None` where one of them is lost.
     async fn called<T>(&self, records: &[Record], call: impl Future<Output = T>) -> Option<T> {
         breath().await;
-        let trouble = self.log.begin(records);
+        let trouble = self.begin(records);
         match trouble {
             Some(ChainTrouble::LoseRequest) => return None,
             Some(ChainTrouble::PanicBefore) => panic("what is learnt panics before it runs"),

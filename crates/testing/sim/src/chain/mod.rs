@@ -19,7 +19,7 @@ mod transaction;
 
 pub use facts::{RelayFacts, account_exists};
 pub use faulty::{ChainCall, ChainTrouble, FaultyChain, Moment};
-pub use learned::FactLog;
+pub use learned::{FactLog, LinkedFacts};
 pub use port::SimPort;
 pub use service::{
     ChainFlow, ChainProcess, ChainService, ChainWrap, FactsOf, JournalWrap, LinkedChain,

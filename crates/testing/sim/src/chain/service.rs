@@ -203,7 +203,7 @@ impl ChainService {
     ) -> Parts {
         let journal = (self.around_journal)(opened.journal.clone());
         let (inner, log) = ((self.facts)(journal.clone()), self.learned.clone());
-        let facts: Arc<dyn FactSource> = Arc::new(LinkedFacts { inner, log, crash: sim.crash() });
+        let facts: Arc<dyn FactSource> = Arc::new(LinkedFacts::new(inner, log, sim.crash()));
         Parts {
             offered: self.flows.ids(&[self.flow]),
             facts: BTreeMap::from([(self.flow, facts)]),

@@ -7,9 +7,12 @@
 
 pub mod account;
 pub mod chain;
+mod next_death;
 pub(crate) mod play;
 pub mod relay;
 pub mod swaps;
+
+pub use next_death::NextDeath;
 
 use crate::disk::{DiskFault, SimDisk};
 use crate::journal::{Fault, Place};

@@ -109,6 +109,18 @@ fn dead_edge_of_a_swap_dropped() {
 }
 
 #[test]
+fn dead_edge_of_a_payout_dropped() {
+    let why = fails("dead-edge-dropped", swap("no payout arrives"), undisturbed);
+    assert!(why.contains("does not end"), "{why}");
+}
+
+#[test]
+fn payout_proven_after_its_close() {
+    let why = fails("attempt-stays-open", swap("one spoils its payout"), undisturbed);
+    assert!(why.contains("open") || why.contains("VERDICT_REFUSED"), "{why}");
+}
+
+#[test]
 fn facts_not_stored() {
     let why = fails("facts-not-stored", swap("both are paid"), undisturbed);
     assert!(why.contains("keeps no facts for it"), "{why}");

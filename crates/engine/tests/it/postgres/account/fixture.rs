@@ -1,55 +1,39 @@
 //! Two workers of `account` on one database and one broker, and what is done to them.
 
-use crate::fixture::gauges::Gauges;
-use crate::fixture::runtime::{ManualClock, Tasks, TestRng};
-use crate::fixture::test_service::seal_key;
-use crate::postgres::fixture::{self, LOCK};
+use crate::postgres::shared::{Life, SharedSite};
 use engine::messaging::BusParts;
 use engine::{Engine, Parts, Settings};
 use flows::account::AccountChecks;
 use kernel::accounts::NumberedStatus;
-use kernel::flow::table::Flows;
-use kernel::ids::{Millis, WorkerId};
-use kernel::ports::clock::Rng as _;
+use kernel::ids::Millis;
 use kernel::ports::facts::FactSource;
 use kernel::ports::journal::Journal;
-use kernel::ports::meter::NoMeter;
 use kernel::record::Record;
 use sim::bus::{FaultyBus, SimBus};
 use sim::event_log::EventLog;
 use sim::generic::account::{
     AccountCase, AccountDoor, AccountProcess, AccountWraps, CaseAccount, CaseTransfer, DeathPoint,
-    DyingWrites, NextDeath, TransferEnd,
+    DyingWrites, NextAccountDeath, TransferEnd,
 };
 use sim::suite::journal::Opened;
-use sim::world::Crash;
 use sim::wrapper::Wrapper;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use store::postgres::{Options, Postgres, Time};
 use testbed::Database;
-use tokio::sync::Notify;
 
 /// One worker, from its start to its death.
 struct Worker {
     door: AccountDoor,
-    tasks: Arc<Tasks>,
-    dead: Arc<AtomicBool>,
+    life: Life,
 }
 
 /// Two workers, one of which dies in each play.
 pub(super) struct Pipeline {
-    database: Database,
-    flows: Arc<Flows>,
-    settings: Settings,
+    site: SharedSite,
     wraps: AccountWraps,
     timeout: Millis,
-    clock: ManualClock,
     bus: SimBus,
-    next: NextDeath,
-    /// Rings when a worker died.
-    fell: Arc<Notify>,
+    next: NextAccountDeath,
     workers: [Option<Worker>; 2],
     /// All plays, as one case.
     case: AccountCase,
@@ -92,17 +76,13 @@ impl Pipeline {
         wraps: AccountWraps,
         timeout: Millis,
     ) -> Self {
-        let clock = ManualClock::new();
+        let site = SharedSite::new(database, settings);
         let mut pipeline = Self {
-            database,
-            flows: Arc::new(flows::registry()),
-            settings,
             wraps,
             timeout,
-            bus: SimBus::new(Arc::new(clock.clone())),
-            clock,
-            next: NextDeath::default(),
-            fell: Arc::default(),
+            bus: SimBus::new(Arc::new(site.clock.clone())),
+            site,
+            next: NextAccountDeath::default(),
             workers: [None, None],
             case: AccountCase {
                 accounts: Vec::new().into(),
@@ -126,26 +106,9 @@ impl Pipeline {
     }
 
     async fn worker(&self) -> Worker {
-        let (tasks, dead): (Arc<Tasks>, Arc<AtomicBool>) = Default::default();
-        let (dying, died, fell) = (tasks.clone(), dead.clone(), self.fell.clone());
-        let crash: Crash = Arc::new(move |_| {
-            dying.end();
-            died.store(true, Ordering::SeqCst);
-            fell.notify_one();
-        });
-        let worker = WorkerId(TestRng.next());
-        let options = Options {
-            database: fixture::database(self.database.url().to_owned(), LOCK),
-            flows: self.flows.clone(),
-            worker,
-            time: Time::Database,
-            clock: Arc::new(self.clock.clone()),
-            meter: Arc::new(NoMeter),
-            fatal: Arc::new(|what| panic!("it gave up: {what}")),
-        };
-        let store = Postgres::open(options).await.expect("the store opens");
-        let parts = self.parts((worker, &store), tasks.clone(), crash);
-        let engine = Engine::start(parts).await.expect("the engine starts");
+        let life = self.site.begins().await;
+        let engine = Engine::start(self.parts(&life)).await.expect("the engine starts");
+        let store = &life.store;
         let opened = Opened {
             journal: store.clone(),
             outbox: store.clone(),
@@ -156,20 +119,17 @@ impl Pipeline {
         };
         let door = AccountDoor {
             process: AccountProcess { engine, opened },
-            clock: Arc::new(self.clock.clone()),
+            clock: Arc::new(self.site.clock.clone()),
             bus: self.bus.clone(),
             timeout: self.timeout,
         };
-        Worker { door, tasks, dead }
+        Worker { door, life }
     }
 
-    fn parts(
-        &self,
-        (worker, store): (WorkerId, &Arc<Postgres>),
-        tasks: Arc<Tasks>,
-        crash: Crash,
-    ) -> Parts {
-        let table = self.flows.table(self.flows.named("account").expect("the flow")).clone();
+    fn parts(&self, life: &Life) -> Parts {
+        let flows = &self.site.flows;
+        let table = flows.table(flows.named("account").expect("the flow")).clone();
+        let (store, crash) = (&life.store, life.crash.clone());
         let next = self.next.clone();
         let link = FaultyBus::new(self.bus.clone(), crash.clone(), EventLog::default())
             .choosing(move |call| next.of_call(call));
@@ -177,8 +137,7 @@ impl Pipeline {
         let journal: Arc<dyn Journal> = (self.wraps.journal)(Arc::new(Wrapper(dies)));
         let facts: Arc<dyn FactSource> = Arc::new(AccountChecks::new(journal.clone()));
         Parts {
-            flows: self.flows.clone(),
-            offered: self.flows.ids(&["account"]),
+            offered: flows.ids(&["account"]),
             facts: BTreeMap::from([("account", facts)]),
             bus: Some(BusParts {
                 bus: (self.wraps.bus)(Arc::new(link)),
@@ -187,17 +146,7 @@ impl Pipeline {
             }),
             journal,
             ledgers: vec![store.funding(), (self.wraps.accounts)(store.accounts())],
-            chains: Vec::new(),
-            world: store.funding(),
-            clock: Arc::new(self.clock.clone()),
-            rng: Arc::new(TestRng),
-            spawn: tasks,
-            meter: Arc::new(Gauges::default()),
-            settings: self.settings.clone(),
-            worker,
-            cores: Vec::new(),
-            seal_key: seal_key(),
-            retire: Arc::new(|what| panic!("it gave up: {what}")),
+            ..self.site.parts(life)
         }
     }
 
@@ -210,13 +159,13 @@ impl Pipeline {
         door.prepare(&case).await.expect("the accounts");
         self.next.set(point.clone());
         let ended = tokio::select! {
-            () = self.fell.notified() => None,
+            () = self.site.fell.notified() => None,
             ended = door.insist(&case, &keys) => Some(ended),
         };
         let reached = match ended {
             None => true,
             Some(_) if self.next.struck() => {
-                self.fell.notified().await;
+                self.site.fell.notified().await;
                 true
             }
             Some(_) => !self.next.take_back(),
@@ -244,8 +193,8 @@ impl Pipeline {
     /// Ends what is left of a worker that died.
     async fn bury(&mut self) {
         for place in &mut self.workers {
-            if let Some(worker) = place.take_if(|worker| worker.dead.load(Ordering::SeqCst)) {
-                worker.tasks.kill().await;
+            if let Some(worker) = place.take_if(|worker| worker.life.is_over()) {
+                worker.life.tasks.kill().await;
             }
         }
     }
@@ -254,14 +203,14 @@ impl Pipeline {
     pub(super) async fn faults(&self) -> Vec<String> {
         let doors = self.doors();
         let [door, ..] = doors.as_slice() else { panic!("no worker") };
-        let found = door.faults(&self.case, self.ended.clone(), self.settings.fuse).await;
+        let found = door.faults(&self.case, self.ended.clone(), self.site.settings.fuse).await;
         let found = found.unwrap_or_else(|why| vec![why]);
         self.stopped.iter().cloned().chain(found).collect()
     }
 
     pub(super) async fn end(self) {
         for worker in self.workers.into_iter().flatten() {
-            worker.tasks.kill().await;
+            worker.life.tasks.kill().await;
         }
     }
 }

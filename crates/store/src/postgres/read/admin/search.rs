@@ -105,7 +105,9 @@ fn conditions(flows: &Flows, search: &Search) -> Conditions {
         conditions.and("t.source_type = $", i16::from(source.0));
     }
     if let Some(target) = search.target {
-        conditions.and("t.target_type = $", i16::from(target.0));
+        // a target that was agreed later is not the one of the terms
+        let agreed = "coalesce((t.agreed::jsonb ->> 'system')::smallint, t.target_type) = $";
+        conditions.and(agreed, i16::from(target.0));
     }
     if let Some(least) = search.min_attempts {
         conditions.and("t.retry_count >= $", small(least));

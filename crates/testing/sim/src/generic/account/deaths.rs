@@ -8,6 +8,7 @@ use super::matrix::cells;
 use super::{Spot, deaths};
 use crate::bus::{BusCall, BusTrouble};
 use crate::event_log::{LoggedEvent, subject};
+use crate::generic::NextDeath;
 use crate::journal::Fault;
 use crate::world::{Crash, die};
 use crate::wrapper::JournalWrapper;
@@ -21,7 +22,7 @@ use kernel::unit::{Event, Fork, Then, Unit, Wrote};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::slice::from_ref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A row of the page: where and when a process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,45 +53,23 @@ impl DeathPoint {
     }
 }
 
-/// The next death among the processes that share it. A handle: clones are the same one.
-#[derive(Debug, Clone, Default)]
-pub struct NextDeath(Arc<Mutex<Option<DeathPoint>>>);
+/// The next death among processes that share a journal and a broker.
+pub type NextAccountDeath = NextDeath<DeathPoint>;
 
-impl NextDeath {
-    fn point(&self) -> MutexGuard<'_, Option<DeathPoint>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// From now on the first process that comes to this point dies.
-    pub fn set(&self, point: DeathPoint) {
-        *self.point() = Some(point);
-    }
-
-    /// No process dies any more. True where one waited for its point still.
-    pub fn take_back(&self) -> bool {
-        self.point().take().is_some()
-    }
-
-    /// Whether a process came to the point.
-    pub fn struck(&self) -> bool {
-        self.point().is_none()
-    }
-
-    /// Whether the process dies at this spot of an event; at most one does.
-    fn strikes(&self, event: &LoggedEvent, spot: Spot) -> bool {
-        let mut point = self.point();
-        let here = |wanted: &mut DeathPoint| {
+impl NextAccountDeath {
+    /// Whether the process dies at this spot of an event.
+    fn strikes_at(&self, event: &LoggedEvent, spot: Spot) -> bool {
+        self.strikes(|wanted| {
             let all = cells(event, spot);
             all.iter().any(|(place, moment)| *place == wanted.place && *moment == wanted.moment)
-        };
-        point.take_if(here).is_some()
+        })
     }
 
     /// What goes wrong with a call of the bus: the process dies, or nothing.
     pub fn of_call(&self, call: &BusCall) -> Option<BusTrouble> {
         let event = LoggedEvent::Bus { n: 0, call: call.clone() };
         let spots = deaths(from_ref(&event)).into_iter();
-        let mut spots = spots.filter(|spot| self.strikes(&event, *spot));
+        let mut spots = spots.filter(|spot| self.strikes_at(&event, *spot));
         spots.find_map(|spot| match spot {
             Spot::Bus(_, trouble) => Some(trouble),
             Spot::Write(..) => None,
@@ -104,7 +83,7 @@ type Balances = BTreeMap<Arc<str>, u128>;
 /// The journal of a process that dies before or after the write that its point names.
 pub struct DyingWrites {
     inner: Arc<dyn Journal>,
-    next: NextDeath,
+    next: NextAccountDeath,
     crash: Crash,
     table: Table,
 }
@@ -117,7 +96,12 @@ impl fmt::Debug for DyingWrites {
 
 impl DyingWrites {
     /// Around the journal of one process, for transfers of the flow of this table.
-    pub const fn new(inner: Arc<dyn Journal>, next: NextDeath, crash: Crash, table: Table) -> Self {
+    pub const fn new(
+        inner: Arc<dyn Journal>,
+        next: NextAccountDeath,
+        crash: Crash,
+        table: Table,
+    ) -> Self {
         Self { inner, next, crash, table }
     }
 
@@ -187,13 +171,13 @@ impl JournalWrapper for DyingWrites {
                 return self.inner.write(units).await;
             }
             let before = Spot::Write(0, Fault::CrashBefore);
-            if self.next.strikes(&self.ahead(&units).await, before) {
+            if self.next.strikes_at(&self.ahead(&units).await, before) {
                 die(&self.crash, "crashed before a write").await;
             }
             let wrote = self.inner.write(units.clone()).await;
             let after = Spot::Write(0, Fault::CrashAfter);
             let event = self.behind(&units, &wrote);
-            if event.is_some_and(|event| self.next.strikes(&event, after)) {
+            if event.is_some_and(|event| self.next.strikes_at(&event, after)) {
                 die(&self.crash, "crashed after a write").await;
             }
             wrote

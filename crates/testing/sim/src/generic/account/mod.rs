@@ -20,7 +20,7 @@ mod workers;
 
 pub use anywhere::AccountDoor;
 pub use cases::{ACCOUNT_CASES, AccountCase, CaseAccount, CaseTransfer, TransferEnd};
-pub use deaths::{DeathPoint, DyingWrites, NextDeath};
+pub use deaths::{DeathPoint, DyingWrites, NextAccountDeath};
 pub use drawn::{DrawnPlay, DrawnRun, Played};
 pub use matrix::AccountMatrix;
 pub use service::{AccountProcess, AccountService, AccountWraps, Around};

@@ -5,25 +5,30 @@
 //! it, they end so, at most one form of each lock is final, no attempt is left open, and no operator is
 //! asked. What else must hold its flow says.
 
+mod deaths;
 mod matrix;
+mod oracle;
+mod places;
 
+pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
 pub use matrix::ChainMatrix;
+pub use oracle::chain_faults;
 
 use super::FreshSite;
 use crate::chain::{
     ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap, JournalWrap,
-    LinkedChain, Locking, Moment,
+    LinkedChain, Locking, Moment, SimChain,
 };
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
 use crate::service::simulated;
 use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
-use kernel::answer::Cause;
 use kernel::flow::table::{Flows, S};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::record::Record;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -118,7 +123,7 @@ impl<C: ChainCase> ChainTrial<C> {
 }
 
 /// One place to disturb, counted from where the case begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Spot {
     Write(u64, Fault),
     /// A call of the chain at that place among the flow's chains.
@@ -147,6 +152,29 @@ struct Calm {
     learns: Vec<Vec<S>>,
     /// The writes, where the journal is the simulated one.
     log: Vec<LoggedEvent>,
+}
+
+/// What calls have in common that are alike: the chain and the moment, or none where something is learnt; where
+/// their transfers stood.
+type Sort = (Option<(usize, Moment)>, BTreeSet<S>);
+
+impl Calm {
+    /// `None` of a write: it is like no other.
+    fn sort(&self, spot: Spot) -> Option<Sort> {
+        let states = |states: &[S]| states.iter().copied().collect();
+        match spot {
+            Spot::Write(..) => None,
+            Spot::Call(chain, n, _) => {
+                let (_, calls) = self.chains.get(chain)?;
+                let call = calls.get(usize::try_from(n).ok()?)?;
+                Some((Some((chain, call.moment)), states(&call.states)))
+            }
+            Spot::Learn(n, _) => {
+                let learns = self.learns.get(usize::try_from(n).ok()?)?;
+                Some((None, states(learns)))
+            }
+        }
+    }
 }
 
 /// Plays every case without a disturbance but for what the chain's rules say.
@@ -207,6 +235,36 @@ pub fn crash_matrix<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> ChainMat
         }
     }
     matrix
+}
+
+/// For a store on which each run takes its time: the process dies after each write, and of calls and questions
+/// that are alike after the first and the last; before a step is after the one before it. Gives back how often it
+/// died.
+pub fn crash_at_distinct_steps<C: ChainCase>(trial: &ChainTrial<C>) -> usize {
+    let mut deaths = 0;
+    for (case, fuse, seed) in runs(trial) {
+        let calm = play(trial, case, (fuse, seed), &[]);
+        for spot in distinct(&calm) {
+            play(trial, case, (fuse, seed), &[spot]);
+            deaths += 1;
+        }
+    }
+    deaths
+}
+
+/// Deaths after every write, and after the first and the last call of each sort.
+fn distinct(calm: &Calm) -> BTreeSet<Spot> {
+    let (mut all, mut ends) = (BTreeSet::new(), BTreeMap::new());
+    for spot in spots(calm, &[Fault::CrashAfter], &[ChainTrouble::CrashAfter]) {
+        if let Some(sort) = calm.sort(spot) {
+            let [_, last] = ends.entry(sort).or_insert([spot; 2]);
+            *last = spot;
+        } else {
+            all.insert(spot);
+        }
+    }
+    all.extend(ends.into_values().flatten());
+    all
 }
 
 fn deaths(calm: &Calm) -> Vec<Spot> {
@@ -366,64 +424,24 @@ impl<C: ChainCase> Run<'_, C> {
 
     fn judge(&self, process: &ChainProcess, ended: &[Record]) {
         let mut faults = self.case.faults(&self.service, ended, self.harm);
-        faults.extend(self.unexplained(process, ended));
-        for LinkedChain { chain, link } in self.service.linked() {
-            faults.extend(chain.faults());
-            faults.extend(self.left_open(process, kernel::ports::chain::Chain::id(&*link)));
-        }
+        faults.extend(self.left(process, ended.to_vec()));
         // what is lost takes long, and an operator is told so
         let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
         let cases = self.place.cases().into_iter().filter(|case| !slow(case));
         faults.extend(cases.map(|case| format!("a case: {case}")));
-        faults.extend(self.paused(process));
         assert!(faults.is_empty(), "{}: {faults:#?}", self.line);
     }
 
-    /// Decisions that do not keep what they were made from.
-    fn unexplained(&self, process: &ChainProcess, ended: &[Record]) -> Vec<String> {
-        let mut faults = Vec::new();
-        for record in ended {
-            let (journal, id) = (process.opened.journal.clone(), record.id);
-            let read = self.service.sim.block_on(async move { journal.history(id).await });
-            let table = self.service.flows.table(record.flow);
-            match read {
-                Ok(Ok(history)) => {
-                    faults.extend(self.service.learned.unexplained(table, record, &history));
-                }
-                other => faults.push(format!("a history is not read: {other:?}")),
-            }
-        }
-        faults
-    }
-
-    /// What was stopped and stands still.
-    fn paused(&self, process: &ChainProcess) -> Vec<String> {
-        let journal = process.opened.journal.clone();
-        let read = self.service.sim.block_on(async move { journal.service_status().await });
-        match read {
-            Ok(Ok(status)) => {
-                status.paused.iter().map(|pause| format!("paused: {pause:?}")).collect()
-            }
-            other => vec![format!("the journal does not answer: {:?}", other.map(|_| ()))],
-        }
-    }
-
-    /// Attempts and lanes that are not over.
-    fn left_open(&self, process: &ChainProcess, chain: kernel::ids::ChainId) -> Vec<String> {
-        let journal = process.opened.journal.clone();
-        let read = self.service.sim.block_on(async move {
-            let attempts = journal.open_attempts(chain).await?;
-            let lanes = journal.resources(format!("lane:{}:", chain.name()).into()).await?;
-            Ok::<_, Cause>((attempts, lanes))
+    /// What is wrong with what was left of these transfers.
+    fn left(&self, process: &ChainProcess, ended: Vec<Record>) -> Vec<String> {
+        let service = &self.service;
+        let (journal, flows) = (process.opened.journal.clone(), service.flows.clone());
+        let chains: Vec<SimChain> = service.linked().into_iter().map(|at| at.chain).collect();
+        let learned = service.learned.clone();
+        let read = service.sim.block_on(async move {
+            chain_faults(&*journal, &flows, &chains, &learned, &ended).await
         });
-        match read {
-            Ok(Ok((attempts, lanes))) => {
-                let attempts = attempts.iter().map(|attempt| format!("open: {attempt:?}"));
-                let busy = lanes.iter().filter(|lane| !lane.value.contains(r#""open":null"#));
-                attempts.chain(busy.map(|lane| format!("busy: {lane:?}"))).collect()
-            }
-            other => vec![format!("the journal does not answer: {other:?}")],
-        }
+        read.unwrap_or_else(|stop| vec![format!("it stopped: {stop:?}")])
     }
 }
 

@@ -1,0 +1,74 @@
+//! What must hold of every service that sends, once its transfers ended: nothing is left open, nothing stands
+//! still, and each decision keeps what it was made from.
+
+use crate::chain::{FactLog, SimChain};
+use kernel::answer::Cause;
+use kernel::flow::table::Flows;
+use kernel::ids::ChainId;
+use kernel::ports::journal::Journal;
+use kernel::record::Record;
+
+/// Everything that is wrong with what a journal and its chains say of these transfers, which ended.
+pub async fn chain_faults(
+    journal: &dyn Journal,
+    flows: &Flows,
+    chains: &[SimChain],
+    learned: &FactLog,
+    ended: &[Record],
+) -> Vec<String> {
+    let mut faults = unexplained(journal, flows, learned, ended).await;
+    for chain in chains {
+        faults.extend(chain.faults());
+        faults.extend(left_open(journal, chain.rules().id).await);
+    }
+    faults.extend(paused(journal).await);
+    faults
+}
+
+fn silent(cause: &Cause) -> Vec<String> {
+    vec![format!("the journal does not answer: {cause}")]
+}
+
+/// Decisions that do not keep what they were made from.
+async fn unexplained(
+    journal: &dyn Journal,
+    flows: &Flows,
+    learned: &FactLog,
+    ended: &[Record],
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    for record in ended {
+        match journal.history(record.id).await {
+            Ok(history) => {
+                let table = flows.table(record.flow);
+                faults.extend(learned.unexplained(table, record, &history));
+            }
+            Err(cause) => faults.extend(silent(&cause)),
+        }
+    }
+    faults
+}
+
+/// What was stopped and stands still.
+async fn paused(journal: &dyn Journal) -> Vec<String> {
+    match journal.service_status().await {
+        Ok(status) => status.paused.iter().map(|pause| format!("paused: {pause:?}")).collect(),
+        Err(cause) => silent(&cause),
+    }
+}
+
+/// Attempts and lanes that are not over.
+async fn left_open(journal: &dyn Journal, chain: ChainId) -> Vec<String> {
+    let mut faults = match journal.open_attempts(chain).await {
+        Ok(attempts) => attempts.iter().map(|attempt| format!("open: {attempt:?}")).collect(),
+        Err(cause) => silent(&cause),
+    };
+    match journal.resources(format!("lane:{}:", chain.name()).into()).await {
+        Ok(lanes) => {
+            let busy = lanes.iter().filter(|lane| !lane.value.contains(r#""open":null"#));
+            faults.extend(busy.map(|lane| format!("busy: {lane:?}")));
+        }
+        Err(cause) => faults.extend(silent(&cause)),
+    }
+    faults
+}
