@@ -6,6 +6,7 @@ use kernel::ids::Millis;
 use kernel::message::partition;
 use kernel::ports::bus::{BusDelivery, BusMessage, Partition, PartitionLag};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -25,8 +26,13 @@ CREATE TABLE IF NOT EXISTS offsets (
   PRIMARY KEY (consumers, topic, partition)
 ) WITHOUT ROWID";
 
-/// The file that holds them, open.
-pub(super) struct Log(Connection);
+/// The file that holds them, open. One process writes it.
+pub(super) struct Log {
+    db: Connection,
+    /// The offset that the next message of a partition gets, as the file has it: most looks find nothing
+    /// new, and need not read.
+    ends: BTreeMap<Partition, u64>,
+}
 
 impl Log {
     /// Opens the file, or makes one that this user alone reads: SQLite gives its log and its index the
@@ -42,24 +48,40 @@ impl Log {
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
         db.execute_batch(TABLES)?;
-        Ok(Self(db))
+        let ends = ends(&db)?;
+        Ok(Self { db, ends })
     }
 
     /// Adds messages at the ends of their partitions: all of them or none.
-    pub(super) fn append(&self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
-        let all = self.0.unchecked_transaction()?;
-        let end = "INSERT INTO ends VALUES (?, ?, 1) \
-                   ON CONFLICT DO UPDATE SET next = next + 1 RETURNING next - 1";
+    pub(super) fn append(&mut self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
+        let added = self.add(messages, at);
+        match &added {
+            Ok(moved) => self.ends.extend(moved.clone()),
+            // what the file says counts, should it have taken them after all
+            Err(_) => self.ends = ends(&self.db)?,
+        }
+        added.map(drop)
+    }
+
+    /// Writes them; the new ends of their partitions.
+    fn add(
+        &self,
+        messages: &[BusMessage],
+        at: Millis,
+    ) -> rusqlite::Result<BTreeMap<Partition, u64>> {
+        let all = self.db.unchecked_transaction()?;
         let add = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        let mut moved = BTreeMap::new();
         for message in messages {
-            let (topic, number) = (&*message.topic, partition(&message.key, PARTITIONS));
-            let offset: i64 =
-                all.prepare_cached(end)?.query_row(params![topic, number], |row| row.get(0))?;
+            let number = partition(&message.key, PARTITIONS);
+            let of = Partition { topic: message.topic.clone(), number };
+            let end = self.end(&of);
+            let offset = moved.entry(of).or_insert(end);
             let id = Uuid::from_u128(message.number).to_string();
             let row = params![
-                topic,
+                &*message.topic,
                 number,
-                offset,
+                signed(*offset),
                 id,
                 &*message.key,
                 &*message.payload,
@@ -67,8 +89,15 @@ impl Log {
                 signed(at)
             ];
             all.prepare_cached(add)?.execute(row)?;
+            *offset = offset.saturating_add(1);
         }
-        all.commit()
+        let end =
+            "INSERT INTO ends VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next";
+        for (of, next) in &moved {
+            all.prepare_cached(end)?.execute(params![&*of.topic, of.number, signed(*next)])?;
+        }
+        all.commit()?;
+        Ok(moved)
     }
 
     /// Messages of a partition from an offset on.
@@ -78,11 +107,14 @@ impl Log {
         from: u64,
         limit: usize,
     ) -> rusqlite::Result<Vec<BusDelivery>> {
+        if from >= self.end(of) {
+            return Ok(Vec::new());
+        }
         let sql = "SELECT offset, id, key, payload, headers FROM messages \
                    WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?";
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
         let bounds = params![&*of.topic, of.number, signed(from), most];
-        self.0.prepare_cached(sql)?.query_map(bounds, |row| delivery(of, row))?.collect()
+        self.db.prepare_cached(sql)?.query_map(bounds, |row| delivery(of, row))?.collect()
     }
 
     /// Where a group goes on in a partition; 0 where it never committed.
@@ -90,7 +122,7 @@ impl Log {
         let sql = "SELECT next FROM offsets WHERE consumers = ? AND topic = ? AND partition = ?";
         let place = params![group, &*of.topic, of.number];
         let next =
-            self.0.prepare_cached(sql)?.query_row(place, |row| unsigned(row, 0)).optional()?;
+            self.db.prepare_cached(sql)?.query_row(place, |row| unsigned(row, 0)).optional()?;
         Ok(next.unwrap_or(0))
     }
 
@@ -110,7 +142,7 @@ impl Log {
         next: &[(Partition, u64)],
         value: &'static str,
     ) -> rusqlite::Result<()> {
-        let all = self.0.unchecked_transaction()?;
+        let all = self.db.unchecked_transaction()?;
         let sql = &format!(
             "INSERT INTO offsets VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET next = {value}"
         );
@@ -123,12 +155,12 @@ impl Log {
 
     /// How far a group is in a partition. Messages that were forgotten are not ahead of it.
     pub(super) fn lag(&self, group: &str, of: &Partition) -> rusqlite::Result<PartitionLag> {
-        let (end, committed) = (self.end(of)?, self.committed(group, of)?);
+        let (end, committed) = (self.end(of), self.committed(group, of)?);
         let sql = "SELECT offset, at FROM messages \
                    WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT 1";
         let place = params![&*of.topic, of.number, signed(committed)];
         let first = |row: &Row<'_>| Ok((unsigned(row, 0)?, unsigned(row, 1)?));
-        let first = self.0.prepare_cached(sql)?.query_row(place, first).optional()?;
+        let first = self.db.prepare_cached(sql)?.query_row(place, first).optional()?;
         let (next, oldest) = match first {
             Some((offset, at)) => (offset, Some(at)),
             None if committed > end => (committed, None),
@@ -141,23 +173,28 @@ impl Log {
     pub(super) fn since(&self, of: &Partition, time: Millis) -> rusqlite::Result<u64> {
         let sql = "SELECT MIN(offset) FROM messages WHERE topic = ? AND partition = ? AND at >= ?";
         let place = params![&*of.topic, of.number, signed(time)];
-        let found: Option<i64> = self.0.query_row(sql, place, |row| row.get(0))?;
-        found.map_or_else(|| self.end(of), |offset| Ok(u64::try_from(offset).unwrap_or(0)))
+        let found: Option<i64> = self.db.query_row(sql, place, |row| row.get(0))?;
+        Ok(found.map_or_else(|| self.end(of), |offset| u64::try_from(offset).unwrap_or(0)))
     }
 
     /// The offset that the next message of a partition gets.
-    fn end(&self, of: &Partition) -> rusqlite::Result<u64> {
-        let sql = "SELECT next FROM ends WHERE topic = ? AND partition = ?";
-        let place = params![&*of.topic, of.number];
-        let end =
-            self.0.prepare_cached(sql)?.query_row(place, |row| unsigned(row, 0)).optional()?;
-        Ok(end.unwrap_or(0))
+    fn end(&self, of: &Partition) -> u64 {
+        self.ends.get(of).copied().unwrap_or(0)
     }
 
     pub(super) fn forget(&self, before: Millis) -> rusqlite::Result<u64> {
-        let gone = self.0.execute("DELETE FROM messages WHERE at < ?", [signed(before)])?;
+        let gone = self.db.execute("DELETE FROM messages WHERE at < ?", [signed(before)])?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }
+}
+
+/// The end of each partition that has one.
+fn ends(db: &Connection) -> rusqlite::Result<BTreeMap<Partition, u64>> {
+    let end = |row: &Row<'_>| {
+        let topic = row.get_ref(0)?.as_str().map(Arc::<str>::from)?;
+        Ok((Partition { topic, number: row.get(1)? }, unsigned(row, 2)?))
+    };
+    db.prepare("SELECT topic, partition, next FROM ends")?.query_map([], end)?.collect()
 }
 
 fn signed(value: u64) -> i64 {
