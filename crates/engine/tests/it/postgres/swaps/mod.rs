@@ -87,8 +87,8 @@ async fn a_payout_s_worker_dies_at_every_row_plain() {
     dies_at_every_row(false).await;
 }
 
-/// What is found where a worker of a wrong build dies there.
-async fn found(name: &str, case: &str, row: &str) -> String {
+/// What is found where a worker of a wrong build dies there, within so long.
+async fn found(name: &str, case: &str, row: &str, within: Duration) -> String {
     let mut wraps = SwapWraps::default();
     match (wrong::chain(name), wrong::chain_journal(name)) {
         (Some(around), _) => wraps.chain = around,
@@ -96,7 +96,7 @@ async fn found(name: &str, case: &str, row: &str) -> String {
         (None, None) => panic!("no wrong build {name}"),
     }
     let database = Database::given().expect("a database");
-    let play = play(database, case, true).wrong(wraps, Duration::from_secs(5));
+    let play = play(database, case, true).wrong(wraps, within);
     let row = rows(true).into_iter().find(|one| one.row.starts_with(row)).expect("the row");
     let played = play.dies_at(&row).await;
     assert!(played.reached, "no worker came to {}", row.row);
@@ -106,13 +106,16 @@ async fn found(name: &str, case: &str, row: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payout_whose_dead_edge_is_dropped_is_found() {
     let row = "| sending |  | proven, not stored";
-    let faults = found("dead-edge-dropped", "no payout arrives", row).await;
+    let within = Duration::from_secs(5);
+    let faults = found("dead-edge-dropped", "no payout arrives", row, within).await;
     assert!(faults.contains("takes too long"), "{faults}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payout_that_is_proven_after_its_close_is_found() {
     let row = "| sending | done → processed | after the write";
-    let faults = found("attempt-stays-open", "one spoils its payout", row).await;
+    // the swaps end, and what stays open is found behind that
+    let within = Duration::from_secs(60);
+    let faults = found("attempt-stays-open", "one spoils its payout", row, within).await;
     assert!(faults.contains("open: ") || faults.contains("VERDICT_REFUSED"), "{faults}");
 }
