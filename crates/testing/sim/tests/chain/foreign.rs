@@ -2,7 +2,6 @@
 //! no transfer is explained, and what cannot be trusted keeps the chain from sending.
 
 use super::operators::ChainEnv;
-use engine::operators::{ActionResult, AdminAction};
 use kernel::attempt::Attempt;
 use kernel::ids::{AssetId, Id};
 use kernel::money::Amount;
@@ -26,11 +25,6 @@ fn kinds(env: &ChainEnv) -> Vec<String> {
     env.open_cases().into_iter().map(|(kind, _)| kind).collect()
 }
 
-fn unpause(env: &ChainEnv, number: u64) {
-    let done = env.executes(&format!("unpause {number}"), AdminAction::Unpause(number));
-    assert_eq!(done.map(|done| done.outcome), Ok(ActionResult::Unpaused));
-}
-
 fn attempts(env: &ChainEnv, lane: &str) -> Vec<Attempt> {
     let (journal, chain) = (env.journal(), env.chain_id());
     let lane: Arc<str> = lane.into();
@@ -52,7 +46,7 @@ fn what_another_program_paid_is_not_paid_again() {
         env.run(5_000);
         // a process that begins looks at every lane, whichever it uses first
         env.restart();
-        unpause(&env, number);
+        env.lifts(number);
         env.run(60_000);
         assert_eq!(env.states(&ids), ["COMPLETED"; 2], "{lane}");
         for id in &ids {
@@ -76,7 +70,7 @@ fn what_concerns_no_transfer_is_explained_and_the_chain_goes_on() {
     let locks: Vec<_> = (0..3).map(|_| env.chain().spends_elsewhere("key-1", Vec::new())).collect();
     env.run(5_000);
     let ids = env.pays_again(&["alice", "bob", "carol", "dave", "erin"]);
-    unpause(&env, number);
+    env.lifts(number);
     env.run(90_000);
     assert_eq!(env.states(&ids), ["COMPLETED"; 5]);
     let stored = attempts(&env, "key-1");
@@ -109,7 +103,7 @@ fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
         let lock = env.chain().spends_elsewhere("key-1", actions);
         env.run(5_000);
         let before = env.log().len();
-        unpause(&env, number);
+        env.lifts(number);
         env.run(60_000);
         assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2], "{wrong}");
         let after = env.log().split_off(before);
@@ -124,7 +118,7 @@ fn what_names_a_transfer_in_another_way_keeps_the_chain_stopped() {
         assert!(of.members.is_empty() && of.closed.is_some(), "{wrong}: {of:?}");
         // what a person lifts does not come back
         let [pause] = env.pauses()[..] else { panic!("{wrong}: {:?}", env.pauses()) };
-        unpause(&env, pause);
+        env.lifts(pause);
         env.run(60_000);
         assert_eq!((env.pauses(), kinds(&env)), (vec![], vec![]), "{wrong}");
         assert_eq!(env.states(&ids), ["COMPLETED"; 2], "{wrong}");
@@ -144,13 +138,13 @@ fn what_is_not_shown_stays_unexplained() {
     let number = used_lanes(&env);
     env.chain().used_elsewhere("key-1", 50);
     let ids = env.pays_again(&["alice"]);
-    unpause(&env, number);
+    env.lifts(number);
     env.run(30_000);
     for _ in 0..2 {
         assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"]);
         assert_eq!(kinds(&env), ["LANE_AHEAD"]);
         let [pause] = env.pauses()[..] else { panic!("{:?}", env.pauses()) };
-        unpause(&env, pause);
+        env.lifts(pause);
         env.run(30_000);
     }
 }

@@ -146,14 +146,34 @@ impl ChainEnv {
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
     }
 
-    #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
     pub(crate) fn executes(
         &self,
         key: &str,
         action: AdminAction,
     ) -> Result<PerformedAction, Objection> {
+        self.executes_for("ops|1", key, action)
+    }
+
+    /// Lifts a pause: for what the engine stopped a second person approves.
+    pub(crate) fn lifts(&self, number: u64) {
+        let key = format!("unpause {number}");
+        let mut done = self.executes(&key, AdminAction::Unpause(number)).map(|done| done.outcome);
+        if let Ok(ActionResult::Proposed { approval }) = done {
+            let approved = self.executes_for("ops|2", &key, AdminAction::Approve(approval));
+            done = approved.map(|done| done.outcome);
+        }
+        assert_eq!(done, Ok(ActionResult::Unpaused));
+    }
+
+    #[expect(clippy::panic_in_result_fn, reason = "the answer is the result; a stop is a fault")]
+    fn executes_for(
+        &self,
+        caller: &str,
+        key: &str,
+        action: AdminAction,
+    ) -> Result<PerformedAction, Objection> {
         let engine: Arc<Engine> = self.process.engine.clone();
-        let actor = Actor { caller: "ops|1".into(), key: key.into(), reason: "a test".into() };
+        let actor = Actor { caller: caller.into(), key: key.into(), reason: "a test".into() };
         let done = self.service.sim.block_on(async move { engine.execute(actor, action).await });
         done.unwrap_or_else(|stop| panic!("{stop:?}"))
     }
@@ -325,8 +345,7 @@ fn a_form_that_pays_something_else_is_never_stored() {
     assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
     assert!(!env.service.link.log().contains(&Moment::Broadcast), "something was sent");
     for number in env.pauses() {
-        let unpaused = env.executes("lift", AdminAction::Unpause(number));
-        assert_eq!(unpaused.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+        env.lifts(number);
     }
     env.service.sim.run_for(10_000);
     assert_eq!(env.states(&ids), ["QUEUED_TRANSFER"; 2]);
@@ -355,8 +374,7 @@ fn what_conservation_excludes_stops_the_chain_and_closes_nothing() {
         assert!(!env.states(&first).contains(&"COMPLETED"), "{:?}", env.states(&first));
         *said.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for number in numbers {
-            let unpaused = env.executes("lift", AdminAction::Unpause(number));
-            assert_eq!(unpaused.map(|done| done.outcome), Ok(ActionResult::Unpaused));
+            env.lifts(number);
         }
         env.service.sim.run_for(120_000);
         assert_eq!(env.states(&[first, second].concat()), ["COMPLETED"; 3]);
