@@ -26,12 +26,14 @@ CREATE TABLE IF NOT EXISTS offsets (
   PRIMARY KEY (consumers, topic, partition)
 ) WITHOUT ROWID";
 
-/// The file that holds them, open. One process writes it.
+/// The file that holds them, open.
 pub(super) struct Log {
     db: Connection,
     /// The offset that the next message of a partition gets, as the file has it: most looks find nothing
     /// new, and need not read.
     ends: BTreeMap<Partition, u64>,
+    /// SQLite's number of the file's state: another one where another program has written.
+    version: i64,
 }
 
 impl Log {
@@ -48,12 +50,23 @@ impl Log {
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
         db.execute_batch(TABLES)?;
-        let ends = ends(&db)?;
-        Ok(Self { db, ends })
+        let (version, ends) = (version(&db)?, ends(&db)?);
+        Ok(Self { db, ends, version })
+    }
+
+    /// Reads the ends again where another program has written the file.
+    pub(super) fn look(&mut self) -> rusqlite::Result<()> {
+        let version = version(&self.db)?;
+        if version != self.version {
+            self.ends = ends(&self.db)?;
+            self.version = version;
+        }
+        Ok(())
     }
 
     /// Adds messages at the ends of their partitions: all of them or none.
     pub(super) fn append(&mut self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
+        self.look()?;
         let added = self.add(messages, at);
         match &added {
             Ok(moved) => self.ends.extend(moved.clone()),
@@ -186,6 +199,10 @@ impl Log {
         let gone = self.db.execute("DELETE FROM messages WHERE at < ?", [signed(before)])?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }
+}
+
+fn version(db: &Connection) -> rusqlite::Result<i64> {
+    db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 /// The end of each partition that has one.

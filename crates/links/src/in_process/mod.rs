@@ -63,13 +63,15 @@ impl InProcess {
     }
 
     fn lags(&self, group: &str, topics: &[Arc<str>]) -> rusqlite::Result<Vec<PartitionLag>> {
-        let shared = self.lock();
+        let mut shared = self.lock();
+        shared.log.look()?;
         partitions(topics).map(|partition| shared.log.lag(group, &partition)).collect()
     }
 
     /// Where a time takes a group; with `apply` it goes there, unless it has a member.
     fn seek_to(&self, group: &str, topics: &[Arc<str>], to: Millis, apply: bool) -> Sought {
-        let shared = self.lock();
+        let mut shared = self.lock();
+        shared.log.look().map_err(|error| failed(&error))?;
         if apply && shared.groups.has_members(group) {
             return Err(Cause::of("GROUP_IN_USE"));
         }
