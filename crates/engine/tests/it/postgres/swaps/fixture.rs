@@ -150,7 +150,8 @@ impl SwapPlay {
         let heir = alive.first().expect("a worker is left");
         let faults = match self.watches(heir).await {
             Ok(ended) => self.faults(heir, &ended).await,
-            Err(why) => vec![why],
+            // a wrong build's swap may never end, and a case says why
+            Err(why) => std::iter::once(why).chain(self.cases()).collect(),
         };
         for worker in &alive {
             worker.life.tasks.kill().await;
@@ -167,9 +168,13 @@ impl SwapPlay {
         let mut faults = self.case.wrong_ends(&chains, ended, Harm::More);
         let (journal, flows) = (&*heir.life.store, &self.site.flows);
         faults.extend(chain_faults(journal, flows, &chains, &self.learned, ended).await);
+        faults.extend(self.cases());
+        faults
+    }
+
+    fn cases(&self) -> Vec<String> {
         let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
         let cases = self.site.database.sql(cases).expect("SQL");
-        faults.extend(cases.lines().map(|case| format!("a case: {case}")));
-        faults
+        cases.lines().map(|case| format!("a case: {case}")).collect()
     }
 }

@@ -114,8 +114,8 @@ async fn a_payout_whose_dead_edge_is_dropped_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payout_that_is_proven_after_its_close_is_found() {
     let row = "| sending | done → processed | after the write";
-    // the swaps end, and what stays open is found behind that
-    let within = Duration::from_secs(60);
+    // where the proof is refused its chain stops, and the swaps do not end
+    let within = Duration::from_secs(20);
     let faults = found("attempt-stays-open", "one spoils its payout", row, within).await;
     assert!(faults.contains("open: ") || faults.contains("VERDICT_REFUSED"), "{faults}");
 }
