@@ -11,6 +11,7 @@ mod concerns;
 mod facts;
 mod foreign;
 mod forms;
+mod key_history;
 mod keystore;
 mod lane;
 mod presence;

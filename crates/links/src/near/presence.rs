@@ -4,6 +4,7 @@
 //! account at final blocks without it, and none shows it. A block from before the key was used says nothing.
 
 use super::NearLink;
+use super::lane::answered;
 use super::rpc::{KeyList, RpcFailure, access_keys, account};
 use super::sign::DECIMALS;
 use kernel::answer::Cause;
@@ -19,7 +20,7 @@ impl NearLink {
     /// The keys that any provider shows; at most so old.
     pub(super) async fn lanes_on_chain(&self) -> Result<LanesOnChain, Cause> {
         let ask = async {
-            let lists = listed(self.rpc.each(&access_keys(&self.settings.account)).await)?;
+            let lists = answered(1, self.rpc.each(&access_keys(&self.settings.account)).await)?;
             Ok(LanesOnChain {
                 height: lowest(&lists),
                 providers: lists.len(),
@@ -47,18 +48,6 @@ impl NearLink {
     }
 }
 
-/// The lists of those that answered.
-fn listed(replies: Vec<Result<KeyList, RpcFailure>>) -> Result<Vec<KeyList>, Cause> {
-    let (mut lists, mut last) = (Vec::new(), Cause::of("NO_PROVIDER"));
-    for reply in replies {
-        match reply {
-            Ok(list) => lists.push(list),
-            Err(failure) => last = failure.into(),
-        }
-    }
-    if lists.is_empty() { Err(last) } else { Ok(lists) }
-}
-
 fn lowest(lists: &[KeyList]) -> u64 {
     lists.iter().map(|list| list.height).min().unwrap_or_default()
 }
@@ -70,7 +59,7 @@ fn presence(
     since: u64,
     replies: Vec<Result<KeyList, RpcFailure>>,
 ) -> Result<LanePresence, Cause> {
-    let lists = listed(replies)?;
+    let lists = answered(1, replies)?;
     let (lists, earlier): (Vec<KeyList>, Vec<KeyList>) =
         lists.into_iter().partition(|list| list.height >= since);
     let shown_by = lists.iter().filter(|list| list.view(lane).nonce.is_some()).count();

@@ -22,10 +22,6 @@ use kernel::answer::Cause;
 use kernel::attempt::Lock;
 use kernel::ports::chain::{ForeignUse, LaneMark, LaneSpent};
 
-/// More halvings than any range of blocks has.
-const STEPS: usize = 64;
-/// So many heights in a row without a block are taken for skipped; more are blocks that a provider dropped.
-const SKIPPED: u64 = 16;
 /// So many transactions are read before they are stored.
 const MOST: usize = 50;
 
@@ -75,7 +71,9 @@ impl NearLink {
         let mut span = NonceAt { nonce: from, height: anchor };
         let mut uses = Vec::new();
         while span.nonce < spent.nonce && uses.len() < MOST {
-            let block = self.first_beyond(&key, span, spent.height).await?;
+            // a key that was not there yet has spent nothing
+            let beyond = |nonce: Option<u64>| nonce.is_some_and(|nonce| nonce > span.nonce);
+            let block = self.first_block(&key, span.height..spent.height, beyond).await?;
             let (found, left) = self.block_uses(&key, span.nonce, block).await?;
             for one in found {
                 uses.push(self.foreign_use(&key, block, one).await?);
@@ -105,47 +103,6 @@ impl NearLink {
         }
         let least = beyond.into_iter().min_by_key(|spent| spent.height);
         least.ok_or(Cause::of("NO_PROVIDER"))
-    }
-
-    /// The first block in which a nonce beyond the span's was spent, as one provider says.
-    async fn first_beyond(&self, key: &[u8; 32], span: NonceAt, last: u64) -> Result<u64, Cause> {
-        let (mut free, mut spent) = (span.height, last);
-        for _ in 0..STEPS {
-            if spent.saturating_sub(free) < 2 {
-                break;
-            }
-            let middle = free.saturating_add(spent.saturating_sub(free) / 2);
-            match self.key_below(key, (free, middle)).await? {
-                // a key that was not there yet has spent nothing
-                Some((height, nonce)) if nonce.is_some_and(|nonce| nonce > span.nonce) => {
-                    spent = height;
-                }
-                Some(_) | None => free = middle,
-            }
-        }
-        Ok(spent)
-    }
-
-    /// The highest block up to a height, and the key's nonce there, as one provider says; `None`: there is no block
-    /// above the lower one.
-    pub(super) async fn key_below(
-        &self,
-        key: &[u8; 32],
-        (above, height): (u64, u64),
-    ) -> Result<Option<(u64, Option<u64>)>, Cause> {
-        for skipped in 0..SKIPPED {
-            let at = height.saturating_sub(skipped);
-            if at <= above {
-                return Ok(None);
-            }
-            let call = access_key(&self.settings.account, key, BlockAt::Height(at));
-            match self.rpc.first(&call).await {
-                Ok(view) => return Ok(Some((at, view.nonce))),
-                Err(cause) if cause.to_string().contains("UNKNOWN_BLOCK") => {}
-                Err(cause) => return Err(cause),
-            }
-        }
-        Err(Cause::because("BLOCKS_NOT_KEPT", format!("no provider has block {height}")))
     }
 
     /// The transactions of a key in a block that spent more than a nonce, in their sequence, and the nonce

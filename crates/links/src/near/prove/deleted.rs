@@ -16,8 +16,6 @@ use kernel::attempt::Attempt;
 use kernel::ports::chain::Proof;
 use serde_json::json;
 
-/// More halvings than any range of blocks has.
-const STEPS: usize = 64;
 /// One provider's word never ends an attempt without a payment.
 const LEAST: usize = 2;
 
@@ -83,17 +81,7 @@ impl NearLink {
         if anchors().any(|anchor| anchor >= last) {
             return Err(Cause::because("FEW_PROVIDERS", "a provider is behind the attempt"));
         }
-        let (mut there, mut gone) = (first, last);
-        for _ in 0..STEPS {
-            if gone.saturating_sub(there) < 2 {
-                break;
-            }
-            let middle = there.saturating_add(gone.saturating_sub(there) / 2);
-            match self.key_below(key, (there, middle)).await? {
-                Some((height, None)) => gone = height,
-                Some((_, Some(_))) | None => there = middle,
-            }
-        }
+        let gone = self.first_block(key, first..last, |nonce| nonce.is_none()).await?;
         let block = self.rpc.block_at(gone).await?;
         let before = self.rpc.block(block.before).await?;
         let at = |hash| access_key(&self.settings.account, key, BlockAt::Hash(hash));

@@ -3,15 +3,14 @@
 //! is not found in one provider's blocks may be there.
 
 use super::super::NearLink;
-use super::super::rpc::{BlockAt, KeyView, access_key, chunk, chunks};
+use super::super::rpc::{KeyView, chunk, chunks};
 use super::super::tx::lane_of;
 use kernel::answer::Cause;
 use kernel::attempt::{Attempt, AttemptId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// More halvings than any range of blocks has.
-const STEPS: usize = 64;
 /// So many attempts are remembered; beyond it the memory begins anew.
 const MOST: usize = 1_000;
 
@@ -47,8 +46,8 @@ impl NearLink {
         let first = attempt.forms.iter().filter_map(|form| form.anchor).min();
         let last = views.iter().filter(|view| view.nonce.is_some_and(|nonce| nonce >= lock));
         let range = first.zip(last.map(|view| view.height).min());
-        let Some(range) = range else { return "what spent it is not known".into() };
-        match self.search((key, lock), range).await {
+        let Some((first, last)) = range else { return "what spent it is not known".into() };
+        match self.search((key, lock), first..last).await {
             Ok(text) => {
                 self.explained.keep(attempt.id, &text);
                 text
@@ -57,23 +56,14 @@ impl NearLink {
         }
     }
 
-    /// Halves the blocks between one in which the nonce was free and one in which it is spent.
+    /// The transactions of the first block in which the nonce is spent, in words.
     async fn search(
         &self,
         (key, lock): (&[u8; 32], u64),
-        (mut free, mut spent): (u64, u64),
+        blocks: Range<u64>,
     ) -> Result<Arc<str>, Cause> {
-        for _ in 0..STEPS {
-            if spent.saturating_sub(free) < 2 {
-                break;
-            }
-            let middle = free.saturating_add(spent.saturating_sub(free) / 2);
-            let call = access_key(&self.settings.account, key, BlockAt::Height(middle));
-            match self.rpc.first(&call).await?.nonce {
-                Some(nonce) if nonce >= lock => spent = middle,
-                Some(_) | None => free = middle,
-            }
-        }
+        let is_spent = |nonce: Option<u64>| nonce.is_some_and(|nonce| nonce >= lock);
+        let spent = self.first_block(key, blocks, is_spent).await?;
         let lane = lane_of(key);
         let mut found = Vec::new();
         for hash in self.rpc.first(&chunks(spent)).await? {

@@ -1,0 +1,60 @@
+//! The block that changed a key, found by halving a range of blocks. One provider shows the way: what is concluded from
+//! the block that is found, as many providers as are needed show alike.
+
+use super::NearLink;
+use super::rpc::{BlockAt, access_key};
+use kernel::answer::Cause;
+use std::ops::Range;
+
+/// More halvings than any range of blocks has.
+const STEPS: usize = 64;
+/// So many heights in a row without a block are taken for skipped; more are blocks that a provider dropped.
+const SKIPPED: u64 = 16;
+
+impl NearLink {
+    /// The first block of a range behind which a change of the key's nonce shows; `None` is a key that is not
+    /// there. It does not show at the range's start, and does at its end.
+    ///
+    /// # Errors
+    /// A block between them is not kept, or no provider answers.
+    pub(super) async fn first_block(
+        &self,
+        key: &[u8; 32],
+        Range { start: mut before, end: mut behind }: Range<u64>,
+        shows: impl Fn(Option<u64>) -> bool,
+    ) -> Result<u64, Cause> {
+        for _ in 0..STEPS {
+            if behind.saturating_sub(before) < 2 {
+                break;
+            }
+            let middle = before.saturating_add(behind.saturating_sub(before) / 2);
+            match self.nonce_below(key, before..middle).await? {
+                Some((height, nonce)) if shows(nonce) => behind = height,
+                Some(_) | None => before = middle,
+            }
+        }
+        Ok(behind)
+    }
+
+    /// The highest block up to the range's end, and the key's nonce there; `None`: there is no block above its
+    /// start.
+    async fn nonce_below(
+        &self,
+        key: &[u8; 32],
+        Range { start, end }: Range<u64>,
+    ) -> Result<Option<(u64, Option<u64>)>, Cause> {
+        for skipped in 0..SKIPPED {
+            let at = end.saturating_sub(skipped);
+            if at <= start {
+                return Ok(None);
+            }
+            let call = access_key(&self.settings.account, key, BlockAt::Height(at));
+            match self.rpc.first(&call).await {
+                Ok(view) => return Ok(Some((at, view.nonce))),
+                Err(cause) if cause.to_string().contains("UNKNOWN_BLOCK") => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Err(Cause::because("BLOCKS_NOT_KEPT", format!("no provider has block {end}")))
+    }
+}
