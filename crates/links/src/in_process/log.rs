@@ -67,13 +67,17 @@ impl Log {
     /// Adds messages at the ends of their partitions: all of them or none.
     pub(super) fn append(&mut self, messages: &[BusMessage], at: Millis) -> rusqlite::Result<()> {
         self.look()?;
-        let added = self.add(messages, at);
-        match &added {
-            Ok(moved) => self.ends.extend(moved.clone()),
-            // what the file says counts, should it have taken them after all
-            Err(_) => self.ends = ends(&self.db)?,
+        match self.add(messages, at) {
+            Ok(moved) => {
+                self.ends.extend(moved);
+                Ok(())
+            }
+            Err(error) => {
+                // what the file says counts, should it have taken them after all
+                self.ends = ends(&self.db)?;
+                Err(error)
+            }
         }
-        added.map(drop)
     }
 
     /// Writes them; the new ends of their partitions.
