@@ -103,6 +103,17 @@ fn busy_key(served: &Served) -> String {
     busy.expect("a key")
 }
 
+/// Pays k-1, and k-2 with bytes that no provider passes on; the key that waits for those.
+fn pays_and_is_held<'c>(chain: &'c LocalChain, served: &Served) -> &'c Wallet {
+    pays(served, &["k-1"]);
+    completed(served, &["k-1"]);
+    withholds(chain, true);
+    pays(served, &["k-2"]);
+    let busy = busy_key(served);
+    let own = |wallet: &&Wallet| wallet.public_key().to_string() == busy;
+    chain.keys.iter().find(own).expect("one of ours")
+}
+
 fn lists_a_case(served: &Served, kind: &str) -> bool {
     let cases = served.json(&["ops", "cases"]);
     cases["cases"].as_array().expect("cases").iter().any(|case| case["kind"] == kind)
@@ -115,13 +126,8 @@ fn lists_a_case(served: &Served, kind: &str) -> bool {
 fn a_key_is_retired_while_it_pays_and_is_proven_gone() {
     let chain = LocalChain::start();
     let mut served = chain.served(2);
-    pays(&served, &["k-1"]);
-    completed(&served, &["k-1"]);
-    withholds(&chain, true);
-    pays(&served, &["k-2"]);
-    let gone = busy_key(&served);
-    let own = |wallet: &&Wallet| wallet.public_key().to_string() == gone;
-    let wallet = chain.keys.iter().find(own).expect("one of ours");
+    let wallet = pays_and_is_held(&chain, &served);
+    let gone = wallet.public_key().to_string();
     let waits = Waits::begin(&served, &gone);
     waits.says("retired: no attempt takes it any more");
     waits.says("has the key, and may need it");
@@ -163,7 +169,8 @@ fn a_key_is_retired_while_it_pays_and_is_proven_gone() {
     pays(&served, &["k-3", "k-4"]);
     completed(&served, &["k-3", "k-4"]);
     // without the key among the settings nothing of it is forgotten, and nothing asks for it
-    let left = chain.keys.iter().find(|wallet| !own(wallet)).expect("the other").key.to_string();
+    let other = |one: &&Wallet| one.public_key() != wallet.public_key();
+    let left = chain.keys.iter().find(other).expect("the other").key.to_string();
     let setting = served.settings.iter_mut().find(|(name, _)| name == "RELAY_ACCESS_KEYS");
     setting.expect("the keys").1 = left;
     served.again(|_| ());
@@ -218,13 +225,7 @@ fn a_key_that_is_deleted_without_a_word_is_told_of() {
 fn what_a_deleted_key_did_not_pay_another_key_pays() {
     let chain = LocalChain::start();
     let served = chain.served(2);
-    pays(&served, &["k-1"]);
-    completed(&served, &["k-1"]);
-    withholds(&chain, true);
-    pays(&served, &["k-2"]);
-    let gone = busy_key(&served);
-    let own = |wallet: &&Wallet| wallet.public_key().to_string() == gone;
-    let key = chain.keys.iter().find(own).expect("one of ours").public_key();
+    let key = pays_and_is_held(&chain, &served).public_key();
     chain.devnet.delete_key(&chain.cold, key).expect("it is deleted");
     withholds(&chain, false);
     completed(&served, &["k-2"]);
