@@ -5,23 +5,18 @@
 
 use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
-use kernel::ids::{ChainId, Id};
+use kernel::ids::Id;
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A chain whose blocks are quick, and on which nothing goes wrong.
 const RULES: ChainRules = ChainRules {
-    id: ChainId(20),
-    locking: Locking::Nonce,
     cap: 5,
     lanes: 3,
     block_ms: 20,
-    finality: 4,
     validity: 500,
-    reorganises: 0,
-    loses: 0,
-    misleads: 0,
+    ..ChainRules::calm(Locking::Nonce)
 };
 const MANY: usize = 14;
 

@@ -7,7 +7,7 @@
 use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, Worker, quick};
 use engine::operators::{ActionResult, Actor, AdminAction, Objection, PerformedAction};
-use kernel::ids::{ChainId, Id};
+use kernel::ids::Id;
 use kernel::operators::LaneName;
 use kernel::ports::journal::Journal as _;
 use sim::chain::{ChainRules, Locking, RelayFacts, SimChain, relay_terms};
@@ -15,16 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const RULES: ChainRules = ChainRules {
-    id: ChainId(20),
-    locking: Locking::Nonce,
     cap: 2,
     lanes: 3,
     block_ms: 20,
-    finality: 4,
     validity: 500,
-    reorganises: 0,
-    loses: 0,
     misleads: 3,
+    ..ChainRules::calm(Locking::Nonce)
 };
 /// So many transfers in each load.
 const MANY: usize = 12;
