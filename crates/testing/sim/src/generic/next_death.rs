@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The point at which the first process that comes to it dies. A handle: clones are the same one.
+/// The point at which the first process to reach it dies. A handle: clones are the same one.
 #[derive(Debug)]
 pub struct NextDeath<P>(Arc<Mutex<Option<P>>>);
 

@@ -126,7 +126,7 @@ impl SwapPlay {
         tokio::time::timeout(self.timeout, watches).await.unwrap_or_else(late)
     }
 
-    /// Plays the case with two workers, of which the one that comes to the point first dies.
+    /// Plays the case with two workers. The first worker to reach the point dies.
     pub(super) async fn dies_at(self, point: &ChainDeathPoint) -> SwapPlayed {
         let workers = [self.worker().await, self.worker().await];
         let [one, other] = &workers;

@@ -1,5 +1,5 @@
 //! The crash matrix of `swap_out`'s payouts on PostgreSQL: two workers share a database and two chains, and at each
-//! row of the page of crashes the one that comes to it first dies. The other ends every swap.
+//! row of the page of crashes the first worker to reach it dies. The other worker ends every swap.
 //!
 //! Wrong builds that turn it red, each in a test here: the edge of a dead payout dropped, and an attempt that
 //! is proven again after its close.
@@ -54,7 +54,7 @@ fn play(database: Database, name: &str, fuse: bool) -> SwapPlay {
     SwapPlay::new(database, settings(fuse), &case(name), RULES)
 }
 
-/// Workers die at one row, in the first of the cases that comes to it; what was wrong.
+/// A worker dies at one row, in the first of the cases that reaches it; what was wrong.
 async fn dies_at(row: &ChainDeathPoint, fuse: bool) -> Vec<String> {
     let mut faults = Vec::new();
     for name in CASES {

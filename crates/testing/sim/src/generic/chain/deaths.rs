@@ -1,8 +1,8 @@
-//! Deaths by their meaning: a process dies where it comes to a crash point of the flow's table.
+//! Deaths by their meaning: a process dies when it reaches a crash point of the flow's table.
 //!
 //! On a real store, with processes that run at once, writes and calls have no numbers that a second run
 //! repeats. So the rows of a page of crashes are the plan there, and several processes share it: the first one
-//! that comes to the point dies.
+//! that reaches the point dies.
 
 use super::places::{Edge, Place, Places};
 use crate::chain::{ChainCall, ChainTrouble, FaultyChain, LinkedFacts};
@@ -60,7 +60,7 @@ pub type NextChainDeath = NextDeath<ChainDeathPoint>;
 pub struct ChainDeaths {
     /// Shared with the other processes.
     pub next: NextChainDeath,
-    /// Ends the process where it comes to its point.
+    /// Ends the process when it reaches its point.
     pub crash: Crash,
     /// The table of the flow that is played.
     pub table: Table,
@@ -85,7 +85,7 @@ impl ChainDeaths {
         self.strikes(&behind).then_some(ChainTrouble::CrashAfter)
     }
 
-    /// The link of the process to a chain: it dies there where it comes to the point.
+    /// The link of the process to a chain: the process dies there when it reaches the point.
     #[must_use]
     pub fn at_chain(&self, link: FaultyChain) -> FaultyChain {
         let deaths = self.clone();
