@@ -9,7 +9,7 @@ use crate::attempts::stops::{
     CHAIN_CONTRADICTION, EVENTS_MISMATCH, FOREIGN_PAYMENT, LANE_AHEAD, VERDICT_REFUSED,
 };
 use crate::tasks::Background;
-use kernel::ids::{Id, Millis};
+use kernel::ids::Millis;
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::chain::LOCK_SPENT;
 use kernel::ports::ledger::Form;
@@ -68,6 +68,9 @@ pub(crate) const KINDS: [(&str, Severity); 37] = [
     ("MESSAGE_GAP", Severity::Warning),
     ("MESSAGE_MISMATCH", Severity::Critical),
 ];
+
+/// Those that ask why a transfer is still open.
+const WHILE_OPEN: [&str; 4] = ["STUCK", "TARGET_PENDING", "COMPENSATION", "POISON"];
 
 fn key(case: &OpenCase) -> CaseKey {
     (case.kind.clone(), case.subject)
@@ -165,12 +168,14 @@ impl Engine {
         true
     }
 
-    /// Writes a case that was noted, with what belongs to it, until it is durable.
+    /// Writes a case that was noted, with what belongs to it, until it is durable. A case that asks why a
+    /// transfer has no end is not opened after that end.
     pub(crate) async fn open_case(&self, case: Case, mut more: Vec<Put>) {
         let key: CaseKey = (case.kind.into(), case.subject);
         more.push(Put::Case(case));
-        self.tell(&key, true, more).await;
-        if let Some(episode) = self.episodes().0.get_mut(&key) {
+        if !self.tell(&key, true, more).await {
+            self.episodes().0.remove(&key);
+        } else if let Some(episode) = self.episodes().0.get_mut(&key) {
             episode.stored = true;
         }
     }
@@ -198,23 +203,28 @@ impl Engine {
     }
 
     /// Writes what happened to an episode until it is durable. Where it is about a transfer its
-    /// history says so in the same unit, at the state where the transfer stands then.
-    async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) {
+    /// history says so in the same unit, at the state where the transfer stands then. False where the
+    /// transfer ended before its case was opened.
+    async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) -> bool {
         let base = self.parts.settings.backoff.base;
         loop {
-            let unit = match key.1.transfer() {
-                Some(id) => self.dated(id, key, opens, puts.clone()).await,
-                None => Unit::puts(puts.clone()),
+            let record = match key.1.transfer() {
+                Some(id) => self.read(vec![id]).await.pop(),
+                None => None,
             };
+            if opens && record.as_ref().is_some_and(|record| self.ended_before(&key.0, record)) {
+                return false;
+            }
+            let unit = dated(record.as_ref(), key, opens, puts.clone());
             match self.parts.journal.write(vec![unit]).await.pop() {
-                Some(Wrote::Written(_)) => return,
+                Some(Wrote::Written(_)) => return true,
                 // the transfer moved meanwhile
                 Some(Wrote::Lost(_)) => self.parts.clock.sleep(base).await,
                 Some(Wrote::Full | Wrote::Unknown(_)) | None => {
                     self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
                     // written after all?
                     if self.stands(key).await == Some(opens) {
-                        return;
+                        return true;
                     }
                 }
             }
@@ -227,15 +237,9 @@ impl Engine {
         Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
     }
 
-    /// Rows with the word of a case in the history of its transfer, as it stands.
-    async fn dated(&self, id: Id, (kind, _): &CaseKey, opens: bool, puts: Vec<Put>) -> Unit {
-        let Some(record) = self.read(vec![id]).await.pop() else { return Unit::puts(puts) };
-        let word = if opens { "opened" } else { "closed" };
-        let event = noted_at(&record, "RETRY", None, format!("{kind} {word}").into());
-        Unit {
-            guards: vec![at_state(&record)],
-            then: Then { puts, events: vec![event], ..Then::default() },
-        }
+    /// True where the transfer of a case of [`WHILE_OPEN`] has ended.
+    fn ended_before(&self, kind: &str, record: &Record) -> bool {
+        WHILE_OPEN.contains(&kind) && self.plan.table(record.flow).ends(record.head.state)
     }
 
     /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.
@@ -267,6 +271,17 @@ impl Engine {
             }
             self.parts.clock.sleep(self.parts.settings.backoff.cap).await;
         }
+    }
+}
+
+/// Rows with the word of a case in the history of its transfer, as it stands.
+fn dated(record: Option<&Record>, (kind, _): &CaseKey, opens: bool, puts: Vec<Put>) -> Unit {
+    let Some(record) = record else { return Unit::puts(puts) };
+    let word = if opens { "opened" } else { "closed" };
+    let event = noted_at(record, "RETRY", None, format!("{kind} {word}").into());
+    Unit {
+        guards: vec![at_state(record)],
+        then: Then { puts, events: vec![event], ..Then::default() },
     }
 }
 

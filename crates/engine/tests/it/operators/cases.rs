@@ -3,7 +3,8 @@
 //! Wrong builds that were run, each of which turns one of these red: the age of TARGET_PENDING taken
 //! from the last write; retries of the target counted as failures of the compensation; a case opened
 //! again after a restart; no `RETRY` event; cases never closed; the silence of a ledger, or a hasty
-//! user, never noticed; a contradiction that pauses nothing.
+//! user, never noticed; a contradiction that pauses nothing; a case of an open
+//! transfer that is opened after its end.
 
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService};
@@ -55,6 +56,27 @@ async fn many_retries_are_one_case_over_restarts_until_the_end() {
     assert_eq!(retries(&service, id).await, ["STUCK opened", "STUCK closed"]);
     service.shows_gauge("STUCK/WARNING", 0).await;
     service.shows_gauge("internal/SPOT", 0).await;
+}
+
+/// The watch looks, and what it saw may be over before its case is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_that_was_seen_before_the_end_is_not_opened_after_it() {
+    let service = TestService::tuned(true, NEVER, |s| s.alerts.after_retries = 10).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    service.hinder_before("INSERT ON cases");
+    let id = service.opened(FUNDING, 1, 500).await;
+    while service.stand(&[id]).await.iter().any(|record| record.head.retries < 20) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // the watch leaves out what is younger
+    service.clock.forward(2_000);
+    rounds().await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.ended(&[id]).await;
+    service.unhinder();
+    rounds().await;
+    assert_eq!(service.episodes(), []);
+    assert_eq!(retries(&service, id).await, [""; 0]);
 }
 
 /// MON-001. The clock of the case is the event that led to the call: each retry writes the row.

@@ -109,7 +109,8 @@ pub(crate) fn database(url: String, lock: Duration) -> postgres::Database {
         tls,
         readers: 4,
         writers: 2,
-        connect: Duration::from_secs(2),
+        // a server that many tests share may be slow to answer
+        connect: Duration::from_secs(20),
         lock,
         statement: if lock < STATEMENT { STATEMENT } else { lock + STATEMENT },
         answer: lock + STATEMENT + STATEMENT,
