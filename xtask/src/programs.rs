@@ -93,7 +93,23 @@ fn one(program: &Program, logs: &Path) -> Outcome {
         // in one piece, since another program may end at the same time
         Err(why) => println!("{}: {why}\n{printed}", program.name),
     }
-    outcome
+    outcome.map_err(|why| format!("{why}\n{}", faults(&printed)))
+}
+
+/// What the harness prints of the tests that failed, without the frames of the stacks: it is shown once more at
+/// the end, where a reader begins.
+fn faults(printed: &str) -> String {
+    let (_, failed) = printed.split_once("\nfailures:\n").unwrap_or_default();
+    let mut in_stack = false;
+    let mut left = String::new();
+    for line in failed.lines() {
+        in_stack = line == "stack backtrace:" || (in_stack && line.starts_with(' '));
+        if !in_stack && !line.is_empty() {
+            left.push_str(line);
+            left.push('\n');
+        }
+    }
+    left
 }
 
 /// The last line of the test harness; a program that ran none has no such line.
@@ -203,6 +219,16 @@ mod tests {
         let faults: Vec<_> = ended.iter().map(|e| (e.name.as_str(), e.fault.as_deref())).collect();
         assert_eq!(faults, [("a", None), ("b", Some("it fails")), ("c", None), ("d", None)]);
         assert!(table(&ended).contains("FAILED"));
+    }
+
+    #[test]
+    fn a_failed_test_is_told_without_its_stack() {
+        let printed = "test a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\n\nthread 'b' \
+                       panicked at b.rs:1:\nit is red\nstack backtrace:\n   0: begin\n             at \
+                       /rustc\nnote: more\n\nfailures:\n    b\n";
+        let told = "---- b stdout ----\nthread 'b' panicked at b.rs:1:\nit is red\nnote: more\nfailures:\n    b\n";
+        assert_eq!(faults(printed), told);
+        assert_eq!(faults("killed"), "");
     }
 
     #[test]
