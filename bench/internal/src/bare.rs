@@ -139,9 +139,12 @@ fn id(n: i64) -> String {
 const AMOUNT: &str = "000000000000000000000000000000000010000";
 
 fn open(db: &Connection, n: i64, batch: i64) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO transfers VALUES (?, ?, 'internal', 'portage|1', ?, 'portage|1', ?, ?, \
-        3, ?, ?, 1, '1', 2, '1', NULL, NULL, NULL, NULL, NULL, 30, 2, NULL, NULL, 0, 0, 0, 0, \
-        NULL, 1763700000000, 1763700000000, ?, 4, ?, ?)";
+    // what it leaves out is NULL, as in a transfer of the store's own
+    let sql = "INSERT INTO transfers (transfer_id, req_id, flow, principal, user_id, scope, cid, fingerprint, \
+        asset_id, amount, fee, source_type, source_account, target_type, target_account, state, version, \
+        retry_count, rejections, alone, deaths, created_at, updated_at, batch, events, chain, history) \
+        VALUES (?, ?, 'internal', 'portage|1', ?, 'portage|1', ?, ?, 3, ?, ?, 1, '1', 2, '1', 30, 2, 0, 0, 0, 0, \
+        1763700000000, 1763700000000, ?, 4, ?, ?)";
     let cid = format!("e{n}");
     let user = n % 1_000 + 1;
     db.prepare_cached(sql)?.execute(params![
@@ -184,7 +187,8 @@ fn close(db: &Connection, n: i64) -> rusqlite::Result<()> {
 }
 
 fn operation(db: &Connection, n: i64, ledger: i64, leg: &str) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO operations VALUES (?, ?, ?, 'DONE', NULL, ?, 3, ?, '1', 1763700000000)";
+    let sql = "INSERT INTO operations (req_id, ledger, leg, result, seq, asset_id, amount, account, at) \
+        VALUES (?, ?, ?, 'DONE', ?, 3, ?, '1', 1763700000000)";
     db.prepare_cached(sql)?.execute(params![id(n), ledger, leg, n, AMOUNT])?;
     Ok(())
 }
