@@ -29,7 +29,7 @@ pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
 pub use settings::{NearSettings, NearToken, RpcLimits};
 
 use concerns::Concerns;
-use facts::ReceiverCache;
+use facts::{ReceiverCache, UNREGISTERED_FOR};
 use flows::relay::Act;
 use futures_util::future::join_all;
 use kernel::answer::Cause;
@@ -74,6 +74,8 @@ struct NearLink {
     receivers: ReceiverCache,
     /// Receivers that were seen to exist.
     existing: ReceiverCache,
+    /// Receivers that a provider did not find registered.
+    unregistered: ReceiverCache,
     /// The account's keys as the providers showed them last.
     keys: SharedAnswer<Arc<Vec<KeyList>>>,
     signer: Arc<dyn NearSigner>,
@@ -127,12 +129,14 @@ impl NearChain {
         let tokens = TokenStates::new(&settings);
         let receivers = ReceiverCache::new(settings.registered_for_ms);
         let existing = ReceiverCache::new(settings.registered_for_ms);
+        let unregistered = ReceiverCache::new(UNREGISTERED_FOR);
         let link = NearLink {
             settings,
             rpc,
             tokens,
             receivers,
             existing,
+            unregistered,
             keys: SharedAnswer::default(),
             signer,
             clock,

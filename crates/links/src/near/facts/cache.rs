@@ -1,5 +1,5 @@
-//! Receivers that were registered, or existed, lately. It may be wrong: a receiver can take its deposit back, and
-//! its payment then fails and isolates it. Only a yes is remembered.
+//! What was seen of receivers lately: that they are registered, that they exist, or for a moment that they are not
+//! registered. It may be wrong: a receiver can take its deposit back, and its payment then fails and isolates it.
 
 use kernel::ids::Millis;
 use kernel::ports::clock::TICKS;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many receivers are remembered; beyond it the memory begins anew.
 const MOST: usize = 200_000;
 
-/// The contract and the receiver, with the ticks at which it was seen to be registered.
+/// The contract and the receiver, with the ticks at which it was seen.
 type SeenReceivers = BTreeMap<(Arc<str>, Arc<str>), u64>;
 
-/// Known receivers of each contract, with the ticks at which they were seen.
+/// Receivers of each contract of whom one thing is known for a while.
 #[derive(Debug)]
 pub(in crate::near) struct ReceiverCache {
     known_for: u64,
@@ -28,7 +28,7 @@ impl ReceiverCache {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It was registered not long ago.
+    /// It was seen not long ago.
     pub(in crate::near) fn knows(
         &self,
         contract: &Arc<str>,
@@ -39,7 +39,7 @@ impl ReceiverCache {
         seen.is_some_and(|at| now.saturating_sub(at) < self.known_for)
     }
 
-    /// It was seen to be registered at these ticks.
+    /// It was seen at these ticks.
     pub(in crate::near) fn learn(&self, contract: &Arc<str>, receiver: &Arc<str>, now: u64) {
         let mut seen = self.seen();
         if seen.len() >= MOST {
@@ -48,7 +48,7 @@ impl ReceiverCache {
         seen.insert((contract.clone(), receiver.clone()), now);
     }
 
-    /// Whether it is registered is asked again.
+    /// It is asked after again.
     pub(in crate::near) fn forget(&self, contract: &Arc<str>, receiver: &Arc<str>) {
         self.seen().remove(&(contract.clone(), receiver.clone()));
     }

@@ -7,17 +7,23 @@ pub(super) use cache::ReceiverCache;
 
 use super::NearLink;
 use super::concerns::REGISTRATION_BUDGET;
-use super::rpc::{BlockAt, account, view};
+use super::rpc::{BlockAt, RpcCall, account, view};
 use flows::relay::Rule;
 use flows::relay::rules::{ATTEMPTS, BUDGET, LATELY, RECEIVER_EXISTS, REGISTERED};
 use futures_util::stream::{self, StreamExt};
 use kernel::answer::{Answer, Cause};
 use kernel::flow::life::Word;
+use kernel::ids::Millis;
 use kernel::ports::Fut;
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Account, Fact, Facts, Record};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// That a receiver is not registered is believed for so long: about as long as a block takes. Registering one that
+/// is registered meanwhile costs gas only.
+pub(super) const UNREGISTERED_FOR: Millis = 1_000;
 
 /// So many receivers are asked after at once.
 const AT_ONCE: usize = 16;
@@ -76,21 +82,20 @@ impl NearFacts {
 
     /// Whether the receiver is registered, by one provider's final block: a wrong yes spoils a batch, which
     /// isolates it, and a wrong no costs a deposit that the contract gives back.
-    async fn registered(&self, record: &Record) -> Result<Facts, Cause> {
-        let receiver = named(record)?;
-        let token = self.link.tokens.of_asset(record.target().asset);
-        let contract = &token.ok_or(Cause::of("NO_TOKEN"))?.token.contract;
-        let now = self.link.clock.ticks();
-        if self.link.receivers.knows(contract, receiver, now) {
-            return Ok(Facts::from([(REGISTERED, Fact::Flag(true))]));
+    async fn registered(&self, record: &Record) -> Result<bool, Cause> {
+        let link = &self.link;
+        let (contract, receiver) = (self.contract(record)?, named(record)?);
+        let now = link.clock.ticks();
+        if link.receivers.knows(contract, receiver, now) {
+            return Ok(true);
         }
-        let args = json!({ "account_id": receiver });
-        let call = view(contract, "storage_balance_of", &args, BlockAt::Final);
-        let registered = !self.link.rpc.first(&call).await?.is_null();
-        if registered {
-            self.link.receivers.learn(contract, receiver, now);
+        if link.unregistered.knows(contract, receiver, now) {
+            return Ok(false);
         }
-        Ok(Facts::from([(REGISTERED, Fact::Flag(registered))]))
+        let registered = !link.rpc.first(&balance_of(contract, receiver)).await?.is_null();
+        let seen = if registered { &link.receivers } else { &link.unregistered };
+        seen.learn(contract, receiver, now);
+        Ok(registered)
     }
 
     /// Whether a receiver exists. That it does not ends the transfer: as many providers as are needed say it
@@ -112,11 +117,7 @@ impl NearFacts {
     /// Whether receivers may be registered. Nothing is reserved for one that does not exist: a caller that
     /// makes names up would use the day's budget up.
     async fn may_register(&self, records: &[Record]) -> Vec<Result<Facts, Cause>> {
-        let mut asked: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
-        for record in records {
-            asked.push(Box::pin(self.exists(record)));
-        }
-        let exist: Vec<Result<bool, Cause>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let exist = each_receiver(records, |record| Box::pin(self.exists(record))).await;
         let real = records.iter().zip(&exist).filter(|(_, exists)| **exists == Ok(true));
         let real: Vec<Record> = real.map(|(record, _)| record.clone()).collect();
         let allowances =
@@ -172,16 +173,49 @@ impl NearFacts {
 
     /// Whether a receiver is registered, as many providers as are needed say it alike: a no ends its transfer.
     async fn is_registered(&self, record: &Record) -> Result<bool, Cause> {
-        let receiver = named(record)?;
-        let token = self.link.tokens.of_asset(record.target().asset);
-        let contract = &token.ok_or(Cause::of("NO_TOKEN"))?.token.contract;
-        if self.link.receivers.knows(contract, receiver, self.link.clock.ticks()) {
+        let (contract, receiver) = (self.contract(record)?, named(record)?);
+        let now = self.link.clock.ticks();
+        if self.link.receivers.knows(contract, receiver, now) {
             return Ok(true);
         }
-        let args = json!({ "account_id": receiver });
-        let call = view(contract, "storage_balance_of", &args, BlockAt::Final);
-        Ok(!self.link.rpc.agreed(&call).await?.is_null())
+        let registered = !self.link.rpc.agreed(&balance_of(contract, receiver)).await?.is_null();
+        if registered {
+            self.link.receivers.learn(contract, receiver, now);
+        }
+        Ok(registered)
     }
+
+    /// The contract of the token that a record pays.
+    fn contract(&self, record: &Record) -> Result<&Arc<str>, Cause> {
+        let token = self.link.tokens.of_asset(record.target().asset);
+        Ok(&token.ok_or(Cause::of("NO_TOKEN"))?.token.contract)
+    }
+}
+
+/// One question for each receiver of a token, so many at once; one answer for each record, in their sequence.
+async fn each_receiver<'a>(
+    records: &'a [Record],
+    ask: impl Fn(&'a Record) -> Fut<'a, Result<bool, Cause>>,
+) -> Vec<Result<bool, Cause>> {
+    let mut receivers = BTreeMap::new();
+    let mut asked = Vec::new();
+    let mut places = Vec::with_capacity(records.len());
+    for record in records {
+        let target = record.target();
+        let place = *receivers.entry((target.asset, &target.account)).or_insert(asked.len());
+        if place == asked.len() {
+            asked.push(ask(record));
+        }
+        places.push(place);
+    }
+    let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let answer = |place| answers.get(place).cloned().unwrap_or(Err(Cause::of("BAD_REPLY")));
+    places.into_iter().map(answer).collect()
+}
+
+/// What a token's contract has as a receiver's storage deposit; null where it is not registered.
+fn balance_of(contract: &str, receiver: &str) -> RpcCall<Value> {
+    view(contract, "storage_balance_of", &json!({ "account_id": receiver }), BlockAt::Final)
 }
 
 /// The account that a record pays.
@@ -202,11 +236,10 @@ impl FactSource for NearFacts {
             let rule = Rule::ALL.iter().find(|known| known.name() == rule);
             match rule {
                 Some(Rule::KnownReceiver) => {
-                    let mut each: Vec<Fut<'_, _>> = Vec::with_capacity(records.len());
-                    for record in records {
-                        each.push(Box::pin(self.registered(record)));
-                    }
-                    stream::iter(each).buffered(AT_ONCE).map(gathered).collect().await
+                    let ask = |record| -> Fut<'_, _> { Box::pin(self.registered(record)) };
+                    let known = each_receiver(records, ask).await.into_iter();
+                    let facts = |flag| Facts::from([(REGISTERED, Fact::Flag(flag))]);
+                    known.map(|known| gathered(known.map(facts))).collect()
                 }
                 Some(Rule::MayRegister) => {
                     let each = self.may_register(records).await;

@@ -11,8 +11,8 @@ mod status;
 mod tls;
 
 pub(in crate::near) use calls::{
-    BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, access_key, access_keys, account,
-    chunk, chunks, objection, send, transaction, view,
+    BlockAt, BlockHead, ChunkTransaction, KeyList, KeyView, RpcCall, access_key, access_keys,
+    account, chunk, chunks, objection, send, transaction, view,
 };
 pub(in crate::near) use pool::{PROVIDERS_DISAGREE, RpcPool};
 pub(in crate::near) use reply::{RpcFailure, shortened};

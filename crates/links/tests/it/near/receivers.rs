@@ -94,6 +94,35 @@ async fn receivers_are_asked_after_and_registered() {
     assert_eq!(facts(&known[0])[REGISTERED], Fact::Flag(false));
 }
 
+/// Turns red where each transfer of a batch asks after its receiver, where a *no* is forgotten at once, and where
+/// it is believed for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transfers_to_one_new_receiver_ask_after_it_once() {
+    let world = World::new(2);
+    let carol = world.devnet.create_account("carol.devnet", 5).unwrap();
+    let source = world.port().facts(Allowed::everyone(Reservation::Other));
+    let records = vec![world.record("carol.devnet", 1); 40];
+    let asked = || world.meter.times("NEAR query answered");
+    let registered = async || {
+        let known = source.facts("known receiver", &records).await;
+        let flag = known.first().map(|one| facts(one)[REGISTERED].clone());
+        assert!(known.iter().all(|one| Some(&facts(one)[REGISTERED]) == flag.as_ref()));
+        flag
+    };
+    let before = asked();
+    assert_eq!(registered().await, Some(Fact::Flag(false)));
+    assert_eq!(registered().await, Some(Fact::Flag(false)));
+    assert_eq!(asked() - before, 1, "one question for all of them, and none a moment later");
+    let before = asked();
+    let may = source.facts("may register", &records).await;
+    assert!(may.iter().all(|one| facts(one)[RECEIVER_EXISTS] == Fact::Flag(true)), "{may:?}");
+    assert_eq!(asked() - before, 1, "one provider says that it exists, once");
+    // another one registers it
+    world.devnet.register(&world.token, &[carol.account]).unwrap();
+    world.clock.pass(1_000);
+    assert_eq!(registered().await, Some(Fact::Flag(true)));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_is_missing_only_where_providers_agree() {
     use devnet::near::{Fault, Rule};
