@@ -115,7 +115,9 @@ fn main() -> ExitCode {
 
 /// Serves the chain until the process ends.
 fn serve(request: &Request) -> Outcome {
-    println!("{}", describe(&start(request)?));
+    // its endpoints listen while this value lives
+    let served = start(request)?;
+    println!("{}", describe(&served));
     loop {
         std::thread::park();
     }
