@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::{Outcome, kafka, run, tools, tree};
 
 /// What CI runs after every other test: a few minutes.
-const IN_CI: [[&str; 2]; 7] = [
+const IN_CI: [[&str; 2]; 8] = [
     ["--kills", "200"],
     ["--postgres", "50"],
     ["--power", "60"],
@@ -13,6 +13,7 @@ const IN_CI: [[&str; 2]; 7] = [
     ["--gateway", "15"],
     ["--wire", "2"],
     ["--pair", "1"],
+    [BEFORE_A_CHAIN, "8"],
 ];
 
 /// The part that runs on Apache Kafka, for which the server is built with its feature.
@@ -51,7 +52,8 @@ pub(crate) fn after_tests() -> Outcome {
     tools()?;
     let built = tree::target().join("debug");
     let mut crash = run::program(built.join("crash"));
-    crash.arg("--server").arg(built.join("portage")).args(IN_CI.concat());
+    crash.arg("--server").arg(built.join("portage"));
+    crash.arg("--devnet").arg(built.join("devnet")).args(IN_CI.concat());
     run::must(crash)
 }
 
