@@ -69,9 +69,6 @@ pub(crate) const KINDS: [(&str, Severity); 37] = [
     ("MESSAGE_MISMATCH", Severity::Critical),
 ];
 
-/// Those that ask why a transfer is still open.
-const WHILE_OPEN: [&str; 4] = ["STUCK", "TARGET_PENDING", "COMPENSATION", "POISON"];
-
 fn key(case: &OpenCase) -> CaseKey {
     (case.kind.clone(), case.subject)
 }
@@ -169,7 +166,7 @@ impl Engine {
     }
 
     /// Writes a case that was noted, with what belongs to it, until it is durable. A case that asks why a
-    /// transfer has no end is not opened after that end.
+    /// transfer stands where it does is not opened where it went on meanwhile.
     pub(crate) async fn open_case(&self, case: Case, mut more: Vec<Put>) {
         let key: CaseKey = (case.kind.into(), case.subject);
         more.push(Put::Case(case));
@@ -204,7 +201,7 @@ impl Engine {
 
     /// Writes what happened to an episode until it is durable. Where it is about a transfer its
     /// history says so in the same unit, at the state where the transfer stands then. False where the
-    /// transfer ended before its case was opened.
+    /// transfer went on before its case was opened.
     async fn tell(&self, key: &CaseKey, opens: bool, puts: Vec<Put>) -> bool {
         let base = self.parts.settings.backoff.base;
         loop {
@@ -212,7 +209,8 @@ impl Engine {
                 Some(id) => self.read(vec![id]).await.pop(),
                 None => None,
             };
-            if opens && record.as_ref().is_some_and(|record| self.ended_before(&key.0, record)) {
+            let went_on = record.as_ref().and_then(|record| self.plan.went_on(&key.0, record));
+            if opens && went_on.is_some() {
                 return false;
             }
             let unit = dated(record.as_ref(), key, opens, puts.clone());
@@ -235,11 +233,6 @@ impl Engine {
     async fn stands(&self, (kind, subject): &CaseKey) -> Option<bool> {
         let open = self.parts.journal.open_cases().await.ok()?;
         Some(open.iter().any(|case| case.kind == *kind && case.subject == *subject))
-    }
-
-    /// True where the transfer of a case of [`WHILE_OPEN`] has ended.
-    fn ended_before(&self, kind: &str, record: &Record) -> bool {
-        WHILE_OPEN.contains(&kind) && self.plan.table(record.flow).ends(record.head.state)
     }
 
     /// An answer that the table or a stored answer contradicts: a person is asked, the flow stops.

@@ -3,3 +3,4 @@
 pub(crate) mod attempts;
 pub(crate) mod cases;
 pub(crate) mod monitor;
+pub(crate) mod transfers;

@@ -4,9 +4,8 @@
 use crate::Engine;
 use crate::alerts::attempts::ChainFacts;
 use crate::alerts::cases::{ENGINE, KINDS};
+use crate::alerts::transfers::Entered;
 use kernel::answer::Cause;
-use kernel::flow::life::{Normal, Side, Step};
-use kernel::flow::table::{S, Table};
 use kernel::ids::{Id, LedgerId, Millis, UserId};
 use kernel::operators::{Case, OpenCase, Scope, Severity, Subject};
 use kernel::ports::clock::TICKS;
@@ -24,7 +23,7 @@ const YOUNG: Millis = 1_000;
 /// So many transfers without a case are looked at in one round, the oldest first.
 const LOOK: usize = 1_000;
 /// So many cases of each sort are opened or closed in one round.
-const WRITE: usize = 200;
+pub(super) const WRITE: usize = 200;
 /// How many transfers are read at once.
 const PAGE: usize = 1_000;
 /// A round is followed by so many times its own length of rest, so that the watch never takes more
@@ -33,9 +32,6 @@ const REST: u64 = 19;
 /// The longest rest. A round also waits for the disk, which is no work: without this bound a disk that takes
 /// a second for each write keeps a case open for a minute after its end.
 const LONGEST_REST: Millis = 10_000;
-
-/// When transfers came to where they stand, as their histories say; kept while they stand there.
-pub(crate) type Entered = BTreeMap<Id, (S, Millis)>;
 
 /// How old the keys are that check tokens, as this process reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,22 +128,11 @@ impl Engine {
     /// none.
     fn over(&self, case: &OpenCase, record: Option<&Record>, facts: &Facts) -> Option<String> {
         let status = &facts.status;
-        let state = record.map(|record| {
-            let table = self.plan.table(record.flow);
-            (table, table.state(record.head.state).name, table.ends(record.head.state), record)
-        });
-        match (&*case.kind, state, case.subject) {
-            ("STUCK", Some((_, name, true, _)), _) => Some(format!("it ended: {name}")),
-            ("TARGET_PENDING" | "IRREVERSIBLE", Some((table, name, _, record)), _) => {
-                (!calls_target(table, record)).then(|| format!("it went on to {name}"))
-            }
-            ("COMPENSATION", Some((table, name, _, record)), _) => {
-                (!pushes(table, record)).then(|| format!("it went on to {name}"))
-            }
-            ("POISON", Some((_, name, ended, record)), _) => {
-                (ended || record.head.deaths == 0).then(|| format!("it was tried: {name}"))
-            }
-            ("CONTRADICTION", Some((.., record)), _) => {
+        if let Some(fact) = record.and_then(|record| self.plan.went_on(&case.kind, record)) {
+            return Some(fact);
+        }
+        match (&*case.kind, record, case.subject) {
+            ("CONTRADICTION", Some(record), _) => {
                 let stands = status.paused.iter().any(|paused| {
                     paused.scope == Scope::Flow(record.flow) && &*paused.caller == ENGINE
                 });
@@ -193,104 +178,6 @@ impl Engine {
             }
             _ => None,
         }
-    }
-
-    /// Opens the cases of transfers.
-    async fn look_at_transfers(
-        self: &Arc<Self>,
-        old: &[Record],
-        entered: &mut Entered,
-    ) -> Result<(), Cause> {
-        let now = self.parts.journal.now();
-        let states: BTreeMap<Id, S> = old.iter().map(|r| (r.id, r.head.state)).collect();
-        entered.retain(|id, (state, _)| states.get(id) == Some(state));
-        let mut opened = 0;
-        for record in old {
-            // one case is opened for the attempt that carries it, and one for all that wait for one
-            if self.plan.in_attempt(record) || self.waits_for_attempt(record).is_some() {
-                continue;
-            }
-            let overdue = self.overdue(record, now, entered).await?;
-            let stuck = self.stuck(record, now, overdue);
-            let target = self.target_pending(record, overdue);
-            for case in [stuck, self.failing(record), target].into_iter().flatten() {
-                if opened < WRITE && self.noted(&case) {
-                    opened += 1;
-                    self.open_case(case, Vec::new()).await;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// By age, where the state has no time of its own that is said in seconds; where it has, by that
-    /// time. By unknown answers in any state.
-    fn stuck(&self, record: &Record, now: Millis, overdue: Option<Millis>) -> Option<Case> {
-        let alerts = self.parts.settings.alerts;
-        let age = now.saturating_sub(record.created_at);
-        let table = self.plan.table(record.flow);
-        let old = match table.state(record.head.state).normal {
-            Normal::Seconds(_) => overdue.is_some() && !calls_target(table, record),
-            Normal::Passing | Normal::Usual | Normal::Configured => {
-                age >= alerts.after_seconds.saturating_mul(1_000)
-            }
-        };
-        let stuck = old || record.head.retries >= alerts.after_retries;
-        let facts = format!("open for {} s in {}", age / 1_000, self.stands_in(record));
-        stuck.then(|| subject(record, ("STUCK", Severity::Warning), facts))
-    }
-
-    fn failing(&self, record: &Record) -> Option<Case> {
-        let pushes = pushes(self.plan.table(record.flow), record);
-        let many = record.head.retries >= self.parts.settings.alerts.compensation_failures;
-        let facts = format!("the money cannot be given back: {}", self.stands_in(record));
-        (pushes && many).then(|| subject(record, ("COMPENSATION", Severity::Critical), facts))
-    }
-
-    /// How long a transfer has stood where it stands, if that is longer than its flow says is normal
-    /// there: by the time of the event that led here, not of the last write.
-    async fn overdue(
-        &self,
-        record: &Record,
-        now: Millis,
-        entered: &mut Entered,
-    ) -> Result<Option<Millis>, Cause> {
-        let configured = self.parts.settings.alerts.target_pending_seconds;
-        let table = self.plan.table(record.flow);
-        let state = record.head.state;
-        let Some(normal) = table.state(state).normal.seconds(configured) else { return Ok(None) };
-        let most = normal.saturating_mul(1_000);
-        if now.saturating_sub(record.created_at) < most {
-            return Ok(None);
-        }
-        let since = match entered.get(&record.id) {
-            Some((_, since)) => *since,
-            None => {
-                let code = table.state(state).code;
-                let history = self.parts.journal.history(record.id).await?;
-                let came = history.iter().rev().map(|linked| &linked.entry);
-                let came = came.filter(|e| e.to == code && e.from != Some(code)).map(|e| e.at);
-                let since = came.take(1).last().unwrap_or(record.created_at);
-                entered.insert(record.id, (state, since));
-                since
-            }
-        };
-        let waits = now.saturating_sub(since);
-        Ok((waits > most).then_some(waits))
-    }
-
-    fn target_pending(&self, record: &Record, overdue: Option<Millis>) -> Option<Case> {
-        let waits = overdue.filter(|_| calls_target(self.plan.table(record.flow), record))?;
-        let facts = format!("for {} s in {}", waits / 1_000, self.stands_in(record));
-        Some(subject(record, ("TARGET_PENDING", Severity::Critical), facts))
-    }
-
-    /// Where a transfer stands and how it fared there, for people.
-    fn stands_in(&self, record: &Record) -> String {
-        let name = self.plan.table(record.flow).state(record.head.state).name;
-        let retries = record.head.retries;
-        let last = record.error.as_ref().map(|error| format!("; the last: {}", error.code));
-        format!("{name}, {retries} unknown answers{}", last.unwrap_or_default())
     }
 
     fn look_at_ledgers(self: &Arc<Self>) {
@@ -348,24 +235,4 @@ impl Engine {
             });
         }
     }
-}
-
-/// True where a transfer stands in a call of its target: whether it has its money is open.
-fn calls_target(table: &Table, record: &Record) -> bool {
-    match table.step(record.head.state) {
-        Step::Call { act, .. } | Step::Send { act, .. } => {
-            let row = table.act(act);
-            row.side == Side::Target && row.leg.is_some()
-        }
-        Step::Claim { .. } | Step::Decide { .. } | Step::Push { .. } | Step::End => false,
-    }
-}
-
-/// True where a transfer stands in a call that cannot be refused: giving back.
-fn pushes(table: &Table, record: &Record) -> bool {
-    matches!(table.step(record.head.state), Step::Push { .. })
-}
-
-fn subject(record: &Record, (kind, severity): (&'static str, Severity), facts: String) -> Case {
-    Case { kind, severity, subject: Subject::Transfer(record.id), facts: facts.into() }
 }

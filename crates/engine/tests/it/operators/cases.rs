@@ -4,7 +4,7 @@
 //! from the last write; retries of the target counted as failures of the compensation; a case opened
 //! again after a restart; no `RETRY` event; cases never closed; the silence of a ledger, or a hasty
 //! user, never noticed; a contradiction that pauses nothing; a case of an open
-//! transfer that is opened after its end.
+//! transfer that is opened after its end, or after the transfer went on to another state.
 
 use crate::fixture::faulty_ledger::Mood;
 use crate::fixture::test_service::{COIN, FUNDING, NEVER, SPOT, TestService};
@@ -76,6 +76,32 @@ async fn a_case_that_was_seen_before_the_end_is_not_opened_after_it() {
     service.unhinder();
     rounds().await;
     assert_eq!(service.episodes(), []);
+    assert_eq!(retries(&service, id).await, [""; 0]);
+}
+
+/// It still has no end, and where it stands now is another question.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_that_was_seen_in_an_earlier_state_is_not_opened() {
+    let service = TestService::open(false, NEVER).await;
+    let first = service.opened(FUNDING, 1, 10).await;
+    service.ended(&[first]).await;
+    service.faulty_spot.mood(Mood::LoseRequests);
+    let id = service.opened(FUNDING, 1, 500).await;
+    service.reaches(id, "TARGET_PENDING").await;
+    let cases =
+        "CREATE TRIGGER no_cases BEFORE INSERT ON cases BEGIN SELECT raise(ABORT, 'no'); END";
+    service.tool().execute_batch(cases).unwrap();
+    service.clock.forward(61_000);
+    rounds().await;
+    service.hinder("NEW.available > OLD.available AND NEW.user_id = 1");
+    disabled(&service, 1).await;
+    service.faulty_spot.mood(Mood::Fair);
+    service.reaches(id, "COMPENSATING").await;
+    service.tool().execute_batch("DROP TRIGGER no_cases").unwrap();
+    rounds().await;
+    assert_eq!(service.episodes(), []);
+    service.unhinder();
+    service.ended(&[id]).await;
     assert_eq!(retries(&service, id).await, [""; 0]);
 }
 
