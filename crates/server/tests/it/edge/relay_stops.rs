@@ -7,6 +7,7 @@ use super::relay_chain::LocalChain;
 use super::{Served, USER, answer, eventually, said, transfer};
 use devnet::near::near_primitives::action::{Action, FunctionCallAction};
 use devnet::near::near_primitives::types::{Balance, Gas};
+use devnet::near::{Fault, Rule};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -93,6 +94,47 @@ fn a_stopped_chain_leaves_intake_and_other_flows_going() {
     assert!(pauses.contains("engine"), "{pauses}");
 
     assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201, "it is taken in");
+    others_go_on(&served);
+    eventually("it waits", || status(&served, "k-3") == "\"QUEUED_TRANSFER\"");
+    assert_eq!(status(&served, "k-2"), "\"QUEUED_TRANSFER\"");
+    let ours = chain.payments().into_iter().filter(|(memo, _)| memo != UNKNOWN);
+    assert_eq!(ours.count(), 1);
+    assert!(told(&served, "FOREIGN_PAYMENT"));
+    two_persons_end(&served, "FOREIGN_PAYMENT", UNKNOWN);
+    eventually("they are paid", || completed(&served, &["k-2", "k-3"]));
+    eventually("the case is closed", || !told(&served, "FOREIGN_PAYMENT"));
+}
+
+/// Turns red where a transaction that shows no payment counts as paid, or its members are paid again; and where it
+/// stops a flow that is not of its chain.
+#[test]
+fn a_transaction_that_shows_no_payment_stops_its_chain_only() {
+    let chain = LocalChain::start();
+    let served = chain.served(1);
+    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
+    eventually("the first is paid", || completed(&served, &["k-1"]));
+    for endpoint in 0..2 {
+        let endpoint = chain.devnet.endpoint(endpoint).expect("an endpoint");
+        endpoint.add(Rule::always(Fault::Silent));
+    }
+    assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
+    eventually("the chain is stopped", || told(&served, "EVENTS_MISMATCH"));
+    assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201, "it is taken in");
+    others_go_on(&served);
+    eventually("it waits", || status(&served, "k-3") == "\"QUEUED_TRANSFER\"");
+    assert!(!completed(&served, &["k-2"]));
+    assert_eq!(chain.payments().len(), 2, "the second is paid, whatever is shown");
+    for endpoint in 0..2 {
+        chain.devnet.endpoint(endpoint).expect("an endpoint").clear();
+    }
+    two_persons_end(&served, "EVENTS_MISMATCH", "1 payments were signed");
+    eventually("both end", || completed(&served, &["k-2", "k-3"]));
+    eventually("the case is closed", || !told(&served, "EVENTS_MISMATCH"));
+    assert_eq!(chain.payments().len(), 3, "each is paid once");
+}
+
+/// Transfers that no chain carries are opened, and end.
+fn others_go_on(served: &Served) {
     served.fund("4001", "10");
     let token = served.token("4001", USER);
     // the same again says what it is now
@@ -102,27 +144,18 @@ fn a_stopped_chain_leaves_intake_and_other_flows_going() {
         answer(&mut stream).is_some_and(|reply| reply.body.contains("COMMITTED"))
     });
     for (number, owner) in [("ACC-1", 4001), ("ACC-2", 4002)] {
-        runs(&served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));
+        runs(served, &format!("open {number} --owner {owner} --currency USDT --reason contract"));
     }
-    runs(&served, "deposit ACC-1 --currency USDT --amount 5 --ref wire-1");
-    assert!(opens(&served, &token, 1));
-    eventually("an account transfer ends", || balance(&served, "ACC-2") == "1.000000");
-
-    eventually("it waits", || status(&served, "k-3") == "\"QUEUED_TRANSFER\"");
-    assert_eq!(status(&served, "k-2"), "\"QUEUED_TRANSFER\"");
-    let ours = chain.payments().into_iter().filter(|(memo, _)| memo != UNKNOWN);
-    assert_eq!(ours.count(), 1);
-    assert!(told(&served, "FOREIGN_PAYMENT"));
-    two_persons_end_it(&served);
-    eventually("they are paid", || completed(&served, &["k-2", "k-3"]));
-    eventually("the case is closed", || !told(&served, "FOREIGN_PAYMENT"));
+    runs(served, "deposit ACC-1 --currency USDT --amount 5 --ref wire-1");
+    assert!(opens(served, &token, 1));
+    eventually("an account transfer ends", || balance(served, "ACC-2") == "1.000000");
 }
 
-/// One person proposes, and another one approves.
-fn two_persons_end_it(served: &Served) {
+/// One person proposes to end the engine's pause of that reason, and another one approves.
+fn two_persons_end(served: &Served, kind: &str, reason: &str) {
     let pauses = served.json(&["ops", "pauses"]);
     let of_engine =
-        |pause: &&Value| pause["by"] == "engine" && pause["reason"].to_string().contains(UNKNOWN);
+        |pause: &&Value| pause["by"] == "engine" && pause["reason"].to_string().contains(reason);
     let pause = pauses["pauses"].as_array().expect("pauses").iter().find(of_engine);
     let id = pause.unwrap_or_else(|| panic!("{pauses}"))["id"].to_string();
     let by = |who: &str, words: &[&str]| {
@@ -138,7 +171,7 @@ fn two_persons_end_it(served: &Served) {
         (&proposal["kind"], &proposal["value"]["chain"]),
         (&json!("UNPAUSE"), &json!("NEAR"))
     );
-    assert!(proposal["value"]["stop"].to_string().contains("FOREIGN_PAYMENT"), "{proposal}");
+    assert!(proposal["value"]["stop"].to_string().contains(kind), "{proposal}");
     let approval = proposal["id"].as_str().expect("an id").to_owned();
     let (code, text) = by("ada", &["approve", &approval]);
     assert_ne!(code, Some(0), "{text}");

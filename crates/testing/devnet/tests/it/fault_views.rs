@@ -116,6 +116,29 @@ fn an_endpoint_forges_an_outcome() {
     assert_eq!(world.balance("bob.devnet").unwrap(), 0);
 }
 
+/// Turns red if what was logged is shown, or if the chain itself loses it.
+#[test]
+fn a_silent_endpoint_shows_a_transaction_without_its_events() {
+    let world = two().unwrap();
+    let silent = second(&world).unwrap();
+    let paid = world.transfers(&["alice.devnet"]).unwrap();
+    world.send(&paid, "NONE").unwrap();
+    world.devnet.settle();
+    let logs = |url: &str| {
+        let hash = paid.get_hash().to_string();
+        let params = json!({
+            "tx_hash": hash, "sender_account_id": "relay.devnet", "wait_until": "FINAL",
+        });
+        let found = rpc(url, "EXPERIMENTAL_tx_status", &params).unwrap();
+        found.pointer("/receipts_outcome/0/outcome/logs").unwrap().as_array().unwrap().len()
+    };
+    assert_eq!(logs(&silent.url()), 1);
+    silent.add(Rule::always(Fault::Silent));
+    assert_eq!((logs(&silent.url()), logs(&world.url)), (0, 1));
+    silent.clear();
+    assert_eq!(logs(&silent.url()), 1);
+}
+
 fn forged(status: FinalExecutionStatus) -> Fault {
     Fault::Outcome { status, execution: TxExecutionStatus::Final }
 }

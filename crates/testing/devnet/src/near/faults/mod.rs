@@ -38,6 +38,8 @@ pub enum Fault {
     Unknown,
     /// A transaction that was sent is shown with this outcome, whatever the chain holds.
     Outcome { status: FinalExecutionStatus, execution: TxExecutionStatus },
+    /// A transaction is shown without the lines that its receipts logged.
+    Silent,
     /// Access keys are shown with this nonce.
     Nonce { nonce: u64 },
     /// The account is shown without this access key, whatever the chain holds.
@@ -55,7 +57,9 @@ impl Fault {
         match self {
             Self::Late { .. } | Self::Withhold | Self::Invalid { .. } => SENDS.contains(&method),
             Self::Unknown => STATUS.contains(&method),
-            Self::Outcome { .. } => STATUS.contains(&method) || SENDS.contains(&method),
+            Self::Outcome { .. } | Self::Silent => {
+                STATUS.contains(&method) || SENDS.contains(&method)
+            }
             Self::Nonce { .. } | Self::HiddenKey { .. } => method == "query",
             Self::DropReply
             | Self::Refuse

@@ -46,7 +46,7 @@ impl EndpointState {
             .map_err(|context| RpcTransactionError::InvalidTransaction { context })?;
         let request =
             StatusRequest { hash: signed.get_hash(), signed: None, wait, with_receipts: false };
-        let lie = lie.filter(|lie| matches!(lie, Fault::Outcome { .. }));
+        let lie = lie.filter(|lie| matches!(lie, Fault::Outcome { .. } | Fault::Silent));
         self.transaction(request, lie.as_ref()).await
     }
 
@@ -141,7 +141,8 @@ impl EndpointState {
         let seen = self.seen();
         let chain = self.node.chain();
         let Some(Fault::Outcome { status, execution }) = lie else {
-            return chain.observe(&request.hash, seen, request.with_receipts);
+            let view = chain.observe(&request.hash, seen, request.with_receipts)?;
+            return Some(if matches!(lie, Some(Fault::Silent)) { silenced(view) } else { view });
         };
         let real = chain.observe(&request.hash, chain.height(), false);
         drop(chain);
@@ -156,6 +157,21 @@ impl EndpointState {
             status: execution.clone(),
         })
     }
+}
+
+/// The same without what was logged.
+fn silenced(mut view: TxStatusView) -> TxStatusView {
+    let outcome = match &mut view.execution_outcome {
+        Some(FinalExecutionOutcomeViewEnum::FinalExecutionOutcome(outcome)) => Some(outcome),
+        Some(FinalExecutionOutcomeViewEnum::FinalExecutionOutcomeWithReceipt(full)) => {
+            Some(&mut full.final_outcome)
+        }
+        None => None,
+    };
+    for receipt in outcome.into_iter().flat_map(|outcome| &mut outcome.receipts_outcome) {
+        receipt.outcome.logs.clear();
+    }
+    view
 }
 
 /// The outcome of a transaction that no block holds, for a lie about it.
