@@ -1,6 +1,7 @@
 //! The local chain in this process: accounts, a token, the relay's keys, and what its endpoints were asked.
 
 use crate::Outcome;
+use crate::run::Requests;
 use devnet::near::near_primitives::types::AccountId;
 use devnet::near::serve;
 use devnet::near::{Blocks, Devnet, EventKind, Execution, Options, TokenOptions, Wallet};
@@ -92,8 +93,8 @@ impl Chain {
     }
 
     /// Requests that the endpoints had together.
-    pub(crate) fn requests(&self) -> u64 {
-        self.devnet.requests()
+    pub(crate) fn requests(&self) -> Requests {
+        Requests(self.devnet.requests())
     }
 
     /// Payments that are final, and how many base units they come to; each memo once.

@@ -59,7 +59,7 @@ pub(crate) fn run(chain: &Chain, time: Duration) -> Outcome<Run> {
         completed_in: begun.elapsed(),
         posts: ends.clone(),
         ends,
-        requests: chain.requests().saturating_sub(before),
+        requests: chain.requests().since(&before),
         cpu: Duration::ZERO,
     })
 }

@@ -27,6 +27,7 @@ impl Row {
             run.transfers,
             run.completed_in.as_secs_f64(),
         );
+        println!("       {}", run.calls_by_kind());
         Self { name, run }
     }
 }

@@ -1,6 +1,23 @@
 //! What one row came to.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Requests by their kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Requests(pub BTreeMap<String, u64>);
+
+impl Requests {
+    /// Those that came after the others.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        for (kind, count) in &mut self.0 {
+            *count = count.saturating_sub(before.0.get(kind).copied().unwrap_or_default());
+        }
+        self.0.retain(|_, count| *count > 0);
+        self
+    }
+}
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
@@ -15,7 +32,7 @@ pub(crate) struct Run {
     /// From opening to COMPLETED as the journal has them, in microseconds, sorted.
     pub ends: Vec<u64>,
     /// Requests that the chain's endpoints had.
-    pub requests: u64,
+    pub requests: Requests,
     /// Processor time of the server under load.
     pub cpu: Duration,
 }
@@ -32,7 +49,16 @@ impl Run {
     }
 
     pub(crate) fn calls(&self) -> f64 {
-        self.requests as f64 / self.transfers as f64
+        self.requests.0.values().sum::<u64>() as f64 / self.transfers as f64
+    }
+
+    /// Calls for a transfer by their kind, the most frequent first.
+    pub(crate) fn calls_by_kind(&self) -> String {
+        let mut kinds: Vec<(&String, &u64)> = self.requests.0.iter().collect();
+        kinds.sort_by_key(|(_, count)| Reverse(**count));
+        let each = |count: u64| count as f64 / self.transfers as f64;
+        let line = |(kind, count): (&String, &u64)| format!("{kind} {:.3}", each(*count));
+        kinds.into_iter().map(line).collect::<Vec<_>>().join(", ")
     }
 
     /// Microseconds of a processor for a transfer.

@@ -50,7 +50,7 @@ impl Subject {
             accepted_in: posted.took,
             completed_in: begun.elapsed(),
             posts: posted.micros,
-            requests: self.chain.requests().saturating_sub(requests),
+            requests: self.chain.requests().since(&requests),
             cpu: testbed::used(self.served.process()).saturating_sub(cpu),
             ends: self.ends(first, all)?,
         })

@@ -94,7 +94,7 @@ impl DemoChain {
 
     /// Requests that the providers had together.
     pub(super) fn requests(&self) -> u64 {
-        self.served.devnet.requests()
+        self.served.devnet.requests().values().sum()
     }
 
     /// Transactions of the relay's keys that the chain has executed: each spends one nonce.

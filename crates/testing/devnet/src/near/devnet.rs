@@ -95,10 +95,15 @@ impl Devnet {
         self.endpoints.get(index).map(|state| Endpoint { state })
     }
 
-    /// Requests that all endpoints had together.
-    pub fn requests(&self) -> u64 {
+    /// How many requests of each kind all endpoints had together.
+    pub fn requests(&self) -> BTreeMap<String, u64> {
         let endpoints = (0..self.endpoints.len()).filter_map(|at| self.endpoint(at));
-        endpoints.map(|endpoint| endpoint.requests().values().sum::<u64>()).sum()
+        let mut all = BTreeMap::new();
+        for (kind, count) in endpoints.flat_map(|endpoint| endpoint.requests()) {
+            let sum: &mut u64 = all.entry(kind).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        all
     }
 
     /// The account that owns the tokens and has paid for all accounts.
@@ -259,7 +264,7 @@ impl Endpoint<'_> {
         self.state.lag.store(blocks, Ordering::SeqCst);
     }
 
-    /// How many requests of each method came here.
+    /// How many requests of each kind came here: by its method, a `query` also by what it asks.
     pub fn requests(&self) -> BTreeMap<String, u64> {
         self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

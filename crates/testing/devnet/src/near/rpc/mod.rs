@@ -96,8 +96,8 @@ impl EndpointState {
         };
         let id = call.get("id").cloned().unwrap_or_default();
         let method = call.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.count(&method);
         let params = call.get("params").cloned().unwrap_or_default();
+        self.count(&method, &params);
         let request = match request::parse(&method, params) {
             Ok(request) => request,
             Err(error) => return Ok(envelope(&id, Err(error))),
@@ -149,9 +149,12 @@ impl EndpointState {
         }
     }
 
-    fn count(&self, method: &str) {
+    fn count(&self, method: &str, params: &Value) {
+        let asked = ["request_type", "method_name"];
+        let asked = asked.into_iter().filter_map(|field| params.get(field)?.as_str());
+        let kind: Vec<&str> = std::iter::once(method).chain(asked).collect();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = requests.entry(method.to_owned()).or_default();
+        let count = requests.entry(kind.join(" ")).or_default();
         *count = count.saturating_add(1);
     }
 }
