@@ -15,8 +15,8 @@ fn a_full_disk_executes_nothing_and_goes_on_when_there_is_room() {
             let all = fixture.all();
             for _ in 0..2 {
                 disk.fail(fault);
-                let heard = fixture.execute(&[deposit(2, 7, 5)]);
-                assert!(matches!(heard, Reply::NoAnswer(cause) if cause.class == "DISK_FULL"));
+                let reply = fixture.execute(&[deposit(2, 7, 5)]);
+                assert!(matches!(reply, Reply::NoAnswer(cause) if cause.class == "DISK_FULL"));
                 assert_eq!(fixture.all(), all);
             }
             assert_eq!(fixture.done(&[deposit(3, 8, 5), deposit(2, 7, 5)]), [done(2), done(3)]);
@@ -36,8 +36,8 @@ fn a_broken_disk_ends_everything_before_an_answer() {
         let known = fixture.known();
         disk.fail(fault);
         for _ in 0..2 {
-            let heard = fixture.execute(&[deposit(2, 7, 5)]);
-            assert!(matches!(heard, Reply::NoAnswer(cause) if cause.class == "DISK_BROKEN"));
+            let reply = fixture.execute(&[deposit(2, 7, 5)]);
+            assert!(matches!(reply, Reply::NoAnswer(cause) if cause.class == "DISK_BROKEN"));
         }
         assert!(matches!(run(fixture.spot.hello()), Reply::NoAnswer(_)));
         assert!(matches!(run(fixture.spot.totals()), Reply::NoAnswer(_)));

@@ -89,8 +89,8 @@ pub(crate) fn freeze(user: u64, key: &str) -> StatusChange {
 }
 
 /// What was said, where something was.
-pub(crate) fn said<T: std::fmt::Debug>(heard: Reply<T>) -> T {
-    if let Reply::Answered(_, said) = heard { said } else { panic!("{heard:?}") }
+pub(crate) fn said<T: std::fmt::Debug>(reply: Reply<T>) -> T {
+    if let Reply::Answered(_, said) = reply { said } else { panic!("{reply:?}") }
 }
 
 /// A ledger, and what it said when it broke.
@@ -103,8 +103,8 @@ pub(crate) struct SpotFixture {
 /// Opens a ledger on a disk.
 pub(crate) fn open(disk: Arc<dyn Disk>, acknowledged: u64) -> Result<SpotFixture, OpenError> {
     let fatal = Arc::new(Mutex::new(Vec::new()));
-    let heard = fatal.clone();
-    let fatally = Arc::new(move |message| heard.lock().unwrap().push(message));
+    let messages = fatal.clone();
+    let fatally = Arc::new(move |message| messages.lock().unwrap().push(message));
     let (spot, torn) = run(Spot::open(disk, &Draws, vec![USDT], acknowledged, fatally))?;
     Ok(SpotFixture { spot, torn, fatal })
 }

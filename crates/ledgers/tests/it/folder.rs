@@ -81,12 +81,12 @@ fn another_folder_shows_that_it_is_another_and_executes_nothing() {
         assert_ne!(actual.incarnation, known.incarnation);
         assert_eq!(actual.highest, highest);
         let before = fixture.all();
-        let heard = crate::fixture::run(kernel::ports::ledger::Ledger::execute(
+        let reply = crate::fixture::run(kernel::ports::ledger::Ledger::execute(
             &*fixture.spot,
             known,
             [deposit(3, 7, 5)].into(),
         ));
-        assert_eq!(heard, Reply::OtherLedger(actual));
+        assert_eq!(reply, Reply::OtherLedger(actual));
         assert_eq!(fixture.all(), before);
     };
     check(&older, true, 1);

@@ -43,11 +43,11 @@ fn what_is_noted_is_one_instant() {
         .map(|piece| (piece.clone(), File::open(live.join(&piece.name)).unwrap()))
         .collect();
     drop(frozen);
-    let heard = match call.as_mut().poll(&mut context) {
-        Poll::Ready(heard) => heard,
+    let reply = match call.as_mut().poll(&mut context) {
+        Poll::Ready(reply) => reply,
         Poll::Pending => run(call),
     };
-    assert!(matches!(&heard, Reply::Answered(_, answers) if *answers == [done(3)]), "{heard:?}");
+    assert!(matches!(&reply, Reply::Answered(_, answers) if *answers == [done(3)]), "{reply:?}");
     // new segments, a snapshot, and what was noted is removed: whoever holds it has it
     for n in 4..40 {
         assert_eq!(fixture.done(&[deposit(n, 7, 1)]).len(), 1);

@@ -50,10 +50,10 @@ fn pause(scope: Scope, caller: &str) -> Put {
 
 /// Everything that a reader may ask, as text.
 async fn everything(store: &Embedded) -> Vec<String> {
-    let standing = store.service_status().await.expect("standing");
+    let status = store.service_status().await.expect("status");
     let past_action = store.past_action("issuer|ops".into(), "k-2".into()).await.expect("acted");
     vec![
-        format!("{standing:#?}"),
+        format!("{status:#?}"),
         format!("{:#?}", store.open_cases().await.expect("cases")),
         format!("{past_action:#?}"),
         format!("{:#?}", store.approval(Id(1)).await.expect("approval")),
@@ -108,13 +108,13 @@ async fn a_restart_keeps_all_of_it() {
     drop(store);
     store = fixture.open();
     assert_eq!(everything(&store).await, before);
-    let standing = store.service_status().await.expect("standing");
-    assert_eq!(standing.halted.as_deref(), Some("a third break"));
-    let found: Vec<_> = standing.paused.iter().map(|paused| paused.scope).collect();
+    let status = store.service_status().await.expect("status");
+    assert_eq!(status.halted.as_deref(), Some("a third break"));
+    let found: Vec<_> = status.paused.iter().map(|paused| paused.scope).collect();
     assert_eq!(found, scopes(&fixture));
-    assert_eq!(standing.accepted.len(), 3);
-    assert_eq!(standing.assets_version, 2);
-    let find = |number| standing.assets.iter().find(|asset| asset.id == AssetId(number)).cloned();
+    assert_eq!(status.accepted.len(), 3);
+    assert_eq!(status.assets_version, 2);
+    let find = |number| status.assets.iter().find(|asset| asset.id == AssetId(number)).cloned();
     assert_eq!((find(3), find(9)), (Some(coin), Some(Asset::plain(9, "NEW", 24))));
     // the flag works, and not only in memory
     let stopped = || Unit { guards: vec![Guard::NotHalted], ..Unit::puts(vec![]) };
@@ -149,8 +149,8 @@ async fn a_pause_that_was_lifted_never_gives_its_number_away() {
     let fixture = Fixture::new();
     let scope = Scope::Asset(AssetId(3));
     let number = async |store: &Arc<Embedded>| {
-        let standing = store.service_status().await.expect("standing");
-        standing.paused.first().expect("a pause").number
+        let status = store.service_status().await.expect("status");
+        status.paused.first().expect("a pause").number
     };
     let store = fixture.open();
     written(&store, Unit::puts(vec![pause(scope, "issuer|one")])).await;
@@ -161,7 +161,7 @@ async fn a_pause_that_was_lifted_never_gives_its_number_away() {
     written(&store, Unit::puts(vec![pause(scope, "issuer|two")])).await;
     assert!(number(&store).await > first);
     written(&store, Unit::puts(vec![Put::Unpause(first)])).await;
-    assert_eq!(store.service_status().await.expect("standing").paused.len(), 1);
+    assert_eq!(store.service_status().await.expect("status").paused.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,13 +87,13 @@ async fn a_constraint_stops_a_single_leg_without_refusing_it() {
     tool.execute_batch(trigger).expect("a trigger");
     let Reply::Answered(known, ()) = store.funding().hello().await else { panic!("no hello") };
     let ops = [leg(1, 1, Leg::Withdraw, 600), leg(2, 2, Leg::Withdraw, 100)];
-    let heard = store.funding().execute(known, ops.into()).await;
-    let Reply::Answered(_, answers) = heard else { panic!("{heard:?}") };
+    let reply = store.funding().execute(known, ops.into()).await;
+    let Reply::Answered(_, answers) = reply else { panic!("{reply:?}") };
     let words: Vec<_> = answers.iter().map(Answer::word).collect();
     assert_eq!(words, ["unknown", "done"]);
     tool.execute_batch("DROP TRIGGER floor").expect("no trigger");
-    let heard = store.funding().execute(known, [leg(1, 1, Leg::Withdraw, 600)].into()).await;
-    assert!(matches!(&heard, Reply::Answered(_, a) if a[0].word() == "done"), "{heard:?}");
+    let reply = store.funding().execute(known, [leg(1, 1, Leg::Withdraw, 600)].into()).await;
+    assert!(matches!(&reply, Reply::Answered(_, a) if a[0].word() == "done"), "{reply:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

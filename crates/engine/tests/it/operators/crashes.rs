@@ -190,7 +190,7 @@ fn past_action(service: &TestService) -> i64 {
 
 /// Whether what the action is for stands in the journal, or at the ledger.
 async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
-    let standing = service.service_status().await;
+    let status = service.service_status().await;
     match kind {
         // the line in its history is all that stays of them
         Kind::Retry | Kind::Ask => {
@@ -199,11 +199,11 @@ async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
         Kind::NoteTransfer => {
             count(service, "SELECT count(*) FROM operator_actions WHERE action = 'NOTE'") == 1
         }
-        Kind::PauseTransfer | Kind::Pause => !standing.paused.is_empty(),
-        Kind::ResumeTransfer | Kind::Unpause => standing.paused.is_empty(),
+        Kind::PauseTransfer | Kind::Pause => !status.paused.is_empty(),
+        Kind::ResumeTransfer | Kind::Unpause => status.paused.is_empty(),
         Kind::Resolve | Kind::Resume => count(service, "SELECT count(*) FROM approvals") == 1,
-        Kind::Halt => standing.halted.is_some(),
-        Kind::ApproveResume => standing.halted.is_none(),
+        Kind::Halt => status.halted.is_some(),
+        Kind::ApproveResume => status.halted.is_none(),
         Kind::Status => {
             let funding = service.store().funding();
             let Reply::Answered(_, all) = funding.accounts(Whose::User(UserId(2))).await else {
@@ -217,9 +217,9 @@ async fn effect(service: &TestService, kind: Kind, subject: &Prepared) -> bool {
             let frozen = |one: &NumberedAccount| one.status == NumberedStatus::Frozen;
             if kind == Kind::OpenAccount { !all.is_empty() } else { all.iter().any(frozen) }
         }
-        Kind::AddAsset => standing.assets.iter().any(|asset| asset.symbol == "GOLD"),
+        Kind::AddAsset => status.assets.iter().any(|asset| asset.symbol == "GOLD"),
         Kind::ChangeAsset => {
-            standing.assets.iter().any(|asset| asset.status == AssetStatus::Suspended)
+            status.assets.iter().any(|asset| asset.status == AssetStatus::Suspended)
         }
         Kind::ApproveFence | Kind::ApproveDone | Kind::Reject => {
             let id = subject.approval.expect("an approval");

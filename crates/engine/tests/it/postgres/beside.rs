@@ -17,8 +17,8 @@ async fn a_copy_that_another_process_adopted_stops_the_money() {
     let fixture = Fixture::open(quick(true)).await;
     let worker = fixture.worker().await;
     worker.moves(FUNDING, 1, "first", 1_000).await;
-    let standing = worker.store.service_status().await.expect("it stands");
-    let known = standing.ledger(SPOT).expect("it was adopted");
+    let status = worker.store.service_status().await.expect("it stands");
+    let known = status.ledger(SPOT).expect("it was adopted");
     // as a process does whose settings name the copy
     let copy = Known { incarnation: Incarnation(known.incarnation.0 ^ 1), ..known };
     let guard = Guard::Incarnation { ledger: SPOT, known: Some(known) };

@@ -80,8 +80,8 @@ async fn a_halt_of_one_worker_is_not_ended_by_a_proof_of_another() {
     };
     let (late, ()) = tokio::join!(approving, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
-    let standing = near.store.service_status().await.expect("the journal answers");
-    assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
+    let status = near.store.service_status().await.expect("the journal answers");
+    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1"), 2));
     let halts = "SELECT halt, reason, lifted_at IS NULL FROM halts ORDER BY halt";
     assert_eq!(fixture.sql(halts), "1|ada 1|t\n2|eve 1|t");
     let fresh = near.proposes("ada", "3").await;
@@ -113,8 +113,8 @@ async fn one_operator_ends_no_halt_that_was_raised_during_the_proof() {
     };
     let (late, ()) = tokio::join!(resuming, halting);
     assert!(matches!(late, Err(Objection::NotPossible(_))), "{late:?}");
-    let standing = near.store.service_status().await.expect("the journal answers");
-    assert_eq!((standing.halted.as_deref(), standing.halts), (Some("ada 1"), 2));
+    let status = near.store.service_status().await.expect("the journal answers");
+    assert_eq!((status.halted.as_deref(), status.halts), (Some("ada 1"), 2));
     far.does("bob", "2", RESUME).await.expect("it ends");
     fixture.adds_up(&far).await;
     for worker in [near, far] {

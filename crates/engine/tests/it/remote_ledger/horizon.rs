@@ -32,8 +32,8 @@ async fn others(spot: &Arc<Spot>, at: u64) {
             asset: AssetId(4),
             amount: Amount(1),
         };
-        let heard = spot.execute(spot.known(), (0..BATCH).map(op).collect()).await;
-        assert!(matches!(heard, Reply::Answered(..)), "{heard:?}");
+        let reply = spot.execute(spot.known(), (0..BATCH).map(op).collect()).await;
+        assert!(matches!(reply, Reply::Answered(..)), "{reply:?}");
     }
 }
 
@@ -99,6 +99,6 @@ async fn one_open_transfer_against_a_million_others() {
         amount: Amount(1),
     };
     let known: Known = spot.known();
-    let heard = spot.execute(known, [forgotten].into()).await;
-    assert!(format!("{heard:?}").contains("BELOW_HORIZON"), "{heard:?}");
+    let reply = spot.execute(known, [forgotten].into()).await;
+    assert!(format!("{reply:?}").contains("BELOW_HORIZON"), "{reply:?}");
 }

@@ -290,8 +290,8 @@ async fn a_claimed_key_with_other_money_halts() {
         };
         change(&mut op);
         let spot = service.faulty_spot.spot();
-        let heard = spot.execute(spot.known(), [op].into()).await;
-        assert!(matches!(heard, Reply::Answered(..)), "{heard:?}");
+        let reply = spot.execute(spot.known(), [op].into()).await;
+        assert!(matches!(reply, Reply::Answered(..)), "{reply:?}");
         drop(spot);
         service.faulty_spot.mood(Mood::Fair);
         service.reopen_spot().await;

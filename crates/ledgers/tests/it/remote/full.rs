@@ -28,13 +28,13 @@ fn results(items: &[String]) -> String {
 #[tokio::test]
 async fn a_request_says_whom_it_means_and_what_it_knows() {
     let end = End::saying(&[(200, &results(&[done(1, Leg::Withdraw, 6)]))]);
-    let heard = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+    let reply = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
     assert!(
-        matches!(&heard, Reply::Answered(known, answers) if known.highest == 9
+        matches!(&reply, Reply::Answered(known, answers) if known.highest == 9
         && matches!(answers[..], [Answer::Done(_)])),
-        "{heard:?}"
+        "{reply:?}"
     );
-    let asked = &end.heard()[0];
+    let asked = &end.requests()[0];
     let (head, body) = asked.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("POST /ledger/operations HTTP/1.1"), "{head}");
     assert!(head.to_lowercase().contains("authorization: bearer s3cret"), "{head}");
@@ -64,9 +64,9 @@ async fn silence_in_every_form_is_unknown_and_asked_once() {
     ] {
         let doing = does.clone();
         let end = End::that(move |_| doing.clone());
-        let heard = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
-        assert_eq!(class(&heard), says, "{does:?}: {heard:?}");
-        assert_eq!(end.heard().len(), 1, "{does:?}");
+        let reply = end.full().execute(KNOWN, Arc::new([withdraw(1, 4001, 250)])).await;
+        assert_eq!(class(&reply), says, "{does:?}: {reply:?}");
+        assert_eq!(end.requests().len(), 1, "{does:?}");
     }
     let gone = End::saying(&[]);
     let mut settings = End::settings(gone.at);
@@ -90,9 +90,9 @@ async fn a_batch_goes_in_pieces_and_stops_where_one_is_lost() {
         if let Answer::Unknown(cause) = answer { cause.class } else { "" }
     };
     assert_eq!((class(&answers[3]), class(&answers[4])), ("HTTP_STATUS", "NOT_SENT"));
-    assert_eq!(end.heard().len(), 2, "nothing is sent after a piece that was lost");
+    assert_eq!(end.requests().len(), 2, "nothing is sent after a piece that was lost");
     // the second piece says what the first one told
-    assert!(end.heard()[1].contains("\"min_seq\":9"), "{}", end.heard()[1]);
+    assert!(end.requests()[1].contains("\"min_seq\":9"), "{}", end.requests()[1]);
 }
 
 #[tokio::test]
@@ -101,18 +101,18 @@ async fn what_the_wire_has_no_words_for_is_not_sent() {
     let end = End::saying(&[(200, &hello), (200, &results(&[done(7, Leg::Deposit, 6)]))]);
     let ledger = end.full();
     let settle = op(1, Leg::Settle, 4001, 5);
-    let heard = ledger.execute(KNOWN, Arc::new([settle.clone()])).await;
+    let reply = ledger.execute(KNOWN, Arc::new([settle.clone()])).await;
     assert!(
-        matches!(&heard, Reply::Answered(_, answers) if matches!(answers[..], [Answer::Unknown(_)]))
+        matches!(&reply, Reply::Answered(_, answers) if matches!(answers[..], [Answer::Unknown(_)]))
     );
-    assert!(end.heard()[0].starts_with("GET /ledger/hello"), "{}", end.heard()[0]);
+    assert!(end.requests()[0].starts_with("GET /ledger/hello"), "{}", end.requests()[0]);
     let Reply::Answered(_, answers) =
         ledger.execute(KNOWN, Arc::new([settle, deposit(7, 4001, 5)])).await
     else {
         panic!("it was answered")
     };
     assert_eq!(answers.iter().map(Answer::word).collect::<Vec<_>>(), ["unknown", "done"]);
-    assert!(!end.heard()[1].contains("SETTLE"), "{}", end.heard()[1]);
+    assert!(!end.requests()[1].contains("SETTLE"), "{}", end.requests()[1]);
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_fence_without_a_number_is_asked_for_it() {
         panic!("it is fenced")
     };
     assert_eq!((stone.seq, stone.outcome), (8, StoredOutcome::Fenced));
-    let asked = &end.heard()[1];
+    let asked = &end.requests()[1];
     assert!(asked.starts_with("GET /ledger/operations/"), "{asked}");
     assert!(asked.contains("incarnation=0000000000000000000000000000000b&min_seq=9"), "{asked}");
 }
@@ -139,7 +139,7 @@ async fn no_more_than_so_many_at_once() {
     let mut classes = [class(&a), class(&b), class(&c)];
     classes.sort_unstable();
     assert_eq!(classes, ["BULKHEAD", "TIMEOUT", "TIMEOUT"]);
-    assert_eq!(end.heard().len(), 2);
+    assert_eq!(end.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn a_status_says_why_and_who_in_one_field() {
         key: "k".into(),
     };
     assert!(matches!(end.full().status(KNOWN, change).await, Reply::Answered(_, true)));
-    let asked = &end.heard()[0];
+    let asked = &end.requests()[0];
     assert!(asked.starts_with("POST /ledger/accounts/7/status"), "{asked}");
     assert!(asked.contains("\"reason\":\"court order 12 (by portage|9)\""), "{asked}");
 }

@@ -32,7 +32,7 @@ pub(super) enum Does {
 pub(super) struct End {
     pub(super) at: SocketAddr,
     /// Every request as it came, with the number of its connection.
-    heard: Arc<Mutex<Vec<(usize, String)>>>,
+    requests: Arc<Mutex<Vec<(usize, String)>>>,
 }
 
 /// One request, head and body.
@@ -97,8 +97,8 @@ impl End {
     pub(super) fn on(at: SocketAddr, what: impl Fn(&str) -> Does + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
-        let heard: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
-        let (what, all) = (Arc::new(what), heard.clone());
+        let requests: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
+        let (what, all) = (Arc::new(what), requests.clone());
         thread::spawn(move || {
             for (n, stream) in listener.incoming().enumerate() {
                 let (what, all) = (what.clone(), all.clone());
@@ -108,7 +108,7 @@ impl End {
                 });
             }
         });
-        Self { at, heard }
+        Self { at, requests }
     }
 
     /// One that answers these in turn, and then nothing.
@@ -122,13 +122,13 @@ impl End {
     }
 
     /// What it was asked, in order.
-    pub(super) fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().iter().map(|(_, text)| text.clone()).collect()
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().iter().map(|(_, text)| text.clone()).collect()
     }
 
     /// How many connections carried a request.
     pub(super) fn connections(&self) -> usize {
-        let mut all: Vec<_> = self.heard.lock().unwrap().iter().map(|(n, _)| *n).collect();
+        let mut all: Vec<_> = self.requests.lock().unwrap().iter().map(|(n, _)| *n).collect();
         all.dedup();
         all.len()
     }
@@ -169,8 +169,8 @@ pub(super) const KNOWN: Known =
     Known { identity: Identity(10), incarnation: Incarnation(11), highest: 5 };
 
 /// The class of a reply that came to nothing.
-pub(super) fn class<T>(heard: &Reply<T>) -> &'static str {
-    match heard {
+pub(super) fn class<T>(reply: &Reply<T>) -> &'static str {
+    match reply {
         Reply::NoAnswer(cause) => cause.class,
         Reply::OtherLedger(_) => "WRONG_LEDGER",
         Reply::Answered(..) => "",

@@ -63,7 +63,7 @@ async fn done_is_done_and_has_no_number() {
     ] {
         let end = naming(&op, &[DONE]);
         assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
-        let requests = end.heard();
+        let requests = end.requests();
         let [asked] = requests.as_slice() else { panic!("{requests:?}") };
         assert!(asked.starts_with(path), "{asked}");
         let (_, body) = asked.split_once("\r\n\r\n").unwrap();
@@ -83,7 +83,7 @@ async fn an_error_said_twice_by_name_is_a_refusal() {
     let Answer::Rejected(why, receipt) = one(&end, op).await else { panic!("it is refused") };
     assert_eq!((why.code.as_ref(), why.doc.as_deref()), ("REFUSED", Some("Insufficient funds")));
     assert_eq!(receipt.seq, 0);
-    assert!(end.heard()[1].starts_with("POST /ledger/query "), "{:?}", end.heard());
+    assert!(end.requests()[1].starts_with("POST /ledger/query "), "{:?}", end.requests());
     let op = deposit(1, 4001, 5);
     let end = naming(&op, &[(400, "\"error\":\"NO_MONEY\""), (200, "\"error\":\"NO_MONEY\"")]);
     let refused = Answer::Rejected(Evidence::code("NO_MONEY"), Receipt::seq(0));
@@ -229,7 +229,7 @@ async fn an_answer_takes_back_no_other_request_that_was_not_answered() {
         }
         let last = sent(&service, op.clone(), EarlierSends::OnlyHere).await;
         assert_eq!(unknown(&last), "UNANSWERED_BEFORE", "{says:?}");
-        assert_eq!(end.heard().len(), 5, "{says:?}");
+        assert_eq!(end.requests().len(), 5, "{says:?}");
     }
     // nor does one that never left this process
     let at = End::unused_address();
@@ -249,9 +249,9 @@ async fn a_success_without_a_name_counts_where_the_query_tells_it_apart() {
     let op = deposit(1, 4001, 5);
     let end = End::saying(&[OK, OK, NONE]);
     assert_eq!(one(&end, op.clone()).await, Answer::Done(Receipt::seq(0)));
-    let heard = end.heard();
-    assert!(heard[1].contains(&op.key.id.to_string()), "{heard:?}");
-    assert!(heard[2].contains("/query ") && !heard[2].contains(&op.key.id.to_string()));
+    let requests = end.requests();
+    assert!(requests[1].contains(&op.key.id.to_string()), "{requests:?}");
+    assert!(requests[2].contains("/query ") && !requests[2].contains(&op.key.id.to_string()));
     for (says, why) in [
         // what says so to everything
         (&[OK, OK, OK][..], "UNNAMED_ANSWER"),
@@ -302,7 +302,7 @@ async fn what_is_not_answered_is_unknown_and_asks_nothing_more() {
     {
         let end = End::saying(&[first, OK]);
         assert!(matches!(one(&end, withdraw(1, 4001, 5)).await, Answer::Unknown(_)), "{first:?}");
-        assert_eq!(end.heard().len(), 1, "{first:?}");
+        assert_eq!(end.requests().len(), 1, "{first:?}");
     }
     let end = End::that(|_| Does::Hangs);
     assert_eq!(unknown(&one(&end, withdraw(1, 4001, 5)).await), "TIMEOUT");
@@ -313,7 +313,7 @@ async fn a_refund_is_never_refused() {
     let op = refund(1, 4001, 5);
     let end = naming(&op, &[REFUSED, REFUSED]);
     assert_eq!(unknown(&one(&end, op).await), "REFUND_REFUSED");
-    assert_eq!(end.heard().len(), 1);
+    assert_eq!(end.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn each_request_has_a_connection_of_its_own() {
     for _ in 0..3 {
         service.execute(KNOWN, Arc::new([op.clone()])).await;
     }
-    assert_eq!((end.heard().len(), end.connections()), (4, 4));
+    assert_eq!((end.requests().len(), end.connections()), (4, 4));
 }
 
 #[tokio::test]
@@ -333,12 +333,12 @@ async fn one_key_is_asked_for_once_at_a_time() {
     let service = end.simple();
     let ask = || service.execute(KNOWN, Arc::new([withdraw(1, 4001, 5)]));
     let (a, b) = tokio::join!(ask(), ask());
-    let word = |heard: Reply<Vec<Answer>>| match heard {
+    let word = |reply: Reply<Vec<Answer>>| match reply {
         Reply::Answered(_, answers) => unknown(&answers[0]),
         silent @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => panic!("{silent:?}"),
     };
     assert_eq!((word(a), word(b)), ("TIMEOUT", "ON_ITS_WAY"));
-    assert_eq!(end.heard().len(), 1);
+    assert_eq!(end.requests().len(), 1);
     // nothing is on its way any more
     assert_eq!(word(ask().await), "TIMEOUT");
 }
@@ -374,7 +374,7 @@ async fn it_proves_nothing() {
     assert_eq!(class(&service.fence(KNOWN, key).await), "NOT_OFFERED");
     assert_eq!(class(&service.totals().await), "NOT_OFFERED");
     assert_eq!(class(&service.operations(0, 10).await), "NOT_OFFERED");
-    assert_eq!(end.heard().len(), 0);
+    assert_eq!(end.requests().len(), 0);
 }
 
 #[tokio::test]

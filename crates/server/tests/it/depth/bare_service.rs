@@ -147,8 +147,8 @@ impl Bare {
             key: status.name().into(),
         };
         let known = known(ledger).await;
-        let heard = ledger.status(known, change).await;
-        assert!(matches!(heard, Reply::Answered(_, true)), "{heard:?}");
+        let reply = ledger.status(known, change).await;
+        assert!(matches!(reply, Reply::Answered(_, true)), "{reply:?}");
     }
 
     /// Everything that must stay as it is.

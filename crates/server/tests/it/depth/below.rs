@@ -122,8 +122,8 @@ impl Bare {
     }
 }
 
-fn said(heard: Reply<Vec<Answer>>) -> String {
-    match heard {
+fn said(reply: Reply<Vec<Answer>>) -> String {
+    match reply {
         Reply::OtherLedger(_) => "WRONG_LEDGER".to_owned(),
         Reply::NoAnswer(cause) => format!("nothing: {cause}"),
         Reply::Answered(_, answers) => match answers.as_slice() {

@@ -103,8 +103,8 @@ async fn is_one_instant(dir: &Path, before: &[Id]) {
     let ledgers = Ledgers::default();
     let service =
         Service::open(dir, &ledgers, metrics.clone(), fatal.clone()).await.expect("a service");
-    let standing = service.store.service_status().await.expect("flags");
-    let reason = standing.halted.expect("it is halted");
+    let status = service.store.service_status().await.expect("flags");
+    let reason = status.halted.expect("it is halted");
     assert!(reason.starts_with("restored from a backup of "), "{reason}");
     let found = cases(dir);
     let [(kind, severity, facts)] = found.as_slice() else { panic!("{found:?}") };

@@ -205,9 +205,8 @@ impl Home {
     /// Waits for HALT and until it is stored; its reason.
     pub(crate) fn halted(&self) -> String {
         let stored = |home: &Self| {
-            let standing =
-                home.run(home.life().service.store.service_status()).expect("the journal");
-            standing.halted.is_some() && home.engine().halted().is_some()
+            let status = home.run(home.life().service.store.service_status()).expect("the journal");
+            status.halted.is_some() && home.engine().halted().is_some()
         };
         assert!(self.until(stored), "no HALT");
         self.engine().halted().expect("a reason").to_string()

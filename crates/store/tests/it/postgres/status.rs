@@ -111,11 +111,11 @@ async fn a_status_that_is_changed_while_a_row_is_added_is_that_rows_too() {
         caller: "a test".into(),
         key: "k".into(),
     };
-    let mut heard = funding.status(known, change.clone()).await;
+    let mut reply = funding.status(known, change.clone()).await;
     theirs.join().expect("it ends");
-    if matches!(heard, Reply::NoAnswer(_)) {
-        heard = funding.status(known, change).await;
+    if matches!(reply, Reply::NoAnswer(_)) {
+        reply = funding.status(known, change).await;
     }
-    assert!(matches!(heard, Reply::Answered(_, true)), "{heard:?}");
+    assert!(matches!(reply, Reply::Answered(_, true)), "{reply:?}");
     assert_eq!(statuses(&database), "1 DISABLED, 3 DISABLED");
 }

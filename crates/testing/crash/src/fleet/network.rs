@@ -5,7 +5,7 @@
 //! write neither renews its lease nor says that it is ready, and that the others carry on with what it
 //! held.
 
-use super::probe::{Worker, ready, standing};
+use super::probe::{Worker, open_since, ready};
 use super::tables::Tables;
 use super::{Fleet, Part, Plan, part};
 use crate::env::Env;
@@ -299,7 +299,7 @@ impl Network {
         let (renewed, says_ready) = self.seen(victim)?;
         let lease = if renewed { "renewed its lease" } else { "gave up its lease" };
         let word = if says_ready { "said ready" } else { "did not say ready" };
-        let stand = standing(&self.fleet.database, at)?;
+        let stand = open_since(&self.fleet.database, at)?;
         let seconds = begun.elapsed().as_secs();
         Err(format!(
             "the process could not write, {lease} and {word} for {seconds} s; {stand} transfers stood"
@@ -322,7 +322,7 @@ impl Network {
         let back = || (!self.out(victim).unwrap_or(true)).then_some(());
         if clock::until(STAYS, back).is_some() {
             let (leased, says_ready) = self.seen(victim)?;
-            let stand = standing(&self.fleet.database, at)?;
+            let stand = open_since(&self.fleet.database, at)?;
             return Err(format!(
                 "the process cannot write, and came back: leased {leased}, ready {says_ready}; \
                  {stand} transfers stand"
@@ -338,11 +338,11 @@ impl Network {
     /// Everything that was open at this time of the database ends.
     fn all_end(&self, at: u64, what: &str) -> Outcome {
         let database = &self.fleet.database;
-        let none = || standing(database, at).is_ok_and(|open| open == 0).then_some(());
+        let none = || open_since(database, at).is_ok_and(|open| open == 0).then_some(());
         if clock::until(BOUND, none).is_some() {
             return Ok(());
         }
-        Err(format!("{} transfers stand after {BOUND:?}: {what}", standing(database, at)?))
+        Err(format!("{} transfers stand after {BOUND:?}: {what}", open_since(database, at)?))
     }
 
     /// Every process works again, what was acknowledged is there, and the service's own proof holds.

@@ -3,7 +3,7 @@
 //! primary dead, alive or frozen. What was acknowledged before is at the promoted one.
 
 use super::member::Member;
-use super::probe::{ready, standing};
+use super::probe::{open_since, ready};
 use super::tables::Tables;
 use super::{Fleet, Part, Plan, part};
 use crate::env::Env;
@@ -306,9 +306,9 @@ impl Pair {
         let all = || servers(&self.fleet.members).all(|member| ready(&member.site)).then_some(());
         clock::until(BOUND, all).ok_or("not every process says that it is ready")?;
         let at = Tables::of(&self.here).open_now()?.at;
-        let none = || standing(&self.here, at).is_ok_and(|open| open == 0).then_some(());
+        let none = || open_since(&self.here, at).is_ok_and(|open| open == 0).then_some(());
         if clock::until(BOUND, none).is_none() {
-            let stand = standing(&self.here, at)?;
+            let stand = open_since(&self.here, at)?;
             return Err(format!("{stand} transfers stand after {BOUND:?}{}", self.halted()?));
         }
         for member in &mut self.fleet.members {

@@ -52,7 +52,7 @@ impl Worker {
 ///
 /// # Errors
 /// The database's.
-pub(super) fn standing(database: &dyn Sql, at: u64) -> Outcome<u64> {
+pub(super) fn open_since(database: &dyn Sql, at: u64) -> Outcome<u64> {
     let sql = format!("SELECT count(*) FROM transfers WHERE created_at <= {at} AND {OPEN}");
     number(database.sql(&sql)?.trim())
 }

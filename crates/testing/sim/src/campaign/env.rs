@@ -77,9 +77,9 @@ pub(super) struct Env {
 pub(super) async fn opened(
     (build, oracles): (Arc<dyn Build>, Oracles),
     (sim, disk): (Sim, SimDisk),
-    standing: ServiceStatus,
+    status: ServiceStatus,
 ) -> Result<Arc<dyn Ledger>, String> {
-    let highest = standing.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
+    let highest = status.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
     let spot = build.far(build.core(&sim, disk, highest).await?);
     if oracles.barred()
         && let Reply::Answered(is, ()) = spot.hello().await
@@ -214,11 +214,11 @@ impl Env {
         self.oracles.unheard(None);
         let journal = self.place.open(Arc::new(self.sim.clone()), self.sim.crash());
         let funding = journal.funding();
-        let (standing, build) = (journal.clone(), self.build.clone());
+        let (store, build) = (journal.clone(), self.build.clone());
         let (sim, disk, oracles) = (self.sim.clone(), self.disk.clone(), self.oracles.clone());
         let begin = async move {
-            let standing = standing.service_status().await.map_err(|cause| cause.to_string())?;
-            opened((build, oracles), (sim, disk), standing).await
+            let status = store.service_status().await.map_err(|cause| cause.to_string())?;
+            opened((build, oracles), (sim, disk), status).await
         };
         let spot = self.sim.block_on(begin)?.map_err(|why| Self::refused(&why))?;
         let world = funding.clone();

@@ -33,8 +33,8 @@ pub(super) fn copied(env: &Env) -> Option<Copy> {
 
 /// Spoils the folder between two processes. Some where the next one must not touch what it finds.
 pub(super) fn spoil(env: &mut Env, copy: Option<&Copy>) -> Option<Wrong> {
-    let standing = env.place.standing();
-    let known = standing.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
+    let status = env.place.status();
+    let known = status.ledger(LedgerId::SPOT).map_or(0, |known| known.highest);
     let right = env.disk.clone();
     match (env.options.get(Knob::Folder), copy) {
         (1, _) => {

@@ -140,8 +140,8 @@ fn timeout<T>() -> Reply<T> {
 }
 
 /// The word of the answers to a request, where they are all alike.
-fn words(heard: &Reply<Vec<Answer>>) -> &'static str {
-    match heard {
+fn words(reply: &Reply<Vec<Answer>>) -> &'static str {
+    match reply {
         Reply::Answered(_, answers) => answers.first().map_or("nothing", Answer::word),
         Reply::OtherLedger(_) | Reply::NoAnswer(_) => "unknown",
     }
@@ -183,8 +183,8 @@ impl NetworkLink {
     }
 
     /// The sums as they are read here.
-    fn read(&self, heard: Reply<Vec<(AssetId, Totals)>>) -> Reply<Vec<(AssetId, Totals)>> {
-        let Reply::Answered(known, mut totals) = heard else { return heard };
+    fn read(&self, reply: Reply<Vec<(AssetId, Totals)>>) -> Reply<Vec<(AssetId, Totals)>> {
+        let Reply::Answered(known, mut totals) = reply else { return reply };
         if *held(&self.misread)
             && let Some((_, first)) = totals.first_mut()
         {
@@ -251,18 +251,18 @@ impl NetworkLink {
         breath().await;
         let Some(trouble) = self.link_parts.troubles.draw() else {
             let Ok(inner) = self.reach() else { return timeout() };
-            let heard = inner.execute(known, ops).await;
+            let reply = inner.execute(known, ops).await;
             breath().await;
-            return heard;
+            return reply;
         };
         if let Some(lost) = self.before(trouble, known, &ops).await {
             return lost;
         }
         let Ok(inner) = self.reach() else { return timeout() };
-        let heard = inner.execute(known, ops.clone()).await;
-        self.met(trouble, &ops, words(&heard));
+        let reply = inner.execute(known, ops.clone()).await;
+        self.met(trouble, &ops, words(&reply));
         breath().await;
-        self.after(trouble, heard).await
+        self.after(trouble, reply).await
     }
 
     /// What happens on the way to the ledger; some where the request does not arrive for now.
@@ -323,15 +323,15 @@ impl NetworkLink {
     }
 
     /// What happens on the way back.
-    async fn after(&self, trouble: Trouble, heard: Reply<Vec<Answer>>) -> Reply<Vec<Answer>> {
+    async fn after(&self, trouble: Trouble, reply: Reply<Vec<Answer>>) -> Reply<Vec<Answer>> {
         let LinkParts { stats, crash, .. } = &self.link_parts;
-        let said = matches!(heard, Reply::Answered(..));
+        let said = matches!(reply, Reply::Answered(..));
         let counted = || {
             if said {
                 stats.fault(trouble.name());
             }
         };
-        match (trouble, heard) {
+        match (trouble, reply) {
             (Trouble::LostReply, _) => {
                 counted();
                 timeout()
@@ -350,11 +350,11 @@ impl NetworkLink {
                 counted();
                 panic("the port panics when it was done")
             }
-            (Trouble::CrashAfter, heard) => {
+            (Trouble::CrashAfter, reply) => {
                 die(crash, "crashed after a call").await;
-                heard
+                reply
             }
-            (_, heard) => heard,
+            (_, reply) => reply,
         }
     }
 }
@@ -398,7 +398,7 @@ impl Ledger for LinkEnd {
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(async move {
-            let heard = match self.0.reach() {
+            let reply = match self.0.reach() {
                 Ok(inner) => inner.fence(known, key).await,
                 Err(cause) => return Reply::NoAnswer(cause),
             };
@@ -407,7 +407,7 @@ impl Ledger for LinkEnd {
                 self.0.link_parts.stats.fault("fence unanswered");
                 return timeout();
             }
-            heard
+            reply
         })
     }
 

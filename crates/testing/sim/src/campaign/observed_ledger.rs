@@ -48,28 +48,28 @@ impl LedgerWrapper for ObservedLedger {
 
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
-            let heard = self.inner.execute(known, ops.clone()).await;
+            let reply = self.inner.execute(known, ops.clone()).await;
             show(&*self.inner, &self.oracles).await;
-            if let Reply::Answered(_, answers) = &heard {
+            if let Reply::Answered(_, answers) = &reply {
                 self.oracles.answered(LedgerWrapper::id(self), &ops, answers);
             }
-            heard
+            reply
         })
     }
 
     fn fence(&self, known: Known, key: Key) -> Fut<'_, Reply<Stored>> {
         Box::pin(async move {
-            let heard = self.inner.fence(known, key).await;
+            let reply = self.inner.fence(known, key).await;
             show(&*self.inner, &self.oracles).await;
-            heard
+            reply
         })
     }
 
     fn status(&self, known: Known, change: StatusChange) -> Fut<'_, Reply<bool>> {
         Box::pin(async move {
-            let heard = self.inner.status(known, change).await;
+            let reply = self.inner.status(known, change).await;
             show(&*self.inner, &self.oracles).await;
-            heard
+            reply
         })
     }
 

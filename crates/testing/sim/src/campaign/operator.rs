@@ -160,9 +160,9 @@ impl OneOperator {
             }
             10 | 11 => {
                 let engine = process.engine.clone();
-                let standing = async move { engine.journal().service_status().await };
-                let standing = over(process, standing).await?.ok()?;
-                let numbers: Vec<u64> = standing.paused.iter().map(|p| p.number).collect();
+                let status = async move { engine.journal().service_status().await };
+                let status = over(process, status).await?.ok()?;
+                let numbers: Vec<u64> = status.paused.iter().map(|p| p.number).collect();
                 ("unpause", AdminAction::Unpause(one_of(draws, &numbers)?))
             }
             12 => {
@@ -207,10 +207,10 @@ impl OneOperator {
                 self.resume(&process).await;
             }
             let asked = engine.clone();
-            let standing =
+            let status =
                 over(&process, async move { asked.journal().service_status().await }).await;
-            if let Some(Ok(standing)) = standing {
-                for paused in standing.paused {
+            if let Some(Ok(status)) = status {
+                for paused in status.paused {
                     let actor = self.actor("ann");
                     let _unpaused =
                         self.act(&process, actor, AdminAction::Unpause(paused.number)).await;

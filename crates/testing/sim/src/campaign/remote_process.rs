@@ -56,7 +56,7 @@ impl RemoteSpot {
             let opening = opened(
                 (env.build.clone(), env.oracles.clone()),
                 (sim.clone(), disk),
-                env.place.standing(),
+                env.place.status(),
             );
             let died = match sim.block_on(opening) {
                 Ok(Ok(ledger)) => {

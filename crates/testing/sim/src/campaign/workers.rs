@@ -239,8 +239,8 @@ impl Fleet {
         let settings = Settings { lease_ms: LEASE, ..self.env.settings.clone() };
         let parts = self.env.parts((&sim, &links), (journal, world), settings);
         let came = Arc::new(Mutex::default());
-        let heard = came.clone();
-        sim.start(async move { *held(&heard) = Some(Engine::start(parts).await) });
+        let reply = came.clone();
+        sim.start(async move { *held(&reply) = Some(Engine::start(parts).await) });
         self.beginners.push(Beginner { sim, links, came });
     }
 

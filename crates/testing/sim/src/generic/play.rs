@@ -72,7 +72,7 @@ pub(crate) fn play(
     let (process, ended) = stage.perform(process);
     let after = stage.count();
     stage.judge(process, ended);
-    let log = stage.heard(&before);
+    let log = stage.happened(&before);
     let calls = before.calls.iter().zip(&after.calls);
     Disturbed {
         writes: after.writes - before.writes,
@@ -170,7 +170,7 @@ impl Run<'_> {
 
     /// What happened to the case's transfer since. Nothing else moves then: what is about any
     /// transfer is about it.
-    fn heard(&self, before: &Disturbed) -> Vec<LoggedEvent> {
+    fn happened(&self, before: &Disturbed) -> Vec<LoggedEvent> {
         let first = |ledger| before.calls.iter().find(|(at, _)| *at == ledger).map_or(0, |c| c.1);
         let counted = |event| match event {
             LoggedEvent::Write { subject, .. } if subject.is_empty() => None,

@@ -95,11 +95,11 @@ impl Ledger for SimFunding {
             return Box::pin(std::future::ready(Reply::NoAnswer(cause)));
         }
         let state = self.journal.place.now();
-        let heard = match state.books.query(key) {
+        let reply = match state.books.query(key) {
             Ok(stored) => Reply::Answered(is(&state.books), stored),
             Err(cause) => Reply::NoAnswer(cause),
         };
-        Box::pin(std::future::ready(heard))
+        Box::pin(std::future::ready(reply))
     }
 
     fn fence(&self, _: Known, key: Key) -> Fut<'_, Reply<Stored>> {

@@ -107,8 +107,8 @@ impl Place {
     }
 
     /// What stands: flags, assets, what is known of the ledgers.
-    pub fn standing(&self) -> ServiceStatus {
-        self.now().standing(0)
+    pub fn status(&self) -> ServiceStatus {
+        self.now().status(0)
     }
 
     /// Every transfer's history as words, for comparing runs: id, then each entry's word.
@@ -448,7 +448,7 @@ impl Journal for SimJournal {
     }
 
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
-        Box::pin(async move { self.readable().map(|()| self.place.now().standing(self.now())) })
+        Box::pin(async move { self.readable().map(|()| self.place.now().status(self.now())) })
     }
 
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {

@@ -207,9 +207,9 @@ impl Faulty {
         if self.plan_now().twice {
             inner.execute(known, ops.clone()).await;
         }
-        let heard = inner.execute(known, ops).await;
+        let reply = inner.execute(known, ops).await;
         breath().await;
-        match (trouble, heard) {
+        match (trouble, reply) {
             (Some(Trouble::LoseReply), _) => Reply::NoAnswer(Cause::of("TIMEOUT")),
             (Some(Trouble::Garbage), Reply::Answered(known, answers)) => {
                 let garbage = Answer::Unknown(Cause::of("GARBAGE"));
@@ -220,11 +220,11 @@ impl Faulty {
                 Reply::Answered(known, answers)
             }
             (Some(Trouble::PanicAfter), _) => panic("the port panics when it was done"),
-            (Some(Trouble::CrashAfter), heard) => {
+            (Some(Trouble::CrashAfter), reply) => {
                 die(&self.crash, "crashed after a call").await;
-                heard
+                reply
             }
-            (_, heard) => heard,
+            (_, reply) => reply,
         }
     }
 }

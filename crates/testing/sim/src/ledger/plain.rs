@@ -72,8 +72,8 @@ impl Plain {
     }
 }
 
-fn now<T: Send + 'static>(heard: Reply<T>) -> Fut<'static, Reply<T>> {
-    Box::pin(std::future::ready(heard))
+fn now<T: Send + 'static>(reply: Reply<T>) -> Fut<'static, Reply<T>> {
+    Box::pin(std::future::ready(reply))
 }
 
 impl Ledger for Plain {

@@ -107,8 +107,8 @@ impl SimService {
         let restart = self.restart.clone();
         let begin = async move {
             let opened = opening.await;
-            let standing = opened.journal.service_status().await?;
-            let known = standing.ledger(LedgerId::SPOT);
+            let status = opened.journal.service_status().await?;
+            let known = status.ledger(LedgerId::SPOT);
             let spot = restart(known.map_or(0, |known| known.highest)).await;
             Ok::<_, Cause>((opened, spot))
         };

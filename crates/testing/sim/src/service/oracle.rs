@@ -42,8 +42,8 @@ pub struct Truth {
     halted: Option<Arc<str>>,
 }
 
-fn said<T>(heard: Reply<T>) -> Result<T, String> {
-    match heard {
+fn said<T>(reply: Reply<T>) -> Result<T, String> {
+    match reply {
         Reply::Answered(_, said) => Ok(said),
         Reply::OtherLedger(known) => Err(format!("another ledger: {known:?}")),
         Reply::NoAnswer(cause) => Err(format!("a ledger does not answer: {cause}")),

@@ -40,8 +40,8 @@ impl LedgerWrapper for Locked {
             let held =
                 |op: &Op| op.account == Account::User(self.user) && self.sim.time() < self.until;
             let free: Arc<[Op]> = ops.iter().filter(|op| !held(op)).cloned().collect();
-            let heard = self.inner.execute(known, free).await;
-            let Reply::Answered(said, answers) = heard else { return heard };
+            let reply = self.inner.execute(known, free).await;
+            let Reply::Answered(said, answers) = reply else { return reply };
             let mut answers = answers.into_iter();
             let locked = || Answer::Unknown(Cause::of("LOCKED"));
             let one =

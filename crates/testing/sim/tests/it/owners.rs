@@ -29,9 +29,9 @@ impl LedgerWrapper for Slow {
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
             self.sim.sleep(Rng::next(&self.sim) % 20).await;
-            let heard = self.inner.execute(known, ops).await;
+            let reply = self.inner.execute(known, ops).await;
             self.sim.sleep(Rng::next(&self.sim) % 20).await;
-            heard
+            reply
         })
     }
 }
@@ -52,8 +52,8 @@ fn join(
 
 fn owners(cluster: &Cluster, member: &Member) -> Vec<Owner> {
     let engine = member.engine.clone();
-    let standing = async move { engine.journal().service_status().await };
-    cluster.sim.block_on(standing).expect("it lives").expect("it answers").owners
+    let status = async move { engine.journal().service_status().await };
+    cluster.sim.block_on(status).expect("it lives").expect("it answers").owners
 }
 
 /// An owner stands still with work in its hands, a copy of its folder is taken over elsewhere, and it

@@ -67,7 +67,7 @@ impl Draws {
         }
     }
 
-    fn put(&mut self, day: Day, standing: &ServiceStatus, cases: &[OpenCase]) -> Put {
+    fn put(&mut self, day: Day, status: &ServiceStatus, cases: &[OpenCase]) -> Put {
         let (reason, caller) = (self.text("reason", 99), self.text("ops", 2));
         match self.below(16) {
             0..3 => {
@@ -96,7 +96,7 @@ impl Draws {
                 Put::Pause { scope: self.of(&scopes), reason, caller }
             }
             8 => {
-                let numbers = standing.paused.iter().map(|paused| paused.number);
+                let numbers = status.paused.iter().map(|paused| paused.number);
                 Put::Unpause(self.of(&numbers.chain([999]).collect::<Vec<_>>()))
             }
             9 => {
@@ -126,15 +126,15 @@ impl Draws {
 
 /// Everything that operators see, with the journal's numbers as their order.
 async fn image(journal: &dyn Journal, day: Day) -> String {
-    let mut standing = journal.service_status().await.unwrap();
-    standing.paused.sort_by_key(|paused| paused.number);
-    standing.paused = standing.paused.into_iter().map(|p| Paused { number: 0, ..p }).collect();
-    standing.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));
-    standing.assets.sort_by_key(|asset| asset.id);
+    let mut status = journal.service_status().await.unwrap();
+    status.paused.sort_by_key(|paused| paused.number);
+    status.paused = status.paused.into_iter().map(|p| Paused { number: 0, ..p }).collect();
+    status.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));
+    status.assets.sort_by_key(|asset| asset.id);
     let mut cases = journal.open_cases().await.unwrap();
     cases.sort_by_key(|case| case.number);
     let cases: Vec<_> = cases.into_iter().map(|c| OpenCase { number: 0, ..c }).collect();
-    let mut text = format!("{standing:?}\n{cases:?}\n{:?}\n", journal.history(Id(0)).await);
+    let mut text = format!("{status:?}\n{cases:?}\n{:?}\n", journal.history(Id(0)).await);
     for n in 0..9 {
         text += &format!("{:?}\n", journal.approval(Id(n)).await);
         for caller in 0..2 {
@@ -172,15 +172,15 @@ async fn lives(seed: u64, sim: Sim, mut site: Site) -> Vec<String> {
         sim.sleep(draws.below(8_000_000)).await;
         let journal = opened.journal.clone();
         let day = Day::of(sim.now());
-        let mut standing = journal.service_status().await.unwrap();
-        standing.paused.sort_by_key(|paused| paused.number);
+        let mut status = journal.service_status().await.unwrap();
+        status.paused.sort_by_key(|paused| paused.number);
         let mut cases = journal.open_cases().await.unwrap();
         cases.sort_by_key(|case| case.number);
         let mut group = Vec::new();
         for _ in 0..=draws.below(3) {
-            let version = standing.assets_version;
+            let version = status.assets_version;
             let guards = (0..draws.below(2)).map(|_| draws.guard(day, version)).collect();
-            let puts = (0..=draws.below(3)).map(|_| draws.put(day, &standing, &cases)).collect();
+            let puts = (0..=draws.below(3)).map(|_| draws.put(day, &status, &cases)).collect();
             group.push(Unit { guards, then: Then { puts, ..Then::default() } });
         }
         let wrote: Vec<_> = journal.write(group).await.into_iter().map(answer).collect();

@@ -88,7 +88,7 @@ impl LedgerWrapper for MutatedLedger {
         Box::pin(async move {
             match self.inner.execute(self.known(known).await, ops).await {
                 Reply::Answered(known, answers) => Reply::Answered(known, self.mutated(answers)),
-                heard @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+                reply @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
             }
         })
     }
@@ -118,7 +118,7 @@ impl LedgerWrapper for MutatedLedger {
                     totals.iter_mut().for_each(|(_, t)| t.users += 1);
                     Reply::Answered(known, totals)
                 }
-                heard @ (Reply::Answered(..) | Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+                reply @ (Reply::Answered(..) | Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
             }
         })
     }
@@ -135,7 +135,7 @@ impl LedgerWrapper for MutatedLedger {
                     }
                     Reply::Answered(known, page)
                 }
-                heard @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+                reply @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
             }
         })
     }

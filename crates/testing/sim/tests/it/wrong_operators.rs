@@ -134,7 +134,7 @@ impl JournalWrapper for OneHaltAnEpisode {
 
     fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
         Box::pin(async move {
-            if self.0.service_status().await.is_ok_and(|standing| standing.halted.is_some()) {
+            if self.0.service_status().await.is_ok_and(|status| status.halted.is_some()) {
                 let halts = |put: &Put| matches!(put, Put::Halt { .. });
                 units.iter_mut().for_each(|unit| unit.then.puts.retain(|put| !halts(put)));
             }

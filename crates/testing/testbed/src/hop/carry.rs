@@ -51,7 +51,7 @@ fn one(request: &Message, state: &Mutex<State>) -> Heard {
         return Heard::Answer(Message::answer(status, &body));
     }
     let asked = || ask(target, request);
-    let heard = match fault {
+    let reply = match fault {
         None => {
             let mut state = lock(state);
             state.passed = state.passed.saturating_add(1);
@@ -78,7 +78,7 @@ fn one(request: &Message, state: &Mutex<State>) -> Heard {
             own.and_then(|own| lock(state).waiting.replace(own))
         }
     };
-    let Some(answer) = heard else { return Heard::Nothing };
+    let Some(answer) = reply else { return Heard::Nothing };
     lock(state).answers.insert(route, answer.clone());
     Heard::Answer(answer)
 }

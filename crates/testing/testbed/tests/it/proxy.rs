@@ -65,9 +65,9 @@ impl Psql {
 
     /// Whether its next line is this one; false also where it ended.
     fn hears(&mut self, line: &str) -> bool {
-        let mut heard = String::new();
-        self.out.read_line(&mut heard).unwrap();
-        heard.trim() == line
+        let mut reply = String::new();
+        self.out.read_line(&mut reply).unwrap();
+        reply.trim() == line
     }
 }
 

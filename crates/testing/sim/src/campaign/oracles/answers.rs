@@ -67,12 +67,12 @@ impl Oracles {
     }
 
     /// The engine was answered these, in order: it has to write down what is done.
-    pub fn heard(&self, ops: &[Op], answers: &[Answer]) {
+    pub fn replied(&self, ops: &[Op], answers: &[Answer]) {
         if ops.len() != answers.len() || self.inner().several {
             return;
         }
         let done = ops.iter().zip(answers).filter(|(_, answer)| matches!(answer, Answer::Done(_)));
-        self.inner().heard.extend(done.map(|(op, _)| (op.key.id, op.key.leg)));
+        self.inner().done.extend(done.map(|(op, _)| (op.key.id, op.key.leg)));
     }
 
     /// What the engine was told of these is lost, and not by its own fault: a write failed, or
@@ -80,8 +80,8 @@ impl Oracles {
     pub fn unheard(&self, ids: Option<&[Id]>) {
         let mut inner = self.inner();
         match ids {
-            Some(ids) => inner.heard.retain(|id, _| !ids.contains(id)),
-            None => inner.heard.clear(),
+            Some(ids) => inner.done.retain(|id, _| !ids.contains(id)),
+            None => inner.done.clear(),
         }
     }
 

@@ -97,11 +97,11 @@ impl Inner {
         must(!moved || new || head.version > life.version, || {
             format!("{id} went from version {} to {}", life.version, head.version)
         })?;
-        let heard = self.heard.remove(&id);
+        let done = self.done.remove(&id);
         let put_off = life.state == head.state && head.retries > life.retries;
-        must(!put_off || heard.is_none(), || {
+        must(!put_off || done.is_none(), || {
             format!(
-                "{id} was told that {heard:?} is done, and is put off as if its outcome were unknown"
+                "{id} was told that {done:?} is done, and is put off as if its outcome were unknown"
             )
         })?;
         life.retries = head.retries;

@@ -77,7 +77,7 @@ struct Inner {
     /// The transfers that may be fenced: by an approved verdict, or as a fault of the network.
     fences: BTreeSet<Id>,
     /// What the engine was told that is done, and has not written down yet.
-    heard: BTreeMap<Id, Leg>,
+    done: BTreeMap<Id, Leg>,
     /// Several workers share the journal: what one was told another may not know.
     several: bool,
     halts: Halts,
@@ -124,7 +124,7 @@ impl Oracles {
             answered: BTreeMap::new(),
             keys: BTreeMap::new(),
             fences: BTreeSet::new(),
-            heard: BTreeMap::new(),
+            done: BTreeMap::new(),
             several: false,
             halts: Halts::Never,
             halted: halts::Halted::default(),

@@ -31,7 +31,7 @@ macro_rules! noted {
         let asked = format!($what, $($arg),*);
         Box::pin(async move {
             let answer = $call.await;
-            $self.heard(&asked, &answer);
+            $self.note(&asked, &answer);
             answer
         })
     }};
@@ -46,7 +46,7 @@ pub(super) struct TracedLedger {
 }
 
 impl TracedLedger {
-    fn heard(&self, asked: &str, answer: &impl Debug) {
+    fn note(&self, asked: &str, answer: &impl Debug) {
         let name = self.inner.id().name();
         self.trace.note(self.sim.time(), format_args!("{name} {asked} -> {answer:?}"));
     }
@@ -64,7 +64,7 @@ impl LedgerWrapper for TracedLedger {
             self.oracles.begins(self.inner.id(), &ops);
             let answer = self.inner.execute(known, ops.clone()).await;
             if let Reply::Answered(_, answers) = &answer {
-                self.oracles.heard(&ops, answers);
+                self.oracles.replied(&ops, answers);
             }
             let name = self.inner.id().name();
             let at = self.sim.time();
@@ -123,7 +123,7 @@ pub(super) struct TracedJournal {
 }
 
 impl TracedJournal {
-    fn heard(&self, asked: &str, answer: &impl Debug) {
+    fn note(&self, asked: &str, answer: &impl Debug) {
         self.trace.note(self.sim.time(), format_args!("journal {asked} -> {answer:?}"));
     }
 }
@@ -163,7 +163,7 @@ impl JournalWrapper for TracedJournal {
             let answer = self.inner.get(ids).await;
             let brief =
                 answer.as_ref().map(|records| records.iter().map(brief).collect::<Vec<_>>());
-            self.heard("get", &brief);
+            self.note("get", &brief);
             answer
         })
     }
@@ -176,7 +176,7 @@ impl JournalWrapper for TracedJournal {
         Box::pin(async move {
             let answer = self.inner.find_by_idempotency_key(flow, scope, key).await;
             let brief = answer.as_ref().map(|record| record.as_ref().map(brief));
-            self.heard("bound", &brief);
+            self.note("bound", &brief);
             answer
         })
     }
@@ -187,7 +187,7 @@ impl JournalWrapper for TracedJournal {
         Box::pin(async move {
             let answer = self.inner.due(worker, query).await;
             let brief = answer.as_ref().map(|due| due.iter().map(due_brief).collect::<Vec<_>>());
-            self.heard("due", &brief);
+            self.note("due", &brief);
             answer
         })
     }
@@ -239,13 +239,13 @@ impl JournalWrapper for TracedJournal {
         noted!(self, "spent {}", user => self.inner.daily_usage(user, day, asset))
     }
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
-        noted!(self, "standing", => self.inner.service_status())
+        noted!(self, "status", => self.inner.service_status())
     }
     fn snapshot(&self) -> Fut<'_, Result<Box<dyn Snapshot>, Cause>> {
         Box::pin(async move {
             let snapshot = self.inner.snapshot().await;
             let answer = snapshot.as_ref().map(|_| ());
-            self.heard("snapshot", &answer);
+            self.note("snapshot", &answer);
             snapshot
         })
     }

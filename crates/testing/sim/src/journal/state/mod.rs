@@ -133,7 +133,7 @@ impl State {
         counts.into_values().collect()
     }
 
-    pub(super) fn standing(&self, now: Millis) -> ServiceStatus {
+    pub(super) fn status(&self, now: Millis) -> ServiceStatus {
         ServiceStatus {
             halted: self.halted.clone(),
             paused: self.operators.paused.clone(),

@@ -33,15 +33,15 @@ async fn an_asset_changes_only_at_its_last_version(b: &mut JournalFixture) {
     let new = Asset { daily: Some(Amount(u128::MAX)), ..Asset::plain(77, "GÖLD", 0) };
     let mut assets = Asset::fresh();
     for (version, asset) in (0..).zip([suspended, new, back]) {
-        b.same("the version", &b.standing().await.assets_version, &version);
+        b.same("the version", &b.status().await.assets_version, &version);
         b.written("a change", change(version, asset.clone())).await;
         assets.retain(|one| one.id != asset.id);
         assets.push(asset.clone());
         assets.sort_by_key(|asset| asset.id);
         for _ in 0..2 {
-            let standing = b.standing().await;
-            b.same("the assets", &standing.assets, &assets);
-            b.same("how often they changed", &standing.assets_version, &(version + 1));
+            let status = b.status().await;
+            b.same("the assets", &status.assets, &assets);
+            b.same("how often they changed", &status.assets_version, &(version + 1));
             b.reopen().await;
         }
         let late = Asset { id: AssetId(1), ..asset };
@@ -52,5 +52,5 @@ async fn an_asset_changes_only_at_its_last_version(b: &mut JournalFixture) {
     // readers see by the version that something changed, whoever changed it
     let touch = Put::Resource { name: "assets".into(), value: "".into() };
     b.written("a touch", plain(vec![touch])).await;
-    b.same("the version", &b.standing().await.assets_version, &4);
+    b.same("the version", &b.status().await.assets_version, &4);
 }

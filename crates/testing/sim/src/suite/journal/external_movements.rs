@@ -110,8 +110,8 @@ async fn a_refused_movement_stores_nothing(b: &mut JournalFixture) {
 
 async fn an_account_begins_with_its_first_money(b: &mut JournalFixture) {
     let holdings = async |b: &JournalFixture| {
-        let heard = b.on().funding.accounts(Whose::User(UserId(5))).await;
-        let Reply::Answered(_, found) = heard else { return vec![] };
+        let reply = b.on().funding.accounts(Whose::User(UserId(5))).await;
+        let Reply::Answered(_, found) = reply else { return vec![] };
         found.iter().map(|h| (h.asset, h.available.0, h.status)).collect()
     };
     b.same("before", &holdings(b).await, &vec![]);

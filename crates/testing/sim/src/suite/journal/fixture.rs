@@ -334,12 +334,12 @@ impl JournalFixture {
         (spent.transfers, spent.amount.0)
     }
 
-    pub(super) async fn standing(&self) -> ServiceStatus {
-        let mut standing = self.ok("standing", self.on().journal.service_status().await);
-        standing.assets.sort_by_key(|asset| asset.id);
-        standing.paused.sort_by_key(|paused| paused.number);
-        standing.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));
-        standing
+    pub(super) async fn status(&self) -> ServiceStatus {
+        let mut status = self.ok("status", self.on().journal.service_status().await);
+        status.assets.sort_by_key(|asset| asset.id);
+        status.paused.sort_by_key(|paused| paused.number);
+        status.accepted.sort_by(|a, b| (&a.key, a.amount).cmp(&(&b.key, b.amount)));
+        status
     }
 
     /// Everything that is due to this process, as words and numbers of transfers.
@@ -372,9 +372,9 @@ impl JournalFixture {
         }
         self.counts().await;
         let books = self.ok("books", snapshot.books(LedgerId::FUNDING).await);
-        let standing = self.standing().await;
+        let status = self.status().await;
         let counts = self.ok("counts", journal.counts().await);
-        text += &format!("{books:?}\n{standing:?}\n{counts:?}\n");
+        text += &format!("{books:?}\n{status:?}\n{counts:?}\n");
         let mut cases = self.ok("open_cases", journal.open_cases().await);
         cases.sort_by_key(|case| case.number);
         let (actions, spent) =
@@ -480,14 +480,14 @@ impl JournalFixture {
             caller: "suite|1".into(),
             key: key.into(),
         };
-        let heard = self.on().funding.status(self.funding_known().await, change).await;
-        self.holds(matches!(heard, Reply::Answered(_, true)), "a status", &heard);
+        let reply = self.on().funding.status(self.funding_known().await, change).await;
+        self.holds(matches!(reply, Reply::Answered(_, true)), "a status", &reply);
     }
 }
 
 /// What a ledger said, without who it was then.
-fn said<T>(heard: Reply<T>) -> Result<T, String> {
-    match heard {
+fn said<T>(reply: Reply<T>) -> Result<T, String> {
+    match reply {
         Reply::Answered(_, said) => Ok(said),
         Reply::OtherLedger(known) => Err(format!("{known:?}")),
         Reply::NoAnswer(cause) => Err(cause.to_string()),

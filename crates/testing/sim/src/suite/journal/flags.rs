@@ -27,13 +27,13 @@ checks! {
 
 async fn a_fresh_journal_knows_its_assets_and_stops_nothing(b: &mut JournalFixture) {
     for _ in 0..2 {
-        let standing = b.standing().await;
-        b.same("the assets", &standing.assets, &Asset::fresh());
-        b.same("how often they changed", &standing.assets_version, &0);
-        let flags = (standing.halted, standing.paused, standing.ledgers, standing.horizon);
+        let status = b.status().await;
+        b.same("the assets", &status.assets, &Asset::fresh());
+        b.same("how often they changed", &status.assets_version, &0);
+        let flags = (status.halted, status.paused, status.ledgers, status.horizon);
         b.same("the rest", &flags, &(None, vec![], vec![], None));
-        b.same("accepted breaks", &standing.accepted, &vec![]);
-        b.same("halts and owners", &(standing.halts, standing.owners), &(0, vec![]));
+        b.same("accepted breaks", &status.accepted, &vec![]);
+        b.same("halts and owners", &(status.halts, status.owners), &(0, vec![]));
         b.same("open cases", &b.on().journal.open_cases().await, &Ok(vec![]));
         b.same("today", &b.daily_usage(RICH, TODAY, AssetId(1)).await, &(0, 0));
         b.reopen().await;
@@ -53,12 +53,12 @@ async fn a_halt_stands_with_its_first_reason(b: &mut JournalFixture) {
     b.wins("before", Guard::NotHalted).await;
     for reason in ["the first", "the second"] {
         b.written("a halt", plain(vec![halt(reason)])).await;
-        b.same("the reason", &b.standing().await.halted.as_deref(), &Some("the first"));
+        b.same("the reason", &b.status().await.halted.as_deref(), &Some("the first"));
     }
     b.loses("a unit that needs money to move", Guard::NotHalted).await;
     b.reopen().await;
     b.loses("and after a restart", Guard::NotHalted).await;
-    b.same("the reason", &b.standing().await.halted.as_deref(), &Some("the first"));
+    b.same("the reason", &b.status().await.halted.as_deref(), &Some("the first"));
     // answers and ends are recorded all the same
     b.written("a unit that does not ask", plain(vec![Put::Raise { name: "x".into(), to: 1 }]))
         .await;
@@ -67,14 +67,14 @@ async fn a_halt_stands_with_its_first_reason(b: &mut JournalFixture) {
 async fn a_resume_ends_a_halt(b: &mut JournalFixture) {
     b.written("a halt", plain(vec![halt("the first")])).await;
     b.written("a resume", plain(vec![resume(&[])])).await;
-    b.same("halted", &b.standing().await.halted, &None);
+    b.same("halted", &b.status().await.halted, &None);
     b.wins("money moves", Guard::NotHalted).await;
     b.reopen().await;
     b.wins("and after a restart", Guard::NotHalted).await;
     b.written("a resume of nothing", plain(vec![resume(&[])])).await;
     b.written("another halt", plain(vec![halt("the second")])).await;
     b.loses("it stands again", Guard::NotHalted).await;
-    b.same("its reason", &b.standing().await.halted.as_deref(), &Some("the second"));
+    b.same("its reason", &b.status().await.halted.as_deref(), &Some("the second"));
 }
 
 async fn a_halt_and_its_end_hold_inside_a_group(b: &mut JournalFixture) {
@@ -90,11 +90,11 @@ async fn a_halt_and_its_end_hold_inside_a_group(b: &mut JournalFixture) {
     let wrote = b.all(group).await;
     let lost: Vec<_> = wrote.iter().map(|w| *w == Wrote::Lost(Guard::NotHalted)).collect();
     b.same("those that were lost", &lost, &vec![false, false, true, false, false, false]);
-    b.same("the reason", &b.standing().await.halted.as_deref(), &Some("and here"));
+    b.same("the reason", &b.status().await.halted.as_deref(), &Some("and here"));
 }
 
 async fn each_halt_has_a_number_of_its_own(b: &mut JournalFixture) {
-    let halts = async |b: &JournalFixture| b.standing().await.halts;
+    let halts = async |b: &JournalFixture| b.status().await.halts;
     for n in [0, 3, 6] {
         b.written("a halt", plain(vec![halt("one")])).await;
         b.same("its number", &halts(b).await, &(n + 1));
@@ -123,13 +123,13 @@ async fn a_guard_names_the_last_halt_that_stands(b: &mut JournalFixture) {
     }
     let lifts = |number| Unit::guarded(vec![Guard::Halt(number)], vec![resume(&[])]);
     b.lost("a resume of the first", lifts(1), Guard::Halt(1)).await;
-    b.same("it stands", &b.standing().await.halted.as_deref(), &Some("one"));
+    b.same("it stands", &b.status().await.halted.as_deref(), &Some("one"));
     // in one group with what halts again
     let wrote = b.all(vec![plain(vec![halt("three")]), lifts(2), lifts(3), lifts(3)]).await;
     let lost: Vec<_> = wrote.iter().map(|w| matches!(w, Wrote::Lost(Guard::Halt(_)))).collect();
     b.same("those that were lost", &lost, &vec![false, true, false, true]);
     b.loses("once it has ended", Guard::Halt(3)).await;
-    b.same("nothing stands", &b.standing().await.halted, &None);
+    b.same("nothing stands", &b.status().await.halted, &None);
 }
 
 async fn accepted_breaks_stand_beside_each_other(b: &mut JournalFixture) {
@@ -146,8 +146,8 @@ async fn accepted_breaks_stand_beside_each_other(b: &mut JournalFixture) {
     ] {
         b.written("a resume", plain(vec![resume(&more)])).await;
         for _ in 0..2 {
-            let standing = b.standing().await.accepted;
-            let has: Vec<_> = standing.iter().map(|a| (a.key.to_string(), a.amount)).collect();
+            let status = b.status().await.accepted;
+            let has: Vec<_> = status.iter().map(|a| (a.key.to_string(), a.amount)).collect();
             b.same("what was accepted", &has, &all);
             b.reopen().await;
         }
@@ -176,18 +176,18 @@ async fn a_pause_stands_once_for_its_scope_and_caller(b: &mut JournalFixture) {
             b.clock.set(written.at + 10);
             let again = vec![pause(scope, "again", caller), pause(scope, "and again", caller)];
             b.written("the same", plain(again)).await;
-            let standing = b.standing().await.paused;
-            let number = standing.last().map_or(0, |paused| paused.number);
+            let status = b.status().await.paused;
+            let number = status.last().map_or(0, |paused| paused.number);
             let above = should.last().is_none_or(|before| before.number < number);
-            b.holds(above, "a number that does not rise", &standing);
+            b.holds(above, "a number that does not rise", &status);
             let (reason, caller) = ("why".into(), caller.into());
             should.push(Paused { number, scope, reason, caller, at: written.at });
-            b.same("what stands", &standing, &should);
+            b.same("what stands", &status, &should);
         }
     }
     b.reopen().await;
-    b.same("after a restart", &b.standing().await.paused, &should);
-    b.same("halted", &b.standing().await.halted, &None);
+    b.same("after a restart", &b.status().await.paused, &should);
+    b.same("halted", &b.status().await.halted, &None);
     // the journal itself stops nothing: that is the engine's
     b.opened(1).await;
 }
@@ -196,43 +196,43 @@ async fn a_pause_ends_by_its_number(b: &mut JournalFixture) {
     let scope = Scope::Flow(b.flow);
     let both = vec![pause(scope, "one", "ops|1"), pause(scope, "two", "ops|2")];
     b.written("two pauses", plain(both)).await;
-    let standing = b.standing().await.paused;
-    let [first, second] = standing.as_slice() else {
-        return b.holds(false, "two pauses", &standing);
+    let status = b.status().await.paused;
+    let [first, second] = status.as_slice() else {
+        return b.holds(false, "two pauses", &status);
     };
     b.written("the second has ended", plain(vec![Put::Unpause(second.number)])).await;
-    b.same("what is left", &b.standing().await.paused, &vec![first.clone()]);
+    b.same("what is left", &b.status().await.paused, &vec![first.clone()]);
     b.written("again", plain(vec![Put::Unpause(second.number)])).await;
     b.written("one that never was", plain(vec![Put::Unpause(1_000_000)])).await;
-    b.same("what is left", &b.standing().await.paused, &vec![first.clone()]);
+    b.same("what is left", &b.status().await.paused, &vec![first.clone()]);
     b.reopen().await;
     // a number is given once: whoever lifts it again lifts nothing that came later
     b.written("another", plain(vec![pause(scope, "three", "ops|2")])).await;
-    let standing = b.standing().await.paused;
-    let numbers: Vec<_> = standing.iter().map(|paused| paused.number).collect();
+    let status = b.status().await.paused;
+    let numbers: Vec<_> = status.iter().map(|paused| paused.number).collect();
     let [one, other] = numbers.as_slice() else {
-        return b.holds(false, "two pauses", &standing);
+        return b.holds(false, "two pauses", &status);
     };
     b.same("the first", one, &first.number);
-    b.holds(*other > second.number, "a number that was given before", &standing);
-    b.same("its reason", &standing.last().map(|p| &*p.reason), &Some("three"));
+    b.holds(*other > second.number, "a number that was given before", &status);
+    b.same("its reason", &status.last().map(|p| &*p.reason), &Some("three"));
     b.written("in one unit", plain(vec![Put::Unpause(*one), Put::Unpause(*other)])).await;
-    b.same("what is left", &b.standing().await.paused, &vec![]);
+    b.same("what is left", &b.status().await.paused, &vec![]);
 }
 
 async fn how_far_the_proof_came_stands(b: &mut JournalFixture) {
-    b.same("before", &b.standing().await.proven, &None);
+    b.same("before", &b.status().await.proven, &None);
     for text in ["some", "more"] {
         let (name, value) = ("proven".into(), text.into());
         b.written("how far", plain(vec![Put::Resource { name, value }])).await;
-        b.same("how far", &b.standing().await.proven.as_deref(), &Some(text));
+        b.same("how far", &b.status().await.proven.as_deref(), &Some(text));
     }
     b.written("a halt", plain(vec![halt("why")])).await;
     let put = Put::Resource { name: "proven".into(), value: "under HALT".into() };
     let unit = Unit::guarded(vec![Guard::NotHalted], vec![put]);
     b.lost("under HALT", unit, Guard::NotHalted).await;
     b.reopen().await;
-    b.same("after a restart", &b.standing().await.proven.as_deref(), &Some("more"));
+    b.same("after a restart", &b.status().await.proven.as_deref(), &Some("more"));
 }
 
 /// Legs of their own and fences have no unit around them whose guard could look: the transaction that

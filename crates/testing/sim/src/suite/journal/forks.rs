@@ -124,9 +124,9 @@ async fn a_stored_answer_chooses(b: &mut JournalFixture) {
     for (n, amount, state) in [(1, 100, "SOURCE_DONE"), (2, START * 9, "FAILED")] {
         let record = pending(b, n).await;
         let ops = [op(n, Withdraw, amount)].into();
-        let heard = b.on().funding.execute(known, ops).await;
-        let Reply::Answered(_, answers) = heard else {
-            b.holds(false, "a withdraw", &heard);
+        let reply = b.on().funding.execute(known, ops).await;
+        let Reply::Answered(_, answers) = reply else {
+            b.holds(false, "a withdraw", &reply);
             return;
         };
         b.give(&format!("later {n}"), RICH, START * 7).await;

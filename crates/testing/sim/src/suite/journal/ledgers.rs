@@ -30,7 +30,7 @@ fn adopt(known: Known) -> Put {
 }
 
 async fn spot(b: &JournalFixture) -> Option<Known> {
-    b.ok("standing", b.on().journal.service_status().await).ledger(LedgerId::SPOT)
+    b.ok("status", b.on().journal.service_status().await).ledger(LedgerId::SPOT)
 }
 
 async fn a_receipt_is_kept_with_its_transfer(b: &mut JournalFixture) {
@@ -170,7 +170,7 @@ async fn a_superseded_incarnation_never_comes_back(b: &mut JournalFixture) {
 
 async fn the_horizon_only_rises(b: &mut JournalFixture) {
     let horizon =
-        async |b: &JournalFixture| b.ok("standing", b.on().journal.service_status().await).horizon;
+        async |b: &JournalFixture| b.ok("status", b.on().journal.service_status().await).horizon;
     b.same("before any", &horizon(b).await, &None);
     for (put, stands) in [(10, 10), (5, 10), (20, 20)] {
         b.written("a horizon", plain(vec![Put::Horizon(id(put))])).await;
@@ -202,7 +202,7 @@ async fn a_core_is_taken_over_only_at_its_epoch(b: &mut JournalFixture) {
             let (ledger, worker) = (LedgerId::SPOT, WorkerId(worker));
             let (identity, epoch) = (Identity(identity), epoch + 1);
             let owner = Owner { ledger, epoch, worker, identity, lives: false };
-            b.same("who has it", &b.standing().await.owners, &vec![owner]);
+            b.same("who has it", &b.status().await.owners, &vec![owner]);
             b.reopen().await;
         }
     }
@@ -210,8 +210,7 @@ async fn a_core_is_taken_over_only_at_its_epoch(b: &mut JournalFixture) {
 }
 
 async fn an_owner_lives_while_its_worker_does(b: &mut JournalFixture) {
-    let lives =
-        async |b: &JournalFixture| b.standing().await.owners.iter().any(|owner| owner.lives);
+    let lives = async |b: &JournalFixture| b.status().await.owners.iter().any(|owner| owner.lives);
     let worker = WorkerId(5);
     b.written("it takes the core over", plain(vec![own(5, 7)])).await;
     b.same("without a lease", &lives(b).await, &false);
@@ -222,7 +221,7 @@ async fn an_owner_lives_while_its_worker_does(b: &mut JournalFixture) {
 }
 
 async fn workers_whose_lease_ends_are_listed(b: &mut JournalFixture) {
-    let workers = async |b: &JournalFixture| b.standing().await.workers;
+    let workers = async |b: &JournalFixture| b.status().await.workers;
     b.same("before", &workers(b).await, &vec![]);
     let mut leases = Vec::new();
     for worker in [WorkerId(7), WorkerId(u64::MAX)] {
@@ -246,8 +245,8 @@ async fn a_former_owners_lease_is_over(b: &mut JournalFixture) {
     let ends = b.ok("another's", b.on().journal.renew_lease(bystander, 60_000, None).await).ends;
     b.written("it does so once more", plain(vec![own(5, 7)])).await;
     let both = if ends { vec![former, bystander] } else { vec![] };
-    b.same("whose leases stand", &b.standing().await.workers, &both);
+    b.same("whose leases stand", &b.status().await.workers, &both);
     b.written("the next one takes it over", plain(vec![own(8, 7)])).await;
     let other: Vec<_> = both.into_iter().skip(1).collect();
-    b.same("the former one's is over", &b.standing().await.workers, &other);
+    b.same("the former one's is over", &b.status().await.workers, &other);
 }

@@ -29,8 +29,8 @@ async fn what_was_answered_is_there_after_a_crash(b: &mut JournalFixture) {
     }
     let known_funding = b.funding_known().await;
     let ops = [op(1, Withdraw, 10), op(2, Withdraw, 1 << 90)].into();
-    let heard = b.on().funding.execute(known_funding, ops).await;
-    b.holds(matches!(heard, Reply::Answered(..)), "operations", &heard);
+    let reply = b.on().funding.execute(known_funding, ops).await;
+    b.holds(matches!(reply, Reply::Answered(..)), "operations", &reply);
     let adopt = Put::Adopt { ledger: LedgerId::SPOT, known: known(1, 0) };
     let puts = vec![adopt, receipt(3, op(3, Deposit, 10)), Put::Horizon(id(0))];
     b.written("the rest", plain(puts)).await;

@@ -17,15 +17,15 @@ checks! {
 
 async fn execute(b: &JournalFixture, ops: Vec<Op>) {
     let known = b.funding_known().await;
-    let heard = b.on().funding.execute(known, ops.into()).await;
-    b.holds(matches!(heard, Reply::Answered(..)), "operations", &heard);
+    let reply = b.on().funding.execute(known, ops.into()).await;
+    b.holds(matches!(reply, Reply::Answered(..)), "operations", &reply);
     b.counts().await;
 }
 
 async fn fence(b: &JournalFixture, n: u64, leg: kernel::flow::life::Leg) {
     let known = b.funding_known().await;
-    let heard = b.on().funding.fence(known, Key { id: id(n), leg }).await;
-    b.holds(matches!(heard, Reply::Answered(..)), "a fence", &heard);
+    let reply = b.on().funding.fence(known, Key { id: id(n), leg }).await;
+    b.holds(matches!(reply, Reply::Answered(..)), "a fence", &reply);
     b.counts().await;
 }
 

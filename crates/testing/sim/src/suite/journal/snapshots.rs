@@ -24,8 +24,8 @@ checks! {
 
 async fn execute(b: &JournalFixture, ops: Vec<Op>) {
     let known = b.funding_known().await;
-    let heard = b.on().funding.execute(known, ops.into()).await;
-    b.holds(matches!(heard, Reply::Answered(..)), "operations", &heard);
+    let reply = b.on().funding.execute(known, ops.into()).await;
+    b.holds(matches!(reply, Reply::Answered(..)), "operations", &reply);
 }
 
 async fn lines_are_paged_by_number(b: &mut JournalFixture) {

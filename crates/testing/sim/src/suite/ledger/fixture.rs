@@ -84,8 +84,8 @@ impl LedgerFixture {
 
     /// What was said; anything else fails the check.
     #[track_caller]
-    pub(super) fn said<T: Debug>(&self, heard: Reply<T>) -> (Known, T) {
-        match heard {
+    pub(super) fn said<T: Debug>(&self, reply: Reply<T>) -> (Known, T) {
+        match reply {
             Reply::Answered(known, said) => (known, said),
             Reply::OtherLedger(known) => panic!("{}: WRONG_LEDGER: it is {known:?}", self.check),
             Reply::NoAnswer(cause) => panic!("{}: no answer: {cause}", self.check),
@@ -255,8 +255,8 @@ pub(super) fn word(outcome: &StoredOutcome) -> &str {
 }
 
 /// The class of a reply that came to nothing; empty where it said something.
-pub(super) fn class<T>(heard: &Reply<T>) -> &str {
-    match heard {
+pub(super) fn class<T>(reply: &Reply<T>) -> &str {
+    match reply {
         Reply::NoAnswer(Cause { class, .. }) => class,
         Reply::OtherLedger(_) => "WRONG_LEDGER",
         Reply::Answered(..) => "",

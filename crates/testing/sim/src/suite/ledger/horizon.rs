@@ -99,15 +99,15 @@ async fn a_fence_below_the_horizon_proves_nothing(b: &LedgerFixture) {
     raise(b, 10, &[]).await;
     for n in [3, 4] {
         let known = b.known().await;
-        let heard = b.ledger.fence(known, op(n, Withdraw, 10).key).await;
-        b.same("a fence of what may be forgotten", &class(&heard), &"BELOW_HORIZON");
-        let heard = b.ledger.query(known, op(n, Withdraw, 10).key).await;
-        let truthful = match &heard {
+        let reply = b.ledger.fence(known, op(n, Withdraw, 10).key).await;
+        b.same("a fence of what may be forgotten", &class(&reply), &"BELOW_HORIZON");
+        let reply = b.ledger.query(known, op(n, Withdraw, 10).key).await;
+        let truthful = match &reply {
             Reply::NoAnswer(cause) => cause.class == "BELOW_HORIZON",
             Reply::Answered(_, Stored::Found(found)) => n == 4 && found.op == op(4, Withdraw, 10),
             Reply::Answered(_, Stored::Nothing) | Reply::OtherLedger(_) => false,
         };
-        b.holds(truthful, "a query of what may be forgotten", &heard);
+        b.holds(truthful, "a query of what may be forgotten", &reply);
     }
 }
 

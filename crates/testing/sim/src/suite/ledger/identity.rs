@@ -25,8 +25,8 @@ async fn a_ledger_says_who_it_is(b: &LedgerFixture) {
 
 /// Every request, each with this knowledge; what came of each.
 async fn asked(b: &LedgerFixture, known: Known) -> Vec<(&'static str, Reply<()>)> {
-    fn bare<T>(heard: Reply<T>) -> Reply<()> {
-        match heard {
+    fn bare<T>(reply: Reply<T>) -> Reply<()> {
+        match reply {
             Reply::Answered(known, _) => Reply::Answered(known, ()),
             Reply::OtherLedger(known) => Reply::OtherLedger(known),
             Reply::NoAnswer(cause) => Reply::NoAnswer(cause),
@@ -65,10 +65,10 @@ async fn a_request_for_another_ledger_executes_nothing(b: &LedgerFixture) {
     ];
     let before = (b.totals().await, b.accounts().await);
     for (what, known) in wrong {
-        for (call, heard) in asked(b, known).await {
+        for (call, reply) in asked(b, known).await {
             let what = format!("{call} with another {what}");
-            b.same(&what, &class(&heard), &"WRONG_LEDGER");
-            b.same(&format!("{what}: who it says it is"), &heard, &Reply::OtherLedger(is));
+            b.same(&what, &class(&reply), &"WRONG_LEDGER");
+            b.same(&format!("{what}: who it says it is"), &reply, &Reply::OtherLedger(is));
         }
     }
     b.same("what it moved", &(b.totals().await, b.accounts().await), &before);

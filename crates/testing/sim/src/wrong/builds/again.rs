@@ -54,8 +54,8 @@ impl LedgerWrapper for Forgets {
         let now = Clock::now(&self.sim);
         let asked: Arc<[Op]> = ops.iter().map(|op| self.renamed(op, now)).collect();
         Box::pin(async move {
-            let heard = self.inner.execute(known, asked.clone()).await;
-            if let Reply::Answered(_, answers) = &heard {
+            let reply = self.inner.execute(known, asked.clone()).await;
+            if let Reply::Answered(_, answers) = &reply {
                 for ((op, asked), answer) in ops.iter().zip(&*asked).zip(answers) {
                     // a refund is of the withdraw under its own id
                     if op.key.leg.refusable() && !matches!(answer, Answer::Unknown(_)) {
@@ -64,18 +64,18 @@ impl LedgerWrapper for Forgets {
                     }
                 }
             }
-            heard
+            reply
         })
     }
     fn operations(&self, after: u64, limit: usize) -> Fut<'_, Reply<Vec<Operation>>> {
         Box::pin(async move {
-            let mut heard = self.inner.operations(after, limit).await;
-            if let Reply::Answered(_, listed) = &mut heard {
+            let mut reply = self.inner.operations(after, limit).await;
+            if let Reply::Answered(_, listed) = &mut reply {
                 for key in listed.iter_mut().map(|operation| &mut operation.op.key) {
                     key.id = held(&self.kept).first.get(&key.id).copied().unwrap_or(key.id);
                 }
             }
-            heard
+            reply
         })
     }
 }

@@ -116,8 +116,8 @@ impl LedgerWrapper for RefusesRefunds {
         Box::pin(async move {
             for op in ops.iter().filter(|op| op.key.leg == Leg::Refund) {
                 let Account::User(user) = op.account else { continue };
-                let heard = self.inner.accounts(Whose::User(user)).await;
-                if let Reply::Answered(_, holdings) = heard
+                let reply = self.inner.accounts(Whose::User(user)).await;
+                if let Reply::Answered(_, holdings) = reply
                     && holdings.iter().any(|holding| holding.status != AccountStatus::Active)
                 {
                     held(&self.refused).insert(op.key);

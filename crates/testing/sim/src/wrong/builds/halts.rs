@@ -28,11 +28,11 @@ impl JournalWrapper for OfAnyHalt {
     }
     fn approval(&self, id: Id) -> Fut<'_, Result<Option<Approval>, Cause>> {
         Box::pin(async move {
-            let (mut found, standing) =
+            let (mut found, status) =
                 (self.inner.approval(id).await?, self.inner.service_status().await?);
             for old in found.iter_mut().filter(|a| a.stand == ApprovalStatus::Superseded) {
                 let rest = old.value.split("\"halt\":").next().unwrap_or_default();
-                old.value = format!("{rest}\"halt\":{}}}", standing.halts).into();
+                old.value = format!("{rest}\"halt\":{}}}", status.halts).into();
                 (old.stand, old.decided) = (ApprovalStatus::Pending, None);
                 held(&self.old).insert(id);
             }

@@ -107,13 +107,13 @@ impl LedgerWrapper for GivesUp {
     }
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         Box::pin(async move {
-            let heard = self.inner.execute(known, ops.clone()).await;
+            let reply = self.inner.execute(known, ops.clone()).await;
             let refused = || Answer::Rejected(Evidence::code("LEASE"), Receipt::default());
-            match heard {
+            match reply {
                 Reply::NoAnswer(_) if self.lost.load(Ordering::SeqCst) => {
                     Reply::Answered(known, ops.iter().map(|_| refused()).collect())
                 }
-                heard @ (Reply::Answered(..) | Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+                reply @ (Reply::Answered(..) | Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
             }
         })
     }

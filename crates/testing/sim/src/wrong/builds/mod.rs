@@ -134,6 +134,6 @@ async fn woven<T: LedgerWrapper>(
             let each = own.into_iter().filter_map(|own| own.or_else(|| answers.next()));
             Reply::Answered(said, each.collect())
         }
-        heard @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+        reply @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
     }
 }

@@ -55,13 +55,13 @@ impl LedgerWrapper for LegForgotten {
     fn execute(&self, known: Known, ops: Arc<[Op]>) -> Fut<'_, Reply<Vec<Answer>>> {
         let own = ops.iter().map(|op| held(&self.kept).get(&op.key.id).cloned()).collect();
         Box::pin(async move {
-            let heard = woven(self, known, ops.clone(), own).await;
-            if let Reply::Answered(_, answers) = &heard {
+            let reply = woven(self, known, ops.clone(), own).await;
+            if let Reply::Answered(_, answers) = &reply {
                 let said = |answer: &Answer| !matches!(answer, Answer::Unknown(_));
                 let pairs = ops.iter().zip(answers).filter(|(_, answer)| said(answer));
                 held(&self.kept).extend(pairs.map(|(op, answer)| (op.key.id, answer.clone())));
             }
-            heard
+            reply
         })
     }
 }

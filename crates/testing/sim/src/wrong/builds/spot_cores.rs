@@ -37,7 +37,7 @@ impl LedgerWrapper for Two {
             };
             match self.second.execute(second, ops).await {
                 Reply::Answered(_, answers) => Reply::Answered(known, answers),
-                heard @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => heard,
+                reply @ (Reply::OtherLedger(_) | Reply::NoAnswer(_)) => reply,
             }
         })
     }
@@ -58,8 +58,8 @@ impl JournalWrapper for NeverMet {
     }
     fn service_status(&self) -> Fut<'_, Result<ServiceStatus, Cause>> {
         Box::pin(async move {
-            let standing = self.0.service_status().await?;
-            Ok(ServiceStatus { ledgers: Vec::new(), ..standing })
+            let status = self.0.service_status().await?;
+            Ok(ServiceStatus { ledgers: Vec::new(), ..status })
         })
     }
     fn write(&self, mut units: Vec<Unit>) -> Fut<'_, Vec<Wrote>> {
