@@ -1,10 +1,11 @@
 //! Campaigns: what takes too long for every change. Drawn bytes at everything that reads bytes, changed
-//! code that some test must notice, and faults on PostgreSQL for as long as they last elsewhere.
+//! code that some test must notice, faults on PostgreSQL for as long as they last elsewhere, and the local
+//! chain's gas beside NEAR's own virtual machine.
 
 use clap::Subcommand;
 use std::path::PathBuf;
 
-use crate::{Outcome, run, tree};
+use crate::{Outcome, gas, run, tree};
 
 /// What is played for longer.
 #[derive(Debug, Subcommand)]
@@ -23,6 +24,9 @@ pub(crate) enum Campaign {
     },
     /// The faults on PostgreSQL with the lengths that nobody set: a row is held for 90 s.
     Faults,
+    /// The token on the local chain and on NEAR's own virtual machine: results, storage, gas, and what the
+    /// relay attaches. Builds the machine first: ten minutes, two gigabytes.
+    Gas,
     /// Changed code that no test notices: `cargo xtask campaign mutants --part check`.
     Mutants {
         /// One of the parts alone; without it all, one after the other.
@@ -92,6 +96,7 @@ pub(crate) fn run(campaign: &Campaign) -> Outcome {
     match campaign {
         Campaign::Fuzz { minutes, target, seed } => fuzz(*minutes, target.as_deref(), *seed),
         Campaign::Faults => faults(),
+        Campaign::Gas => gas::run(),
         Campaign::Mutants { part, args } => mutants(part.as_deref(), args),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, kafka, run, stages::Stages, tidy, tree};
+use crate::{Outcome, gas, kafka, run, stages::Stages, tidy, tree};
 
 /// Pinned, so that a new release of the tool cannot turn an unchanged tree red.
 const DENY: &str = "0.20.2";
@@ -10,14 +10,19 @@ const DENY: &str = "0.20.2";
 /// Runs all stages and fails if one did.
 pub(crate) fn run() -> Outcome {
     let mut stages = Stages::of("lint");
-    stages.stage("fmt", || run::must(run::cargo(&["fmt", "--all", "--check"])));
+    stages.stage("fmt", formatted);
     stages.stage("librdkafka", kafka::buildable);
     stages.stage("clippy", clippy);
     stages.stage("without kafka", default_build);
     stages.stage("tidy", tidy::run);
-    stages.stage("deny", deny);
+    stages.stage("deny", || dependencies(&[]));
     stages.stage("doc", doc);
     stages.end()
+}
+
+fn formatted() -> Outcome {
+    run::must(run::cargo(&["fmt", "--all", "--check"]))?;
+    gas::formatted()
 }
 
 fn clippy() -> Outcome {
@@ -42,15 +47,15 @@ fn doc() -> Outcome {
     run::must(cargo)
 }
 
-/// Licences, bans and sources, as `deny.toml` lists them.
-fn deny() -> Outcome {
+/// Licences, bans and sources, as `deny.toml` lists them; `of` names another workspace and its list.
+pub(crate) fn dependencies(of: &[&str]) -> Outcome {
     let tool = installed(&tree::target().join("tools").join(format!("cargo-deny-{DENY}")))?;
     println!(
         "checked: licences, bans, sources; NOT checked: advisories, since their database has to be \
          fetched from the network at each run"
     );
     let mut deny = run::program(tool);
-    deny.args(["--locked", "check", "licenses", "bans", "sources"]);
+    deny.arg("--locked").args(of).args(["check", "licenses", "bans", "sources"]);
     run::must(deny)
 }
 

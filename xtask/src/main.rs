@@ -9,6 +9,7 @@ mod attack;
 mod bench;
 mod campaign;
 mod crash;
+mod gas;
 mod kafka;
 mod lint;
 mod postgres;
@@ -75,7 +76,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// What takes too long for every change: `cargo xtask campaign fuzz`, `… mutants`.
+    /// What takes too long for every change: `cargo xtask campaign fuzz`, `… mutants`, `… gas`.
     #[command(subcommand)]
     Campaign(campaign::Campaign),
     /// Show that a test can fail: run it against the build that is wrong on purpose.

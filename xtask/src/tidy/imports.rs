@@ -23,7 +23,7 @@ struct Row {
 }
 
 #[rustfmt::skip]
-const TABLE: [Row; 18] = [
+const TABLE: [Row; 19] = [
     Row { name: "kernel",  normal: Only(&["hmac", "icu_casemap", "icu_normalizer", "icu_properties", "serde", "serde_json", "sha2", "thiserror", "ulid"]), dev: Only(&["expect-test", "proptest"]) },
     Row { name: "flows",   normal: Only(&["kernel"]),                                                            dev: Only(&["expect-test", "rust-fsm"]) },
     Row { name: "engine",  normal: Only(&["kernel", "flows", "serde_json", "tokio", "tracing"]),                 dev: Only(&["tokio"]) },
@@ -36,6 +36,7 @@ const TABLE: [Row; 18] = [
     Row { name: "crash",   normal: Only(&["client", "clap", "rusqlite", "serde", "serde_json", "testbed", "tokio"]),        dev: Only(&["tempfile"]) },
     Row { name: "devnet",  normal: Only(&["axum", "base64", "borsh", "clap", "hyper", "hyper-util", "imbl", "near-chain-configs", "near-crypto", "near-jsonrpc-primitives", "near-parameters", "near-primitives", "near-time", "serde", "serde_json", "tokio", "wasmi"]), dev: Only(&[]) },
     Row { name: "devnet-token", normal: Only(&["near-contract-standards", "near-sdk"]),                          dev: Only(&[]) },
+    Row { name: "gas",     normal: Only(&["devnet", "kernel", "links", "near-parameters", "near-primitives-core", "near-vm-runner", "serde_json"]), dev: Only(&[]) },
     Row { name: "testbed", normal: Only(&["rusqlite", "tempfile"]),                                                          dev: Only(&[]) },
     Row { name: "attack",  normal: Only(&["base64", "clap", "jsonwebtoken", "serde_json"]),                      dev: Only(&[]) },
     Row { name: "server",  normal: AllBut(&["devnet", "naive", "sim", "testbed"]),                                         dev: AllBut(&["naive"]) },
@@ -49,7 +50,7 @@ const TABLE: [Row; 18] = [
 const FEATURES: [(&str, &str, &[&str]); 1] = [("engine", "tokio", &["sync"])];
 
 /// Crates that nobody imports: tools, not parts.
-const LEAVES: [&str; 5] = ["attack", "crash", "engine-tests", "xtask", "bench-"];
+const LEAVES: [&str; 6] = ["attack", "crash", "engine-tests", "gas", "xtask", "bench-"];
 
 /// Holds all manifests, the workspace's among them, against the table.
 pub(super) fn check(pages: &[Page]) -> Vec<Fault> {
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn nobody_imports_the_tools() {
-        for tool in ["attack", "crash", "xtask", "bench-internal"] {
+        for tool in ["attack", "crash", "gas", "xtask", "bench-internal"] {
             let line = format!("[dev-dependencies]\n{tool} = \"1\"\n");
             assert_eq!(faults("", "server", &line).len(), 1, "{tool}");
         }

@@ -26,7 +26,7 @@ mod tx;
 
 pub use facts::{NearFacts, RegistrationAllowance, RegistrationLimits, Reservation};
 pub use keystore::{BadKeys, KeyFile, KeyRing, KeyWork, NearSigner, Passphrase};
-pub use settings::{NearSettings, NearToken, RpcLimits};
+pub use settings::{NearSettings, NearToken, RpcLimits, gas_of_each};
 
 use concerns::Concerns;
 use facts::{ReceiverCache, UNREGISTERED_FOR};

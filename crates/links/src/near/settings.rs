@@ -10,6 +10,9 @@ pub(super) const TERA: u64 = 1_000_000_000_000;
 /// The protocol's own limit of actions of one transaction.
 const MOST_ACTIONS: usize = 100;
 
+/// No call gets more, in TGas, unless a contract asked for it by failing.
+pub(super) const USUAL_TGAS: u64 = 10;
+
 /// One fungible token that the relay's account pays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearToken {
@@ -17,11 +20,28 @@ pub struct NearToken {
     pub contract: Arc<str>,
     /// The asset that stands for it in transfers.
     pub asset: AssetId,
-    /// The least gas that one call gets, in TGas; 3 is enough for a contract of the standards crate.
+    /// The least gas that one call gets, in TGas; see [`NearToken::LEAST_TGAS`].
     pub least_tgas: u64,
     /// The contract writes NEP-297 events: those of a final transaction are compared with its members, and
     /// a difference proves nothing.
     pub events: bool,
+}
+
+impl NearToken {
+    /// The least gas of a call, in TGas, that is enough for a contract of the standards crate: its payment
+    /// and its registration, with the nodes of a large state. `cargo xtask campaign gas` holds it to what
+    /// NEAR's own virtual machine burns.
+    pub const LEAST_TGAS: u64 = 3;
+}
+
+/// The gas of each of so many calls in one transaction, which attaches `prepaid_tgas` at most, to a token
+/// whose calls need `least_tgas`.
+pub fn gas_of_each(prepaid_tgas: u64, least_tgas: u64, calls: usize) -> u64 {
+    let calls = u64::try_from(calls).unwrap_or(u64::MAX);
+    let share = prepaid_tgas.saturating_mul(TERA).checked_div(calls).unwrap_or(TERA);
+    let usual = if least_tgas > USUAL_TGAS { least_tgas } else { USUAL_TGAS };
+    let usual = usual.saturating_mul(TERA);
+    if share < usual { share } else { usual }
 }
 
 /// How each provider is called.

@@ -2,15 +2,12 @@
 //! transaction, what a registration costs, and whether it rests. All of it is advice: losing it costs time.
 
 use super::rest::{RestCause, TokenRest};
-use super::settings::{NearSettings, NearToken, TERA};
+use super::settings::{NearSettings, NearToken, USUAL_TGAS, gas_of_each};
 use super::shortage::TokenShortage;
 use flows::relay::Act;
 use kernel::ids::AssetId;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// No call gets more, in TGas, unless a contract asked for it by failing.
-const USUAL_TGAS: u64 = 10;
 
 /// One token, and what was learnt of it.
 #[derive(Debug)]
@@ -47,11 +44,7 @@ impl TokenState {
 
     /// The gas of each of so many calls.
     pub(super) fn gas(&self, calls: usize) -> u64 {
-        let calls = u64::try_from(calls).unwrap_or(u64::MAX);
-        let share = self.prepaid.saturating_mul(TERA).checked_div(calls).unwrap_or(TERA);
-        let least = self.tgas.load(Ordering::Relaxed);
-        let usual = if least > USUAL_TGAS { least } else { USUAL_TGAS }.saturating_mul(TERA);
-        if share < usual { share } else { usual }
+        gas_of_each(self.prepaid, self.tgas.load(Ordering::Relaxed), calls)
     }
 
     /// A call ran out of gas: the next ones get twice as much. False: there is no more to give.
@@ -157,6 +150,7 @@ fn listed(facts: impl Iterator<Item = Arc<str>>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::TERA;
     use super::*;
     use kernel::ids::ChainId;
 
@@ -165,7 +159,7 @@ mod tests {
         let token = NearToken {
             contract: "usdc.near".into(),
             asset: AssetId(3),
-            least_tgas: 3,
+            least_tgas: NearToken::LEAST_TGAS,
             events: true,
         };
         let settings =

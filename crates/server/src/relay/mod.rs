@@ -23,8 +23,6 @@ use std::sync::Arc;
 
 /// Two providers have to agree wherever two are named.
 const AGREE: usize = 2;
-/// What a contract of the standards crate takes for a transfer, with room.
-const LEAST_TGAS: u64 = 3;
 
 /// The chain of a relay, and what its rules learn of it.
 pub(crate) struct RelayLink {
@@ -74,7 +72,7 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
     let token = NearToken {
         contract: settings.token_contract.as_str().into(),
         asset,
-        least_tgas: LEAST_TGAS,
+        least_tgas: NearToken::LEAST_TGAS,
         events: settings.token_events,
     };
     let urls = settings.rpc_urls.clone();

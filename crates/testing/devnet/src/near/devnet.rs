@@ -194,6 +194,11 @@ impl Devnet {
         self.final_account(account).map(|account| account.amount)
     }
 
+    /// Bytes that an account pays for at the last final block.
+    pub fn storage_usage(&self, account: &AccountId) -> Option<u64> {
+        self.final_account(account).map(|account| account.storage_usage)
+    }
+
     /// The token's events up to the last final block, of receipts that succeeded, in their order.
     pub fn events(&self, contract: &AccountId) -> Vec<TokenEvent> {
         let chain = self.node.chain();

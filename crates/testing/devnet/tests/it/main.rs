@@ -13,6 +13,8 @@ mod fault_views;
 #[cfg(test)]
 mod finality;
 #[cfg(test)]
+mod gas;
+#[cfg(test)]
 mod nonces;
 #[cfg(test)]
 mod queries;

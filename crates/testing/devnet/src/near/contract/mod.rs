@@ -38,15 +38,21 @@ impl Executor {
         session: Session,
     ) -> (Session, Result<(), FunctionCallError>) {
         let mut session = session;
+        let prepaid = session.gas;
         let loaded = session.load(code.bytes.len());
         if let Err(stop) = loaded {
             return (session, Err(stop.into()));
         }
-        match self.execution {
+        let (mut session, done) = match self.execution {
             Execution::Native if code.hash == self.token => native::call(method, session),
             Execution::Native => (session, Err(unknown_code())),
             Execution::Wasm => self.interpreter.call(code.hash, &code.bytes, method, session),
+        };
+        // A node looks for the method before it charges for the code.
+        if let Err(FunctionCallError::MethodResolveError(_)) = done {
+            session.gas = prepaid;
         }
+        (session, done)
     }
 }
 

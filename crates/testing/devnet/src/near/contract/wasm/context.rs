@@ -50,8 +50,7 @@ fn signer_account_pk(host: &mut Host, _: &mut [u8], args: &[u64]) -> Result<u64,
 fn input(host: &mut Host, _: &mut [u8], args: &[u64]) -> Result<u64, Stop> {
     let [register] = arguments(args)?;
     host.session.charge(ExtCosts::base)?;
-    let input = host.session.context.input.clone();
-    host.set_register(register, input)?;
+    host.input(register)?;
     Ok(0)
 }
 

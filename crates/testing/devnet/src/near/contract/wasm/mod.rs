@@ -1,7 +1,7 @@
 //! The contract's wasm on an interpreter, with the node's functions that it imports.
 //!
 //! Gas is the protocol's for host functions and for loading; instructions are counted by the
-//! interpreter, which is near a node's count and not equal to it.
+//! interpreter, and burn what they burn on the network at the mean ([`host`]).
 
 mod context;
 mod host;
@@ -20,7 +20,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use wasmi::{
-    Caller, Config, Engine, Extern, ExternType, Linker, Memory, Module, Store, TrapCode, Val,
+    Caller, CompilationMode, Config, Engine, Extern, ExternType, Linker, Memory, Module, Store,
+    TrapCode, Val,
 };
 
 /// Compiled contracts, by the hash of their code.
@@ -40,6 +41,8 @@ impl Interpreter {
     pub(super) fn new() -> Self {
         let mut config = Config::default();
         config.consume_fuel(true);
+        // else the first call of a function would burn the gas of its translation
+        config.compilation_mode(CompilationMode::Eager);
         Self { engine: Engine::new(&config), compiled: Mutex::default() }
     }
 
