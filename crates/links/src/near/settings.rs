@@ -77,7 +77,8 @@ pub struct NearSettings {
     /// So many providers agree on whatever closes an attempt. With one, nothing is ever called dead or
     /// refused, and nothing that expired is signed again.
     pub providers_needed: usize,
-    /// For so many blocks after its base block a transaction may be included (`transaction_validity_period`).
+    /// For so many blocks after its base block a transaction may be included, unless the chain says that they are
+    /// fewer (`transaction_validity_period`).
     pub validity_blocks: u64,
     /// The limits of each provider.
     pub limits: RpcLimits,

@@ -5,7 +5,7 @@ use super::NearLink;
 use super::concerns::{NEAR_LOW, TREASURY_SHORT};
 use super::forms::nonce_of;
 use super::rest::{SignTurn, TokenRest};
-use super::rpc::{BlockAt, BlockHead, account, view};
+use super::rpc::{BlockAt, account, view};
 use super::tokens::TokenState;
 use super::tx::{self, BatchAction, Unwritten};
 use flows::relay::{Act, is_account_id};
@@ -27,6 +27,13 @@ struct Draft<'a> {
     receiver: &'a str,
     actions: Vec<BatchAction>,
     gas: u64,
+}
+
+/// The blocks between which a form may be included.
+#[derive(Debug, Clone, Copy)]
+struct Lifetime {
+    base: u64,
+    expires: u64,
 }
 
 /// One member cannot be signed for; the others go on without it.
@@ -75,6 +82,7 @@ impl NearLink {
         };
         self.has_near(&draft.actions).await?;
         let base = self.rpc.base_block().await?;
+        let expires = base.height.saturating_add(self.rpc.validity().await);
         let unwritten = Unwritten {
             signer: &self.settings.account,
             key,
@@ -87,7 +95,7 @@ impl NearLink {
         let bytes = tx::unsigned(&unwritten)?;
         let signature = self.signer.sign(&key, &bytes).await?;
         let bytes = tx::with_signature(bytes, signature)?;
-        self.signed(request, bytes, base)
+        self.signed(request, bytes, Lifetime { base: base.height, expires })
     }
 
     /// The form of signed bytes, and what it pays, read out of them.
@@ -95,7 +103,7 @@ impl NearLink {
         &self,
         request: &SignRequest,
         bytes: Vec<u8>,
-        base: BlockHead,
+        lifetime: Lifetime,
     ) -> Result<Signed, Unsigned> {
         let found = tx::read(&bytes)?;
         let pays = self.payments(&found)?;
@@ -115,8 +123,8 @@ impl NearLink {
             name: found.hash.as_slice().into(),
             bytes: bytes.into(),
             repeatable: true,
-            expires: Some(base.height.saturating_add(self.settings.validity_blocks)),
-            anchor: Some(base.height),
+            expires: Some(lifetime.expires),
+            anchor: Some(lifetime.base),
             reference: None,
         };
         Ok(Signed { form, pays })

@@ -237,6 +237,15 @@ pub(super) fn block(at: BlockAt) -> RpcCall<BlockHead> {
     }
 }
 
+/// For how many blocks after its base block a transaction may be included.
+pub(super) fn validity() -> RpcCall<u64> {
+    RpcCall {
+        method: "EXPERIMENTAL_protocol_config",
+        params: BlockAt::Final.into(json!({})),
+        read: |reply| number(&reply?, "/transaction_validity_period"),
+    }
+}
+
 /// The chunks of a block, by their hashes as the network spells them.
 pub(in crate::near) fn chunks(height: u64) -> RpcCall<Vec<String>> {
     RpcCall {

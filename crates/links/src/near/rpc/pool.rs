@@ -1,6 +1,6 @@
 //! All providers of the chain: one of them for a hint, each of them for a proof.
 
-use super::calls::{BlockAt, BlockHead, RpcCall, block};
+use super::calls::{BlockAt, BlockHead, RpcCall, block, validity};
 use super::endpoint::{EndpointPorts, RpcEndpoint};
 use super::reply::RpcFailure;
 use super::shared::SharedAnswer;
@@ -19,11 +19,16 @@ pub(in crate::near) const PROVIDERS_DISAGREE: &str = "PROVIDERS_DISAGREE";
 /// So many blocks are remembered by their hashes; beyond it the memory begins anew.
 const BLOCKS: usize = 256;
 
+/// How long the chain's own validity period is believed, in ticks: a vote on its protocol may change it.
+const VALIDITY_FOR: u64 = 3_600_000 * TICKS;
+
 /// The providers of one chain.
 pub(in crate::near) struct RpcPool {
     endpoints: Vec<RpcEndpoint>,
     needed: usize,
-    validity: u64,
+    /// The longest validity that is believed, in blocks.
+    most_validity: u64,
+    validity: SharedAnswer<u64>,
     /// How long a base block is used, in ticks.
     base_for: u64,
     base: SharedAnswer<BlockHead>,
@@ -66,7 +71,8 @@ impl RpcPool {
         Ok(Self {
             endpoints,
             needed: settings.providers_needed,
-            validity: settings.validity_blocks,
+            most_validity: settings.validity_blocks,
+            validity: SharedAnswer::default(),
             base_for: settings.base_block_ms.saturating_mul(TICKS),
             base: SharedAnswer::default(),
             blocks: Mutex::default(),
@@ -188,6 +194,16 @@ impl RpcPool {
         self.base.get(&*self.clock, self.base_for, self.lowest_final()).await
     }
 
+    /// For how many blocks after its base block a transaction may be included: what a provider's protocol
+    /// configuration says, where it is less than the settings'. It decides when a form is signed again
+    /// under its own nonce, so a wrong one costs time or fees, and pays nothing twice.
+    pub(in crate::near) async fn validity(&self) -> u64 {
+        let call = validity();
+        let said = self.validity.get(&*self.clock, VALIDITY_FOR, self.first(&call)).await;
+        let believed = said.ok().filter(|said| (1..self.most_validity).contains(said));
+        believed.unwrap_or(self.most_validity)
+    }
+
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
         let replies = self.each(&block(BlockAt::Final)).await;
         let mut heads = Vec::new();
@@ -200,7 +216,7 @@ impl RpcPool {
         }
         heads.sort_by_key(|head| head.height);
         let (Some(lowest), Some(highest)) = (heads.first(), heads.last()) else { return Err(last) };
-        if highest.height.saturating_sub(lowest.height) > self.validity / 2 {
+        if highest.height.saturating_sub(lowest.height) > self.validity().await / 2 {
             let apart = format!("final heights {} and {}", lowest.height, highest.height);
             return Err(Cause::because(PROVIDERS_DISAGREE, apart));
         }

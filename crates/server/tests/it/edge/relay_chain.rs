@@ -25,8 +25,14 @@ pub(super) struct LocalChain {
 
 impl LocalChain {
     pub(super) fn start() -> Self {
+        Self::with_validity(Options::default().validity_period)
+    }
+
+    /// A transaction may be included for so many blocks.
+    fn with_validity(validity_period: u64) -> Self {
         let blocks = Blocks::Every(Duration::from_millis(150));
-        let devnet = Devnet::start(Options { endpoints: 2, blocks, ..Options::default() });
+        let options = Options { endpoints: 2, blocks, validity_period, ..Options::default() };
+        let devnet = Devnet::start(options);
         let devnet = devnet.expect("a chain");
         let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).expect("a token");
         let relay = devnet.create_account("relay.devnet", 1_000).expect("an account");
@@ -149,6 +155,27 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
     assert_eq!(chain.payments().len(), keys.len());
     let cases = served.json(&["ops", "cases"]);
     assert_eq!(cases["cases"], json!([]), "{cases}");
+}
+
+/// Turns red where the chain's own validity period is not asked for: the transfer would wait for a day.
+#[test]
+fn what_expired_on_a_chain_of_short_validity_is_signed_again() {
+    let chain = LocalChain::with_validity(40);
+    let served = chain.served(1);
+    let completed = |key: &str| reads(&served, "payouts", key).1["status"] == "COMPLETED";
+    assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
+    eventually("the first is paid", || completed("k-1"));
+    for endpoint in 0..2 {
+        let withheld = Rule::times(Fault::Withhold, 1).on(&["send_tx"]);
+        chain.devnet.endpoint(endpoint).expect("an endpoint").add(withheld);
+    }
+    assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
+    eventually("the second is paid", || completed("k-2"));
+    // what was withheld comes after all, and is too late
+    chain.devnet.release();
+    assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201);
+    eventually("the third is paid", || completed("k-3"));
+    assert_eq!(chain.payments().len(), 3);
 }
 
 /// Turns red where the day's budget is not counted, or is counted by the process (a start between the two
