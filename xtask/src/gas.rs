@@ -11,9 +11,7 @@ const LICENCES: &str = "crates/testing/gas/deny.toml";
 /// Looks at the licences, builds the campaign below the build folder, and runs it.
 pub(crate) fn run() -> Outcome {
     lint::dependencies(&["--manifest-path", MANIFEST, "--config", LICENCES])?;
-    println!(
-        "building NEAR's virtual machine: ten minutes and two gigabytes, the first time"
-    );
+    println!("building NEAR's virtual machine: ten minutes and two gigabytes, the first time");
     let mut cargo = run::cargo(&["run", "--locked", "--manifest-path", MANIFEST]);
     cargo.arg("--target-dir").arg(tree::target().join("gas"));
     run::must(cargo)

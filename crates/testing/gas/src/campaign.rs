@@ -17,7 +17,7 @@ use near_parameters::ExtCosts;
 const TOLERANCE: u64 = 20;
 /// The same for a call that is nearly all loops.
 const ROUGH: u64 = 100;
-/// The method whose calls are also given just enough gas, and just too little.
+/// The receiver of the payment that is given just enough gas, and just too little.
 const PAID: &str = "alice.devnet";
 
 struct Campaign {
@@ -198,7 +198,7 @@ fn differences(reference: &Effect, local: &Effect) -> Vec<String> {
 
 fn shown(effect: &Effect) -> String {
     match &effect.end {
-        Ok(value) => format!("`{}`", String::from_utf8_lossy(value)),
+        Ok(value) => format!("`{}`", value.escape_ascii()),
         Err((index, text)) => format!("call {index} fails: {text}"),
     }
 }
