@@ -48,6 +48,8 @@ section! {
         keystore: PathBuf = PathBuf::new(),
         /// What opens the keystore; better given as a variable than in a file.
         keystore_passphrase: Secret = Secret::default(),
+        /// The file whose first line opens the keystore; `/dev/fd/3` takes it from a file descriptor. With neither this nor `keystore_passphrase` it is asked for at the terminal.
+        keystore_passphrase_file: PathBuf = PathBuf::new(),
         /// Keys in the clear, with commas between, instead of a keystore: for a chain on this machine. Also `RELAY_ACCESS_KEYS`.
         access_keys: Secret = Secret::default(),
         /// The only accounts that may be paid; empty: every account.
@@ -143,6 +145,10 @@ impl Relay {
             ("relay.rpc_urls", self.rpc_urls.is_empty()),
             ("relay.keystore", self.keystore.as_os_str().is_empty()),
             ("relay.keystore_passphrase", self.keystore_passphrase.is_empty()),
+            (
+                "relay.keystore_passphrase_file",
+                self.keystore_passphrase_file.as_os_str().is_empty(),
+            ),
             ("relay.access_keys", self.access_keys.is_empty()),
             ("relay.receivers", self.receivers.is_empty()),
             ("relay.max_amount", self.max_amount.is_empty()),
@@ -176,6 +182,12 @@ impl Relay {
             "relay.keystore_passphrase",
             self.keystore_passphrase.is_empty() || !self.keystore.as_os_str().is_empty(),
             "empty where relay.keystore is",
+        );
+        let no_file = self.keystore_passphrase_file.as_os_str().is_empty();
+        rules.need(
+            "relay.keystore_passphrase_file",
+            no_file || !self.keystore.as_os_str().is_empty() && self.keystore_passphrase.is_empty(),
+            "empty where relay.keystore is, or where relay.keystore_passphrase is set",
         );
     }
 }

@@ -1,5 +1,6 @@
 //! The relay's keys: opened from the encrypted file or from the setting in the clear, and encrypted.
 
+use super::{core_dumps, passphrase};
 use crate::cli::exit::{Exit, Fault};
 use crate::config::Relay;
 use links::near::{BadKeys, KeyFile, KeyRing, KeyWork, Passphrase};
@@ -11,6 +12,7 @@ use zeroize::Zeroizing;
 /// # Errors
 /// 78: the file cannot be read, the passphrase is not the file's, or a text is no key.
 pub(super) fn ring(settings: &Relay) -> Result<KeyRing, Fault> {
+    core_dumps::forbid();
     if settings.keystore.as_os_str().is_empty() {
         let texts = settings.access_keys.reveal().split(',').map(str::trim);
         return KeyRing::plain(texts).map_err(|why| unfit("relay.access_keys", &why));
@@ -18,7 +20,7 @@ pub(super) fn ring(settings: &Relay) -> Result<KeyRing, Fault> {
     let path = settings.keystore.display();
     let text = fs::read_to_string(&settings.keystore)
         .map_err(|fault| Fault::new(Exit::Config, format!("relay.keystore: {path}: {fault}")))?;
-    let passphrase = Passphrase::new(settings.keystore_passphrase.reveal().to_owned());
+    let passphrase = passphrase::of(settings)?;
     KeyFile::parse(&text)
         .and_then(|file| file.decrypt(&settings.account_id, &passphrase))
         .map_err(|why| unfit(&format!("relay.keystore: {path}"), &why))

@@ -1,8 +1,10 @@
 //! What carries the flow `relay` in this process: the chain's port, and what the flow learns of the chain.
 //! [`open`] is the one place that knows of the adapter.
 
+pub(crate) mod core_dumps;
 mod intake_only;
 pub(crate) mod keys;
+pub(crate) mod passphrase;
 mod receiver_row;
 mod registrations;
 

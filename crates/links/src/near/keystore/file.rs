@@ -18,6 +18,7 @@ const MOST_PASSES: u32 = 16;
 
 /// A passphrase, wiped when it is dropped. The caller takes it from a prompt, a file descriptor or the
 /// environment.
+#[derive(PartialEq, Eq)]
 pub struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {

@@ -9,11 +9,11 @@ use super::{Global, output, wait};
 use crate::auth::Scope;
 use crate::file_modes;
 use crate::relay::keys::encrypted;
+use crate::relay::{core_dumps, passphrase};
 use flows::relay::is_account_id;
-use links::near::Passphrase;
 use serde_json::{Value, json};
+use std::io;
 use std::path::PathBuf;
-use std::{fs, io};
 use zeroize::Zeroizing;
 
 /// The relay: its keys, and the attempts that they have.
@@ -36,9 +36,10 @@ pub(super) struct EncryptKeysArgs {
     /// The account on NEAR whose keys they are; the file opens for no other.
     #[arg(long)]
     account: String,
-    /// The file whose first line is the passphrase; /dev/fd/3 takes it from a file descriptor.
+    /// The file whose first line is the passphrase; /dev/fd/3 takes it from a file descriptor. Without it the
+    /// passphrase is asked for at the terminal, twice.
     #[arg(long)]
-    passphrase_file: PathBuf,
+    passphrase_file: Option<PathBuf>,
     /// The file that is written, readable by its owner alone. One that is there is not replaced.
     #[arg(long)]
     out: PathBuf,
@@ -67,10 +68,11 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     if !is_account_id(&args.account) {
         return Err(Fault::new(Exit::Usage, "--account: not the name of an account on NEAR"));
     }
-    let path = args.passphrase_file.display().to_string();
-    let text =
-        fs::read_to_string(&args.passphrase_file).map(Zeroizing::new).map_err(unread(path))?;
-    let passphrase = Passphrase::new(text.lines().next().unwrap_or_default().to_owned());
+    core_dumps::forbid();
+    let passphrase = match &args.passphrase_file {
+        Some(path) => passphrase::in_file(path).map_err(|why| Fault::new(Exit::NoInput, why))?,
+        None => passphrase::chosen()?,
+    };
     let lines = io::read_to_string(io::stdin().lock()).map(Zeroizing::new);
     let lines = lines.map_err(unread("the standard input".to_owned()))?;
     let file = encrypted(&args.account, &lines, &passphrase)?;
@@ -78,7 +80,8 @@ fn encrypt_keys(args: &EncryptKeysArgs) -> Result<(), Fault> {
     let written = file_modes::write_new(&args.out, file.as_bytes());
     written.map_err(|fault| Fault::new(Exit::CantCreate, format!("{out}: {fault}")))?;
     output::print(&format!(
-        "{out}: written. Set relay.keystore to it, and relay.keystore_passphrase in the environment"
+        "{out}: written. Set relay.keystore to it, and relay.keystore_passphrase in the environment or \
+         relay.keystore_passphrase_file; without either, serve asks at its terminal"
     ))
 }
 

@@ -1,0 +1,24 @@
+//! A process with the relay's keys leaves no core dump: each key would be in it, in the clear.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+/// From now on a crash writes no image of this process's memory, to a file or to a program that collects dumps;
+/// other programs of this user cannot attach to it either. Where the system refuses, the log says so.
+pub(crate) fn forbid() {
+    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    let forbidden = setrlimit(Resource::Core, nothing).and_then(|()| not_dumpable());
+    if let Err(error) = forbidden {
+        tracing::warn!(%error, "A CORE DUMP OF THIS PROCESS WOULD HAVE THE RELAY'S KEYS IN IT");
+    }
+}
+
+/// A limit of zero does not keep the kernel from handing a dump to a program.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn not_dumpable() -> rustix::io::Result<()> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const fn not_dumpable() -> rustix::io::Result<()> {
+    Ok(())
+}
