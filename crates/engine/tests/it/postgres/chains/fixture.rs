@@ -1,4 +1,4 @@
-//! Two workers of a swap on one database and two simulated chains, one of which dies.
+//! Two workers of a flow that sends, on one database and over its simulated chains, one of which dies.
 
 use crate::postgres::shared::{Life, SharedSite};
 use engine::{Engine, Parts, Settings};
@@ -10,8 +10,9 @@ use sim::chain::{
     ChainFlow, ChainRules, ChainWrap, FactLog, FaultyChain, JournalWrap, LinkedFacts, SimChain,
     SimPort,
 };
-use sim::generic::chain::{ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults};
-use sim::generic::swaps::SwapCase;
+use sim::generic::chain::{
+    ChainCase, ChainClient, ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults,
+};
 use sim::wrapper::Wrapper;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,32 +21,45 @@ use testbed::Database;
 
 /// What stands around the ports of each worker: a wrong build, or nothing.
 #[derive(Clone)]
-pub(super) struct SwapWraps {
+pub(super) struct ChainWraps {
     pub(super) chain: ChainWrap,
     pub(super) journal: JournalWrap,
 }
 
-impl Default for SwapWraps {
+impl Default for ChainWraps {
     fn default() -> Self {
         Self { chain: Arc::new(|port| port), journal: Arc::new(|journal| journal) }
     }
 }
 
-/// One case, from its deposits to its ends.
-pub(super) struct SwapPlay {
+/// One case, from what its clients ask for to its ends.
+pub(super) struct ChainPlay<C> {
     site: SharedSite,
-    case: SwapCase,
+    case: C,
     rules: ChainRules,
     played: ChainFlow,
     learned: FactLog,
-    wraps: SwapWraps,
+    wraps: ChainWraps,
     next: NextChainDeath,
-    /// How long its swaps may take.
+    /// How long its transfers may take.
     timeout: Duration,
+    series: usize,
+}
+
+/// A database on which so many cases were played, each to its end.
+pub(super) struct UsedDatabase {
+    pub(super) database: Database,
+    pub(super) series: usize,
+}
+
+impl UsedDatabase {
+    pub(super) fn fresh() -> Self {
+        Self { database: Database::given().expect("a database"), series: 0 }
+    }
 }
 
 /// What came of a play.
-pub(super) struct SwapPlayed {
+pub(super) struct ChainPlayed {
     /// A worker came to the point, and died there.
     pub(super) reached: bool,
     /// Everything that is wrong.
@@ -57,30 +71,33 @@ struct Worker {
     life: Life,
 }
 
-impl SwapPlay {
-    pub(super) fn new(
-        database: Database,
-        settings: Settings,
-        case: &SwapCase,
-        rules: ChainRules,
-    ) -> Self {
+impl<C: ChainCase> ChainPlay<C> {
+    pub(super) fn new(used: UsedDatabase, settings: Settings, case: &C, rules: ChainRules) -> Self {
+        let UsedDatabase { database, series } = used;
         let site = SharedSite::new(database, settings);
-        let played = case.over(rules, Arc::new(site.clock.clone()), 0);
+        let played =
+            case.over(rules, Arc::new(site.clock.clone()), u64::try_from(series).unwrap_or(0));
         Self {
             site,
             case: *case,
             rules,
             played,
             learned: FactLog::default(),
-            wraps: SwapWraps::default(),
+            wraps: ChainWraps::default(),
             next: NextChainDeath::default(),
             timeout: Duration::from_secs(60),
+            series,
         }
     }
 
-    /// The same with a wrong build, which may keep its swaps from their end.
-    pub(super) fn wrong(self, wraps: SwapWraps, timeout: Duration) -> Self {
+    /// The same with a wrong build, which may keep its transfers from their end.
+    pub(super) fn wrong(self, wraps: ChainWraps, timeout: Duration) -> Self {
         Self { wraps, timeout, ..self }
+    }
+
+    /// The database, for the next case.
+    pub(super) fn over(self) -> UsedDatabase {
+        UsedDatabase { database: self.site.database, series: self.series + 1 }
     }
 
     fn chains(&self) -> Vec<SimChain> {
@@ -117,26 +134,27 @@ impl SwapPlay {
         }
     }
 
-    /// What the watcher at a worker sees, until every swap ended.
-    async fn watches(&self, worker: &Worker) -> Result<Vec<Record>, String> {
+    /// What the clients at a worker see, until every transfer ended.
+    async fn insists(&self, worker: &Worker) -> Result<Vec<Record>, String> {
         let clock = Arc::new(self.site.clock.clone());
         let (engine, journal) = (worker.engine.clone(), worker.life.store.clone());
-        let watches = self.case.watched(engine, journal, clock);
+        let insists =
+            self.case.insists(ChainClient { engine, journal, clock, series: self.series });
         let late = |_| Err("it takes too long".to_owned());
-        tokio::time::timeout(self.timeout, watches).await.unwrap_or_else(late)
+        tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
     }
 
     /// Plays the case with two workers. The first worker to reach the point dies.
-    pub(super) async fn dies_at(self, point: &ChainDeathPoint) -> SwapPlayed {
+    pub(super) async fn dies_at(&self, point: &ChainDeathPoint) -> ChainPlayed {
         let workers = [self.worker().await, self.worker().await];
         let [one, other] = &workers;
         self.next.set(point.clone());
         let (fell, next) = (&self.site.fell, &self.next);
-        // watchers race for their cursor; that of a worker that dies may wait for ever
+        // clients race for what they open; those of a worker that dies may wait for ever
         let reached = tokio::select! {
             () = fell.notified() => true,
-            _ = self.watches(one) => false,
-            _ = self.watches(other) => false,
+            _ = self.insists(one) => false,
+            _ = self.insists(other) => false,
         };
         let reached = reached || !next.take_back();
         if reached && workers.iter().all(|worker| !worker.life.is_over()) {
@@ -148,24 +166,24 @@ impl SwapPlay {
             worker.life.tasks.kill().await;
         }
         let heir = alive.first().expect("a worker is left");
-        let faults = match self.watches(heir).await {
+        let faults = match self.insists(heir).await {
             Ok(ended) => self.faults(heir, &ended).await,
-            // a wrong build's swap may never end, and a case says why
+            // a wrong build's transfer may never end, and a case says why
             Err(why) => std::iter::once(why).chain(self.cases()).collect(),
         };
         for worker in &alive {
             worker.life.tasks.kill().await;
         }
-        SwapPlayed { reached, faults }
+        ChainPlayed { reached, faults }
     }
 
-    /// Everything that is wrong with how the swaps ended.
+    /// Everything that is wrong with how the transfers ended, and with what the database has of others.
     async fn faults(&self, heir: &Worker, ended: &[Record]) -> Vec<String> {
         // what was sent last is in final blocks by then
         tokio::time::sleep(Duration::from_millis(self.rules.block_ms * 10)).await;
         let chains = self.chains();
         // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
-        let mut faults = self.case.wrong_ends(&chains, ended, Harm::More);
+        let mut faults = self.case.faults(&chains, ended, Harm::More);
         let (journal, flows) = (&*heir.life.store, &self.site.flows);
         faults.extend(chain_faults(journal, flows, &chains, &self.learned, ended).await);
         faults.extend(self.cases());
