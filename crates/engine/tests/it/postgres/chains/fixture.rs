@@ -2,8 +2,11 @@
 
 use crate::postgres::shared::{Life, SharedSite};
 use engine::{Engine, Parts, Settings};
-use kernel::ports::chain::Chain;
-use kernel::ports::facts::FactSource;
+use futures_util::FutureExt as _;
+use kernel::answer::Answer;
+use kernel::flow::table::Flows;
+use kernel::ports::Fut;
+use kernel::ports::facts::{FactSource, Gathered};
 use kernel::ports::journal::Journal;
 use kernel::record::Record;
 use sim::chain::{
@@ -15,7 +18,7 @@ use sim::generic::chain::{
 };
 use sim::wrapper::Wrapper;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testbed::Database;
 
@@ -32,33 +35,68 @@ impl Default for ChainWraps {
     }
 }
 
-/// One case, from what its clients ask for to its ends.
-pub(super) struct ChainPlay<C> {
-    site: SharedSite,
-    case: C,
-    rules: ChainRules,
-    played: ChainFlow,
-    learned: FactLog,
-    wraps: ChainWraps,
-    next: NextChainDeath,
-    /// How long its transfers may take.
-    timeout: Duration,
-    series: usize,
-}
+/// What a flow learns of the case that is played: each case has a script of its own.
+struct CaseFacts(Mutex<Arc<dyn FactSource>>);
 
-/// A database on which so many cases were played, each to its end.
-pub(super) struct UsedDatabase {
-    pub(super) database: Database,
-    pub(super) series: usize,
-}
-
-impl UsedDatabase {
-    pub(super) fn fresh() -> Self {
-        Self { database: Database::given().expect("a database"), series: 0 }
+impl CaseFacts {
+    fn now(&self) -> MutexGuard<'_, Arc<dyn FactSource>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What came of a play.
+impl FactSource for CaseFacts {
+    fn facts<'a>(&'a self, rule: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Gathered>> {
+        let now = self.now().clone();
+        Box::pin(async move { now.facts(rule, records).await })
+    }
+
+    fn ask<'a>(&'a self, act: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Answer>> {
+        let now = self.now().clone();
+        Box::pin(async move { now.ask(act, records).await })
+    }
+}
+
+/// One worker, from its start to its death.
+struct Worker {
+    engine: Arc<Engine>,
+    life: Life,
+    journal: Arc<dyn Journal>,
+    /// Its links to the chains of the case that is played.
+    links: Vec<Arc<FaultyChain>>,
+    facts: Arc<CaseFacts>,
+}
+
+impl Worker {
+    /// From now on it is about these chains.
+    fn plays(&self, played: &ChainFlow, flows: &Arc<Flows>) {
+        *self.facts.now() = (played.facts)(self.journal.clone());
+        for (link, chain) in self.links.iter().zip(chains(played)) {
+            link.swap(Arc::new(SimPort::new(chain, flows.clone())));
+        }
+    }
+}
+
+/// Every chain of a flow, the source's first.
+fn chains(played: &ChainFlow) -> Vec<SimChain> {
+    std::iter::once(&played.chain).chain(&played.others).cloned().collect()
+}
+
+/// Two workers on one database, on which one case is played after the other, each over chains of its own. A worker
+/// that died is replaced before the next case.
+pub(super) struct ChainWorkers {
+    site: SharedSite,
+    rules: ChainRules,
+    learned: FactLog,
+    wraps: ChainWraps,
+    next: NextChainDeath,
+    /// How long the transfers of a case may take.
+    timeout: Duration,
+    workers: Vec<Worker>,
+    /// So many cases were played.
+    series: usize,
+}
+
+/// What came of a case.
 pub(super) struct ChainPlayed {
     /// A worker came to the point, and died there.
     pub(super) reached: bool,
@@ -66,27 +104,18 @@ pub(super) struct ChainPlayed {
     pub(super) faults: Vec<String>,
 }
 
-struct Worker {
-    engine: Arc<Engine>,
-    life: Life,
-}
-
-impl<C: ChainCase> ChainPlay<C> {
-    pub(super) fn new(used: UsedDatabase, settings: Settings, case: &C, rules: ChainRules) -> Self {
-        let UsedDatabase { database, series } = used;
-        let site = SharedSite::new(database, settings);
-        let played =
-            case.over(rules, Arc::new(site.clock.clone()), u64::try_from(series).unwrap_or(0));
+impl ChainWorkers {
+    pub(super) fn new(settings: Settings, rules: ChainRules) -> Self {
+        let database = Database::given().expect("a database");
         Self {
-            site,
-            case: *case,
+            site: SharedSite::new(database, settings),
             rules,
-            played,
             learned: FactLog::default(),
             wraps: ChainWraps::default(),
             next: NextChainDeath::default(),
             timeout: Duration::from_secs(60),
-            series,
+            workers: Vec::new(),
+            series: 0,
         }
     }
 
@@ -95,97 +124,107 @@ impl<C: ChainCase> ChainPlay<C> {
         Self { wraps, timeout, ..self }
     }
 
-    /// The database, for the next case.
-    pub(super) fn over(self) -> UsedDatabase {
-        UsedDatabase { database: self.site.database, series: self.series + 1 }
-    }
-
-    fn chains(&self) -> Vec<SimChain> {
-        let others = self.played.others.iter().cloned();
-        std::iter::once(self.played.chain.clone()).chain(others).collect()
-    }
-
-    async fn worker(&self) -> Worker {
+    async fn begins(&self, played: &ChainFlow) -> Worker {
         let life = self.site.begins().await;
-        let engine = Engine::start(self.parts(&life)).await.expect("the engine starts");
-        Worker { engine, life }
-    }
-
-    fn parts(&self, life: &Life) -> Parts {
         let flows = &self.site.flows;
-        let table = flows.table(flows.named(self.played.flow).expect("the flow")).clone();
+        let table = flows.table(flows.named(played.flow).expect("the flow")).clone();
         let deaths = ChainDeaths { next: self.next.clone(), crash: life.crash.clone(), table };
         let dies = deaths.at_journal(life.store.clone());
         let journal: Arc<dyn Journal> = (self.wraps.journal)(Arc::new(Wrapper(dies)));
-        let learns = (self.played.facts)(journal.clone());
-        let link = LinkedFacts::new(learns, self.learned.clone(), life.crash.clone());
-        let facts: Arc<dyn FactSource> = Arc::new(deaths.at_facts(link));
-        let port = |chain: SimChain| -> Arc<dyn Chain> {
+        let facts = Arc::new(CaseFacts(Mutex::new((played.facts)(journal.clone()))));
+        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), life.crash.clone());
+        let link = |chain: SimChain| {
             let port = Arc::new(SimPort::new(chain, flows.clone()));
-            let link = deaths.at_chain(FaultyChain::new(port, life.crash.clone()));
-            (self.wraps.chain)(Arc::new(link))
+            Arc::new(deaths.at_chain(FaultyChain::new(port, life.crash.clone())))
         };
-        Parts {
-            offered: flows.ids(&[self.played.flow]),
-            facts: BTreeMap::from([(self.played.flow, facts)]),
-            chains: self.chains().into_iter().map(port).collect(),
-            journal,
-            ..self.site.parts(life)
-        }
+        let links: Vec<Arc<FaultyChain>> = chains(played).into_iter().map(link).collect();
+        let port = |link: &Arc<FaultyChain>| (self.wraps.chain)(link.clone());
+        let learns: Arc<dyn FactSource> = Arc::new(deaths.at_facts(learns));
+        let parts = Parts {
+            offered: flows.ids(&[played.flow]),
+            facts: BTreeMap::from([(played.flow, learns)]),
+            chains: links.iter().map(port).collect(),
+            journal: journal.clone(),
+            ..self.site.parts(&life)
+        };
+        let engine = Engine::start(parts).await.expect("the engine starts");
+        Worker { engine, life, journal, links, facts }
     }
 
-    /// What the clients at a worker see, until every transfer ended.
-    async fn insists(&self, worker: &Worker) -> Result<Vec<Record>, String> {
-        let clock = Arc::new(self.site.clock.clone());
+    /// What the clients at a worker see, until every transfer of the case ended.
+    async fn insists<C: ChainCase>(
+        &self,
+        case: &C,
+        worker: &Worker,
+    ) -> Result<Vec<Record>, String> {
         let (engine, journal) = (worker.engine.clone(), worker.life.store.clone());
-        let insists =
-            self.case.insists(ChainClient { engine, journal, clock, series: self.series });
+        let (clock, series) = (Arc::new(self.site.clock.clone()), self.series);
+        let insists = case.insists(ChainClient { engine, journal, clock, series });
         let late = |_| Err("it takes too long".to_owned());
         tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
     }
 
-    /// Plays the case with two workers. The first worker to reach the point dies.
-    pub(super) async fn dies_at(&self, point: &ChainDeathPoint) -> ChainPlayed {
-        let workers = [self.worker().await, self.worker().await];
-        let [one, other] = &workers;
-        self.next.set(point.clone());
-        let (fell, next) = (&self.site.fell, &self.next);
-        // clients race for what they open; those of a worker that dies may wait for ever
-        let reached = tokio::select! {
-            () = fell.notified() => true,
-            _ = self.insists(one) => false,
-            _ = self.insists(other) => false,
-        };
-        let reached = reached || !next.take_back();
-        if reached && workers.iter().all(|worker| !worker.life.is_over()) {
-            fell.notified().await;
+    /// Plays a case with two workers. The first worker to reach the point dies.
+    pub(super) async fn play<C: ChainCase>(
+        &mut self,
+        case: &C,
+        point: &ChainDeathPoint,
+    ) -> ChainPlayed {
+        let seed = u64::try_from(self.series).unwrap_or_default();
+        let played = case.over(self.rules, Arc::new(self.site.clock.clone()), seed);
+        self.workers.iter().for_each(|worker| worker.plays(&played, &self.site.flows));
+        while self.workers.len() < 2 {
+            let worker = self.begins(&played).await;
+            self.workers.push(worker);
         }
-        let (dead, alive): (Vec<Worker>, Vec<Worker>) =
-            workers.into_iter().partition(|worker| worker.life.is_over());
-        for worker in dead {
+        let reached = self.dies_at(case, point).await;
+        for worker in self.workers.extract_if(.., |worker| worker.life.is_over()) {
             worker.life.tasks.kill().await;
         }
-        let heir = alive.first().expect("a worker is left");
-        let faults = match self.insists(heir).await {
-            Ok(ended) => self.faults(heir, &ended).await,
+        let heir = self.workers.first().expect("a worker is left");
+        let faults = match self.insists(case, heir).await {
+            Ok(ended) => self.faults(case, &chains(&played), heir, &ended).await,
             // a wrong build's transfer may never end, and a case says why
             Err(why) => std::iter::once(why).chain(self.cases()).collect(),
         };
-        for worker in &alive {
-            worker.life.tasks.kill().await;
-        }
+        self.series += 1;
         ChainPlayed { reached, faults }
     }
 
-    /// Everything that is wrong with how the transfers ended, and with what the database has of others.
-    async fn faults(&self, heir: &Worker, ended: &[Record]) -> Vec<String> {
+    /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
+    async fn dies_at<C: ChainCase>(&self, case: &C, point: &ChainDeathPoint) -> bool {
+        let (fell, next) = (&self.site.fell, &self.next);
+        let [one, other] = self.workers.as_slice() else { panic!("two workers") };
+        // the death of the case before may have been seen without its ring
+        let _rung = fell.notified().now_or_never();
+        next.set(point.clone());
+        // clients race for what they open; those of a worker that dies may wait for ever
+        let reached = tokio::select! {
+            () = fell.notified() => true,
+            _ = self.insists(case, one) => false,
+            _ = self.insists(case, other) => false,
+        };
+        let reached = reached || !next.take_back();
+        if reached && !one.life.is_over() && !other.life.is_over() {
+            fell.notified().await;
+        }
+        reached
+    }
+
+    /// Everything that is wrong with how the transfers ended, and with what the database has of all cases.
+    async fn faults<C: ChainCase>(
+        &self,
+        case: &C,
+        chains: &[SimChain],
+        heir: &Worker,
+        ended: &[Record],
+    ) -> Vec<String> {
         // what was sent last is in final blocks by then
         tokio::time::sleep(Duration::from_millis(self.rules.block_ms * 10)).await;
-        let chains = self.chains();
         // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
-        let mut faults = self.case.faults(&chains, ended, Harm::More);
+        let mut faults = case.faults(chains, ended, Harm::More);
         let (journal, flows) = (&*heir.life.store, &self.site.flows);
-        faults.extend(chain_faults(journal, flows, &chains, &self.learned, ended).await);
+        faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
         faults.extend(self.cases());
         faults
     }
@@ -194,5 +233,12 @@ impl<C: ChainCase> ChainPlay<C> {
         let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
         let cases = self.site.database.sql(cases).expect("SQL");
         cases.lines().map(|case| format!("a case: {case}")).collect()
+    }
+
+    /// Ends the workers that are left.
+    pub(super) async fn end(self) {
+        for worker in self.workers {
+            worker.life.tasks.kill().await;
+        }
     }
 }

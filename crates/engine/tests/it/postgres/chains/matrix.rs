@@ -1,6 +1,6 @@
 //! A page of crashes that is played, each row once, and held to the page.
 
-use super::fixture::{ChainPlay, ChainPlayed, ChainWraps, UsedDatabase};
+use super::fixture::{ChainPlayed, ChainWorkers, ChainWraps};
 use crate::postgres::fixture::quick;
 use engine::Settings;
 use futures_util::stream::{self, StreamExt as _};
@@ -42,27 +42,25 @@ struct Row<'r, C> {
     cases: &'r [C],
 }
 
-/// The databases on which no case is being played: each has one case after the other.
+/// Pairs of workers that play no case now.
 #[derive(Default)]
-struct Databases(Mutex<Vec<UsedDatabase>>);
+struct Pairs(Mutex<Vec<ChainWorkers>>);
 
-impl Databases {
-    fn free(&self) -> MutexGuard<'_, Vec<UsedDatabase>> {
+impl Pairs {
+    fn free(&self) -> MutexGuard<'_, Vec<ChainWorkers>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self) -> UsedDatabase {
-        let free = self.free().pop();
-        free.unwrap_or_else(UsedDatabase::fresh)
-    }
-
-    fn give_back(&self, used: UsedDatabase) {
-        self.free().push(used);
+    async fn end(self) {
+        for workers in self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            workers.end().await;
+        }
     }
 }
 
 fn settings(fuse: bool) -> Settings {
-    Settings { lease_ms: 400, ..quick(fuse) }
+    // a worker that waits for blocks asks the database for nothing else
+    Settings { lease_ms: 400, scan_interval_ms: 150, ..quick(fuse) }
 }
 
 impl<C: ChainCase> ChainPage<C> {
@@ -80,14 +78,17 @@ impl<C: ChainCase> ChainPage<C> {
     }
 
     /// A worker dies at one row, in the first of these cases in which it comes to it.
-    async fn dies_at(&self, row: &Row<'_, C>, fuse: bool, databases: &Databases) -> ChainPlayed {
+    async fn dies_at(&self, row: &Row<'_, C>, fuse: bool, pairs: &Pairs) -> ChainPlayed {
         for case in row.cases.iter().cycle().take(PLAYS) {
-            let play = ChainPlay::new(databases.take(), settings(fuse), case, self.rules);
-            let ChainPlayed { reached, faults } = play.dies_at(row.point).await;
+            let free = pairs.free().pop();
+            let mut workers = free.unwrap_or_else(|| ChainWorkers::new(settings(fuse), self.rules));
+            let ChainPlayed { reached, faults } = workers.play(case, row.point).await;
             let line = |fault| format!("{}, fuse={fuse}, {}{fault}", case.words(), row.point.row);
             let faults: Vec<String> = faults.into_iter().map(line).collect();
             if faults.is_empty() {
-                databases.give_back(play.over());
+                pairs.free().push(workers);
+            } else {
+                workers.end().await;
             }
             if reached || !faults.is_empty() {
                 return ChainPlayed { reached, faults };
@@ -100,15 +101,16 @@ impl<C: ChainCase> ChainPage<C> {
     pub(super) async fn dies_at_every_row(&self, fuse: bool) {
         let trial = ChainTrial::<C> { fuse: vec![fuse], ..ChainTrial::new(self.rules) };
         let cases: BTreeMap<String, Vec<C>> = cases_of_rows(&trial, self.flow);
-        let (points, databases) = (self.rows(fuse), Databases::default());
+        let (points, pairs) = (self.rows(fuse), Pairs::default());
         let row = |point| Row { point, cases: cases.get(&point.row).map_or(&[], Vec::as_slice) };
         let rows: Vec<Row<'_, C>> = points.iter().map(row).collect();
-        let plays = stream::iter(&rows).map(|row| self.dies_at(row, fuse, &databases));
+        let plays = stream::iter(&rows).map(|row| self.dies_at(row, fuse, &pairs));
         let plays: Vec<ChainPlayed> = plays.buffered(AT_ONCE).collect().await;
         let died = rows.iter().zip(&plays).filter(|(_, played)| played.reached);
         let died = died.map(|(row, _)| row.point.row.as_str());
         let mut faults = unplayed_rows(self.flow, self.page, fuse, died);
         faults.extend(plays.into_iter().flat_map(|played| played.faults));
+        pairs.end().await;
         assert_eq!(faults, [""; 0]);
     }
 
@@ -123,12 +125,11 @@ impl<C: ChainCase> ChainPage<C> {
         let case = C::all()
             .into_iter()
             .find(|case| case.words() == wrong.case && case.flow() == self.flow);
-        let case = case.expect("the case");
-        let play = ChainPlay::new(UsedDatabase::fresh(), settings(true), &case, self.rules);
-        let play = play.wrong(wraps, wrong.within);
+        let mut workers = ChainWorkers::new(settings(true), self.rules).wrong(wraps, wrong.within);
         let row = self.rows(true).into_iter().find(|one| one.row.starts_with(wrong.row));
         let row = row.expect("the row");
-        let played = play.dies_at(&row).await;
+        let played = workers.play(&case.expect("the case"), &row).await;
+        workers.end().await;
         assert!(played.reached, "no worker came to {}", row.row);
         played.faults.join("; ")
     }

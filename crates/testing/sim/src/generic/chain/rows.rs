@@ -98,3 +98,34 @@ pub fn crash_at_every_row<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> Ch
     }
     matrix
 }
+
+#[cfg(test)]
+mod tests {
+    use super::unplayed_rows;
+
+    const PAGE: &str = "# Crashes\n\n| state | edge | the process dies | paths |\n|---|---|---|---|\n\
+        | RECEIVED |  | before the write | both |\n\
+        | SUBMITTED | done → COMPLETED | in the write | plain |\n\
+        | QUEUED_VERIFICATION |  | proven, not stored | – |\n";
+    const RECEIVED: &str = "| RECEIVED |  | before the write | ";
+    const SUBMITTED: &str = "| SUBMITTED | done → COMPLETED | in the write | ";
+    const WAITS: &str = "| QUEUED_VERIFICATION |  | proven, not stored | ";
+
+    fn faults(page: &str, fuse: bool, played: &[&str]) -> usize {
+        unplayed_rows("relay", page, fuse, played.iter().copied()).len()
+    }
+
+    #[test]
+    fn every_row_is_played_or_excused() {
+        assert_eq!(faults(PAGE, false, &[RECEIVED, SUBMITTED]), 0);
+        assert_eq!(faults(PAGE, true, &[RECEIVED]), 0);
+        // left out, played on the other path, excused and played all the same, no row of the page
+        assert_eq!(faults(PAGE, false, &[RECEIVED]), 1);
+        assert_eq!(faults(PAGE, true, &[RECEIVED, SUBMITTED]), 1);
+        assert_eq!(faults(PAGE, true, &[RECEIVED, WAITS]), 1);
+        assert_eq!(faults(PAGE, true, &[RECEIVED, "| PAID |  | in the write | "]), 1);
+        // a row that no case comes to, and that is not excused
+        assert_eq!(faults(&PAGE.replace("| plain |", "| – |"), true, &[RECEIVED]), 1);
+        assert_eq!(faults("", true, &[]), 1);
+    }
+}
