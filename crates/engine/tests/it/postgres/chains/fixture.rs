@@ -185,7 +185,7 @@ impl ChainWorkers {
         let faults = match self.insists(case, heir).await {
             Ok(ended) => self.faults(case, &chains(&played), heir, &ended).await,
             // a wrong build's transfer may never end, and a case says why
-            Err(why) => std::iter::once(why).chain(self.cases()).collect(),
+            Err(why) => [vec![why], self.cases(), self.waiting()].concat(),
         };
         self.series += 1;
         ChainPlayed { reached, faults }
@@ -227,6 +227,18 @@ impl ChainWorkers {
         faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
         faults.extend(self.cases());
         faults
+    }
+
+    /// What the database has of what did not end, for the reader of a failed test.
+    fn waiting(&self) -> Vec<String> {
+        let tables = "SELECT 'transfer', t.transfer_id, t.target_account, t.state, t.version, t.retry_count, t.alone, \
+             t.error_class, d.due_at - portage_now() FROM transfers t JOIN due d USING (transfer_id); \
+             SELECT 'attempt', a.serial, a.state, a.lane, a.lock, a.sent, a.due_at - portage_now(), a.leased_by \
+             FROM attempts a WHERE closed_at IS NULL; \
+             SELECT 'lane', name, value FROM service_state WHERE name LIKE 'lane%'; \
+             SELECT 'worker', w.*, portage_now() FROM workers w";
+        let rows = self.site.database.sql(tables).unwrap_or_else(|why| why);
+        rows.lines().map(str::to_owned).collect()
     }
 
     fn cases(&self) -> Vec<String> {

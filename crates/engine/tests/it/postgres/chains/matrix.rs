@@ -11,9 +11,12 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// So many plays at once: most of a play is waiting for blocks and for a lease.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 6;
+/// So many pages at once, however many tests are: a pair of workers takes some twenty of the server's connections.
+static PAGES: Semaphore = Semaphore::const_new(2);
 /// A row to which no worker came is played in other cases that come to it, so often: which transfers go in company
 /// is for the machine to say.
 const PLAYS: usize = 6;
@@ -99,6 +102,7 @@ impl<C: ChainCase> ChainPage<C> {
 
     /// A worker dies at every row of the page.
     pub(super) async fn dies_at_every_row(&self, fuse: bool) {
+        let _turn = PAGES.acquire().await.expect("it is never closed");
         let trial = ChainTrial::<C> { fuse: vec![fuse], ..ChainTrial::new(self.rules) };
         let cases: BTreeMap<String, Vec<C>> = cases_of_rows(&trial, self.flow);
         let (points, pairs) = (self.rows(fuse), Pairs::default());
