@@ -3,8 +3,10 @@
 
 use crate::fixture::runtime::ManualClock;
 use crate::postgres::fixture::{Fixture, quick};
+use engine::Engine;
+use kernel::ports::journal::Journal;
 use sim::chain::{ChainRules, Locking};
-use sim::generic::chain::Harm;
+use sim::generic::chain::{ChainCase as _, ChainClient, Harm};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +22,22 @@ async fn killed_after(case: &SwapCase, fuse: bool, ms: u64) {
     fixture.chains = std::iter::once(played.chain.clone()).chain(played.others.clone()).collect();
     fixture.learns.insert(played.flow, played.facts);
     let (dying, heir) = (fixture.worker().await, fixture.worker().await);
-    let watches = case.watched(dying.engine.clone(), dying.store.clone(), clock.clone());
+    let at = |engine: &Arc<Engine>, journal: Arc<dyn Journal>| ChainClient {
+        engine: engine.clone(),
+        journal,
+        clock: clock.clone(),
+        series: 0,
+    };
+    let watches = case.insists(at(&dying.engine, dying.store.clone()));
     // its watcher dies with it
     drop(tokio::time::timeout(Duration::from_millis(ms), watches).await);
     dying.kill().await;
-    let watches = case.watched(heir.engine.clone(), heir.store.clone(), clock);
+    let watches = case.insists(at(&heir.engine, heir.store.clone()));
     let ended = watches.await.unwrap_or_else(|why| panic!("{line}: {why}"));
     // what was sent last is in final blocks by then
     tokio::time::sleep(Duration::from_millis(RULES.block_ms * 10)).await;
     // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
-    let mut faults = case.wrong_ends(&fixture.chains, &ended, Harm::More);
+    let mut faults = case.faults(&fixture.chains, &ended, Harm::More);
     faults.extend(fixture.chains.iter().flat_map(sim::chain::SimChain::faults));
     assert!(faults.is_empty(), "{line}: {faults:#?}");
     assert_eq!(fixture.cases(), "", "{line}");

@@ -3,6 +3,7 @@
 
 mod account;
 mod beside;
+mod chains;
 mod clocks;
 mod commits;
 mod failover;
@@ -16,6 +17,5 @@ mod server;
 mod shared;
 mod simple_takeover;
 mod standby;
-mod swaps;
 mod triggers;
 mod workers;

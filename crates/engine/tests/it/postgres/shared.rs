@@ -14,7 +14,7 @@ use sim::world::Crash;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::postgres::{Options, Postgres, Time};
+use store::postgres::{self, Options, Postgres, Time};
 use testbed::Database;
 use tokio::sync::Notify;
 
@@ -60,8 +60,10 @@ impl SharedSite {
             fell.notify_one();
         });
         let worker = WorkerId(TestRng.next());
+        let database = fixture::database(self.database.url().to_owned(), LOCK);
         let options = Options {
-            database: fixture::database(self.database.url().to_owned(), LOCK),
+            // many workers share the server
+            database: postgres::Database { readers: 2, ..database },
             flows: self.flows.clone(),
             worker,
             time: Time::Database,

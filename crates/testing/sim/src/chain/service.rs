@@ -46,6 +46,15 @@ impl fmt::Debug for ChainFlow {
     }
 }
 
+impl ChainFlow {
+    /// The relay over this chain.
+    pub fn relay(chain: SimChain) -> Self {
+        let facts = RelayFacts(chain.clone());
+        let facts: FactsOf = Arc::new(move |_| Arc::new(facts.clone()));
+        Self { flow: "relay", facts, chain, others: Vec::new() }
+    }
+}
+
 /// A chain, and the link that each process reaches it through.
 #[derive(Debug, Clone)]
 pub struct LinkedChain {
@@ -131,9 +140,7 @@ pub fn relay_terms(chain: ChainId, receiver: &str, amount: u128, key: &str) -> T
 impl ChainService {
     /// A service of the relay without a process.
     pub fn new(sim: Sim, flows: Arc<Flows>, site: Site, chain: SimChain) -> Self {
-        let facts = RelayFacts(chain.clone());
-        let facts: FactsOf = Arc::new(move |_| Arc::new(facts.clone()));
-        Self::of(sim, flows, site, ChainFlow { flow: "relay", facts, chain, others: Vec::new() })
+        Self::of(sim, flows, site, ChainFlow::relay(chain))
     }
 
     /// A service of a flow without a process.

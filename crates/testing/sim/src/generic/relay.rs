@@ -3,18 +3,22 @@
 //! A [`RelayCase`] is some transfers that are opened together, and how each must end. Whatever is done to
 //! it, each member is paid exactly once where it is COMPLETED and never otherwise.
 
-use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm, join};
-use crate::chain::{ChainProcess, ChainRules, ChainService, SimChain, relay_terms};
-use crate::world::Sim;
+use super::chain::{ChainCase, ChainClient, ChainTrial, Harm, join};
+use crate::chain::{ChainFlow, ChainRules, Paid, SimChain, relay_terms};
 use engine::{Accepted, Refused};
 use kernel::code::Code;
+use kernel::ids::{ChainId, Id};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
 use kernel::record::{Record, Terms};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How often a client asks before it gives up: more than half an hour.
 const TRIES: u32 = 3_000;
+
+/// The chain of the relay.
+const NEAR: ChainId = ChainId(20);
 
 /// Transfers that are opened together: receiver and end of each.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +30,8 @@ pub struct RelayCase {
 }
 
 /// Receivers whose names say what they are: `new` ones do not hold the token yet, `ghost`s do not exist,
-/// `bad` ones spoil their transaction.
-pub const CASES: [RelayCase; 4] = [
+/// `bad` ones spoil their transaction, a `new` one that of its registration.
+pub const CASES: [RelayCase; 5] = [
     RelayCase {
         name: "all hold the token",
         transfers: &[
@@ -44,6 +48,10 @@ pub const CASES: [RelayCase; 4] = [
     RelayCase {
         name: "one spoils its attempt",
         transfers: &[("alice", "COMPLETED"), ("bad-1", "FAILED"), ("bob", "COMPLETED")],
+    },
+    RelayCase {
+        name: "one spoils its registration",
+        transfers: &[("new-1", "COMPLETED"), ("new-bad-2", "FAILED"), ("new-3", "COMPLETED")],
     },
     RelayCase { name: "one does not exist", transfers: &[("ghost", "FAILED")] },
 ];
@@ -64,38 +72,34 @@ impl ChainCase for RelayCase {
         self.name
     }
 
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
-        let CaseEnv { sim, flows, site, seed } = env;
-        let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
+        let chain = SimChain::new(ChainRules { id: NEAR, ..rules }, clock, seed);
         for (receiver, _) in self.transfers {
             if !receiver.starts_with("new") && !receiver.starts_with("ghost") {
                 chain.register(receiver);
             }
-            if receiver.starts_with("bad") {
+            if receiver.contains("bad") {
                 chain.spoil(receiver);
             }
         }
-        ChainService::new(sim, flows, site, chain)
+        ChainFlow::relay(chain)
     }
 
-    fn insists(
-        &self,
-        service: &ChainService,
-        process: ChainProcess,
-    ) -> Fut<'static, Result<Vec<Record>, String>> {
-        let (chain, clock) = (service.chain_id(), service.sim.clone());
+    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
+        let series = at.series;
         let asks = (0_u128..).zip(self.transfers).map(|(n, (receiver, _))| {
-            let terms = relay_terms(chain, receiver, 100 + n, &format!("case-{n}"));
-            ask(process.clone(), clock.clone(), terms)
+            let terms = relay_terms(NEAR, receiver, 100 + n, &format!("case-{n}.{series}"));
+            ask(at.clone(), terms)
         });
         let all = join(asks.map(Box::pin).collect::<Vec<_>>());
         Box::pin(async move { all.await.into_iter().collect() })
     }
 
-    fn faults(&self, service: &ChainService, ended: &[Record], _: Harm) -> Vec<String> {
-        let (mut faults, paid) = (Vec::new(), service.chain.paid());
+    fn faults(&self, chains: &[SimChain], ended: &[Record], _: Harm) -> Vec<String> {
+        let (flows, mut faults) = (flows::registry(), Vec::new());
+        let paid: BTreeMap<Id, Vec<Paid>> = chains.iter().flat_map(SimChain::paid).collect();
         for (record, (receiver, end)) in ended.iter().zip(self.transfers) {
-            let state = service.flows.table(record.flow).state(record.head.state).name;
+            let state = flows.table(record.flow).state(record.head.state).name;
             let times = paid.get(&record.id).map_or(0, Vec::len);
             let wanted = usize::from(*end == "COMPLETED");
             if state != *end || times != wanted {
@@ -109,13 +113,13 @@ impl ChainCase for RelayCase {
 }
 
 /// Creates a transfer with its key and asks until it ended.
-async fn ask(process: ChainProcess, clock: Sim, terms: Terms) -> Result<Record, String> {
-    let Some(flow) = process.engine.flows().named("relay") else { return Err("no relay".into()) };
+async fn ask(at: ChainClient, terms: Terms) -> Result<Record, String> {
+    let Some(flow) = at.engine.flows().named("relay") else { return Err("no relay".into()) };
     let mut last = String::new();
     for _ in 0..TRIES {
-        match process.engine.create(flow, terms.clone()).await {
+        match at.engine.create(flow, terms.clone()).await {
             Ok(Accepted { record, .. }) => {
-                let table = process.engine.flows().table(flow);
+                let table = at.engine.flows().table(flow);
                 if table.ends(record.head.state) {
                     return Ok(record);
                 }
@@ -126,7 +130,7 @@ async fn ask(process: ChainProcess, clock: Sim, terms: Terms) -> Result<Record, 
             Err(Refused::Code(code)) => return Err(format!("refused with {code}")),
             Err(Refused::Mismatch(record)) => return Err(format!("another body: {record:?}")),
         }
-        clock.sleep(250).await;
+        at.clock.sleep(250).await;
     }
     Err(format!("it does not end: {last}"))
 }

@@ -2,6 +2,7 @@
 
 mod foreign;
 mod operators;
+mod page;
 mod relay;
 mod rests;
 mod suite;

@@ -1,5 +1,7 @@
 //! The relay flow over the simulated chain under the generic tests, with each kind of lock.
 
+use super::page::page;
+use expect_test::expect_file;
 use sim::chain::{ChainRules, Locking};
 use sim::generic::chain::{
     crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
@@ -45,4 +47,13 @@ fn relay_every_step_failed() {
 #[test]
 fn relay_crash_after_every_write() {
     trials().for_each(|trial| crash_after_every_write(&trial));
+}
+
+const RELAY: &str = "Wrong build, seen red on PostgreSQL: `not-found-is-dead` (what a dead worker sent is not found, and \
+    is paid again).\n\n";
+
+#[test]
+fn relay_crash_matrix() {
+    let trial = RelayTrial::new(ChainRules::calm(Locking::Nonce));
+    expect_file!["../../../../../docs/proof/relay.md"].assert_eq(&page("relay", &trial, RELAY));
 }

@@ -1,10 +1,10 @@
 //! The swaps over two simulated chains under the generic tests: markers on the one, references on the other.
 
+use super::page::page;
 use expect_test::expect_file;
 use sim::chain::{ChainRules, Locking};
 use sim::generic::chain::{
-    ChainMatrix, crash_after_every_write, crash_matrix, every_step_failed, every_step_twice,
-    undisturbed,
+    crash_after_every_write, every_step_failed, every_step_twice, undisturbed,
 };
 use sim::generic::swaps::SwapTrial;
 
@@ -62,43 +62,29 @@ fn swaps_crash_after_every_write() {
     crash_after_every_write(&few);
 }
 
-const HEAD: &str = "A process dies at each write of the journal, each call of a \
-    chain and each time at which something is learnt, of each case\nof \
-    `crates/testing/sim/src/generic/swaps/cases.rs`, and the next one goes on. Each run ends \
-    under the oracles of `swaps`\nand `chain` in that folder. The rows are the crash points of \
-    the table.\n\nA dash is a point that no case comes to. No case can come to those of the states \
-    *awaiting confirmation*: that an attempt may be on\nthe wire is one row of the attempt, \
-    and its members stay where they are. A test computes this page.\n\n";
+/// What each matrix is played on besides, and what it was seen to find.
+const SWAP_IN: &str = "Wrong build, seen red on PostgreSQL: `sent-before-stored` (a debit is sent before it is stored, and \
+    the next worker signs another).\n\n";
 
-/// Where the payouts of `swap_out` are played besides, and what they were seen to find.
-const PAYOUTS: &str = "On the embedded store the cases of the payout die after every step \
-    (`crates/testing/sim/tests/chain_sqlite`). On PostgreSQL\ntwo workers play the rows from *ready for \
-    processing* to *payout dead*, and the one that comes to the row first dies\n\
-    (`crates/engine/tests/it/postgres/swaps`). Wrong builds of the payout, seen red there and by \
+const SWAP_OUT: &str = "Wrong builds of the payout, seen red on PostgreSQL and by \
     `crates/testing/sim/tests/chain/wrong.rs`:\n`dead-edge-dropped` (what can never land is asked \
-    after for ever) and `attempt-stays-open` (an attempt is proven again after its close).\n\n";
-
-/// The page of every crash point of a flow, fused and plain.
-fn page(flow: &str, more: &str) -> String {
-    let part = |fuse: bool| crash_matrix(&SwapTrial { fuse: vec![fuse], ..trial() }, flow);
-    let mut all = ChainMatrix::of(flow);
-    std::thread::scope(|threads| {
-        for part in [threads.spawn(|| part(true)), threads.spawn(|| part(false))] {
-            match part.join() {
-                Ok(reached) => all.add(reached),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-    });
-    format!("# Crashes of `{flow}`\n\n{HEAD}{more}{}", all.page())
-}
+    after for ever) and `attempt-stays-open` (an attempt is proven again after its close).\nOf the decisions before it: \
+    `facts-not-stored`.\n\n";
 
 #[test]
 fn swap_in_crash_matrix() {
-    expect_file!["../../../../../docs/proof/swap_in.md"].assert_eq(&page("swap_in", ""));
+    expect_file!["../../../../../docs/proof/swap_in.md"].assert_eq(&page(
+        "swap_in",
+        &trial(),
+        SWAP_IN,
+    ));
 }
 
 #[test]
 fn swap_out_crash_matrix() {
-    expect_file!["../../../../../docs/proof/swap_out.md"].assert_eq(&page("swap_out", PAYOUTS));
+    expect_file!["../../../../../docs/proof/swap_out.md"].assert_eq(&page(
+        "swap_out",
+        &trial(),
+        SWAP_OUT,
+    ));
 }

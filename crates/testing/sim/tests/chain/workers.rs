@@ -10,7 +10,7 @@ use sim::chain::{
     ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
     Locking, Moment, SimChain, SimPort, relay_terms,
 };
-use sim::generic::chain::{CaseEnv, ChainCase, Harm};
+use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, Harm};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
@@ -260,7 +260,7 @@ fn two_workers_end_each_swap_once() {
         for seed in 0..3 {
             let cluster = Cluster::of_swaps(&case, ChainRules::calm(Locking::Reference), seed);
             let (first, second) = (cluster.join(1), cluster.join(2));
-            let watches = case.insists(&cluster.service, first.process.clone());
+            let watches = case.insists(ChainClient::at(&cluster.service, &first.process));
             first.sim.start(async move { drop(watches.await) });
             cluster.service.sim.run_for(200 + seed * 2_617);
             if seed == 1 {
@@ -269,8 +269,8 @@ fn two_workers_end_each_swap_once() {
                 first.sim.kill("killed by the test");
             }
             let line = format!("{}, {}, seed={seed}", case.flow, case.name);
-            let (watches, clock) =
-                (case.insists(&cluster.service, second.process.clone()), second.sim.clone());
+            let at = ChainClient::at(&cluster.service, &second.process);
+            let (watches, clock) = (case.insists(at), second.sim.clone());
             let ended = second.sim.block_on(async move {
                 let ended = watches.await;
                 clock.sleep(60_000).await;
@@ -281,10 +281,10 @@ fn two_workers_end_each_swap_once() {
                 first.sim.resume();
                 cluster.service.sim.run_for(60_000);
             }
-            let mut faults = case.faults(&cluster.service, &ended, Harm::Death);
-            for linked in cluster.service.linked() {
-                faults.extend(linked.chain.faults());
-            }
+            let linked = cluster.service.linked().into_iter();
+            let chains: Vec<SimChain> = linked.map(|linked| linked.chain).collect();
+            let mut faults = case.faults(&chains, &ended, Harm::Death);
+            faults.extend(chains.iter().flat_map(SimChain::faults));
             let cases = cluster.place.cases().into_iter().filter(|kind| *kind != "ATTEMPT_SLOW");
             faults.extend(cases.map(|kind| format!("a case: {kind}")));
             assert!(faults.is_empty(), "{line}: {faults:#?}");

@@ -8,10 +8,10 @@ use real_stores::embedded;
 use sim::chain::{ChainRules, Locking};
 use sim::generic::FreshSite;
 use sim::generic::chain::{
-    ChainCase, ChainTrial, crash_at_distinct_steps, crash_matrix, every_step_failed, undisturbed,
+    ChainCase, ChainTrial, crash_at_every_row, every_step_failed, undisturbed, unplayed_rows,
 };
-use sim::generic::relay::{CASES, RelayTrial};
-use sim::generic::swaps::{SWAP_CASES, SwapTrial};
+use sim::generic::relay::{CASES, RelayCase, RelayTrial};
+use sim::generic::swaps::SwapCase;
 use sim::journal::FaultyWrites;
 use sim::suite::journal::Opened;
 use sim::wrapper::Wrapper;
@@ -19,31 +19,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// Each run has a folder of its own, which the next one may drop; what it writes goes wrong by the plan.
-fn folders() -> FreshSite {
+fn folders(flow: &'static str) -> FreshSite {
     let last: Mutex<Option<TempDir>> = Mutex::new(None);
     Arc::new(move |sim, place| {
         let Ok(folder) = tempfile::tempdir() else { panic!("no folder") };
         let mut site = embedded(sim, folder.path().to_owned());
         *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
-        let (sim, place) = (sim.clone(), place.clone());
+        let flows = flows::registry();
+        let Some(id) = flows.named(flow) else { panic!("no {flow}") };
+        let (sim, place, table) = (sim.clone(), place.clone(), flows.table(id).clone());
         Box::new(move || {
             let (opening, place, crash) = (site(), place.clone(), sim.crash());
+            let table = table.clone();
             Box::pin(async move {
                 let opened = opening.await;
-                let journal = FaultyWrites::new(opened.journal, &place, crash);
+                let journal = FaultyWrites::new(opened.journal, &place, table, crash);
                 Opened { journal: Arc::new(Wrapper(journal)), ..opened }
             })
         })
     })
 }
 
-fn on_sqlite<C: ChainCase>(rules: ChainRules, cases: &[C]) -> ChainTrial<C> {
-    ChainTrial { site: folders(), cases: cases.to_vec(), ..ChainTrial::new(rules) }
+/// All cases of one flow.
+fn on_sqlite<C: ChainCase>(rules: ChainRules, flow: &'static str) -> ChainTrial<C> {
+    let mut trial = ChainTrial { site: folders(flow), ..ChainTrial::new(rules) };
+    trial.cases.retain(|case: &C| case.flow() == flow);
+    trial
 }
 
 fn trial(rules: ChainRules, cases: usize) -> RelayTrial {
-    let cases: Vec<_> = CASES.into_iter().skip(1).take(cases).collect();
-    on_sqlite(rules, &cases)
+    let cases = CASES.into_iter().skip(1).take(cases).collect();
+    RelayTrial { cases, ..on_sqlite(rules, "relay") }
 }
 
 #[test]
@@ -54,53 +60,52 @@ fn relay_on_sqlite() {
     }
 }
 
-/// One case: apart from deaths, so that both are played at once.
-fn one_case(fuse: bool) -> RelayTrial {
-    RelayTrial { fuse: vec![fuse], ..trial(ChainRules::calm(Locking::Nonce), 1) }
-}
-
 #[test]
 fn relay_on_sqlite_fails_at_every_step() {
-    every_step_failed(&one_case(true));
+    let one_case = trial(ChainRules::calm(Locking::Nonce), 1);
+    every_step_failed(&RelayTrial { fuse: vec![true], ..one_case });
+}
+
+/// The process dies once at each row of the page of a flow.
+#[track_caller]
+fn dies_at_every_row<C: ChainCase>(locking: Locking, flow: &'static str, page: &str, fuse: bool) {
+    let all = ChainTrial::<C> { fuse: vec![fuse], ..on_sqlite(ChainRules::calm(locking), flow) };
+    let played = crash_at_every_row(&all, flow).reached();
+    let faults = unplayed_rows(flow, page, fuse, played.iter().map(String::as_str));
+    assert_eq!(faults, [""; 0]);
+}
+
+const RELAY: &str = include_str!("../../../../../docs/proof/relay.md");
+
+#[test]
+fn relay_on_sqlite_dies_at_every_row_fused() {
+    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", RELAY, true);
 }
 
 #[test]
-fn relay_on_sqlite_dies_at_every_step() {
-    let deaths = crash_matrix(&one_case(false), "relay").deaths();
-    assert!(deaths > 30, "{deaths} deaths");
+fn relay_on_sqlite_dies_at_every_row_plain() {
+    dies_at_every_row::<RelayCase>(Locking::Nonce, "relay", RELAY, false);
+}
+
+const SWAP_IN: &str = include_str!("../../../../../docs/proof/swap_in.md");
+const SWAP_OUT: &str = include_str!("../../../../../docs/proof/swap_out.md");
+
+#[test]
+fn swap_in_on_sqlite_dies_at_every_row_fused() {
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", SWAP_IN, true);
 }
 
 #[test]
-fn swaps_on_sqlite() {
-    let rules = ChainRules::calm(Locking::Reference);
-    undisturbed(&on_sqlite(rules, &SWAP_CASES));
-}
-
-/// The process dies at every write and call of the case in which two swaps are paid.
-#[test]
-fn swaps_on_sqlite_die_at_every_step() {
-    let paid: Vec<_> = SWAP_CASES.into_iter().take(1).collect();
-    let all: SwapTrial = on_sqlite(ChainRules::calm(Locking::Reference), &paid);
-    let deaths = crash_matrix(&all, "swap_in").deaths();
-    assert!(deaths > 100, "{deaths} deaths");
-}
-
-/// The payouts of `swap_out` in this case: the process dies after every write of them, and after each sort of call
-/// and question.
-fn payouts_die(name: &str, fuse: bool) {
-    let rules = ChainRules::calm(Locking::Reference);
-    let all: Vec<_> = SWAP_CASES.into_iter().filter(|case| case.name == name).collect();
-    let all = SwapTrial { fuse: vec![fuse], ..on_sqlite(rules, &all) };
-    let deaths = crash_at_distinct_steps(&all);
-    assert!(deaths > 30, "{deaths} deaths");
+fn swap_in_on_sqlite_dies_at_every_row_plain() {
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_in", SWAP_IN, false);
 }
 
 #[test]
-fn a_payout_on_sqlite_that_spoils_another_dies_at_every_step() {
-    payouts_die("one spoils its payout", true);
+fn swap_out_on_sqlite_dies_at_every_row_fused() {
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", SWAP_OUT, true);
 }
 
 #[test]
-fn a_payout_on_sqlite_that_never_arrives_dies_at_every_step() {
-    payouts_die("no payout arrives", false);
+fn swap_out_on_sqlite_dies_at_every_row_plain() {
+    dies_at_every_row::<SwapCase>(Locking::Reference, "swap_out", SWAP_OUT, false);
 }

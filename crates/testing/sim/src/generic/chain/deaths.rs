@@ -32,7 +32,8 @@ pub struct ChainDeathPoint {
 }
 
 impl ChainDeathPoint {
-    /// The rows of a page that a matrix computed of the flow of this table, where some process died.
+    /// The rows of a page that a matrix computed of the flow of this table, where some process died. Whether they
+    /// are all that the page has, [`super::unplayed_rows`] says.
     pub fn all(table: &Table, page: &str) -> Vec<Self> {
         let point = |place: Place| {
             let row = Places(table).row(place);

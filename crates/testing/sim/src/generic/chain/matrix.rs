@@ -50,6 +50,20 @@ impl ChainMatrix {
         }
     }
 
+    /// No process died yet at one of the rows that this death is at.
+    pub(super) fn is_new(&self, fuse: bool, calm: &Calm, spot: Spot) -> bool {
+        let died = |place: &Place| {
+            let runs = self.reached.get(place).and_then(|runs| runs.get(usize::from(fuse)));
+            runs.is_some_and(|runs| *runs > 0)
+        };
+        self.places(calm, spot).iter().any(|place| !died(place))
+    }
+
+    /// The rows at which some process died, up to their last cell.
+    pub fn reached(&self) -> Vec<String> {
+        self.reached.keys().map(|place| Places(&self.table).row(*place)).collect()
+    }
+
     fn places(&self, calm: &Calm, spot: Spot) -> Vec<Place> {
         let places = Places(&self.table);
         match spot {

@@ -9,26 +9,29 @@ mod deaths;
 mod matrix;
 mod oracle;
 mod places;
+mod rows;
 
 pub use deaths::{ChainDeathPoint, ChainDeaths, ChainDyingWrites, NextChainDeath};
 pub use matrix::ChainMatrix;
 pub use oracle::chain_faults;
+pub use rows::{UNREACHED, Unreached, cases_of_rows, crash_at_every_row, unplayed_rows};
 
 use super::FreshSite;
 use crate::chain::{
-    ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap, JournalWrap,
-    LinkedChain, Locking, Moment, SimChain,
+    ChainCall, ChainFlow, ChainProcess, ChainRules, ChainService, ChainTrouble, ChainWrap,
+    JournalWrap, LinkedChain, Locking, Moment, SimChain,
 };
 use crate::event_log::LoggedEvent;
 use crate::journal::{Fault, Place};
 use crate::service::simulated;
 use crate::suite::journal::Site;
 use crate::world::{Sim, Stop};
+use engine::Engine;
 use kernel::flow::table::{Flows, S};
 use kernel::ports::Fut;
 use kernel::ports::clock::Clock;
+use kernel::ports::journal::Journal;
 use kernel::record::Record;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -70,16 +73,46 @@ pub trait ChainCase: Copy + fmt::Debug + Send + Sync + 'static {
     fn flow(&self) -> &'static str;
     /// What it shows, in a few words.
     fn words(&self) -> &'static str;
-    /// The service without a process, over chains that are as the case finds them.
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService;
+    /// Its flow over chains that are as the case finds them, by this clock.
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow;
     /// What its clients do at one process, until every transfer ended.
-    fn insists(
-        &self,
-        service: &ChainService,
-        process: ChainProcess,
-    ) -> Fut<'static, Result<Vec<Record>, String>>;
-    /// What is wrong with how its transfers ended, beside what the chains say of themselves.
-    fn faults(&self, service: &ChainService, ended: &[Record], harm: Harm) -> Vec<String>;
+    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>>;
+    /// What is wrong with how its transfers ended on these chains, beside what those say of themselves.
+    fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String>;
+
+    /// The service without a process.
+    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
+        let CaseEnv { sim, flows, site, seed } = env;
+        let played = self.over(rules, Arc::new(sim.clone()), seed);
+        ChainService::of(sim, flows, site, played)
+    }
+}
+
+/// One process, as the clients of a case see it.
+#[derive(Clone)]
+pub struct ChainClient {
+    /// Where they open transfers.
+    pub engine: Arc<Engine>,
+    /// Where they read what became of them.
+    pub journal: Arc<dyn Journal>,
+    /// What they wait by.
+    pub clock: Arc<dyn Clock>,
+    /// So many cases were played on the journal before, on other chains of the same names.
+    pub series: usize,
+}
+
+impl fmt::Debug for ChainClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainClient").finish_non_exhaustive()
+    }
+}
+
+impl ChainClient {
+    /// At this process of a service.
+    pub fn at(service: &ChainService, process: &ChainProcess) -> Self {
+        let (engine, journal) = (process.engine.clone(), process.opened.journal.clone());
+        Self { engine, journal, clock: Arc::new(service.sim.clone()), series: 0 }
+    }
 }
 
 /// A flow on one sort of chain, and what it is played with.
@@ -154,29 +187,6 @@ struct Calm {
     log: Vec<LoggedEvent>,
 }
 
-/// What calls have in common that are alike: the chain and the moment, or none where something is learnt; where
-/// their transfers stood.
-type Sort = (Option<(usize, Moment)>, BTreeSet<S>);
-
-impl Calm {
-    /// `None` of a write: it is like no other.
-    fn sort(&self, spot: Spot) -> Option<Sort> {
-        let states = |states: &[S]| states.iter().copied().collect();
-        match spot {
-            Spot::Write(..) => None,
-            Spot::Call(chain, n, _) => {
-                let (_, calls) = self.chains.get(chain)?;
-                let call = calls.get(usize::try_from(n).ok()?)?;
-                Some((Some((chain, call.moment)), states(&call.states)))
-            }
-            Spot::Learn(n, _) => {
-                let learns = self.learns.get(usize::try_from(n).ok()?)?;
-                Some((None, states(learns)))
-            }
-        }
-    }
-}
-
 /// Plays every case without a disturbance but for what the chain's rules say.
 pub fn undisturbed<C: ChainCase>(trial: &ChainTrial<C>) {
     each(trial, |_| Vec::new());
@@ -235,36 +245,6 @@ pub fn crash_matrix<C: ChainCase>(trial: &ChainTrial<C>, flow: &str) -> ChainMat
         }
     }
     matrix
-}
-
-/// For a store on which each run takes its time: the process dies after each write, and of calls and questions
-/// that are alike after the first and the last; before a step is after the one before it. Gives back how often it
-/// died.
-pub fn crash_at_distinct_steps<C: ChainCase>(trial: &ChainTrial<C>) -> usize {
-    let mut deaths = 0;
-    for (case, fuse, seed) in runs(trial) {
-        let calm = play(trial, case, (fuse, seed), &[]);
-        for spot in distinct(&calm) {
-            play(trial, case, (fuse, seed), &[spot]);
-            deaths += 1;
-        }
-    }
-    deaths
-}
-
-/// Deaths after every write, and after the first and the last call of each sort.
-fn distinct(calm: &Calm) -> BTreeSet<Spot> {
-    let (mut all, mut ends) = (BTreeSet::new(), BTreeMap::new());
-    for spot in spots(calm, &[Fault::CrashAfter], &[ChainTrouble::CrashAfter]) {
-        if let Some(sort) = calm.sort(spot) {
-            let [_, last] = ends.entry(sort).or_insert([spot; 2]);
-            *last = spot;
-        } else {
-            all.insert(spot);
-        }
-    }
-    all.extend(ends.into_values().flatten());
-    all
 }
 
 fn deaths(calm: &Calm) -> Vec<Spot> {
@@ -402,7 +382,7 @@ impl<C: ChainCase> Run<'_, C> {
     /// Clients insist until every transfer ended, over as many processes as it takes.
     fn perform(&mut self, mut process: ChainProcess) -> (ChainProcess, Vec<Record>) {
         for _ in 0..LIVES {
-            let all = self.case.insists(&self.service, process.clone());
+            let all = self.case.insists(ChainClient::at(&self.service, &process));
             let sim = self.service.sim.clone();
             let rests = async move {
                 let ended = all.await;
@@ -423,8 +403,10 @@ impl<C: ChainCase> Run<'_, C> {
     }
 
     fn judge(&self, process: &ChainProcess, ended: &[Record]) {
-        let mut faults = self.case.faults(&self.service, ended, self.harm);
-        faults.extend(self.left(process, ended.to_vec()));
+        let chains: Vec<SimChain> =
+            self.service.linked().into_iter().map(|linked| linked.chain).collect();
+        let mut faults = self.case.faults(&chains, ended, self.harm);
+        faults.extend(self.left(process, chains, ended.to_vec()));
         // what is lost takes long, and an operator is told so
         let slow = |case: &&str| self.lossy && *case == "ATTEMPT_SLOW";
         let cases = self.place.cases().into_iter().filter(|case| !slow(case));
@@ -433,10 +415,14 @@ impl<C: ChainCase> Run<'_, C> {
     }
 
     /// What is wrong with what was left of these transfers.
-    fn left(&self, process: &ChainProcess, ended: Vec<Record>) -> Vec<String> {
+    fn left(
+        &self,
+        process: &ChainProcess,
+        chains: Vec<SimChain>,
+        ended: Vec<Record>,
+    ) -> Vec<String> {
         let service = &self.service;
         let (journal, flows) = (process.opened.journal.clone(), service.flows.clone());
-        let chains: Vec<SimChain> = service.linked().into_iter().map(|at| at.chain).collect();
         let learned = service.learned.clone();
         let read = service.sim.block_on(async move {
             chain_faults(&*journal, &flows, &chains, &learned, &ended).await

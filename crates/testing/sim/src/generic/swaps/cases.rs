@@ -77,7 +77,7 @@ const QUARANTINED: &str = "quarantined";
 /// `late…` likewise, and the first void of it is lost, `wakes…` takes it when it is called back; for `poor…`
 /// there is no inventory, `freed…` fails three times, until a person allows one more refund. The asset that maps
 /// a credit to `slow…` is found at the last look alone.
-pub const SWAP_CASES: [SwapCase; 14] = [
+pub const SWAP_CASES: [SwapCase; 16] = [
     swap_in(
         "both are paid",
         &[deposit("Sam", "Anna", 1_000, PAID), deposit("Sue", "Bert", 2_000, PAID)],
@@ -158,6 +158,16 @@ pub const SWAP_CASES: [SwapCase; 14] = [
     swap_out(
         "no refund is taken",
         &[deposit("never2", "", 1_000, QUARANTINED), deposit("Nora", "", 1_000, "refunded")],
+        Quarantining::Arrives,
+    ),
+    swap_out(
+        "no refund arrives",
+        &[deposit("lost2", "", 1_000, QUARANTINED), deposit("late2", "", 700, QUARANTINED)],
+        Quarantining::FailsOnce,
+    ),
+    swap_out(
+        "a person allows one more",
+        &[deposit("freed1", "", 1_000, "refunded")],
         Quarantining::Arrives,
     ),
 ];

@@ -32,8 +32,8 @@ pub(super) struct SwapScript {
     pub table: Table,
     pub source: SimChain,
     pub target: SimChain,
-    /// Whom an asset maps each credit to, by the key of its deposit.
-    pub mappings: BTreeMap<Arc<str>, &'static str>,
+    /// Whom an asset maps each credit to, by the account that it came from.
+    pub mappings: BTreeMap<&'static str, &'static str>,
     /// For whom a person allowed one more refund.
     pub released: Arc<Mutex<BTreeSet<Id>>>,
 }
@@ -72,8 +72,8 @@ impl SwapFacts {
 
     /// Whom an asset maps a credit to, as far as it is found at this rule.
     fn mapped(&self, rule: &str, record: &Record) -> Option<&'static str> {
-        let origin = record.terms.origin.as_ref()?;
-        let receiver = self.script.mappings.get(&origin.key).copied()?;
+        let Account::Named(sender) = &record.source().account else { return None };
+        let receiver = self.script.mappings.get(&**sender).copied()?;
         (rule != MAPPED || !is_found_late(receiver)).then_some(receiver)
     }
 

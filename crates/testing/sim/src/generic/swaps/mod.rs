@@ -11,13 +11,10 @@ mod watcher;
 
 pub use cases::{Quarantining, SWAP_CASES, SwapCase, SwapDeposit};
 
-use super::chain::{CaseEnv, ChainCase, ChainTrial, Harm};
-use crate::chain::{
-    ChainFlow, ChainProcess, ChainRules, ChainService, Locking, Paid, QUARANTINE, SimChain,
-};
+use super::chain::{ChainCase, ChainClient, ChainTrial, Harm};
+use crate::chain::{ChainFlow, ChainRules, Locking, Paid, QUARANTINE, SimChain};
 use crate::world::DAWN;
-use cases::{FEE, covered, is_found_late, prepare_quarantine, settle, spoils, wanted};
-use engine::Engine;
+use cases::{FEE, covered, is_found_late, is_freed, prepare_quarantine, settle, spoils, wanted};
 use facts::{SwapFacts, SwapScript};
 use flows::swap_in::rules::destination;
 use kernel::ids::{AssetId, ChainId};
@@ -49,9 +46,9 @@ struct End {
     locking: Locking,
 }
 
-/// What a chain knows the deposit at this place by.
-fn key(place: usize) -> Arc<str> {
-    format!("deposit-{place}").into()
+/// What a chain knows the deposit at this place by, in a series of cases.
+fn key(place: usize, series: usize) -> Arc<str> {
+    format!("deposit-{place}.{series}").into()
 }
 
 impl SwapCase {
@@ -75,16 +72,14 @@ impl SwapCase {
         self.flow == "swap_out"
     }
 
-    /// Whom an asset maps each deposit to.
-    fn mappings(&self) -> BTreeMap<Arc<str>, &'static str> {
-        let mapped = |(n, deposit): (usize, &SwapDeposit)| {
-            (self.is_out() && !deposit.receiver.is_empty()).then(|| (key(n), deposit.receiver))
-        };
-        self.deposits.iter().enumerate().filter_map(mapped).collect()
+    /// Whom an asset maps each deposit to, by its sender.
+    fn mappings(&self) -> BTreeMap<&'static str, &'static str> {
+        let mapped = self.deposits.iter().filter(|deposit| !deposit.receiver.is_empty());
+        mapped.filter(|_| self.is_out()).map(|deposit| (deposit.sender, deposit.receiver)).collect()
     }
 
     /// The terms of each deposit, as a watcher reads it.
-    fn terms(&self) -> Vec<Terms> {
+    fn terms(&self, series: usize) -> Vec<Terms> {
         let [from, to] = self.ends();
         let party = |end: &End, account, amount| Party {
             system: System::Chain(end.chain),
@@ -105,7 +100,7 @@ impl SwapCase {
             let target = party(&to, to_whom, deposit.amount.saturating_sub(FEE));
             Terms {
                 fee: Amount(FEE),
-                origin: Some(Origin { chain: from.chain, key: key(n) }),
+                origin: Some(Origin { chain: from.chain, key: key(n, series) }),
                 deadline: self.waits(deposit).then_some(DAWN + DEADLINE_MS),
                 memo: Some(memo),
                 ..Terms::between("sim|watcher".into(), owner, source, target)
@@ -113,12 +108,22 @@ impl SwapCase {
         };
         self.deposits.iter().enumerate().map(terms).collect()
     }
+}
 
-    /// The flow over chains that are as the case finds them, by this clock.
-    ///
-    /// # Panics
-    /// Where there is no such flow.
-    pub fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
+impl ChainCase for SwapCase {
+    fn all() -> Vec<Self> {
+        SWAP_CASES.to_vec()
+    }
+
+    fn flow(&self) -> &'static str {
+        self.flow
+    }
+
+    fn words(&self) -> &'static str {
+        self.name
+    }
+
+    fn over(&self, rules: ChainRules, clock: Arc<dyn Clock>, seed: u64) -> ChainFlow {
         let flows = flows::registry();
         let Some(id) = flows.named(self.flow) else { panic!("{}: no such flow", self.flow) };
         let [source, target] = self.ends().map(|End { chain: id, locking, .. }| {
@@ -143,32 +148,27 @@ impl SwapCase {
         ChainFlow { flow: self.flow, facts, chain: source, others }
     }
 
-    /// What a watcher at one process does, until every swap ended.
-    ///
-    /// # Errors
-    /// Which deposit was not opened, or does not end.
-    pub fn watched(
-        &self,
-        engine: Arc<Engine>,
-        journal: Arc<dyn Journal>,
-        clock: Arc<dyn Clock>,
-    ) -> Fut<'static, Result<Vec<Record>, String>> {
-        let Some(flow) = engine.flows().named(self.flow) else {
+    /// What a watcher does.
+    fn insists(&self, at: ChainClient) -> Fut<'static, Result<Vec<Record>, String>> {
+        let Some(flow) = at.engine.flows().named(self.flow) else {
             return Box::pin(std::future::ready(Err("no such flow".to_owned())));
         };
         let [source, _] = self.ends();
-        let (chain, deposits) = (source.chain, self.terms());
-        Box::pin(Watcher { engine, journal, clock, chain, flow, deposits }.watches())
+        let (chain, deposits) = (source.chain, self.terms(at.series));
+        Box::pin(Watcher { at, chain, flow, deposits }.watches())
     }
 
-    /// What is wrong with how swaps ended on these chains.
-    pub fn wrong_ends(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
+    fn faults(&self, chains: &[SimChain], ended: &[Record], harm: Harm) -> Vec<String> {
         let flows = flows::registry();
         let mut faults = Vec::new();
-        // attempts that are lost are counted, and after three the money goes the next way
+        // attempts that are lost are counted, and after three the money goes the next way; where the node signs one is
+        // lost with each process
+        let counts = |deposit: &SwapDeposit| {
+            spoils(deposit.receiver) || self.is_out() && is_freed(deposit.sender)
+        };
         let exact = match harm {
             Harm::Step => true,
-            Harm::Death => !self.deposits.iter().any(|deposit| spoils(deposit.receiver)),
+            Harm::Death => !self.deposits.iter().any(counts),
             Harm::More => false,
         };
         for (record, deposit) in ended.iter().zip(self.deposits) {
@@ -189,40 +189,6 @@ impl SwapCase {
             faults.extend(strangers.map(|id| format!("{id} was paid, and is none of the case")));
         }
         faults
-    }
-}
-
-impl ChainCase for SwapCase {
-    fn all() -> Vec<Self> {
-        SWAP_CASES.to_vec()
-    }
-
-    fn flow(&self) -> &'static str {
-        self.flow
-    }
-
-    fn words(&self) -> &'static str {
-        self.name
-    }
-
-    fn service(&self, rules: ChainRules, env: CaseEnv) -> ChainService {
-        let CaseEnv { sim, flows, site, seed } = env;
-        let played = self.over(rules, Arc::new(sim.clone()), seed);
-        ChainService::of(sim, flows, site, played)
-    }
-
-    fn insists(
-        &self,
-        service: &ChainService,
-        process: ChainProcess,
-    ) -> Fut<'static, Result<Vec<Record>, String>> {
-        let clock = Arc::new(service.sim.clone());
-        self.watched(process.engine, process.opened.journal, clock)
-    }
-
-    fn faults(&self, service: &ChainService, ended: &[Record], harm: Harm) -> Vec<String> {
-        let chains: Vec<_> = service.linked().into_iter().map(|linked| linked.chain).collect();
-        self.wrong_ends(&chains, ended, harm)
     }
 }
 

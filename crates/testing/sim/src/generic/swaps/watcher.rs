@@ -1,10 +1,9 @@
 //! The watcher of a simulated chain: it reads on from its cursor, and waits until every swap ended.
 
-use engine::{Cursor, Engine, Observation};
+use crate::generic::chain::ChainClient;
+use engine::{Cursor, Observation};
 use kernel::answer::Cause;
 use kernel::ids::{ChainId, FlowId};
-use kernel::ports::clock::Clock;
-use kernel::ports::journal::Journal;
 use kernel::record::{Record, Terms};
 use std::sync::Arc;
 
@@ -15,9 +14,7 @@ const TOGETHER: usize = 2;
 
 /// A watcher at one process.
 pub(super) struct Watcher {
-    pub engine: Arc<Engine>,
-    pub journal: Arc<dyn Journal>,
-    pub clock: Arc<dyn Clock>,
+    pub at: ChainClient,
     pub chain: ChainId,
     pub flow: FlowId,
     /// Every deposit of its chain, in order.
@@ -34,7 +31,7 @@ impl Watcher {
                 Ok(false) => continue,
                 Err(cause) => last = cause.to_string(),
             }
-            self.clock.sleep(250).await;
+            self.at.clock.sleep(250).await;
         }
         Err(format!("the watcher does not come on: {last}"))
     }
@@ -42,20 +39,26 @@ impl Watcher {
     /// Stores what comes next; true where there is no more.
     async fn reads(&self) -> Result<bool, Cause> {
         let name: Arc<str> = format!("cursor:{}:swaps", self.chain.name()).into();
-        let stored = self.journal.resource(name.clone()).await?;
+        let stored = self.at.journal.resource(name.clone()).await?;
+        let series = self.at.series.to_string();
         let (version, at) = match &stored {
-            Some(row) => (row.version, row.value.parse().map_err(|_| Cause::of("BAD_CURSOR"))?),
+            Some(row) => {
+                let (read, of) = row.value.split_once(" of ").unwrap_or_default();
+                let read = read.parse().map_err(|_| Cause::of("BAD_CURSOR"))?;
+                // where the cases before ended nothing of this one is read yet
+                (row.version, if of == series { read } else { 0 })
+            }
             None => (0, 0),
         };
         let next: Vec<Terms> = self.deposits.iter().skip(at).take(TOGETHER).cloned().collect();
         if next.is_empty() {
             return Ok(true);
         }
-        let value = (at + next.len()).to_string().into();
+        let value = format!("{} of {series}", at + next.len()).into();
         let cursor = Cursor { name, version, value };
         let (chain, flow) = (self.chain, self.flow);
         let observation = Observation { chain, flow, cursor, deposits: next };
-        self.engine.store_observation(observation).await.map(|_| false)
+        self.at.engine.store_observation(observation).await.map(|_| false)
     }
 
     /// The swap of each deposit, once it ended.
@@ -69,10 +72,10 @@ impl Watcher {
 
     async fn waits_for(&self, deposit: &Terms) -> Result<Record, String> {
         let Some(origin) = &deposit.origin else { return Err("a deposit of no chain".into()) };
-        let table = self.engine.flows().table(self.flow);
+        let table = self.at.engine.flows().table(self.flow);
         let mut last = String::new();
         for _ in 0..TRIES {
-            let journal = &self.journal;
+            let journal = &self.at.journal;
             let scope: Arc<str> = self.chain.name().into();
             match journal.find_by_idempotency_key(self.flow, scope, origin.key.clone()).await {
                 Ok(None) => {
@@ -88,7 +91,7 @@ impl Watcher {
                 }
                 Err(cause) => last = cause.to_string(),
             }
-            self.clock.sleep(250).await;
+            self.at.clock.sleep(250).await;
         }
         Err(format!("it does not end: {last}"))
     }

@@ -1,0 +1,256 @@
+//! Two workers of a flow that sends, on one database and over its simulated chains, one of which dies.
+
+use crate::postgres::shared::{Life, SharedSite};
+use engine::{Engine, Parts, Settings};
+use futures_util::FutureExt as _;
+use kernel::answer::Answer;
+use kernel::flow::table::Flows;
+use kernel::ports::Fut;
+use kernel::ports::facts::{FactSource, Gathered};
+use kernel::ports::journal::Journal;
+use kernel::record::Record;
+use sim::chain::{
+    ChainFlow, ChainRules, ChainWrap, FactLog, FaultyChain, JournalWrap, LinkedFacts, SimChain,
+    SimPort,
+};
+use sim::generic::chain::{
+    ChainCase, ChainClient, ChainDeathPoint, ChainDeaths, Harm, NextChainDeath, chain_faults,
+};
+use sim::wrapper::Wrapper;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use testbed::Database;
+
+/// What stands around the ports of each worker: a wrong build, or nothing.
+#[derive(Clone)]
+pub(super) struct ChainWraps {
+    pub(super) chain: ChainWrap,
+    pub(super) journal: JournalWrap,
+}
+
+impl Default for ChainWraps {
+    fn default() -> Self {
+        Self { chain: Arc::new(|port| port), journal: Arc::new(|journal| journal) }
+    }
+}
+
+/// What a flow learns of the case that is played: each case has a script of its own.
+struct CaseFacts(Mutex<Arc<dyn FactSource>>);
+
+impl CaseFacts {
+    fn now(&self) -> MutexGuard<'_, Arc<dyn FactSource>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FactSource for CaseFacts {
+    fn facts<'a>(&'a self, rule: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Gathered>> {
+        let now = self.now().clone();
+        Box::pin(async move { now.facts(rule, records).await })
+    }
+
+    fn ask<'a>(&'a self, act: &'a str, records: &'a [Record]) -> Fut<'a, Vec<Answer>> {
+        let now = self.now().clone();
+        Box::pin(async move { now.ask(act, records).await })
+    }
+}
+
+/// One worker, from its start to its death.
+struct Worker {
+    engine: Arc<Engine>,
+    life: Life,
+    journal: Arc<dyn Journal>,
+    /// Its links to the chains of the case that is played.
+    links: Vec<Arc<FaultyChain>>,
+    facts: Arc<CaseFacts>,
+}
+
+impl Worker {
+    /// From now on it is about these chains.
+    fn plays(&self, played: &ChainFlow, flows: &Arc<Flows>) {
+        *self.facts.now() = (played.facts)(self.journal.clone());
+        for (link, chain) in self.links.iter().zip(chains(played)) {
+            link.swap(Arc::new(SimPort::new(chain, flows.clone())));
+        }
+    }
+}
+
+/// Every chain of a flow, the source's first.
+fn chains(played: &ChainFlow) -> Vec<SimChain> {
+    std::iter::once(&played.chain).chain(&played.others).cloned().collect()
+}
+
+/// Two workers on one database, on which one case is played after the other, each over chains of its own. A worker
+/// that died is replaced before the next case.
+pub(super) struct ChainWorkers {
+    site: SharedSite,
+    rules: ChainRules,
+    learned: FactLog,
+    wraps: ChainWraps,
+    next: NextChainDeath,
+    /// How long the transfers of a case may take.
+    timeout: Duration,
+    workers: Vec<Worker>,
+    /// So many cases were played.
+    series: usize,
+}
+
+/// What came of a case.
+pub(super) struct ChainPlayed {
+    /// A worker came to the point, and died there.
+    pub(super) reached: bool,
+    /// Everything that is wrong.
+    pub(super) faults: Vec<String>,
+}
+
+impl ChainWorkers {
+    pub(super) fn new(settings: Settings, rules: ChainRules) -> Self {
+        let database = Database::given().expect("a database");
+        Self {
+            site: SharedSite::new(database, settings),
+            rules,
+            learned: FactLog::default(),
+            wraps: ChainWraps::default(),
+            next: NextChainDeath::default(),
+            timeout: Duration::from_secs(60),
+            workers: Vec::new(),
+            series: 0,
+        }
+    }
+
+    /// The same with a wrong build, which may keep its transfers from their end.
+    pub(super) fn wrong(self, wraps: ChainWraps, timeout: Duration) -> Self {
+        Self { wraps, timeout, ..self }
+    }
+
+    async fn begins(&self, played: &ChainFlow) -> Worker {
+        let life = self.site.begins().await;
+        let flows = &self.site.flows;
+        let table = flows.table(flows.named(played.flow).expect("the flow")).clone();
+        let deaths = ChainDeaths { next: self.next.clone(), crash: life.crash.clone(), table };
+        let dies = deaths.at_journal(life.store.clone());
+        let journal: Arc<dyn Journal> = (self.wraps.journal)(Arc::new(Wrapper(dies)));
+        let facts = Arc::new(CaseFacts(Mutex::new((played.facts)(journal.clone()))));
+        let learns = LinkedFacts::new(facts.clone(), self.learned.clone(), life.crash.clone());
+        let link = |chain: SimChain| {
+            let port = Arc::new(SimPort::new(chain, flows.clone()));
+            Arc::new(deaths.at_chain(FaultyChain::new(port, life.crash.clone())))
+        };
+        let links: Vec<Arc<FaultyChain>> = chains(played).into_iter().map(link).collect();
+        let port = |link: &Arc<FaultyChain>| (self.wraps.chain)(link.clone());
+        let learns: Arc<dyn FactSource> = Arc::new(deaths.at_facts(learns));
+        let parts = Parts {
+            offered: flows.ids(&[played.flow]),
+            facts: BTreeMap::from([(played.flow, learns)]),
+            chains: links.iter().map(port).collect(),
+            journal: journal.clone(),
+            ..self.site.parts(&life)
+        };
+        let engine = Engine::start(parts).await.expect("the engine starts");
+        Worker { engine, life, journal, links, facts }
+    }
+
+    /// What the clients at a worker see, until every transfer of the case ended.
+    async fn insists<C: ChainCase>(
+        &self,
+        case: &C,
+        worker: &Worker,
+    ) -> Result<Vec<Record>, String> {
+        let (engine, journal) = (worker.engine.clone(), worker.life.store.clone());
+        let (clock, series) = (Arc::new(self.site.clock.clone()), self.series);
+        let insists = case.insists(ChainClient { engine, journal, clock, series });
+        let late = |_| Err("it takes too long".to_owned());
+        tokio::time::timeout(self.timeout, insists).await.unwrap_or_else(late)
+    }
+
+    /// Plays a case with two workers. The first worker to reach the point dies.
+    pub(super) async fn play<C: ChainCase>(
+        &mut self,
+        case: &C,
+        point: &ChainDeathPoint,
+    ) -> ChainPlayed {
+        let seed = u64::try_from(self.series).unwrap_or_default();
+        let played = case.over(self.rules, Arc::new(self.site.clock.clone()), seed);
+        self.workers.iter().for_each(|worker| worker.plays(&played, &self.site.flows));
+        while self.workers.len() < 2 {
+            let worker = self.begins(&played).await;
+            self.workers.push(worker);
+        }
+        let reached = self.dies_at(case, point).await;
+        for worker in self.workers.extract_if(.., |worker| worker.life.is_over()) {
+            worker.life.tasks.kill().await;
+        }
+        let heir = self.workers.first().expect("a worker is left");
+        let faults = match self.insists(case, heir).await {
+            Ok(ended) => self.faults(case, &chains(&played), heir, &ended).await,
+            // a wrong build's transfer may never end, and a case says why
+            Err(why) => [vec![why], self.cases(), self.waiting()].concat(),
+        };
+        self.series += 1;
+        ChainPlayed { reached, faults }
+    }
+
+    /// Clients insist at both workers until one of these dies or every transfer ended. True where one died.
+    async fn dies_at<C: ChainCase>(&self, case: &C, point: &ChainDeathPoint) -> bool {
+        let (fell, next) = (&self.site.fell, &self.next);
+        let [one, other] = self.workers.as_slice() else { panic!("two workers") };
+        // the death of the case before may have been seen without its ring
+        let _rung = fell.notified().now_or_never();
+        next.set(point.clone());
+        // clients race for what they open; those of a worker that dies may wait for ever
+        let reached = tokio::select! {
+            () = fell.notified() => true,
+            _ = self.insists(case, one) => false,
+            _ = self.insists(case, other) => false,
+        };
+        let reached = reached || !next.take_back();
+        if reached && !one.life.is_over() && !other.life.is_over() {
+            fell.notified().await;
+        }
+        reached
+    }
+
+    /// Everything that is wrong with how the transfers ended, and with what the database has of all cases.
+    async fn faults<C: ChainCase>(
+        &self,
+        case: &C,
+        chains: &[SimChain],
+        heir: &Worker,
+        ended: &[Record],
+    ) -> Vec<String> {
+        // what was sent last is in final blocks by then
+        tokio::time::sleep(Duration::from_millis(self.rules.block_ms * 10)).await;
+        // on a slow machine attempts are lost to their time as well, and after three the money goes the next way
+        let mut faults = case.faults(chains, ended, Harm::More);
+        let (journal, flows) = (&*heir.life.store, &self.site.flows);
+        faults.extend(chain_faults(journal, flows, chains, &self.learned, ended).await);
+        faults.extend(self.cases());
+        faults
+    }
+
+    /// What the database has of what did not end, for the reader of a failed test.
+    fn waiting(&self) -> Vec<String> {
+        let tables = "SELECT 'transfer', t.transfer_id, t.target_account, t.state, t.version, t.retry_count, t.alone, \
+             t.error_class, d.due_at - portage_now() FROM transfers t JOIN due d USING (transfer_id); \
+             SELECT 'attempt', a.serial, a.state, a.lane, a.lock, a.sent, a.due_at - portage_now(), a.leased_by \
+             FROM attempts a WHERE closed_at IS NULL; \
+             SELECT 'lane', name, value FROM service_state WHERE name LIKE 'lane%'; \
+             SELECT 'worker', w.*, portage_now() FROM workers w";
+        let rows = self.site.database.sql(tables).unwrap_or_else(|why| why);
+        rows.lines().map(str::to_owned).collect()
+    }
+
+    fn cases(&self) -> Vec<String> {
+        let cases = "SELECT kind, severity, status FROM cases ORDER BY case_id";
+        let cases = self.site.database.sql(cases).expect("SQL");
+        cases.lines().map(|case| format!("a case: {case}")).collect()
+    }
+
+    /// Ends the workers that are left.
+    pub(super) async fn end(self) {
+        for worker in self.workers {
+            worker.life.tasks.kill().await;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A page of crashes that is played, each row once, and held to the page.
+
+use super::fixture::{ChainPlayed, ChainWorkers, ChainWraps};
+use crate::postgres::fixture::quick;
+use engine::Settings;
+use futures_util::stream::{self, StreamExt as _};
+use sim::chain::ChainRules;
+use sim::generic::chain::{ChainCase, ChainDeathPoint, ChainTrial, cases_of_rows, unplayed_rows};
+use sim::wrong;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// So many plays at once: most of a play is waiting for blocks and for a lease.
+const AT_ONCE: usize = 6;
+/// So many pages at once, however many tests are: a pair of workers takes some twenty of the server's connections.
+static PAGES: Semaphore = Semaphore::const_new(2);
+/// A row to which no worker came is played in other cases that come to it, so often: which transfers go in company
+/// is for the machine to say.
+const PLAYS: usize = 6;
+
+/// The matrix of one flow.
+pub(super) struct ChainPage<C> {
+    flow: &'static str,
+    page: &'static str,
+    rules: ChainRules,
+    cases: PhantomData<C>,
+}
+
+/// A wrong build, and where its matrix finds it.
+pub(super) struct Wrong {
+    pub(super) build: &'static str,
+    pub(super) case: &'static str,
+    /// The row at which a worker dies, or how it begins.
+    pub(super) row: &'static str,
+    /// Longer than its transfers take, where they end.
+    pub(super) within: Duration,
+}
+
+/// A row, and the cases that come to it.
+struct Row<'r, C> {
+    point: &'r ChainDeathPoint,
+    cases: &'r [C],
+}
+
+/// Pairs of workers that play no case now.
+#[derive(Default)]
+struct Pairs(Mutex<Vec<ChainWorkers>>);
+
+impl Pairs {
+    fn free(&self) -> MutexGuard<'_, Vec<ChainWorkers>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn end(self) {
+        for workers in self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            workers.end().await;
+        }
+    }
+}
+
+fn settings(fuse: bool) -> Settings {
+    // a worker that waits for blocks asks the database for nothing else
+    Settings { lease_ms: 400, scan_interval_ms: 150, ..quick(fuse) }
+}
+
+impl<C: ChainCase> ChainPage<C> {
+    /// Computed by the same matrix on the simulated journal, the page has every row of its table.
+    pub(super) const fn new(flow: &'static str, page: &'static str, rules: ChainRules) -> Self {
+        Self { flow, page, rules, cases: PhantomData }
+    }
+
+    fn rows(&self, fuse: bool) -> Vec<ChainDeathPoint> {
+        let flows = flows::registry();
+        let table = flows.table(flows.named(self.flow).expect("the flow"));
+        let mut rows = ChainDeathPoint::all(table, self.page);
+        rows.retain(|row| row.paths.get(usize::from(fuse)) == Some(&true));
+        rows
+    }
+
+    /// A worker dies at one row, in the first of these cases in which it comes to it.
+    async fn dies_at(&self, row: &Row<'_, C>, fuse: bool, pairs: &Pairs) -> ChainPlayed {
+        for case in row.cases.iter().cycle().take(PLAYS) {
+            let free = pairs.free().pop();
+            let mut workers = free.unwrap_or_else(|| ChainWorkers::new(settings(fuse), self.rules));
+            let ChainPlayed { reached, faults } = workers.play(case, row.point).await;
+            let line = |fault| format!("{}, fuse={fuse}, {}{fault}", case.words(), row.point.row);
+            let faults: Vec<String> = faults.into_iter().map(line).collect();
+            if faults.is_empty() {
+                pairs.free().push(workers);
+            } else {
+                workers.end().await;
+            }
+            if reached || !faults.is_empty() {
+                return ChainPlayed { reached, faults };
+            }
+        }
+        ChainPlayed { reached: false, faults: Vec::new() }
+    }
+
+    /// A worker dies at every row of the page.
+    pub(super) async fn dies_at_every_row(&self, fuse: bool) {
+        let _turn = PAGES.acquire().await.expect("it is never closed");
+        let trial = ChainTrial::<C> { fuse: vec![fuse], ..ChainTrial::new(self.rules) };
+        let cases: BTreeMap<String, Vec<C>> = cases_of_rows(&trial, self.flow);
+        let (points, pairs) = (self.rows(fuse), Pairs::default());
+        let row = |point| Row { point, cases: cases.get(&point.row).map_or(&[], Vec::as_slice) };
+        let rows: Vec<Row<'_, C>> = points.iter().map(row).collect();
+        let plays = stream::iter(&rows).map(|row| self.dies_at(row, fuse, &pairs));
+        let plays: Vec<ChainPlayed> = plays.buffered(AT_ONCE).collect().await;
+        let died = rows.iter().zip(&plays).filter(|(_, played)| played.reached);
+        let died = died.map(|(row, _)| row.point.row.as_str());
+        let mut faults = unplayed_rows(self.flow, self.page, fuse, died);
+        faults.extend(plays.into_iter().flat_map(|played| played.faults));
+        pairs.end().await;
+        assert_eq!(faults, [""; 0]);
+    }
+
+    /// What is found where a worker of a wrong build dies there.
+    pub(super) async fn found(&self, wrong: &Wrong) -> String {
+        let mut wraps = ChainWraps::default();
+        match (wrong::chain(wrong.build), wrong::chain_journal(wrong.build)) {
+            (Some(around), _) => wraps.chain = around,
+            (None, Some(around)) => wraps.journal = around,
+            (None, None) => panic!("no wrong build {}", wrong.build),
+        }
+        let case = C::all()
+            .into_iter()
+            .find(|case| case.words() == wrong.case && case.flow() == self.flow);
+        let mut workers = ChainWorkers::new(settings(true), self.rules).wrong(wraps, wrong.within);
+        let row = self.rows(true).into_iter().find(|one| one.row.starts_with(wrong.row));
+        let row = row.expect("the row");
+        let played = workers.play(&case.expect("the case"), &row).await;
+        workers.end().await;
+        assert!(played.reached, "no worker came to {}", row.row);
+        played.faults.join("; ")
+    }
+}
