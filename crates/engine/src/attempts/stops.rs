@@ -93,7 +93,9 @@ impl Engine {
             FOREIGN_FORM => CHAIN_CONTRADICTION,
             _ => return,
         };
-        self.stop_chain(kind, attempt.chain, format!("{cause}; {}", described(attempt)));
+        let found = cause.detail.as_deref().filter(|_| cause.class == kind);
+        let found = found.map_or_else(|| cause.to_string(), str::to_owned);
+        self.stop_chain(kind, attempt.chain, format!("{found}; {}", described(attempt)));
     }
 
     /// Verdicts that are none: nothing moves, and a person is asked.

@@ -79,7 +79,7 @@ fn metrics(served: &Served) -> String {
 }
 
 /// The keys in a file that opens with a passphrase; its path.
-fn key_file(dir: &Path, keys: &str) -> String {
+pub(super) fn key_file(dir: &Path, keys: &str) -> String {
     let (pass, out) = (dir.join("pass"), dir.join("keys.json"));
     std::fs::write(&pass, "a long passphrase\n").expect("a file");
     let mut command = portage(dir, &[]);
