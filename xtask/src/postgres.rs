@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use testbed::{GIVEN, Options, Server};
 
 /// Enough for two test programs at once, whose tests have a pool each.
-const CONNECTIONS: u32 = 400;
+const CONNECTIONS: u32 = 600;
 
 /// Makes sure that a server can be started.
 pub(crate) fn needed() -> Outcome {

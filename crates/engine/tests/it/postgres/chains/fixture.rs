@@ -113,7 +113,7 @@ impl ChainWorkers {
             learned: FactLog::default(),
             wraps: ChainWraps::default(),
             next: NextChainDeath::default(),
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_secs(180),
             workers: Vec::new(),
             series: 0,
         }
