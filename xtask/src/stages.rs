@@ -65,7 +65,7 @@ impl Stages {
         for stage in &self.done {
             let word = if stage.fault.is_some() { "FAILED" } else { "ok" };
             let seconds = stage.took.as_secs_f64();
-            let busy = stage.busy.map_or("-".to_owned(), |percent| format!("{percent} %"));
+            let busy = stage.busy.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %"));
             text.push_str(&format!("{:<12} {seconds:>9.1} {busy:>6}  {word}\n", stage.name));
         }
         let total = self.done.iter().map(|stage| stage.took).sum::<Duration>();
