@@ -6,7 +6,7 @@ use crate::controls::limits;
 use crate::ledgers::outstanding_calls::CallStart;
 use crate::pipeline::create_request::{CreateRequest, OpenResult};
 use crate::pipeline::plan::{FuseMode, NextStep, Planned};
-use crate::pipeline::station::Station;
+use crate::pipeline::station::{Place, Station};
 use crate::recovery::late_answers::Late;
 use crate::tasks::Background;
 use kernel::agreed::Agreed;
@@ -19,6 +19,7 @@ use kernel::ports::journal::Writing;
 use kernel::ports::meter::Seen;
 use kernel::record::Record;
 use kernel::unit::{Guard, Hold, Unit, Written, Wrote};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a unit is about, so that one that was not written can be planned again.
@@ -457,6 +458,7 @@ impl Engine {
     /// those for which there is no room.
     pub(crate) fn advance(self: &Arc<Self>, records: Vec<Record>) -> Vec<Job> {
         let mut jobs = Vec::new();
+        let mut arriving: BTreeMap<Place, Vec<Record>> = BTreeMap::new();
         for record in records {
             let record = self.in_flight.newest(record);
             if self.plan.table(record.flow).ends(record.head.state) {
@@ -473,14 +475,19 @@ impl Engine {
                 continue;
             }
             let station = self.station(&record);
-            let over = if self.not_yet.holds(&record) {
-                station.ring.keep(record)
-            } else {
-                station.ring.offer([record]).pop()
-            };
-            if let Some(over) = over {
+            if !self.not_yet.holds(&record) {
+                arriving.entry(station.place).or_default().push(record);
+            } else if let Some(over) = station.ring.keep(record) {
                 jobs.push(self.overflowed(&station, over));
             }
+        }
+        // those that come to one station arrive together: its worker would begin with the first one alone
+        for records in arriving.into_values() {
+            let Some(station) = records.first().map(|record| self.station(record)) else {
+                continue;
+            };
+            let over = station.ring.offer(records).into_iter();
+            jobs.extend(over.map(|record| self.overflowed(&station, record)));
         }
         jobs
     }

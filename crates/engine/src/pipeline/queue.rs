@@ -200,9 +200,14 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// The next batch, where there is one now.
+    /// The next batch, where there is one now. What is left wakes the next worker.
     pub(crate) fn try_take(&self, cap: usize) -> Option<Batch> {
-        self.inner().pick(cap)
+        let mut inner = self.inner();
+        let batch = inner.pick(cap)?;
+        if inner.taken() > 0 {
+            self.bell.notify_one();
+        }
+        Some(batch)
     }
 
     /// Waits until there is a batch to take.

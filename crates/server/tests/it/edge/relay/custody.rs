@@ -72,7 +72,7 @@ fn a_passphrase_that_is_not_given_is_said_to_be_missing() {
 
 /// Types a passphrase at a terminal of its own, and shows what was printed there.
 const TYPES: &str = r#"
-import os, pty, sys
+import os, pty, sys, termios, time
 typed = sys.argv[1].encode() + b"\n"
 child, terminal = pty.fork()
 if child == 0:
@@ -87,6 +87,9 @@ while True:
         break
     shown += read
     if read.endswith(b": "):
+        # the prompt is shown before the terminal is told to show nothing
+        while termios.tcgetattr(terminal)[3] & termios.ECHO:
+            time.sleep(0.01)
         os.write(terminal, typed)
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
