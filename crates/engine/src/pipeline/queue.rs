@@ -202,7 +202,10 @@ impl Queue {
 
     /// The next batch, where there is one now. What is left wakes the next worker.
     pub(crate) fn try_take(&self, cap: usize) -> Option<Batch> {
-        let mut inner = self.inner();
+        self.pick(&mut self.inner(), cap)
+    }
+
+    fn pick(&self, inner: &mut Inner, cap: usize) -> Option<Batch> {
         let batch = inner.pick(cap)?;
         if inner.taken() > 0 {
             self.bell.notify_one();
@@ -243,10 +246,7 @@ impl Queue {
                 let mut inner = self.inner();
                 let now = journal.now();
                 inner.ripen(now);
-                if let Some(batch) = inner.pick(cap) {
-                    if inner.taken() > 0 {
-                        self.bell.notify_one();
-                    }
+                if let Some(batch) = self.pick(&mut inner, cap) {
                     return batch;
                 }
                 inner.next_due().map(|due| due.saturating_sub(now))
