@@ -7,12 +7,17 @@
 use super::relay::{pays_to, reads};
 use super::{Served, answer, eventually, head, portage, said};
 use devnet::near::near_primitives::types::AccountId;
-use devnet::near::{Blocks, Devnet, EventKind, Fault, Options, Rule, TokenOptions, Wallet};
+use devnet::near::{
+    Blocks, Devnet, Endpoint, EventKind, Fault, Options, Rule, TokenOptions, Wallet,
+};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+
+/// So many providers the relay asks.
+const ENDPOINTS: usize = 2;
 
 /// A chain with a token, and the relay's account with keys.
 pub(super) struct LocalChain {
@@ -31,7 +36,8 @@ impl LocalChain {
     /// A transaction may be included for so many blocks.
     fn with_validity(validity_period: u64) -> Self {
         let blocks = Blocks::Every(Duration::from_millis(150));
-        let options = Options { endpoints: 2, blocks, validity_period, ..Options::default() };
+        let options =
+            Options { endpoints: ENDPOINTS, blocks, validity_period, ..Options::default() };
         let devnet = Devnet::start(options);
         let devnet = devnet.expect("a chain");
         let token = devnet.deploy_token("usdc.devnet", &TokenOptions::default()).expect("a token");
@@ -61,6 +67,20 @@ impl LocalChain {
             ("NEAR_RPC_URL", &self.devnet.urls().join(",")),
             ("RELAY_ACCESS_KEYS", &keys.join(",")),
         ])
+    }
+
+    fn endpoints(&self) -> impl Iterator<Item = Endpoint<'_>> {
+        (0..ENDPOINTS).map(|at| self.devnet.endpoint(at).expect("an endpoint"))
+    }
+
+    /// Each endpoint follows this rule too.
+    pub(super) fn everywhere(&self, rule: &Rule) {
+        self.endpoints().for_each(|endpoint| endpoint.add(rule.clone()));
+    }
+
+    /// No endpoint does anything wrong any more.
+    pub(super) fn forgets_rules(&self) {
+        self.endpoints().for_each(|endpoint| endpoint.clear());
     }
 
     /// How often each memo was paid, whatever endpoints say.
@@ -110,10 +130,7 @@ fn each_transfer_is_paid_once_through_kills_and_lost_replies() {
         ("PORTAGE_RELAY__KEYSTORE", &file),
         ("PORTAGE_RELAY__KEYSTORE_PASSPHRASE", "a long passphrase"),
     ];
-    for endpoint in 0..2 {
-        let lost = Rule::times(Fault::DropReply, 2).on(&["send_tx"]);
-        chain.devnet.endpoint(endpoint).expect("an endpoint").add(lost);
-    }
+    chain.everywhere(&Rule::times(Fault::DropReply, 2).on(&["send_tx"]));
     let mut served = Served::within(dir, &settings);
     // the first receiver is new to the token: it is registered at the relay's cost
     let keys: Vec<String> = (0..24).map(|n| format!("k-{n}")).collect();
@@ -165,10 +182,7 @@ fn what_expired_on_a_chain_of_short_validity_is_signed_again() {
     let completed = |key: &str| reads(&served, "payouts", key).1["status"] == "COMPLETED";
     assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
     eventually("the first is paid", || completed("k-1"));
-    for endpoint in 0..2 {
-        let withheld = Rule::times(Fault::Withhold, 1).on(&["send_tx"]);
-        chain.devnet.endpoint(endpoint).expect("an endpoint").add(withheld);
-    }
+    chain.everywhere(&Rule::times(Fault::Withhold, 1).on(&["send_tx"]));
     assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
     eventually("the second is paid", || completed("k-2"));
     // what was withheld comes after all, and is too late

@@ -113,10 +113,7 @@ fn a_transaction_that_shows_no_payment_stops_its_chain_only() {
     let served = chain.served(1);
     assert_eq!(pays_to(&served, "alice.devnet", "k-1").0, 201);
     eventually("the first is paid", || completed(&served, &["k-1"]));
-    for endpoint in 0..2 {
-        let endpoint = chain.devnet.endpoint(endpoint).expect("an endpoint");
-        endpoint.add(Rule::always(Fault::Silent));
-    }
+    chain.everywhere(&Rule::always(Fault::Silent));
     assert_eq!(pays_to(&served, "alice.devnet", "k-2").0, 201);
     eventually("the chain is stopped", || told(&served, "EVENTS_MISMATCH"));
     assert_eq!(pays_to(&served, "alice.devnet", "k-3").0, 201, "it is taken in");
@@ -124,9 +121,7 @@ fn a_transaction_that_shows_no_payment_stops_its_chain_only() {
     eventually("it waits", || status(&served, "k-3") == "\"QUEUED_TRANSFER\"");
     assert!(!completed(&served, &["k-2"]));
     assert_eq!(chain.payments().len(), 2, "the second is paid, whatever is shown");
-    for endpoint in 0..2 {
-        chain.devnet.endpoint(endpoint).expect("an endpoint").clear();
-    }
+    chain.forgets_rules();
     two_persons_end(&served, "EVENTS_MISMATCH", "1 payments were signed");
     eventually("both end", || completed(&served, &["k-2", "k-3"]));
     eventually("the case is closed", || !told(&served, "EVENTS_MISMATCH"));

@@ -80,12 +80,9 @@ fn retires(served: &Served, key: &str, seconds: &str) -> (Option<i32>, String) {
 
 /// Both providers keep what is sent from the chain from now on, or no more.
 fn withholds(chain: &LocalChain, withholds: bool) {
-    for endpoint in 0..2 {
-        let endpoint = chain.devnet.endpoint(endpoint).expect("an endpoint");
-        endpoint.clear();
-        if withholds {
-            endpoint.add(Rule::always(Fault::Withhold).on(&["send_tx"]));
-        }
+    chain.forgets_rules();
+    if withholds {
+        chain.everywhere(&Rule::always(Fault::Withhold).on(&["send_tx"]));
     }
     chain.devnet.release();
 }
@@ -211,10 +208,7 @@ fn a_key_that_is_deleted_without_a_word_is_told_of() {
     // keys are shown too where no provider answers
     let found = served.json(&["relay", "keys"]);
     assert!(found["balance"].to_string().contains("999."), "{found}");
-    for endpoint in 0..2 {
-        let refuses = Rule::always(Fault::Refuse).on(&["query"]);
-        chain.devnet.endpoint(endpoint).expect("an endpoint").add(refuses);
-    }
+    chain.everywhere(&Rule::always(Fault::Refuse).on(&["query"]));
     let found = served.json(&["relay", "keys"]);
     assert!(found["balance"].is_null() && found["chain_unknown"].is_string(), "{found}");
     assert_eq!(found["keys"].as_array().map(Vec::len), Some(2), "{found}");
