@@ -3,7 +3,7 @@
 use crate::world::Sim;
 use kernel::ids::Millis;
 
-/// What becomes of the first worker.
+/// What becomes of the first of two workers in the middle of what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerEnd {
     /// Its process is killed.
