@@ -45,7 +45,6 @@ pub(super) enum DrawnFlows {
 
 /// How the cases of some flows are drawn.
 struct DrawnCampaign {
-    /// The flag that asks for it.
     flag: &'static str,
     what: &'static str,
     draw: fn(u64) -> Box<dyn DrawnRun>,
@@ -56,7 +55,6 @@ struct DrawnCampaign {
 }
 
 impl DrawnFlows {
-    /// Those that a flag asks for.
     pub(super) fn of_flag(flag: &str) -> Option<Self> {
         let all = [Self::Account, Self::Chains];
         all.into_iter().find(|flows| flows.campaign().flag == flag)
