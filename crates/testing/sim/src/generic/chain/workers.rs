@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A worker, in a process of its own.
 #[derive(Debug)]
 pub struct ChainWorker {
-    /// Its process.
+    /// Its process, which the test kills or pauses.
     pub sim: Sim,
     /// Its engine and its journal.
     pub process: ChainProcess,
