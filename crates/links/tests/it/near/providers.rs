@@ -16,7 +16,7 @@ fn failure() -> FinalExecutionStatus {
     FinalExecutionStatus::Failure(TxExecutionError::ActionError(error))
 }
 
-fn outcome(status: FinalExecutionStatus) -> Rule {
+pub(super) fn outcome(status: FinalExecutionStatus) -> Rule {
     Rule::always(Fault::Outcome { status, execution: TxExecutionStatus::Final })
 }
 

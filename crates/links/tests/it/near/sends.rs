@@ -10,6 +10,7 @@ use devnet::near::near_primitives::transaction::SignedTransaction;
 use devnet::near::{Fault, Rule};
 use kernel::attempt::{Form, Purpose};
 use kernel::ports::chain::{Chain, Proof};
+use links::near::NearSettings;
 
 const DONE: [(&str, bool); 2] = [("done", false); 2];
 
@@ -22,6 +23,7 @@ async fn no_answer_to_a_send_decides() {
     let world = World::new(2);
     let port = world.port();
     let nonce = InvalidTxError::InvalidNonce { tx_nonce: 1, ak_nonce: 2 };
+    let too_large = InvalidTxError::NonceTooLarge { tx_nonce: 2, upper_bound: 1 };
     let faults = [
         Fault::DropReply,
         Fault::Refuse,
@@ -31,6 +33,8 @@ async fn no_answer_to_a_send_decides() {
         Fault::Answer { code: 200, body: serde_json::json!({"jsonrpc": "2.0", "result": 5}) },
         Fault::Invalid { error: InvalidTxError::Expired, forward: true },
         Fault::Invalid { error: nonce, forward: true },
+        // a replica that is behind judges the nonce by a height of long ago
+        Fault::Invalid { error: too_large, forward: true },
         Fault::Late { blocks: 9 },
     ];
     let mut last = None;
@@ -56,15 +60,18 @@ async fn no_answer_to_a_send_decides() {
     }
 }
 
+/// Ten minutes of blocks of 0.6 s, with a look at every 25 of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_unknown_for_long_and_lands_is_paid_once() {
     let world = World::new(2);
-    let port = world.port();
+    let port = world.port_with(NearSettings { validity_blocks: 5_000, ..world.settings() });
     let members = world.members(2);
     let mut attempt = world.pay(&port, members.clone()).await;
     world.everywhere(&Rule::always(Fault::Withhold));
     for _ in 0..40 {
         assert_eq!(world.not_yet(&port, &attempt).await, "NOT_FOUND");
+        world.devnet.advance(25);
+        world.clock.pass(15_000);
     }
     assert_eq!(world.paid(&members), [0, 0]);
     // it lands, and both providers say that they do not know it

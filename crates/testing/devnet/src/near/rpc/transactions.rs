@@ -13,7 +13,7 @@ use near_primitives::{
     views::{
         ExecutionMetadataView, ExecutionOutcomeView, ExecutionOutcomeWithIdView,
         ExecutionStatusView, FinalExecutionOutcomeView, FinalExecutionOutcomeViewEnum,
-        TxExecutionStatus, TxStatusView,
+        FinalExecutionStatus, TxExecutionStatus, TxStatusView,
     },
 };
 use serde_json::{Value, json};
@@ -151,7 +151,13 @@ impl EndpointState {
             let bytes = request.signed.as_deref().cloned();
             self.node.withheld_transaction(&request.hash).or(bytes).map(invented)
         })?;
-        let outcome = FinalExecutionOutcomeView { status: status.clone(), ..outcome };
+        let mut outcome = FinalExecutionOutcomeView { status: status.clone(), ..outcome };
+        // the receipt that has the actions says the same: a lie that contradicts itself is seen through at once
+        if let (FinalExecutionStatus::Failure(error), Some(receipt)) =
+            (status, outcome.receipts_outcome.first_mut())
+        {
+            receipt.outcome.status = ExecutionStatusView::Failure(error.clone());
+        }
         Some(TxStatusView {
             execution_outcome: Some(FinalExecutionOutcomeViewEnum::FinalExecutionOutcome(outcome)),
             status: execution.clone(),
@@ -187,7 +193,7 @@ fn invented(signed: SignedTransaction) -> FinalExecutionOutcomeView {
         metadata: ExecutionMetadataView { version: 1, gas_profile: None },
     };
     FinalExecutionOutcomeView {
-        status: near_primitives::views::FinalExecutionStatus::NotStarted,
+        status: FinalExecutionStatus::NotStarted,
         transaction: signed.into(),
         transaction_outcome: ExecutionOutcomeWithIdView {
             proof: Vec::new(),
