@@ -289,6 +289,7 @@ impl Engine {
         }
         spawn.spawn(Background::Scanner.task(), Box::pin(self.clone().run_scanner()));
         self.begin_messaging();
+        self.begin_identities();
         self.begin_provers();
         spawn.spawn(Background::Checker.task(), Box::pin(self.clone().run_checker()));
         if self.parts.settings.workers {

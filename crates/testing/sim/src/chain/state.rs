@@ -78,6 +78,8 @@ pub(super) struct State {
     /// The number of the last block.
     pub height: u64,
     began: u64,
+    /// What the first block is told from others by.
+    pub genesis: u64,
     /// What the bytes of each form say, by its name.
     pub signed: BTreeMap<Arc<[u8]>, Transaction>,
     /// What was given to the network, in order. Where the node signs, each call is another one.
@@ -327,6 +329,7 @@ impl SimChain {
             draws: SplitMix(seed ^ 0x0ff1_ce0f_f1ce_0ff1),
             height: 0,
             began: clock.now(),
+            genesis: seed,
             signed: BTreeMap::new(),
             sent: Vec::new(),
             broadcasts: BTreeMap::new(),
@@ -349,6 +352,12 @@ impl SimChain {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.advance(self.clock.now());
         state
+    }
+
+    /// Its nodes are of another chain from now on, which has the same name and holds what this one holds.
+    pub fn becomes_another(&self) {
+        let mut state = self.now();
+        state.genesis = state.genesis.wrapping_add(1);
     }
 
     /// An account that can hold the token.
