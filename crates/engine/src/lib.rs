@@ -20,7 +20,7 @@ mod settings;
 pub mod tasks;
 
 pub use crate::attempts::lanes::LaneRetirement;
-pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt};
+pub use crate::attempts::report::{ChainReport, LaneReport, OpenAttempt, ProviderCounts};
 pub use crate::pipeline::observed_deposits::{Cursor, Observation, ObservationResult};
 pub use crate::settings::{Alerts, Limits, OwnerLimits, Settings};
 
