@@ -4,7 +4,7 @@ use kernel::answer::Cause;
 use kernel::attempt::Attempt;
 use kernel::ids::{Id, WorkerId};
 use kernel::ports::Fut;
-use kernel::ports::chain::{Chain, LaneMark, LaneSpent};
+use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
     ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
@@ -19,19 +19,26 @@ use sim::world::Sim;
 use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
 
-const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
+pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
 
 /// A worker, in a process of its own.
-struct Worker {
+pub(super) struct Worker {
     sim: Sim,
-    process: ChainProcess,
+    pub(super) process: ChainProcess,
     /// Its link to each chain.
     links: Vec<Arc<FaultyChain>>,
 }
 
-struct Cluster {
-    service: ChainService,
+impl Worker {
+    /// Its process dies on the spot.
+    pub(super) fn sim_dies(self) {
+        self.sim.kill("killed by the test");
+    }
+}
+
+pub(super) struct Cluster {
+    pub(super) service: ChainService,
     place: Place,
 }
 
@@ -46,7 +53,7 @@ impl Cluster {
         Self { service, place }
     }
 
-    fn new(rules: ChainRules, seed: u64) -> Self {
+    pub(super) fn new(rules: ChainRules, seed: u64) -> Self {
         let (sim, flows) = (Sim::new(seed), Arc::new(flows::registry()));
         let place = Place::new(flows.clone());
         let chain = SimChain::new(rules, Arc::new(sim.clone()), seed);
@@ -61,7 +68,7 @@ impl Cluster {
         Self { service, place }
     }
 
-    fn join(&self, number: u64) -> Worker {
+    pub(super) fn join(&self, number: u64) -> Worker {
         let sim = self.service.sim.process(number);
         let worker = WorkerId(number);
         let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
@@ -83,11 +90,11 @@ impl Cluster {
     }
 
     /// Opens a transfer to each receiver at this worker.
-    fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
+    pub(super) fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
         self.pays_for(worker, "to", receivers)
     }
 
-    fn pays_for(&self, worker: &Worker, key: &str, receivers: &'static [&'static str]) -> Vec<Id> {
+    pub(super) fn pays_for(&self, worker: &Worker, key: &str, receivers: &'static [&'static str]) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
@@ -105,8 +112,27 @@ impl Cluster {
         opened.into_iter().map(|id| id.unwrap_or_else(|why| panic!("{why:?}"))).collect()
     }
 
+    /// The names of the states of these.
+    pub(super) fn states(&self, worker: &Worker, ids: &[Id]) -> Vec<&'static str> {
+        let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
+        let read = worker.sim.block_on(async move { journal.get(asked).await });
+        let Ok(Ok(records)) = read else { panic!("{read:?}") };
+        let name = |r: &kernel::record::Record| {
+            self.service.flows.table(r.flow).state(r.head.state).name
+        };
+        records.iter().map(name).collect()
+    }
+
+    /// The chain that the journal is bound to, as a worker shows it.
+    pub(super) fn bound(&self, worker: &Worker) -> Option<ChainIdentity> {
+        let (engine, chain) = (worker.process.engine.clone(), self.service.chain_id());
+        let report = worker.sim.block_on(async move { engine.chain_report(chain, &[]).await });
+        let Ok(Ok(report)) = report else { panic!("{report:?}") };
+        report.identity
+    }
+
     #[track_caller]
-    fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
+    pub(super) fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());

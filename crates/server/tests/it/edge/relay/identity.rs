@@ -104,10 +104,11 @@ fn another_network_than_that_of_the_settings_is_not_paid_on() {
 
 /// Turns red where the store is bound to no genesis, or anew at each start: the second chain has the same accounts,
 /// keys and heights, and would pay.
-#[test]
-fn another_genesis_under_the_same_store_is_not_paid_on() {
+fn another_genesis_is_not_paid_on(more: &[(&str, &str)]) {
     let chain = LocalChain::start();
-    let mut served = chain.served(1);
+    let settings = chain.settings(1);
+    let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
+    let mut served = Served::start(&settings.chain(more.iter().copied()).collect::<Vec<_>>());
     taken_in(&served, "k-1");
     completed(&served, "k-1");
     let key = chain.keys[0].public_key().to_string();
@@ -133,6 +134,17 @@ fn another_genesis_under_the_same_store_is_not_paid_on() {
     completed(&served, "k-2");
     assert_eq!((chain.payments().len(), other.payments().len()), (2, 0));
     eventually("the case is closed", || case(&served, "WRONG_CHAIN").is_none());
+}
+
+#[test]
+fn another_genesis_under_the_same_folder_is_not_paid_on() {
+    another_genesis_is_not_paid_on(&[]);
+}
+
+#[test]
+fn another_genesis_under_the_same_database_is_not_paid_on() {
+    let database = testbed::Database::given().expect("a database");
+    another_genesis_is_not_paid_on(&[("DATABASE_URL", database.url())]);
 }
 
 /// Turns red where a release before, which kept no identity, leaves a store that is refused, or that is never bound.
