@@ -5,8 +5,8 @@ use kernel::attempt::{Attempt, Lock};
 use kernel::ids::ChainId;
 use kernel::ports::Fut;
 use kernel::ports::chain::{
-    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain, Proof,
-    SignRequest, Signed, Unsigned,
+    Chain, ChainIdentity, FeeBalance, ForeignUse, LaneMark, LanePresence, LaneSpent, LanesOnChain,
+    Proof, SignRequest, Signed, Unsigned,
 };
 use kernel::ports::facts::{FactSource, Gathered};
 use kernel::record::{Facts, Record};

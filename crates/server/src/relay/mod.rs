@@ -91,7 +91,14 @@ fn near_settings(settings: &Relay, asset: AssetId) -> NearSettings {
         NearNetwork::Testnet => near::NearNetwork::Testnet,
         NearNetwork::Localnet => near::NearNetwork::Localnet,
     };
-    NearSettings { network, base_block_ms, token_rest_ms, providers_needed: agree, limits, ..defaults }
+    NearSettings {
+        network,
+        base_block_ms,
+        token_rest_ms,
+        providers_needed: agree,
+        limits,
+        ..defaults
+    }
 }
 
 /// The asset of the token.

@@ -1,8 +1,8 @@
 //! The adapter is held to the suite of chain ports.
 
 use super::world::{VALIDITY, World};
-use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::Options;
+use devnet::near::near_primitives::action::{Action, TransferAction};
 use devnet::near::near_primitives::types::Balance;
 use kernel::ports::Fut;
 use kernel::ports::chain::Chain;
@@ -60,5 +60,8 @@ impl ChainSite for Site {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_adapter_passes_the_suite_of_chain_ports() {
-    run(|| -> Arc<dyn ChainSite> { Arc::new(Site(World::with_validity(2, VALIDITY), OnceLock::new())) }).await;
+    run(|| -> Arc<dyn ChainSite> {
+        Arc::new(Site(World::with_validity(2, VALIDITY), OnceLock::new()))
+    })
+    .await;
 }

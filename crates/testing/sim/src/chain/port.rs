@@ -18,8 +18,8 @@ use kernel::ports::chain::{
 };
 use kernel::record::{Account, Record};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// An adapter that believes two nodes where they agree.
 pub struct SimPort {

@@ -94,7 +94,12 @@ impl Cluster {
         self.pays_for(worker, "to", receivers)
     }
 
-    pub(super) fn pays_for(&self, worker: &Worker, key: &str, receivers: &'static [&'static str]) -> Vec<Id> {
+    pub(super) fn pays_for(
+        &self,
+        worker: &Worker,
+        key: &str,
+        receivers: &'static [&'static str],
+    ) -> Vec<Id> {
         let engine = worker.process.engine.clone();
         let Some(flow) = engine.flows().named("relay") else { panic!("no relay") };
         let chain = self.service.chain_id();
@@ -117,9 +122,8 @@ impl Cluster {
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
         let read = worker.sim.block_on(async move { journal.get(asked).await });
         let Ok(Ok(records)) = read else { panic!("{read:?}") };
-        let name = |r: &kernel::record::Record| {
-            self.service.flows.table(r.flow).state(r.head.state).name
-        };
+        let name =
+            |r: &kernel::record::Record| self.service.flows.table(r.flow).state(r.head.state).name;
         records.iter().map(name).collect()
     }
 

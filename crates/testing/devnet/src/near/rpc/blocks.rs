@@ -134,10 +134,7 @@ pub(super) fn protocol_config(
     written(&ProtocolConfigView::from(ProtocolConfig { genesis_config, runtime_config }))
 }
 
-pub(super) fn status(
-    endpoint: &EndpointState,
-    lie: Option<&Fault>,
-) -> Result<Value, RpcError> {
+pub(super) fn status(endpoint: &EndpointState, lie: Option<&Fault>) -> Result<Value, RpcError> {
     let seen = endpoint.seen();
     let chain = endpoint.node.chain();
     let gone = || RpcError::serialization_error("no such block".to_owned());
