@@ -157,7 +157,7 @@ fn a_store_of_a_release_before_is_bound_at_first_sight() {
     served.again(|dir| {
         let file = dir.join("data").join(store::sqlite::FILE);
         let db = rusqlite::Connection::open(file).expect("the store");
-        let gone = db.execute("DELETE FROM resources WHERE name = 'chain:NEAR'", []);
+        let gone = db.execute("DELETE FROM service_state WHERE name = 'resource/chain:NEAR'", []);
         assert_eq!(gone, Ok(1), "the row by which it is bound");
     });
     taken_in(&served, "k-2");
@@ -204,8 +204,9 @@ fn one_of_two_that_becomes_another_chain_stops_the_relay() {
     completed(&served, "k-1");
     let liar = chain.devnet.endpoint(0).expect("an endpoint");
     liar.add(other_chain());
-    taken_in(&served, "k-2");
     eventually("a person is told", || case(&served, "WRONG_CHAIN").is_some());
+    taken_in(&served, "k-2");
+    eventually("it waits", || served.log().contains("no next lock"));
     let (severity, facts) = case(&served, "WRONG_CHAIN").expect("a case");
     assert_eq!(severity, "CRITICAL", "{facts}");
     has_providers(&served, "connected", [2, 1, 1]);
