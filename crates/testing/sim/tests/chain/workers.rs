@@ -2,19 +2,17 @@
 
 use kernel::answer::Cause;
 use kernel::attempt::Attempt;
-use kernel::ids::{Id, WorkerId};
+use kernel::ids::Id;
 use kernel::ports::Fut;
 use kernel::ports::chain::{Chain, ChainIdentity, LaneMark, LaneSpent};
 use kernel::ports::clock::Clock;
 use sim::chain::{
-    ChainCall, ChainProcess, ChainRules, ChainService, ChainTrouble, FaultyChain, LinkedChain,
-    Locking, Moment, SimChain, SimPort, relay_terms,
+    ChainCall, ChainRules, ChainService, ChainTrouble, Locking, Moment, SimChain, relay_terms,
 };
-use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, Harm};
+use sim::generic::chain::{CaseEnv, ChainCase, ChainClient, ChainWorker, Harm, joined};
 use sim::generic::swaps::{SWAP_CASES, SwapCase};
 use sim::journal::Place;
 use sim::service::simulated;
-use sim::suite::journal::Opened;
 use sim::world::Sim;
 use sim::wrapper::{ChainWrapper, Wrapper};
 use std::sync::Arc;
@@ -22,6 +20,7 @@ use std::sync::Arc;
 pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
 
+<<<<<<< HEAD
 /// A worker, in a process of its own.
 pub(super) struct Worker {
     sim: Sim,
@@ -39,6 +38,10 @@ impl Worker {
 
 pub(super) struct Cluster {
     pub(super) service: ChainService,
+=======
+struct Cluster {
+    service: ChainService,
+>>>>>>> main
     place: Place,
 }
 
@@ -68,6 +71,7 @@ impl Cluster {
         Self { service, place }
     }
 
+<<<<<<< HEAD
     pub(super) fn join(&self, number: u64) -> Worker {
         let sim = self.service.sim.process(number);
         let worker = WorkerId(number);
@@ -97,6 +101,20 @@ impl Cluster {
     pub(super) fn pays_for(
         &self,
         worker: &Worker,
+=======
+    fn join(&self, number: u64) -> ChainWorker {
+        joined(&self.service, &self.place, number)
+    }
+
+    /// Opens a transfer to each receiver at this worker.
+    fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
+        self.pays_for(worker, "to", receivers)
+    }
+
+    fn pays_for(
+        &self,
+        worker: &ChainWorker,
+>>>>>>> main
         key: &str,
         receivers: &'static [&'static str],
     ) -> Vec<Id> {
@@ -136,7 +154,11 @@ impl Cluster {
     }
 
     #[track_caller]
+<<<<<<< HEAD
     pub(super) fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
+=======
+    fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
+>>>>>>> main
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
@@ -236,7 +258,7 @@ fn one_that_was_tried_by_a_dead_worker_goes_alone() {
 }
 
 /// The attempts in which these transfers were, oldest first.
-fn attempts(worker: &Worker, ids: &[Id]) -> Vec<Attempt> {
+fn attempts(worker: &ChainWorker, ids: &[Id]) -> Vec<Attempt> {
     let (journal, ids) = (worker.process.opened.journal.clone(), ids.to_vec());
     match worker.sim.block_on(async move { journal.attempts_of(ids).await }) {
         Ok(Ok(attempts)) => attempts,
