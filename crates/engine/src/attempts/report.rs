@@ -10,7 +10,7 @@ use kernel::attempt::{Attempt, Purpose};
 use kernel::ids::{ChainId, Id, Millis};
 use kernel::operators::Paused;
 use kernel::ports::chain::{
-    ChainIdentity, FeeBalance, LanesOnChain, ProviderReport, ProviderStanding,
+    ChainIdentity, FeeBalance, LanesOnChain, ProviderReport, ProviderState,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -106,11 +106,11 @@ impl Engine {
     /// reach.
     pub fn provider_counts(&self, chain: ChainId) -> Option<ProviderCounts> {
         let providers = self.attempts.pool(chain)?.port.providers();
-        let of = |standing| providers.iter().filter(|one| one.standing == standing).count();
+        let of = |state| providers.iter().filter(|one| one.state == state).count();
         Some(ProviderCounts {
             configured: providers.len(),
-            usable: of(ProviderStanding::Usable),
-            wrong_chain: of(ProviderStanding::WrongChain),
+            usable: of(ProviderState::Usable),
+            wrong_chain: of(ProviderState::WrongChain),
         })
     }
 

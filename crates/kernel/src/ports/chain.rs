@@ -123,7 +123,7 @@ impl fmt::Display for ChainIdentity {
 
 /// Whether what a provider says may count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProviderStanding {
+pub enum ProviderState {
     /// It shows the chain that the journal is bound to, and answers.
     Usable,
     /// It showed another chain when it answered last: nothing that it says counts.
@@ -135,10 +135,10 @@ pub enum ProviderStanding {
 /// One provider of a chain, as this process saw it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderReport {
-    /// Its host and port.
+    /// The host and the port of its address.
     pub provider: Arc<str>,
     /// Whether what it says may count.
-    pub standing: ProviderStanding,
+    pub state: ProviderState,
     /// The chain that it showed last; `None`: it never did.
     pub shows: Option<ChainIdentity>,
     /// So many requests in a row had no answer.

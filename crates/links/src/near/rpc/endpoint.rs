@@ -8,7 +8,7 @@ use super::tls;
 use crate::near::settings::RpcLimits;
 use kernel::answer::Cause;
 use kernel::ids::Millis;
-use kernel::ports::chain::{ChainIdentity, ProviderReport, ProviderStanding};
+use kernel::ports::chain::{ChainIdentity, ProviderReport, ProviderState};
 use kernel::ports::clock::{Clock, TICKS};
 use kernel::ports::meter::{Meter, Seen};
 use reqwest::Url;
@@ -123,7 +123,7 @@ impl RpcEndpoint {
     pub(super) fn report(&self) -> ProviderReport {
         ProviderReport {
             provider: self.label.clone(),
-            standing: self.identity.standing(),
+            state: self.identity.state(),
             shows: self.identity.last(),
             failures: self.failures(),
         }
@@ -131,7 +131,7 @@ impl RpcEndpoint {
 
     /// Whether it showed another chain when it answered last.
     pub(super) fn is_wrong(&self) -> bool {
-        self.identity.standing() == ProviderStanding::WrongChain
+        self.identity.state() == ProviderState::WrongChain
     }
 
     /// The chain that it shows now, or showed a moment ago.

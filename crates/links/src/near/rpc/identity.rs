@@ -8,7 +8,7 @@ use super::reply::RpcFailure;
 use super::shared::SharedAnswer;
 use crate::near::settings::NearNetwork;
 use kernel::answer::Cause;
-use kernel::ports::chain::{CHAIN_UNBOUND, ChainIdentity, ProviderStanding, WRONG_CHAIN};
+use kernel::ports::chain::{CHAIN_UNBOUND, ChainIdentity, ProviderState, WRONG_CHAIN};
 use kernel::ports::clock::{Clock, TICKS};
 use serde_json::Value;
 use std::future::Future;
@@ -112,13 +112,11 @@ impl ShownIdentity {
     }
 
     /// Whether what it says may count, as far as that is known without asking it.
-    pub(super) fn standing(&self) -> ProviderStanding {
+    pub(super) fn state(&self) -> ProviderState {
         match self.last() {
-            Some(shown) if self.expected.is_other(&shown) => ProviderStanding::WrongChain,
-            Some(_) if self.expected.bound().is_some() && !self.is_stale() => {
-                ProviderStanding::Usable
-            }
-            Some(_) | None => ProviderStanding::Unknown,
+            Some(shown) if self.expected.is_other(&shown) => ProviderState::WrongChain,
+            Some(_) if self.expected.bound().is_some() && !self.is_stale() => ProviderState::Usable,
+            Some(_) | None => ProviderState::Unknown,
         }
     }
 
@@ -147,7 +145,7 @@ impl ShownIdentity {
     /// Whether what it says may count.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it may not, or that it does not say.
     pub(super) async fn admitted(
         &self,
         times: (&dyn Clock, u64),

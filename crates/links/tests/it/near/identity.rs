@@ -6,7 +6,7 @@ use super::world::{VALIDITY, World};
 use devnet::near::near_primitives::hash::CryptoHash;
 use devnet::near::{Fault, Rule};
 use kernel::ports::chain::{
-    CHAIN_UNBOUND, Chain, ChainIdentity, ProviderReport, ProviderStanding, WRONG_CHAIN,
+    CHAIN_UNBOUND, Chain, ChainIdentity, ProviderReport, ProviderState, WRONG_CHAIN,
 };
 use links::near::{NearChain, NearNetwork};
 
@@ -20,8 +20,8 @@ fn becomes_another(world: &World) {
     world.everywhere(&another("portage-devnet"));
 }
 
-fn standings(port: &NearChain) -> Vec<ProviderStanding> {
-    port.providers().iter().map(|report: &ProviderReport| report.standing).collect()
+fn states(port: &NearChain) -> Vec<ProviderState> {
+    port.providers().iter().map(|report: &ProviderReport| report.state).collect()
 }
 
 /// How often the endpoints were asked which chain they are, and anything else.
@@ -49,7 +49,7 @@ async fn the_network_of_the_settings_is_the_one_that_is_shown() {
     // nor does a journal help that is bound to it: the settings name another one
     port.bind(&world.identity());
     assert_eq!(locks(&port, &world).await, Err(WRONG_CHAIN));
-    assert_eq!(standings(&port), [ProviderStanding::WrongChain; 2]);
+    assert_eq!(states(&port), [ProviderState::WrongChain; 2]);
     assert_eq!(asked(&world).1, 0, "nothing else is asked");
     let kinds: Vec<&str> = port.concerns().iter().map(|concern| concern.kind).collect();
     assert_eq!(kinds, [WRONG_CHAIN, "WRONG_PROVIDER"]);
@@ -64,7 +64,7 @@ async fn two_chains_that_fit_bind_nothing() {
     second.add(another("portage-devnet"));
     assert_eq!(port.identity().await.unwrap_err().class, "PROVIDERS_DISAGREE");
     assert_eq!(locks(&port, &world).await, Err(CHAIN_UNBOUND));
-    assert_eq!(standings(&port), [ProviderStanding::Unknown; 2]);
+    assert_eq!(states(&port), [ProviderState::Unknown; 2]);
     second.clear();
     second.add(Rule::always(Fault::Refuse));
     let port = world.unbound(world.settings());
@@ -97,7 +97,7 @@ async fn a_provider_is_asked_again_after_a_while_and_after_silence() {
     world.everywhere(&Rule::times(Fault::Refuse, 1).on(&["query"]));
     becomes_another(&world);
     assert!(locks(&port, &world).await.is_err());
-    assert_eq!(standings(&port), [ProviderStanding::Unknown]);
+    assert_eq!(states(&port), [ProviderState::Unknown]);
     assert_eq!(locks(&port, &world).await, Err(WRONG_CHAIN));
 }
 

@@ -19,7 +19,7 @@ use kernel::flow::life::Word as _;
 use kernel::ids::{ChainId, Millis};
 use kernel::money::Amount;
 use kernel::operators::LaneName;
-use kernel::ports::chain::{ChainIdentity, FeeBalance, ProviderReport, ProviderStanding};
+use kernel::ports::chain::{ChainIdentity, FeeBalance, ProviderReport, ProviderState};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -190,11 +190,11 @@ fn chain(ChainIdentity { name, genesis }: ChainIdentity) -> RelayChain {
 }
 
 fn provider(report: ProviderReport) -> RelayProvider {
-    let ProviderReport { provider, standing, shows, failures } = report;
-    let status = match standing {
-        ProviderStanding::Usable => "usable",
-        ProviderStanding::WrongChain => "wrong_chain",
-        ProviderStanding::Unknown => "unknown",
+    let ProviderReport { provider, state, shows, failures } = report;
+    let status = match state {
+        ProviderState::Usable => "usable",
+        ProviderState::WrongChain => "wrong_chain",
+        ProviderState::Unknown => "unknown",
     };
     RelayProvider { provider: provider.to_string(), status, shows: shows.map(chain), failures }
 }

@@ -18,7 +18,8 @@ fn a_later_start_on_another_chain_signs_and_proves_nothing() {
         let first = cluster.join(1);
         let mut ids = cluster.pays(&first, &PAID);
         cluster.service.sim.run_for(2_000);
-        first.sim_dies();
+        first.sim.kill("killed by the test");
+        drop(first);
         cluster.service.chain.shows_genesis(ANOTHER);
         let second = cluster.join(2);
         ids.extend(cluster.pays_for(&second, "more", &PAID));

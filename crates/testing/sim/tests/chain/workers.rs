@@ -20,28 +20,8 @@ use std::sync::Arc;
 pub(super) const LOCKINGS: [Locking; 3] = [Locking::Nonce, Locking::Marker, Locking::Reference];
 const RECEIVERS: [&str; 7] = ["alice", "bob", "new-1", "carol", "bad-1", "dave", "new-2"];
 
-<<<<<<< HEAD
-/// A worker, in a process of its own.
-pub(super) struct Worker {
-    sim: Sim,
-    pub(super) process: ChainProcess,
-    /// Its link to each chain.
-    links: Vec<Arc<FaultyChain>>,
-}
-
-impl Worker {
-    /// Its process dies on the spot.
-    pub(super) fn sim_dies(self) {
-        self.sim.kill("killed by the test");
-    }
-}
-
 pub(super) struct Cluster {
     pub(super) service: ChainService,
-=======
-struct Cluster {
-    service: ChainService,
->>>>>>> main
     place: Place,
 }
 
@@ -71,50 +51,18 @@ impl Cluster {
         Self { service, place }
     }
 
-<<<<<<< HEAD
-    pub(super) fn join(&self, number: u64) -> Worker {
-        let sim = self.service.sim.process(number);
-        let worker = WorkerId(number);
-        let journal = self.place.join(Arc::new(sim.clone()), sim.crash(), worker);
-        let funding = journal.funding();
-        let (accounts, outbox) = (journal.accounts(), journal.clone());
-        let (inbox, world) = (journal.clone(), funding.clone());
-        let opened = Opened { journal, outbox, inbox, funding, accounts, world };
-        let link = |linked: LinkedChain| {
-            let port = Arc::new(SimPort::new(linked.chain, self.service.flows.clone()));
-            Arc::new(FaultyChain::new(port, sim.crash()))
-        };
-        let links: Vec<Arc<FaultyChain>> = self.service.linked().into_iter().map(link).collect();
-        let port = |link: &Arc<FaultyChain>| -> Arc<dyn Chain> { link.clone() };
-        let ports = links.iter().map(port).collect();
-        let parts = self.service.parts(&sim, &opened, ports, number);
-        let started = sim.block_on(engine::Engine::start(parts));
-        let Ok(Ok(engine)) = started else { panic!("{:?}", started.map(|s| s.map(|_| ()))) };
-        Worker { sim, process: ChainProcess { engine, opened }, links }
+    pub(super) fn join(&self, number: u64) -> ChainWorker {
+        joined(&self.service, &self.place, number)
     }
 
     /// Opens a transfer to each receiver at this worker.
-    pub(super) fn pays(&self, worker: &Worker, receivers: &'static [&'static str]) -> Vec<Id> {
+    pub(super) fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
         self.pays_for(worker, "to", receivers)
     }
 
     pub(super) fn pays_for(
         &self,
-        worker: &Worker,
-=======
-    fn join(&self, number: u64) -> ChainWorker {
-        joined(&self.service, &self.place, number)
-    }
-
-    /// Opens a transfer to each receiver at this worker.
-    fn pays(&self, worker: &ChainWorker, receivers: &'static [&'static str]) -> Vec<Id> {
-        self.pays_for(worker, "to", receivers)
-    }
-
-    fn pays_for(
-        &self,
         worker: &ChainWorker,
->>>>>>> main
         key: &str,
         receivers: &'static [&'static str],
     ) -> Vec<Id> {
@@ -136,7 +84,7 @@ impl Cluster {
     }
 
     /// The names of the states of these.
-    pub(super) fn states(&self, worker: &Worker, ids: &[Id]) -> Vec<&'static str> {
+    pub(super) fn states(&self, worker: &ChainWorker, ids: &[Id]) -> Vec<&'static str> {
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());
         let read = worker.sim.block_on(async move { journal.get(asked).await });
         let Ok(Ok(records)) = read else { panic!("{read:?}") };
@@ -146,7 +94,7 @@ impl Cluster {
     }
 
     /// The chain that the journal is bound to, as a worker shows it.
-    pub(super) fn bound(&self, worker: &Worker) -> Option<ChainIdentity> {
+    pub(super) fn bound(&self, worker: &ChainWorker) -> Option<ChainIdentity> {
         let (engine, chain) = (worker.process.engine.clone(), self.service.chain_id());
         let report = worker.sim.block_on(async move { engine.chain_report(chain, &[]).await });
         let Ok(Ok(report)) = report else { panic!("{report:?}") };
@@ -154,11 +102,7 @@ impl Cluster {
     }
 
     #[track_caller]
-<<<<<<< HEAD
-    pub(super) fn ends(&self, line: &str, worker: &Worker, ids: &[Id], receivers: &[&str]) {
-=======
-    fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
->>>>>>> main
+    pub(super) fn ends(&self, line: &str, worker: &ChainWorker, ids: &[Id], receivers: &[&str]) {
         self.service.chain.calm();
         self.service.sim.run_for(900_000);
         let (journal, asked) = (worker.process.opened.journal.clone(), ids.to_vec());

@@ -31,7 +31,7 @@ fn case(served: &Served, kind: &str) -> Option<(String, String)> {
     Some((text(&found["severity"]), text(&found["facts"])))
 }
 
-/// `/health`.
+/// What `/health` shows of all parts.
 fn health(served: &Served) -> Value {
     let mut stream = served.connect();
     stream.write_all(head("GET", "/health", "x", "").as_bytes()).expect("it is sent");
@@ -47,8 +47,8 @@ fn has_providers(served: &Served, rpc: &str, [configured, usable, wrong]: [u64; 
     });
 }
 
-/// The standing of each provider in `portage relay status`.
-fn standings(served: &Served) -> Vec<String> {
+/// The state of each provider in `portage relay status`.
+fn states(served: &Served) -> Vec<String> {
     let found = served.json(&["relay", "status"]);
     let providers = found["providers"].as_array().expect("providers");
     providers.iter().map(|row| row["status"].as_str().unwrap_or_default().to_owned()).collect()
@@ -88,7 +88,7 @@ fn another_network_than_that_of_the_settings_is_not_paid_on() {
     assert_eq!(severity, "CRITICAL");
     assert!(facts.contains("portage-devnet") && facts.contains("mainnet"), "{facts}");
     has_providers(&served, "wrong chain", [2, 0, 2]);
-    assert_eq!(standings(&served), ["wrong_chain", "wrong_chain"]);
+    assert_eq!(states(&served), ["wrong_chain", "wrong_chain"]);
     let (code, text) = said(&served.run(&["relay", "status"]));
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("no chain yet") && text.contains("WRONG_CHAIN"), "{text}");
@@ -151,7 +151,7 @@ fn another_genesis_under_the_same_database_is_not_paid_on() {
 
 /// Turns red where a release before, which kept no identity, leaves a store that is refused, or that is never bound.
 #[test]
-fn a_store_of_a_release_before_is_bound_at_first_sight() {
+fn a_store_of_a_release_before_is_bound_to_the_first_chain_that_it_meets() {
     let chain = LocalChain::start();
     let mut served = chain.served(1);
     taken_in(&served, "k-1");
@@ -190,7 +190,7 @@ fn one_provider_of_another_chain_among_three_is_left_out() {
     assert_eq!((&*severity, facts.contains("mainnet")), ("WARNING", true), "{facts}");
     assert_eq!(case(&served, "WRONG_CHAIN"), None, "enough others are left");
     has_providers(&served, "connected", [3, 2, 1]);
-    assert_eq!(standings(&served), ["usable", "wrong_chain", "usable"]);
+    assert_eq!(states(&served), ["usable", "wrong_chain", "usable"]);
     liar.clear();
     eventually("the case is closed", || case(&served, "WRONG_PROVIDER").is_none());
     has_providers(&served, "connected", [3, 3, 0]);
@@ -228,7 +228,7 @@ fn providers_that_are_down_at_start_are_unknown() {
     let served = chain.served(1);
     taken_in(&served, "k-1");
     has_providers(&served, "unavailable", [2, 0, 0]);
-    assert_eq!(standings(&served), ["unknown", "unknown"]);
+    assert_eq!(states(&served), ["unknown", "unknown"]);
     let found = served.json(&["relay", "status"]);
     assert_eq!(found["identity"], Value::Null, "nothing is bound: {found}");
     assert_eq!(case(&served, "WRONG_CHAIN"), None);
