@@ -255,7 +255,7 @@ impl RpcPool {
     /// # Errors
     /// Providers do not answer, are far apart, or do not know one another's block.
     pub(in crate::near) async fn base_block(&self) -> Result<BlockHead, Cause> {
-        self.base.get(&*self.clock, self.base_for, self.lowest_final()).await
+        self.base.get(&*self.clock, self.base_for, Box::pin(self.lowest_final())).await
     }
 
     /// For how many blocks after its base block a transaction may be included: what a provider's protocol
@@ -291,7 +291,7 @@ impl RpcPool {
     }
 
     async fn lowest_final(&self) -> Result<BlockHead, Cause> {
-        let replies = self.final_blocks().await;
+        let replies = Box::pin(self.final_blocks()).await;
         let mut heads = Vec::new();
         let mut last = Cause::of("NO_PROVIDER");
         for reply in replies {
